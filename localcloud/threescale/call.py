@@ -21,6 +21,8 @@ from localcloud.threescale.store import Record, Store
 
 ACCOUNT_MANAGEMENT = "account_management"
 POLICY_REGISTRY = "policy_registry"
+FINANCE = "finance"
+CMS = "cms"
 
 MAX_PER_PAGE = 500
 

@@ -23,21 +23,21 @@ def system_name_of(parameters: Parameters, name: str = "name") -> str:
 
 
 def if_malformed(complaints: Complaints, system_name: str) -> None:
-    """Complain of a name of less than two characters, or with others than letters, digits, `_`, `-` and `/`."""
+    """Complain of a name that is too short, too long, or has others than letters, digits, `_`, `-` and `/`."""
     if not system_name:
         complaints.add("system_name", refusals.BLANK)
     elif not _SYSTEM_NAME.match(system_name):
         complaints.add("system_name", refusals.INVALID)
+    complaints.if_too_long({"system_name": system_name}, "system_name")
 
 
 def if_malformed_key(complaints: Complaints, key: str, field: str = "value") -> None:
     """Complain of a key that is too short, too long or holds blanks."""
     if len(key) < 5:
         complaints.add(field, "is too short (minimum is 5 characters)")
-    elif len(key) > 255:
-        complaints.add(field, "is too long (maximum is 255 characters)")
     elif any(each.isspace() for each in key):
         complaints.add(field, refusals.INVALID)
+    complaints.if_too_long({field: key}, field)
 
 
 def random_key() -> str:

@@ -23,6 +23,9 @@ NOT_POSITIVE = "must be greater than 0"
 NEGATIVE = "must be greater than or equal to 0"
 NOT_LISTED = "is not included in the list"
 
+# Most texts of 3scale are columns of this width.
+LONGEST_TEXT = 255
+
 
 class Refused(Exception):  # noqa: N818 - a handler "raises Refused", which is what happens
     """The call ends here, with this answer and without effect."""
@@ -48,6 +51,13 @@ class Complaints:
             value = values.get(field)
             if value is None or not str(value).strip():
                 self.add(field, BLANK)
+
+    def if_too_long(self, values: Mapping[str, JsonValue], *fields: str, longest: int = LONGEST_TEXT) -> None:
+        """Complain of each field whose text is longer than 3scale can keep."""
+        for field in fields:
+            value = values.get(field)
+            if isinstance(value, str) and len(value) > longest:
+                self.add(field, f"is too long (maximum is {longest} characters)")
 
     def if_unlisted(self, values: Mapping[str, JsonValue], field: str, allowed: Iterable[str]) -> None:
         """Complain if a field is given with something that is not allowed."""

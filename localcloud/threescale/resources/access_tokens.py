@@ -62,6 +62,7 @@ def create(call: Call) -> Answer:
     values = sent.texts(("name", "permission"))
     complaints = Complaints()
     complaints.if_blank(values, "name", "permission")
+    complaints.if_too_long(values, "name")
     if values.get("permission"):
         complaints.if_unlisted(values, "permission", (READ_ONLY, READ_WRITE))
     if not scopes or not set(scopes) <= set(ALL_SCOPES):

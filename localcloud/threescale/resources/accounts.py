@@ -116,6 +116,7 @@ def change(call: Call) -> Answer:
     changes = changes_in(call, sent, _provider_of(account))
     complaints = Complaints()
     complaints.if_blank({"org_name": account["org_name"], **changes}, "org_name")
+    complaints.if_too_long(changes, "org_name")
     complaints.settle()
     annotations = sent.annotations(account.object("annotations"))
     return answers.item("account", show(call, call.store.update(account, **changes, annotations=annotations)))

@@ -89,6 +89,7 @@ def _values(call: Call, sent: Parameters) -> JsonObject:
 def _complaints(values: JsonObject) -> Complaints:
     complaints = Complaints()
     complaints.if_blank(values, "name", "body")
+    complaints.if_too_long(values, "name")
     body = values.get("body")
     if isinstance(body, str) and body:
         _check_body(body, complaints, skip=bool(values.get("skip_swagger_validations")))

@@ -7,13 +7,15 @@ subscribes the account to it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from localcloud.threescale import answers, names, refusals, tables
 from localcloud.threescale.answers import Answer
 from localcloud.threescale.call import Call, Routes, shown
 from localcloud.threescale.contract import JsonObject
 from localcloud.threescale.parameters import Parameters
 from localcloud.threescale.refusals import Complaints
-from localcloud.threescale.resources import accounts, plans, subscriptions
+from localcloud.threescale.resources import accounts, fields_definitions, plans, subscriptions
 from localcloud.threescale.store import Record, Store
 
 ROUTES = Routes()
@@ -53,6 +55,7 @@ def show(call: Call, application: Record) -> JsonObject:
         **_credentials(store, service, application),
         "name": application["name"],
         "description": application["description"],
+        **fields_definitions.values_of(store, application.number("tenant_id"), "Cinstance", application),
     }
     return shown(call, application, f"/admin/api/accounts/{account.id}/applications/{application.id}", fields)
 
@@ -99,14 +102,15 @@ def create(call: Call) -> Answer:
     sent = call.parameters.within("application", "cinstance")
     plan = _plan(call, sent.integer("plan_id"))
     complaints = Complaints()
-    values = sent.texts(("name", "description", "redirect_url"))
+    values = _texts_in(call, sent)
     complaints.if_blank(values, "name")
+    complaints.if_too_long(values, "name", "redirect_url")
     values |= _given_credentials(call, plan.number("service_id"), sent, complaints)
     keys = [sent.text("application_key")] if sent.text("application_key") else []
     for key in keys:
         names.if_malformed_key(complaints, key, "application_key")
     complaints.settle()
-    application = establish(call, account, plan, values, keys)
+    application = establish(call.store, call.tenant, account, plan, values, keys)
     return answers.item("application", show(call, application), created=True)
 
 
@@ -115,9 +119,10 @@ def change(call: Call) -> Answer:
     """Another name, description or user key; its application id stays."""
     application = of(call)
     sent = call.parameters.within("application", "cinstance")
-    values = sent.texts(("name", "description", "redirect_url"))
+    values = _texts_in(call, sent)
     complaints = Complaints()
     complaints.if_blank({"name": application["name"], **values}, "name")
+    complaints.if_too_long(values, "name", "redirect_url", "user_key")
     if sent.text("user_key") and sent.text("user_key") != application["user_key"]:
         values["user_key"] = sent.text("user_key")
         if call.store.find(tables.APPLICATIONS, service_id=application["service_id"], user_key=values["user_key"]):
@@ -168,24 +173,26 @@ for _event in _EVENTS:
     _transition(_event)
 
 
-def establish(call: Call, account: Record, plan: Record, values: JsonObject, keys: list[str]) -> Record:
+def establish(
+    store: Store, tenant: Record, account: Record, plan: Record, values: JsonObject, keys: Sequence[str] = ()
+) -> Record:
     """An application with what it needs to call its product."""
-    service = call.store.get(tables.SERVICES, plan.number("service_id"))
-    subscriptions.ensure(call.store, call.tenant, account, service)
+    service = store.get(tables.SERVICES, plan.number("service_id"))
+    subscriptions.ensure(store, tenant, account, service)
     if service["backend_version"] == "1":
         values = {"user_key": names.random_key(), **values}
     else:
         values = {"application_id": names.random_key()[:8], **values}
         if not keys and service["mandatory_app_key"]:
             keys = [names.random_key()]
-    application = call.store.insert(
+    application = store.insert(
         tables.APPLICATIONS,
         **{
             "description": None,
             "redirect_url": None,
             "provider_verification_key": names.random_key(),
             **values,
-            "tenant_id": call.tenant.id,
+            "tenant_id": tenant.id,
             "account_id": account.id,
             "service_id": service.id,
             "plan_id": plan.id,
@@ -193,7 +200,7 @@ def establish(call: Call, account: Record, plan: Record, values: JsonObject, key
         },
     )
     for key in keys:
-        call.store.insert(tables.KEYS, application=application.id, value=key)
+        store.insert(tables.KEYS, application=application.id, value=key)
     return application
 
 
@@ -202,6 +209,11 @@ def _plan(call: Call, identifier: int | None) -> Record:
     if call.store.get(tables.SERVICES, plan.number("service_id"))["deleted"] is not None:
         raise refusals.not_found()
     return plan
+
+
+def _texts_in(call: Call, sent: Parameters) -> JsonObject:
+    defined = fields_definitions.names_of(call.store, call.tenant.id, "Cinstance")
+    return sent.texts(("name", "description", "redirect_url", *defined))
 
 
 def _given_credentials(call: Call, service_id: int, sent: Parameters, complaints: Complaints) -> JsonObject:

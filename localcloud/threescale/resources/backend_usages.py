@@ -50,6 +50,7 @@ def create(call: Call) -> Answer:
         complaints.add("backend_api_id", refusals.TAKEN)
     if call.store.find(tables.BACKEND_USAGES, service_id=service.id, path=path):
         complaints.add("path", _PATH_TAKEN)
+    complaints.if_too_long({"path": path}, "path")
     complaints.settle()
     assert backend is not None
     usage = call.store.insert(tables.BACKEND_USAGES, service_id=service.id, backend_id=backend.id, path=path)
@@ -65,8 +66,11 @@ def change(call: Call) -> Answer:
     if "path" in sent:
         path = normal_path(sent.text("path"))
         other = call.store.find(tables.BACKEND_USAGES, service_id=service.id, path=path)
+        complaints = Complaints()
         if other is not None and other.id != usage.id:
-            raise refusals.invalid({"path": [_PATH_TAKEN]})
+            complaints.add("path", _PATH_TAKEN)
+        complaints.if_too_long({"path": path}, "path")
+        complaints.settle()
         usage = call.store.update(usage, path=path)
     return answers.item("backend_usage", _show(call, usage))
 

@@ -71,15 +71,10 @@ def create(call: Call) -> Answer:
     names.if_malformed(complaints, system_name)
     if system_name and call.store.find(tables.BACKENDS, tenant_id=call.tenant.id, system_name=system_name):
         complaints.add("system_name", refusals.TAKEN)
-    _settle_endpoint(values, complaints)
-    backend = call.store.insert(
-        tables.BACKENDS,
-        **values,
-        tenant_id=call.tenant.id,
-        system_name=system_name,
-        annotations=sent.annotations({}),
-    )
-    metrics.establish_hits(call.store, backend)
+    complaints.if_too_long(values, "name")
+    settle_endpoint(values, "private_endpoint", complaints)
+    complaints.settle()
+    backend = establish(call.store, call.tenant, system_name, values | {"annotations": sent.annotations({})})
     return answers.item("backend_api", show(call, backend), created=True)
 
 
@@ -95,7 +90,9 @@ def change(call: Call) -> Answer:
         "name",
         "private_endpoint",
     )
-    _settle_endpoint(values, complaints)
+    complaints.if_too_long(values, "name")
+    settle_endpoint(values, "private_endpoint", complaints)
+    complaints.settle()
     annotations = sent.annotations(backend.object("annotations"))
     return answers.item("backend_api", show(call, call.store.update(backend, **values, annotations=annotations)))
 
@@ -110,12 +107,44 @@ def delete(call: Call) -> Answer:
     return answers.done()
 
 
-def _settle_endpoint(values: JsonObject, complaints: Complaints) -> None:
-    """Check the address and give it its port; refuse if there is anything to complain of."""
-    endpoint = values.get("private_endpoint")
+def settle_endpoint(values: JsonObject, field: str, complaints: Complaints) -> None:
+    """Give an address its port, or complain of it."""
+    endpoint = values.get(field)
     if isinstance(endpoint, str) and endpoint:
         if addresses.is_acceptable(endpoint, _SCHEMES):
-            values["private_endpoint"] = addresses.with_port(endpoint)
+            values[field] = addresses.with_port(endpoint)
         else:
-            complaints.add("private_endpoint", refusals.INVALID)
-    complaints.settle()
+            complaints.add(field, refusals.INVALID)
+    complaints.if_too_long(values, field)
+
+
+def establish(store: Store, tenant: Record, system_name: str, values: JsonObject) -> Record:
+    """A backend with its metric."""
+    backend = store.insert(
+        tables.BACKENDS, **{"annotations": {}, **values}, tenant_id=tenant.id, system_name=system_name
+    )
+    metrics.establish_hits(store, backend)
+    return backend
+
+
+def serve_from(store: Store, tenant: Record, service: Record, address: str) -> None:
+    """Have the root of a product served from an address: by the backend that is there, else by a new one."""
+    usage = store.find(tables.BACKEND_USAGES, service_id=service.id, path="/")
+    if usage is not None:
+        store.update(store.get(tables.BACKENDS, usage.number("backend_id")), private_endpoint=address)
+        return
+    values: JsonObject = {
+        "name": f"{service['name']} Backend"[: refusals.LONGEST_TEXT],
+        "description": f"Backend of {service['name']}",
+        "private_endpoint": address,
+    }
+    backend = establish(store, tenant, _free_system_name(store, tenant, service.text("system_name")), values)
+    store.insert(tables.BACKEND_USAGES, service_id=service.id, backend_id=backend.id, path="/")
+
+
+def _free_system_name(store: Store, tenant: Record, wanted: str) -> str:
+    name, number = wanted, 1
+    while store.find(tables.BACKENDS, tenant_id=tenant.id, system_name=name):
+        number += 1
+        name = f"{wanted}_{number}"
+    return name

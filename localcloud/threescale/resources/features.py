@@ -38,6 +38,7 @@ def create(call: Call) -> Answer:
     system_name = names.system_name_of(sent)
     complaints = Complaints()
     complaints.if_blank(values, "name")
+    complaints.if_too_long(values, "name")
     complaints.if_unlisted(values, "scope", _SCOPES)
     if call.store.find(tables.FEATURES, service_id=service.id, system_name=system_name):
         complaints.add("system_name", refusals.TAKEN)
@@ -54,6 +55,7 @@ def change(call: Call) -> Answer:
     values = sent.texts(("name", "description", "scope")) | sent.flags(("visible",))
     complaints = Complaints()
     complaints.if_blank({"name": feature["name"], **values}, "name")
+    complaints.if_too_long(values, "name")
     complaints.if_unlisted(values, "scope", _SCOPES)
     complaints.settle()
     return answers.item("feature", _show(call, call.store.update(feature, **values)))

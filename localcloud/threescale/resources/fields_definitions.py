@@ -10,6 +10,7 @@ from localcloud.threescale import answers, refusals, tables
 from localcloud.threescale.answers import Answer
 from localcloud.threescale.call import Call, Routes, shown
 from localcloud.threescale.contract import JsonObject
+from localcloud.threescale.parameters import Parameters, as_text
 from localcloud.threescale.refusals import Complaints
 from localcloud.threescale.store import Record, Store
 
@@ -82,9 +83,10 @@ def read(call: Call) -> Answer:
 def create(call: Call) -> Answer:
     """A new one."""
     sent = call.parameters.within("fields_definition")
-    values = sent.texts(("target", "name", "label"))
+    values = sent.texts(("target", "name", "label")) | _choices_in(sent)
     complaints = Complaints()
     complaints.if_blank(values, "target", "name", "label")
+    complaints.if_too_long(values, "name", "label")
     if values.get("target"):
         complaints.if_unlisted(values, "target", TARGETS)
     where = {name: values.get(name) or "" for name in ("target", "name")}
@@ -109,8 +111,13 @@ def create(call: Call) -> Answer:
 def change(call: Call) -> Answer:
     """Other values for some fields; target and name stay."""
     sent = call.parameters.within("fields_definition")
-    changed = call.store.update(_of(call), **sent.texts(("label",)), **sent.flags(_FLAGS))
-    return answers.item("fields_definition", _show(call, changed))
+    definition = _of(call)
+    values = sent.texts(("label",)) | sent.flags(_FLAGS) | _choices_in(sent)
+    complaints = Complaints()
+    complaints.if_blank({"label": definition["label"], **values}, "label")
+    complaints.if_too_long(values, "label")
+    complaints.settle()
+    return answers.item("fields_definition", _show(call, call.store.update(definition, **values)))
 
 
 @ROUTES.add("DELETE", f"{_PATH}/{{definition}}")
@@ -121,6 +128,12 @@ def delete(call: Call) -> Answer:
         raise refusals.undeletable("This field cannot be deleted")
     call.store.delete(definition)
     return answers.done()
+
+
+def _choices_in(sent: Parameters) -> JsonObject:
+    """The values that a form offers for the field."""
+    choices = sent.get("choices")
+    return {"choices": [as_text(each) for each in choices]} if isinstance(choices, list) else {}
 
 
 def _of(call: Call) -> Record:

@@ -157,6 +157,7 @@ def _validate(call: Call, owner: Record, values: JsonObject, complaints: Complai
     pattern = values.get("pattern")
     if isinstance(pattern, str) and pattern and not is_pattern(pattern):
         complaints.add("pattern", refusals.INVALID)
+    complaints.if_too_long(values, "pattern")
     if values.get("delta") not in (None, ""):
         delta = as_decimal(values["delta"])
         if delta is None:

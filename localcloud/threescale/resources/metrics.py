@@ -207,6 +207,7 @@ def _insert(call: Call, owner: Record, sent: Parameters, parent: Record | None) 
     system_name = _suffixed(owner, bare) if bare else ""
     complaints = Complaints()
     complaints.if_blank(values, "friendly_name", "unit")
+    complaints.if_too_long(values, "friendly_name", "unit")
     names.if_malformed(complaints, bare)
     if call.store.find(tables.METRICS, **owned_by(owner), system_name=system_name):
         complaints.add("system_name", refusals.TAKEN)
@@ -230,6 +231,7 @@ def _update(call: Call, owner: Record, metric: Record, wrapper: str) -> Record:
     complaints = Complaints()
     known = {"friendly_name": metric["friendly_name"], "unit": metric["unit"]}
     complaints.if_blank({**known, **values}, "friendly_name", "unit")
+    complaints.if_too_long(values, "friendly_name", "unit")
     if "friendly_name" in values:
         other = call.store.find(tables.METRICS, **owned_by(owner), friendly_name=values["friendly_name"])
         if other is not None and other.id != metric.id:

@@ -39,6 +39,13 @@ _IN_USE = "This application plan cannot be deleted! At least one application dep
 
 def establish_default(store: Store, tenant: Record, kind: str, service: Record | None = None) -> Record:
     """The plan `Default`, published, which others are subscribed to unasked."""
+    return establish(store, tenant, kind, service, "Default", default=True)
+
+
+def establish(
+    store: Store, tenant: Record, kind: str, service: Record | None, name: str, *, default: bool = False
+) -> Record:
+    """A published plan that costs nothing."""
     return store.insert(
         tables.PLANS,
         **{
@@ -46,10 +53,10 @@ def establish_default(store: Store, tenant: Record, kind: str, service: Record |
             "tenant_id": tenant.id,
             "service_id": service.id if service is not None else None,
             "kind": kind,
-            "name": "Default",
-            "system_name": "default",
+            "name": name,
+            "system_name": name.lower(),
             "state": PUBLISHED,
-            "is_default": 1,
+            "is_default": int(default),
         },
     )
 
@@ -118,6 +125,7 @@ class _Plans:
         complaints = Complaints()
         values = _values(sent, complaints)
         complaints.if_blank(values, "name")
+        complaints.if_too_long({"system_name": system_name}, "system_name")
         if system_name and call.store.find(tables.PLANS, **owner, system_name=system_name):
             complaints.add("system_name", refusals.TAKEN)
         complaints.settle()
@@ -195,6 +203,7 @@ def _listed(call: Call, wrapper: str, found: list[Record]) -> Answer:
 
 def _values(sent: Parameters, complaints: Complaints) -> JsonObject:
     values = sent.texts(("name",)) | sent.flags(("approval_required",))
+    complaints.if_too_long(values, "name")
     for name in ("setup_fee", "cost_per_month", "trial_period_days", "cancellation_period"):
         if name not in sent:
             continue

@@ -122,6 +122,7 @@ def _values(call: Call, known: JsonObject) -> JsonObject:
 def _complaints(values: JsonObject) -> Complaints:
     complaints = Complaints()
     complaints.if_blank(values, "name", "version")
+    complaints.if_too_long(values, "name", "version")
     if values["version"] == "builtin":
         complaints.add("version", refusals.INVALID)
     schema = values["schema"]

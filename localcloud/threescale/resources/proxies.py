@@ -17,7 +17,7 @@ from localcloud.threescale.call import Call, Routes, shown
 from localcloud.threescale.contract import JsonObject
 from localcloud.threescale.parameters import Parameters, as_integer
 from localcloud.threescale.refusals import Complaints
-from localcloud.threescale.resources import proxy_configs
+from localcloud.threescale.resources import backends, proxy_configs
 from localcloud.threescale.resources.proxy_configs import APICAST
 from localcloud.threescale.store import Record, Store
 
@@ -26,6 +26,7 @@ ROUTES = Routes()
 _PATH = "/admin/api/services/{service}/proxy"
 _LOCATIONS = ("headers", "query", "authorization")
 _ADDRESSES = ("endpoint", "sandbox_endpoint")
+_API_BACKEND = "api_backend"
 _SELF_MANAGED = "self_managed"
 
 _ERRORS: JsonObject = {
@@ -110,7 +111,7 @@ def show(call: Call, service: Record, proxy: Record) -> JsonObject:
     fields: JsonObject = {
         "service_id": service.id,
         **{name: proxy[name] for name in (*_ADDRESSES, "deployed_at")},
-        "api_backend": None,
+        _API_BACKEND: None,
         **{name: proxy[name] for name in names},
         **{name: proxy[name] for name in _STATUSES},
         "api_test_success": proxy["api_test_success"],
@@ -130,9 +131,16 @@ def read(call: Call) -> Answer:
 
 @ROUTES.add("PUT PATCH", _PATH)
 def change(call: Call) -> Answer:
-    """Other values for some fields, deployed to the sandbox."""
+    """Other values for some fields, deployed to the sandbox.
+
+    `api_backend` is from the time before backends: it is the address of the backend that is used at `/`, which is made
+    where there is none, and is always null in the answer.
+    """
     service, proxy = of(call)
     values = _changes(service, call.parameters.within("proxy"))
+    address = values.pop(_API_BACKEND, None)
+    if address:
+        backends.serve_from(call.store, call.tenant, service, str(address))
     proxy = _touched(call.store, proxy, values)
     return answers.item("proxy", show(call, service, proxy_configs.deploy(call.store, service, proxy)))
 
@@ -183,8 +191,10 @@ def _touched(store: Store, proxy: Record, values: JsonObject) -> Record:
 
 
 def _changes(service: Record, sent: Parameters) -> JsonObject:
-    values = sent.texts(_TEXTS) | sent.texts(_ADDRESSES)
+    values = sent.texts((*_TEXTS, *_ADDRESSES, _API_BACKEND))
     complaints = Complaints()
+    complaints.if_too_long(values, *_TEXTS, *_ADDRESSES)
+    backends.settle_endpoint(values, _API_BACKEND, complaints)
     if values.get("credentials_location") is not None:
         complaints.if_unlisted(values, "credentials_location", _LOCATIONS)
     for name in _STATUSES:

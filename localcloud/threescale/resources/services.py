@@ -33,6 +33,7 @@ _TEXTS = (
     "tech_support_email",
     "admin_support_email",
 )
+_TEXTS_WITH_LIMIT = tuple(name for name in _TEXTS if name != "description")
 _FLAGS: JsonObject = {
     "intentions_required": False,
     "buyers_manage_apps": True,
@@ -171,6 +172,7 @@ def _changes(sent: Parameters) -> JsonObject:
 def _complaints(values: JsonObject) -> Complaints:
     complaints = Complaints()
     complaints.if_blank(values, "name")
+    complaints.if_too_long(values, *_TEXTS_WITH_LIMIT)
     complaints.if_unlisted(values, "backend_version", BACKEND_VERSIONS)
     complaints.if_unlisted(values, "deployment_option", DEPLOYMENT_OPTIONS)
     return complaints

@@ -28,6 +28,7 @@ def create(call: Call) -> Answer:
     complaints = Complaints()
     complaints.if_blank(values, *fields_definitions.required_of(call.store, call.tenant.id, "Account"))
     complaints.if_blank(user_values, *fields_definitions.required_of(call.store, call.tenant.id, "User"))
+    complaints.if_too_long(values, "org_name")
     users.check(call, call.tenant.id, user_values, complaints)
     complaints.settle()
     plan = _account_plan(call, sent)
@@ -66,7 +67,7 @@ def _subscribe(call: Call, account: Record, sent: Parameters) -> None:
             "name": f"{account['org_name']}'s App",
             "description": "Default application created on signup",
         }
-        applications.establish(call, account, plan, name, [])
+        applications.establish(call.store, call.tenant, account, plan, name)
 
 
 def _plan(call: Call, sent: Parameters, name: str, kind: str) -> Record:

@@ -1,8 +1,8 @@
 """Tenants, as the master makes, changes and schedules them for deletion; and a tenant's own view of itself.
 
-A tenant is an account of the master. It comes with an admin, an account plan, a product named API, and a token that is
-shown once, in the answer to its creation. A deletion is scheduled: the tenant stays for fifteen days, and is open to
-nobody; a second one is refused.
+A tenant is an account of the master. It comes with an admin, an account plan, a product named API, a sample of a
+developer, and a token that is shown once, in the answer to its creation. A deletion is scheduled: the tenant stays for
+fifteen days, and is open to nobody; a second one is refused.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from localcloud.threescale.answers import Answer
 from localcloud.threescale.call import Call, Routes
 from localcloud.threescale.contract import ALL_SCOPES, DOMAIN, JsonObject
 from localcloud.threescale.refusals import Complaints
-from localcloud.threescale.resources import access_tokens, accounts, fields_definitions, plans, services, users
+from localcloud.threescale.resources import access_tokens, accounts, fields_definitions, plans, sample, services, users
 from localcloud.threescale.store import Record, Store
 
 ROUTES = Routes()
@@ -51,7 +51,7 @@ def establish(store: Store, master: Record, values: JsonObject) -> Record:
     )
     fields_definitions.establish(store, tenant)
     plans.establish_default(store, tenant, plans.ACCOUNT)
-    services.establish(store, tenant, "api", {"name": "API"}, default=True)
+    sample.establish(store, tenant, services.establish(store, tenant, "api", {"name": "API"}, default=True))
     return tenant
 
 
@@ -162,6 +162,7 @@ def _changed(call: Call, tenant: Record) -> Record:
 
 def _complaints(values: JsonObject) -> Complaints:
     complaints = Complaints()
+    complaints.if_too_long(values, *_FIELDS)
     for name in _EMAILS:
         if values.get(name) and not _EMAIL.match(str(values[name])):
             complaints.add(name, refusals.INVALID)

@@ -1,7 +1,8 @@
 """Users: those of developer accounts, and a tenant's own.
 
 One made through the API is `pending` and a `member`, whatever was asked for; events activate, suspend and promote it.
-Names and addresses are unique among all developers of a tenant; a tenant's own users have a realm of their own.
+A password is not required, because an admin may invite somebody who then chooses one. Names and addresses are unique
+among all developers of a tenant; a tenant's own users have a realm of their own.
 """
 
 from __future__ import annotations
@@ -63,10 +64,10 @@ def check(call: Call, realm: int, values: JsonObject, complaints: Complaints, kn
     if isinstance(name, str) and name:
         if len(name) < _SHORTEST_NAME:
             complaints.add("username", f"is too short (minimum is {_SHORTEST_NAME} characters)")
-        elif len(name) > _LONGEST_NAME:
-            complaints.add("username", f"is too long (maximum is {_LONGEST_NAME} characters)")
         elif not _USERNAME.match(name):
             complaints.add("username", "use only letters, numbers, and .-_@ please.")
+    complaints.if_too_long(values, "username", longest=_LONGEST_NAME)
+    complaints.if_too_long(values, "email")
     if isinstance(email, str) and email and not _EMAIL.match(email):
         complaints.add("email", "should look like an email address")
     for field, value in (("username", name), ("email", email)):
@@ -127,7 +128,7 @@ class _Users:
         account = self._account(call)
         values = values_in(call, call.parameters.within("user"), account)
         complaints = Complaints()
-        complaints.if_blank(values, "username", "email", "password")
+        complaints.if_blank(values, "username", "email")
         check(call, realm_of(account), values, complaints)
         complaints.settle()
         user = establish(call.store, account, values, state=PENDING, role=MEMBER)

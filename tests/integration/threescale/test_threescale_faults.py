@@ -236,10 +236,11 @@ def test_the_world_tells_what_a_tenant_holds(tenant: Client, control: Threescale
     counts = {
         table: world.count(table) for table in ("backends", "backend_usages", "accounts", "applications", "users")
     }
-    assert counts == {"backends": 1, "backend_usages": 1, "accounts": 1, "applications": 1, "users": 2}
+    # A new tenant has an admin, and a sample of a developer with a user and an application.
+    assert counts == {"backends": 1, "backend_usages": 1, "accounts": 2, "applications": 2, "users": 3}
     assert world.count("mapping_rules") == 2
     tenant.delete(f"services/{service['id']}")
-    assert control.world(name).count("applications") == 0
+    assert control.world(name).count("applications") == 1
 
 
 def test_settings_and_faults_that_mean_nothing_are_refused(control: ThreescaleControl) -> None:

@@ -156,7 +156,7 @@ def test_plans_of_all_products_are_listed_together(tenant: Client) -> None:
     for _ in range(2):
         tenant.plan(tenant.service())
 
-    assert len(tenant.list("application_plans")) == 2
+    assert len(tenant.list("application_plans")) == 4  # two are the sample's
     assert len(tenant.list("service_plans")) == 3
     assert [each["name"] for each in tenant.list("account_plans")] == ["Default"]
 

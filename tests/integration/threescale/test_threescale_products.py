@@ -56,6 +56,65 @@ def test_a_new_proxy_has_the_known_defaults(client: Client) -> None:
     assert "oidc_issuer_endpoint" not in proxy
 
 
+def test_an_api_backend_makes_a_backend_and_its_usage(tenant: Client) -> None:
+    service = tenant.service("My API")
+    own = f"services/{service['id']}"
+    proxy = tenant.put(f"{own}/proxy", api_backend="https://api.example.com")
+    (backend,), (usage,) = tenant.list("backend_apis"), tenant.list(f"{own}/backend_usages")
+
+    assert (backend["name"], backend["system_name"]) == ("My API Backend", "my_api")
+    assert (backend["description"], backend["private_endpoint"]) == (
+        "Backend of My API",
+        "https://api.example.com:443",
+    )
+    assert (usage["backend_id"], usage["path"]) == (backend["id"], "/")
+    assert proxy["api_backend"] is None
+    assert [each["system_name"] for each in tenant.list(f"backend_apis/{backend['id']}/metrics")] == [
+        f"hits.{backend['id']}"
+    ]
+    assert tenant.get(f"{own}/proxy/configs/sandbox/latest")["proxy_config"]["version"] == 1
+
+
+def test_an_api_backend_changes_the_address_of_the_backend_that_is_used(tenant: Client) -> None:
+    backend, service = tenant.backend(), tenant.service()
+    own = f"services/{service['id']}"
+    tenant.post(f"{own}/backend_usages", backend_api_id=backend["id"], path="/")
+    tenant.put(f"{own}/proxy", proxy={"api_backend": "http://other.example.com"})
+    (found,) = tenant.list("backend_apis")
+
+    assert (found["id"], found["private_endpoint"]) == (backend["id"], "http://other.example.com:80")
+    assert len(tenant.list(f"{own}/backend_usages")) == 1
+
+
+def test_an_api_backend_takes_a_system_name_that_is_free(tenant: Client) -> None:
+    service = tenant.service("My API")
+    tenant.backend(name="My", system_name="my_api")
+    tenant.put(f"services/{service['id']}/proxy", api_backend="https://api.example.com")
+
+    first, second = tenant.list("backend_apis")
+    assert first["system_name"] == "my_api"
+    assert second["system_name"] not in ("", "my_api")
+
+
+@pytest.mark.parametrize("address", ["ftp://api.example.com", "https://localhost", "api.example.com"])
+def test_an_api_backend_without_an_address_is_refused_and_makes_nothing(address: str, tenant: Client) -> None:
+    own = f"services/{tenant.service()['id']}"
+
+    refused = tenant.refused("PUT", f"{own}/proxy", {"api_backend": address, "auth_user_key": "changed"})
+    assert errors(refused) == {"api_backend": ["is invalid"]}
+    assert tenant.list("backend_apis") == tenant.list(f"{own}/backend_usages") == []
+    assert tenant.get(f"{own}/proxy")["proxy"]["auth_user_key"] == "user_key"
+
+
+@pytest.mark.parametrize("nothing", [None, ""])
+def test_an_empty_api_backend_makes_nothing(nothing: str | None, tenant: Client) -> None:
+    """Clients send back what they have read, which is null."""
+    own = f"services/{tenant.service()['id']}"
+    tenant.put(f"{own}/proxy", api_backend=nothing)
+
+    assert tenant.list("backend_apis") == tenant.list(f"{own}/backend_usages") == []
+
+
 def test_a_self_managed_gateway_has_no_address_until_it_is_told(client: Client) -> None:
     own = f"services/{client.service(deployment_option='self_managed')['id']}/proxy"
     assert client.get(own)["proxy"]["endpoint"] is None

@@ -48,6 +48,22 @@ def test_a_tenant_is_open_at_once_with_the_token_of_its_creation(master: Client)
     own.close()
 
 
+def test_a_new_tenant_has_a_sample_of_a_developer(master: Client) -> None:
+    made = provider(master)
+    own = Client(made["account"]["admin_base_url"], made["access_token"]["value"])
+    (api,), (account,) = own.list("services"), own.list("accounts")
+    (john,) = own.list(f"accounts/{account['id']}/users")
+    (application,) = own.list(f"accounts/{account['id']}/applications")
+
+    assert (account["org_name"], account["state"], account["annotations"]) == ("Developer", "approved", {})
+    assert (john["username"], john["state"], john["role"]) == ("john", "active", "admin")
+    assert own.get("accounts/find", username="john")["account"]["id"] == account["id"]
+    assert [each["name"] for each in own.list(f"services/{api['id']}/application_plans")] == ["Basic", "Unlimited"]
+    assert (application["name"], application["plan_name"]) == ("Developer's App", "Basic")
+    assert (application["service_id"], application["state"]) == (api["id"], "live")
+    own.close()
+
+
 def test_the_token_of_a_tenant_is_shown_only_once(master: Client) -> None:
     made = provider(master)
 

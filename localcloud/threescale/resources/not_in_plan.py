@@ -1,0 +1,38 @@
+"""What the simulated tenants' plan of 3scale lacks: billing, the developer portal, webhooks, permissions of members.
+
+A token of the right scope is told that it is forbidden, whatever is asked for; nothing is looked at.
+"""
+
+from __future__ import annotations
+
+from localcloud.threescale import refusals
+from localcloud.threescale.answers import Answer
+from localcloud.threescale.call import ACCOUNT_MANAGEMENT, CMS, FINANCE, Call, Routes
+
+ROUTES = Routes()
+
+_METHODS = "GET POST PUT PATCH DELETE"
+_PORTAL = "/admin/api/cms/{kind}"
+_INVOICES = ("/api/invoices", "/api/accounts/{account}/invoices")
+_PATHS = {
+    CMS: (_PORTAL, f"{_PORTAL}/{{object}}", f"{_PORTAL}/{{object}}/{{event}}"),
+    FINANCE: tuple(
+        f"{invoices}{part}"
+        for invoices in _INVOICES
+        for part in ("", "/{invoice}", "/{invoice}/{part}", "/{invoice}/{part}/{object}")
+    ),
+    ACCOUNT_MANAGEMENT: (
+        "/admin/api/webhooks",
+        "/admin/api/webhooks/failures",
+        "/admin/api/users/{user}/permissions",
+    ),
+}
+
+
+def refuse(_: Call) -> Answer:
+    """Whatever is asked for."""
+    raise refusals.forbidden()
+
+
+for _scope, _paths in _PATHS.items():
+    ROUTES.add(_METHODS, *_paths, scope=_scope)(refuse)
