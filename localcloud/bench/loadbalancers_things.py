@@ -10,9 +10,7 @@ from contextlib import ExitStack, asynccontextmanager
 from typing import Any, NamedTuple
 
 import aiohttp
-import yaml
 from aiohttp import web
-from keystoneauth1.identity.v3 import Password
 from keystoneauth1.session import Session
 
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET, SERVICE
@@ -22,10 +20,11 @@ from localcloud.bench.claims_telling import step
 from localcloud.bench.laboratory import PATIENCE_SECONDS, Laboratory, laboratory_with
 from localcloud.machines.contract import Port
 from localcloud.machines.control import MachineHost
-from localcloud.openstack.configuration import ADMIN_CLOUD, CLOUD
+from localcloud.openstack.configuration import ADMIN_CLOUD
 from localcloud.openstack.contract import Ledger
 from localcloud.openstack.control import OpenStackControl
 from localcloud.openstack.control_plane import project
+from localcloud.openstack.project import listed, project_session
 from localcloud.services import LOAD_BALANCER_NAMESPACE as NAMESPACE_NAME
 from localcloud.services import LOAD_BALANCER_SECRET, MACHINES, settled
 from localcloud.state import Cloud
@@ -71,8 +70,8 @@ class Scene(NamedTuple):
 
     def _things_of(self, path: str) -> tuple[int, int, int, int]:
         def counted(service: str, route: str, plural: str, field: str, prefix: str) -> int:
-            answer = self.project.get(route, endpoint_filter={"service_type": service, "interface": "public"})
-            return sum(str(each[field]).startswith(prefix) for each in answer.json()[plural])
+            found = listed(self.project, service, route, plural)
+            return sum(str(each[field]).startswith(prefix) for each in found)
 
         server = path.partition("/")[2]
         return (
@@ -108,7 +107,7 @@ async def scene(only: Sequence[str] | None = None) -> AsyncIterator[Scene]:
             cloud = opened.enter_context(OpenStackControl.of(lab.deployment))
             hosted = only is None or MACHINES in only
             host = opened.enter_context(MachineHost.of(lab.deployment)) if hosted else None
-            yield Scene(lab, cloud, host, await asyncio.to_thread(_session, lab, CLOUD))
+            yield Scene(lab, cloud, host, await asyncio.to_thread(project_session, lab.deployment))
 
 
 async def counted(on: Scene, work: Callable[[], Awaitable[object]]) -> Counted:
@@ -241,25 +240,9 @@ def _address(service: JsonObject) -> str:
 
 def lift_quotas(on: Scene) -> None:
     """Let the project have as much as it wants: by default it has room for ten load balancers."""
-    administrator, project_id = _session(on.lab, ADMIN_CLOUD), on.project.get_project_id()
+    administrator, project_id = project_session(on.lab.deployment, ADMIN_CLOUD), on.project.get_project_id()
     for service, route, body in (
         ("compute", f"/os-quota-sets/{project_id}", {"quota_set": dict.fromkeys(_NOVA_LIMITS, -1)}),
         ("network", f"/v2.0/quotas/{project_id}", {"quota": dict.fromkeys(_NEUTRON_LIMITS, -1)}),
     ):
         administrator.put(route, json=body, endpoint_filter={"service_type": service, "interface": "public"})
-
-
-def _session(lab: Laboratory, cloud: str) -> Session:
-    """The project's member, who only looks, or the administrator."""
-    with open(lab.deployment.env()["OS_CLIENT_CONFIG_FILE"], encoding="utf-8") as file:
-        auth = yaml.safe_load(file)["clouds"][cloud]["auth"]
-    return Session(
-        Password(
-            auth_url=auth["auth_url"],
-            username=auth["username"],
-            password=auth["password"],
-            user_domain_id=auth["user_domain_id"],
-            project_name=auth["project_name"],
-            project_domain_id=auth["user_domain_id"],
-        )
-    )

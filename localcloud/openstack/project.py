@@ -1,0 +1,35 @@
+"""Reads the local OpenStack as a user of one project, beside the product: for demos, benchmarks and tests."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import yaml
+from keystoneauth1.identity.v3 import Password
+from keystoneauth1.session import Session
+
+from localcloud.deployment import Deployment
+from localcloud.openstack.configuration import CLOUD
+
+
+def project_session(deployment: Deployment, cloud: str = CLOUD) -> Session:
+    """A session with the credentials of an entry of the deployment's `clouds.yaml`, by default the project's member."""
+    with open(deployment.env()["OS_CLIENT_CONFIG_FILE"], encoding="utf-8") as file:
+        auth = yaml.safe_load(file)["clouds"][cloud]["auth"]
+    return Session(
+        Password(
+            auth_url=auth["auth_url"],
+            username=auth["username"],
+            password=auth["password"],
+            user_domain_id=auth["user_domain_id"],
+            project_name=auth["project_name"],
+            project_domain_id=auth["user_domain_id"],
+        )
+    )
+
+
+def listed(session: Session, service: str, route: str, plural: str) -> list[dict[str, Any]]:
+    """The objects below `plural` in the answer to one GET; raises keystoneauth1's errors."""
+    answer = session.get(route, endpoint_filter={"service_type": service, "interface": "public"})
+    found: list[dict[str, Any]] = answer.json()[plural]
+    return found
