@@ -61,7 +61,7 @@ async def play(stage: Stage) -> None:
     if new_key.id == key.id:
         raise UnsettledError(f"{second.metadata.name} was handed over with the key that its last claim had")
     stage.tell("The same legal entity got the same account, with a new key")
-    await stage.until("the pool is full again", lambda: _available(stage) >= _pool_size(stage))
+    await stage.until("the pool is full again", lambda: available(stage) >= pool_size(stage))
 
 
 async def _forget_the_last_run(stage: Stage) -> None:
@@ -78,7 +78,7 @@ async def _fill_the_pool(stage: Stage) -> None:
     stage.tell("Applied pool.yaml: an AccountPool of three")
     await stage.until(
         "the pool's accounts are Ready",
-        lambda: _pool_size(stage) > 0 and _ready_accounts(stage) >= _pool_size(stage),
+        lambda: pool_size(stage) > 0 and _ready_accounts(stage) >= pool_size(stage),
     )
     stage.tell(f"{_ready_accounts(stage)} accounts are Ready")
 
@@ -164,12 +164,14 @@ def _pool(stage: Stage) -> AccountPool | None:
     return AccountPool.model_validate(obj) if obj is not None else None
 
 
-def _pool_size(stage: Stage) -> int:
+def pool_size(stage: Stage) -> int:
+    """How many accounts the pool should have; 0 if there is no pool."""
     pool = _pool(stage)
     return pool.spec.pool_size if pool else 0
 
 
-def _available(stage: Stage) -> int:
+def available(stage: Stage) -> int:
+    """How many accounts the pool has for claims, as it says itself."""
     pool = _pool(stage)
     return pool.status.available_accounts if pool and pool.status else 0
 
@@ -244,6 +246,7 @@ SCENARIO = Scenario(
     delays={"create_account_seconds": 3, "case_seconds": 8, "run_instances_seconds": 1, "latency_ms": 20},
     play=play,
     failure=failure,
+    areas=("accounts",),
     hints=(
         "kubectl get accounts,accountclaims,accountpools -A",
         f"perdure why accountclaim {CLAIM}/{CLAIM}",

@@ -227,6 +227,7 @@ SCENARIO = Scenario(
     delays={},
     play=play,
     failure=failure,
+    areas=("threescale",),
     hints=(
         f"kubectl -n {NAMESPACE} get products,backends,developeraccounts,developerusers,applications",
         f"kubectl -n {NAMESPACE} get product pets -o yaml",

@@ -162,6 +162,7 @@ SCENARIO = Scenario(
     delays={"run_instances_seconds": 1, "latency_ms": 20},
     play=play,
     failure=failure,
+    areas=("accounts",),
     hints=(
         f"kubectl -n {CLAIM} get accountclaim {CLAIM} -o yaml",
         f"kubectl -n {OPERATOR_NAMESPACE} get accounts",

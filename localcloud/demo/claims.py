@@ -19,6 +19,7 @@ from datetime import UTC, datetime, timedelta
 
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL
 from domain.resource import parse_timestamp
+from engine.errors import Absent
 from engine.kube.json import JsonObject, at, flag, sequence, text
 from engine.kube.kinds import CONFIG_MAP
 from localcloud.demo.stage import FIELD_MANAGER, Scenario, Stage, UnsettledError, Waiting
@@ -37,7 +38,7 @@ async def play(stage: Stage) -> None:
     things = Objects(stage.kube)
     async with things.followed(CONFIG_MAP):
         await stage.apply("namespaces.yaml")
-        await _forget_the_last_run(stage)
+        await forget_the_last_run(stage)
         await _fill_the_pool(stage)
         await _take_from_the_pool(stage)
         await _ask_for_more(stage, things)
@@ -47,8 +48,9 @@ async def play(stage: Stage) -> None:
         await _give_back(stage, things)
 
 
-async def _forget_the_last_run(stage: Stage) -> None:
-    left = [name for name in CLAIMS if stage.objects.one(RESOURCE_CLAIM, TEAM, name) is not None]
+async def forget_the_last_run(stage: Stage, claims: tuple[str, ...] = CLAIMS) -> None:
+    """Delete the named claims, and wait until their handles are gone, too."""
+    left = [name for name in claims if stage.objects.one(RESOURCE_CLAIM, TEAM, name) is not None]
     if not left:
         return
     stage.tell(f"An earlier run has left {', '.join(left)}: deleted first")
@@ -56,7 +58,12 @@ async def _forget_the_last_run(stage: Stage) -> None:
         await stage.delete(RESOURCE_CLAIM, TEAM, name)
     await stage.until(
         "the earlier claims and their handles are gone",
-        lambda: not stage.objects.of(RESOURCE_CLAIM, TEAM) and not any(map(_holder, _handles(stage))),
+        lambda: (
+            not any(
+                name in left
+                for name in (*map(_name, stage.objects.of(RESOURCE_CLAIM, TEAM)), *map(_holder, _handles(stage)))
+            )
+        ),
     )
 
 
@@ -75,7 +82,7 @@ async def _take_from_the_pool(stage: Stage) -> None:
     free = _free_and_ready(stage)
     began = time.monotonic()
     await stage.apply("claim-lab.yaml")
-    await stage.until("the claim monday is ready", lambda: _ready(stage, "monday"))
+    await stage.until("the claim monday is ready", lambda: ready(stage, "monday"))
     took, held = _seconds(began), _handle_of(stage, "monday")
     if held not in free:
         raise UnsettledError(f"the claim monday holds {held}, which was not free in the pool")
@@ -89,7 +96,7 @@ async def _ask_for_more(stage: Stage, things: Objects) -> None:
     free = _free_and_ready(stage)
     began = time.monotonic()
     await stage.apply("claim-large-lab.yaml")
-    await stage.until("the claim large is ready", lambda: _ready(stage, "large"))
+    await stage.until("the claim large is ready", lambda: ready(stage, "large"))
     if _handle_of(stage, "large") in free:
         raise UnsettledError("the claim large got a lab of the pool, which is smaller than it asked for")
     url = text(_claim(stage, "large"), "status", "summary", "url")
@@ -98,7 +105,7 @@ async def _ask_for_more(stage: Stage, things: Objects) -> None:
     began = time.monotonic()
     values: JsonObject = {"spec": {"provider": {"parameterValues": {"size": LARGER}}}}
     await stage.kube.patch(RESOURCE_CLAIM, TEAM, "large", values, field_manager=FIELD_MANAGER)
-    lab = _resource_of(stage, "large", -1)
+    lab = resource_of(stage, "large", -1)
     await things.until(lambda: _field(things, lab, "size") == str(LARGER))
     stage.tell(f"Changed its size to {LARGER}: the live lab has it after {_seconds(began)}")
     await stage.breathe()
@@ -107,7 +114,7 @@ async def _ask_for_more(stage: Stage, things: Objects) -> None:
 async def _write_resources_out(stage: Stage) -> None:
     began = time.monotonic()
     await stage.apply("claim-notebooks.yaml")
-    await stage.until("the claim notebooks is ready", lambda: _ready(stage, "notebooks"))
+    await stage.until("the claim notebooks is ready", lambda: ready(stage, "notebooks"))
     named = ", ".join(text(entry, "reference", "name") for entry in _resources(stage, "notebooks"))
     stage.tell(f"Applied claim-notebooks.yaml: two resources by their templates, {named}, after {_seconds(began)}")
     await stage.breathe()
@@ -115,24 +122,23 @@ async def _write_resources_out(stage: Stage) -> None:
 
 async def _sit_an_exam(stage: Stage, things: Objects) -> None:
     await stage.apply("claim-exam.yaml")
-    await stage.until("the claim exam waits for its approval", lambda: _pending(stage, "exam"))
+    await stage.until("the claim exam waits for its approval", lambda: pending(stage, "exam"))
     stage.tell("Applied claim-exam.yaml: nothing is made before somebody approves of it")
     await stage.breathe()
     began = time.monotonic()
-    approved: JsonObject = {"status": {"approval": {"state": "approved"}}}
-    await stage.kube.patch(RESOURCE_CLAIM, TEAM, "exam", approved, subresource="status", field_manager=FIELD_MANAGER)
-    await stage.until("the exam exists", lambda: bool(_resource_of(stage, "exam")))
-    exam = _resource_of(stage, "exam")
+    await approve(stage, "exam")
+    await stage.until("the exam exists", lambda: bool(resource_of(stage, "exam")))
+    exam = resource_of(stage, "exam")
     await things.until(lambda: _thing(things, exam) is not None)
     stage.tell(f"Approved: {exam} exists after {_seconds(began)}, and is not ready: who runs it has to say so")
     await stage.breathe()
     began = time.monotonic()
-    await _write_into(stage, exam, "running")
-    await stage.until("the claim exam is ready", lambda: _ready(stage, "exam"))
+    await write_into(stage, exam, "running")
+    await stage.until("the claim exam is ready", lambda: ready(stage, "exam"))
     stage.tell(f"Its phase is running: the claim is ready {_seconds(began)} later")
     await stage.breathe()
     began = time.monotonic()
-    await _write_into(stage, exam, "finished")
+    await write_into(stage, exam, "finished")
     await stage.until("the claim exam is gone", lambda: stage.objects.one(RESOURCE_CLAIM, TEAM, "exam") is None)
     await things.until(lambda: _thing(things, exam) is None)
     stage.tell(f"Its phase is finished: the claim has deleted itself, and {exam} with it, {_seconds(began)} later")
@@ -140,8 +146,8 @@ async def _sit_an_exam(stage: Stage, things: Objects) -> None:
 
 async def _try(stage: Stage, things: Objects) -> None:
     await stage.apply("claim-trial.yaml")
-    await stage.until("the claim trial is ready", lambda: _ready(stage, "trial"))
-    trial, claim = _resource_of(stage, "trial"), _claim(stage, "trial")
+    await stage.until("the claim trial is ready", lambda: ready(stage, "trial"))
+    trial, claim = resource_of(stage, "trial"), _claim(stage, "trial")
     end = parse_timestamp(text(claim, "status", "lifespan", "end"))
     if end is None:
         raise UnsettledError("the claim trial shows no end")
@@ -228,12 +234,20 @@ def _claim(stage: Stage, name: str) -> JsonObject:
     return found
 
 
-def _ready(stage: Stage, name: str) -> bool:
+def ready(stage: Stage, name: str) -> bool:
+    """Whether a claim is ready."""
     return flag(stage.objects.one(RESOURCE_CLAIM, TEAM, name), "status", "ready")
 
 
-def _pending(stage: Stage, name: str) -> bool:
+def pending(stage: Stage, name: str) -> bool:
+    """Whether a claim waits for its approval."""
     return _approval(stage.objects.one(RESOURCE_CLAIM, TEAM, name) or {}) == "pending"
+
+
+async def approve(stage: Stage, name: str) -> None:
+    """Approve of a claim, as an examiner would."""
+    approved: JsonObject = {"status": {"approval": {"state": "approved"}}}
+    await stage.kube.patch(RESOURCE_CLAIM, TEAM, name, approved, subresource="status", field_manager=FIELD_MANAGER)
 
 
 def _approval(obj: JsonObject) -> str:
@@ -244,7 +258,7 @@ def _resources(stage: Stage, name: str) -> list[JsonObject]:
     return [dict(entry) for entry in sequence(_claim(stage, name), "status", "resources") if isinstance(entry, dict)]
 
 
-def _resource_of(stage: Stage, name: str, index: int = 0) -> str:
+def resource_of(stage: Stage, name: str, index: int = 0) -> str:
     """The name of a claim's resource, empty before it has one."""
     entries = _resources(stage, name)
     return text(entries[index], "reference", "name") if entries else ""
@@ -256,6 +270,10 @@ def _handle_of(stage: Stage, name: str) -> str:
 
 def _handles(stage: Stage) -> list[JsonObject]:
     return stage.objects.of(RESOURCE_HANDLE, OPERATOR)
+
+
+def _name(obj: JsonObject) -> str:
+    return text(obj, "metadata", "name")
 
 
 def _holder(handle: JsonObject) -> str:
@@ -271,12 +289,21 @@ def _thing(things: Objects, name: str) -> JsonObject | None:
     return things.one(CONFIG_MAP, "labs", name)
 
 
+async def exists(stage: Stage, name: str) -> bool:
+    """Whether a resource is there, asked of Kubernetes itself."""
+    try:
+        await stage.kube.get(CONFIG_MAP, "labs", name)
+    except Absent:
+        return False
+    return True
+
+
 def _field(things: Objects, name: str, field: str) -> str:
     return text(_thing(things, name), "data", field)
 
 
-async def _write_into(stage: Stage, name: str, phase: str) -> None:
-    """What whoever runs the exam would do."""
+async def write_into(stage: Stage, name: str, phase: str) -> None:
+    """Write the phase of an exam, as its runner would."""
     data: JsonObject = {"data": {"phase": phase}}
     await stage.kube.patch(CONFIG_MAP, "labs", name, data, field_manager=FIELD_MANAGER)
 
@@ -292,6 +319,7 @@ SCENARIO = Scenario(
     delays={},
     play=play,
     failure=failure,
+    areas=("claims",),
     hints=(
         "kubectl get resourceclaims.poolboy.gpte.redhat.com,resourcehandles,resourcepools,resourceproviders -A",
         f"kubectl -n {TEAM} get resourceclaim large -o yaml",

@@ -34,6 +34,7 @@ from localcloud.terminal import complain, console, end_as_by_ctrl_c, say
 
 if TYPE_CHECKING:
     from localcloud.aws.control import Emulator
+    from localcloud.demo.view import Lines, LiveTable
 
 # In a checkout a link to the project's own `examples/`; a wheel carries the manifests themselves.
 EXAMPLES = Path(__file__).with_name("examples")
@@ -49,7 +50,10 @@ def register(app: typer.Typer) -> None:
 
 def demo(
     name: Annotated[
-        str, typer.Argument(metavar="NAME", help="The demo: accounts, api, claims, instances, loadbalancer.")
+        str,
+        typer.Argument(
+            metavar="NAME", help="The demo: accounts, api, byoc, claims, instances, loadbalancer, resilience."
+        ),
     ] = "",
     leave: Annotated[
         bool, typer.Option("--exit", help="Stop everything afterwards. Exits with 0 only if all went well.")
@@ -87,7 +91,7 @@ def demo(
         running = _up(deployment, name)
         code = play(deployment, name, fast=leave if fast is None else fast, timeout=timeout)
         if not leave:
-            _linger(deployment, running, SCENARIOS[name].hints)
+            _linger(deployment, running, name)
     except KeyboardInterrupt:
         code = 130 if leave else code
     except (DeploymentError, BuildError, ToolchainError, StateDirectoryError) as error:
@@ -118,15 +122,25 @@ def _up(deployment: Deployment, name: str) -> Running:
                 )
         temporal = running.service(TEMPORAL)
         if temporal is not None:
-            narrator.say(f"Every lifecycle can be read in Temporal's web UI: {temporal.url}")
+            narrator.say(f"The lifecycles of this demo in Temporal's web UI: {_link(temporal.url, name)}")
         return running
 
 
-def play(deployment: Deployment, name: str, *, fast: bool, timeout: float | None = None) -> int:
-    """Play the scenario on a deployment that is up, whoever serves it; the exit code."""
+def play(
+    deployment: Deployment,
+    name: str,
+    *,
+    fast: bool,
+    timeout: float | None = None,
+    spectator: LiveTable | Lines | None = None,
+) -> int:
+    """Play the scenario on a deployment that is up, whoever serves it; the exit code.
+
+    The spectator is by default a live table on a terminal, and lines everywhere else.
+    """
     enter(deployment)
     try:
-        asyncio.run(_played(deployment, name, fast=fast, timeout_seconds=timeout))
+        asyncio.run(_played(deployment, name, fast=fast, timeout_seconds=timeout, spectator=spectator))
     except _Unsettled as unsettled:
         complain(f"Not settled: {unsettled}")
         return 1
@@ -137,7 +151,14 @@ class _Unsettled(Exception):  # noqa: N818 - carries a reason out of the event l
     """The demo did not end well."""
 
 
-async def _played(deployment: Deployment, name: str, *, fast: bool, timeout_seconds: float | None) -> None:
+async def _played(
+    deployment: Deployment,
+    name: str,
+    *,
+    fast: bool,
+    timeout_seconds: float | None,
+    spectator: LiveTable | Lines | None,
+) -> None:
     # Temporal and Kubernetes are imported when a demo runs, so that help and completion answer at once.
     from engine.errors import ApiError
     from engine.kube.api import KubeApi
@@ -152,7 +173,8 @@ async def _played(deployment: Deployment, name: str, *, fast: bool, timeout_seco
     settings = Settings().model_copy(update={"log_format": "text", "metrics_port": 0, "otel_endpoint": ""})
     if settings.observing:
         raise _Unsettled("PERDURE_MODE=observe is set: nothing would be done, so nothing can settle")
-    spectator = LiveTable(console) if console.is_terminal else Lines(console)
+    if spectator is None:
+        spectator = LiveTable(console) if console.is_terminal else Lines(console)
     with_aws = Cloud.AWS in scenario.clouds
     async with await KubeApi.open(settings, "demo", deployment.env()["KUBECONFIG"]) as kube:
         with ExitStack() as opened, spectator:
@@ -208,15 +230,25 @@ def _paced(emulator: Emulator, delays: Mapping[str, float], *, fast: bool) -> It
         emulator.config(**{setting: getattr(before, setting) for setting in delays})
 
 
-def _linger(deployment: Deployment, running: Running, hints: tuple[str, ...]) -> None:
+def _link(url: str | None, name: str) -> str:
+    """Temporal's list of the demo's lifecycles."""
+    from localcloud.demo.scenarios import SCENARIOS
+    from localcloud.temporal_ui import lifecycles_link, lifecycles_query
+
+    return lifecycles_link(url or "", lifecycles_query(*SCENARIOS[name].areas))
+
+
+def _linger(deployment: Deployment, running: Running, name: str) -> None:
     """Leave it to the person until Ctrl-C."""
+    from localcloud.demo.scenarios import SCENARIOS
+
     temporal = running.service(TEMPORAL)
     lines = [
         "",
         "It runs on. In another shell:",
         f"  {deployment.state.to_enter}",
-        *(f"  {hint}" for hint in hints),
-        f"The lifecycles: {temporal.url if temporal else ''}",
+        *(f"  {hint}" for hint in SCENARIOS[name].hints),
+        f"The lifecycles: {_link(temporal.url, name) if temporal else ''}",
         "Ctrl-C stops it; `perdure demo` or `perdure up` resumes where it was."
         if deployment.owns_supervisor()
         else "Ctrl-C leaves it running; `perdure down` stops it.",

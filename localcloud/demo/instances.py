@@ -233,6 +233,7 @@ SCENARIO = Scenario(
     delays={"run_instances_seconds": 2, "stop_instances_seconds": 2, "terminate_instances_seconds": 2},
     play=play,
     failure=failure,
+    areas=("instances",),
     shows=ours,
     look=look,
     settings={

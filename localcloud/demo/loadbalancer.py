@@ -45,23 +45,25 @@ async def play(stage: Stage) -> None:
     """The whole story."""
     with MachineHost.of(stage.deployment) as machines, OpenStackControl.of(stage.deployment) as cloud:
         machines.fare()
-        await _forget_the_last_run(stage)
+        await forget_the_last_run(stage)
         cloud.reset_ledger()
         began = time.monotonic()
-        address = await _serve(stage)
+        await apply_service(stage)
+        address = await until_it_has_an_address(stage)
         await _ask_until_answered(stage, address, began)
         ledger = cloud.ledger()
         stage.tell(f"OpenStack was called {ledger.calls()} times, with {ledger.tokens()} tokens")
-        await _until_complete(stage, machines, began)
-        await _ask(stage, address)
+        await until_complete(stage, machines, began)
+        await ask(stage, address)
         await stage.breathe()
         dead = await _cut_the_power(stage, machines, address)
         await stage.breathe()
         await _replace(stage, machines, dead)
-        await _ask(stage, address)
+        await ask(stage, address)
 
 
-async def _forget_the_last_run(stage: Stage) -> None:
+async def forget_the_last_run(stage: Stage) -> None:
+    """Delete the Service of an earlier run, and wait until its load balancer is gone, too."""
     if _service(stage) is None:
         return
     stage.tell("An earlier run has left its Service: deleted first")
@@ -72,14 +74,18 @@ async def _forget_the_last_run(stage: Stage) -> None:
     )
 
 
-async def _serve(stage: Stage) -> str:
-    """Apply the Service, play its nodes; the address that it gets."""
-    await stage.apply("nodes.yaml")
-    await stage.apply("service.yaml")
+async def apply_service(stage: Stage) -> None:
+    """Apply the Service, and play its nodes."""
+    await stage.apply("nodes.yaml", of="loadbalancer")
+    await stage.apply("service.yaml", of="loadbalancer")
     stage.tell(f"Applied service.yaml: Service {NAMESPACE}/{NAME} of type LoadBalancer, with {REPLICAS} machines")
     await stage.until("the Service has a node port", lambda: _node_port(stage) > 0)
     for name in NODES:
         await _play_node(stage, name, _node_port(stage))
+
+
+async def until_it_has_an_address(stage: Stage) -> str:
+    """The Service's address, as soon as it has one."""
     await stage.until("the Service has an address", lambda: _address(stage) != "")
     stage.tell(f"Its address is {_address(stage)}; {' and '.join(NODES)} answer at node port {_node_port(stage)}")
     return _address(stage)
@@ -101,13 +107,14 @@ async def _ask_until_answered(stage: Stage, address: str, began: float) -> None:
     stage.tell(f"The first request was answered {time.monotonic() - began:.1f} s after the Service was applied")
 
 
-async def _until_complete(stage: Stage, machines: MachineHost, began: float) -> None:
+async def until_complete(stage: Stage, machines: MachineHost, began: float) -> None:
+    """Wait until all machines are ready, and one of them has the address."""
     await stage.until("its machines are ready", lambda: _ready(stage) == REPLICAS)
     await _one_master(stage, machines, lambda _: True)
     stage.tell(f"{REPLICAS} machines are ready after {time.monotonic() - began:.1f} s")
 
 
-async def _ask(stage: Stage, address: str) -> None:
+async def ask(stage: Stage, address: str) -> None:
     """Many requests; all of them have to be answered, and by both nodes."""
     async with _client() as client:
         answers = Counter([await _answer(client, address) for _ in range(REQUESTS)])
@@ -129,7 +136,7 @@ async def _cut_the_power(stage: Stage, machines: MachineHost, address: str) -> M
     async with _client() as client:
         await stage.looking("a request is answered again", lambda: _answered(client, address))
     stage.tell(f"{other.name} has the address; requests are answered again after {time.monotonic() - began:.1f} s")
-    await _ask(stage, address)
+    await ask(stage, address)
     return master
 
 
@@ -229,6 +236,7 @@ SCENARIO = Scenario(
     delays={},
     play=play,
     failure=failure,
+    areas=("loadbalancers",),
     shows=ours,
     hints=(
         "kubectl get services,loadbalancers,loadbalancersets,loadbalancermachines -A",

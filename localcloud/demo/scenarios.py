@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localcloud.demo import accounts, api, byoc, claims, instances, loadbalancer
+from localcloud.demo import accounts, api, byoc, claims, instances, loadbalancer, resilience
 from localcloud.demo.stage import Scenario
 
 SCENARIOS: dict[str, Scenario] = {
@@ -12,4 +12,5 @@ SCENARIOS: dict[str, Scenario] = {
     "claims": claims.SCENARIO,
     "instances": instances.SCENARIO,
     "loadbalancer": loadbalancer.SCENARIO,
+    "resilience": resilience.SCENARIO,
 }

@@ -14,14 +14,14 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Protocol
 
 import yaml
-from temporalio.client import Client, WorkflowExecution
+from temporalio.client import Client, WorkflowExecution, WorkflowQueryFailedError
 from temporalio.service import RPCError
 
 from domain.identity import Key, Kind, all_kinds
@@ -80,6 +80,9 @@ class Spectator(Protocol):
     def show(self, rows: tuple[Row, ...]) -> None:
         """The lifecycles as they are now."""
 
+    def present(self, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+        """A table that stays, such as a result."""
+
 
 class Stage:
     """The deployment as a scenario plays on it."""
@@ -128,9 +131,19 @@ class Stage:
         """Give a person the time to look; nobody looks when it is fast."""
         await asyncio.sleep(0 if self._fast else BREATH_SECONDS)
 
-    async def apply(self, file: str) -> None:
-        """Create the objects of a manifest, or change those that exist, as `kubectl apply -f` would."""
-        for document in yaml.safe_load_all((self._manifests / file).read_text()):
+    def present(self, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+        """Show a table that stays."""
+        self._spectator.present(columns, rows)
+
+    async def apply(self, file: str, of: str = "") -> None:
+        """Create the objects of a manifest, or change those that exist, as `kubectl apply -f` would.
+
+        Args:
+            file: the manifest's name in the demo's folder.
+            of: the demo whose folder it is, if it is another one's.
+        """
+        folder = self._manifests.parent / of if of else self._manifests
+        for document in yaml.safe_load_all((folder / file).read_text()):
             if document:
                 await self._apply(document)
 
@@ -158,17 +171,16 @@ class Stage:
         while not await holds():  # noqa: ASYNC110 - a client gets no event
             await asyncio.sleep(LOOK_SECONDS)
 
+    def shown(self) -> dict[str, JsonObject]:
+        """The objects of the story by the ids of their workflows."""
+        return {id_: obj for id_, obj in self.objects.by_workflow.items() if self._scenario.shows(obj)}
+
     # What the command asks.
 
     async def reason(self) -> str:
         """Why it is not settled: what was waited for, and what each unsettled lifecycle says of itself."""
         told = all_kinds()
-        shown = (
-            id_
-            for id_, obj in self.objects.by_workflow.items()
-            if self._scenario.shows(obj) and id_.split("/", maxsplit=1)[0] in told
-        )
-        asked = await asyncio.gather(*(self._why(id_) for id_ in shown))
+        asked = await asyncio.gather(*(self._why(id_) for id_ in self.shown() if id_.split("/", maxsplit=1)[0] in told))
         return "\n  ".join([f"waited for: {self._awaited}", *filter(None, asked)])
 
     async def follow_lifecycles(self) -> None:
@@ -185,8 +197,7 @@ class Stage:
         self.on_progress()
 
     def _show(self) -> None:
-        shown = ((id_, obj) for id_, obj in self.objects.by_workflow.items() if self._scenario.shows(obj))
-        rows = tuple(self._row(id_, obj) for id_, obj in shown)
+        rows = tuple(self._row(id_, obj) for id_, obj in self.shown().items())
         if rows != self._rows:
             self._rows = rows
             self.on_progress()
@@ -221,13 +232,20 @@ class Stage:
         except Conflict:
             await self.kube.patch(kind, namespace, name, document, field_manager=FIELD_MANAGER)
 
-    async def _why(self, id_: str) -> str:
-        """What a lifecycle that has not settled says, empty for one that has."""
+    async def why(self, id_: str) -> Why | None:
+        """What a lifecycle says of itself, by its workflow's id; None if it does not answer."""
         handle = self._temporal.get_workflow_handle(id_)
         try:
             async with asyncio.timeout(ASKED_WHY_SECONDS):
                 answer: Why = await handle.query("why", result_type=Why)
-        except (RPCError, TimeoutError):
+        except (RPCError, WorkflowQueryFailedError, TimeoutError):
+            return None
+        return answer
+
+    async def _why(self, id_: str) -> str:
+        """What a lifecycle that has not settled says, empty for one that has."""
+        answer = await self.why(id_)
+        if answer is None:
             return f"{id_}: does not answer"
         if answer.outcome == "settled":
             return ""
@@ -260,6 +278,8 @@ class Scenario:
     """Why an object has failed, empty if it has not."""
     hints: tuple[str, ...]
     """Commands to try next."""
+    areas: tuple[str, ...]
+    """The areas whose lifecycles Temporal's web UI lists at the demo's link."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """Settings without which the deployment would not serve what is shown; the caller's own win."""
     shows: Callable[[JsonObject], bool] = all_of_them

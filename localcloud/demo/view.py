@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime, timedelta
 from types import TracebackType
 from typing import Self
@@ -54,6 +55,11 @@ class Lines:
             del self._shown[key]
             self._print(f"  {key.path:<62} gone")
 
+    def present(self, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+        """Print it in columns; no line is folded."""
+        for line in _aligned([columns, *rows]):
+            self._console.print(f"          {line}", highlight=False, markup=False, soft_wrap=True)
+
     def _print(self, line: str) -> None:
         stamped = f"{time.monotonic() - self._began:6.1f} s  {line}"
         self._console.print(stamped, highlight=False, markup=False, soft_wrap=True)
@@ -88,6 +94,13 @@ class LiveTable:
         """Draw these from now on."""
         self._rows = rows
 
+    def present(self, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+        """Print it in columns above the table; no line is folded."""
+        header, *lines = _aligned([columns, *rows])
+        self._live.console.print(Text(header, style="bold"), highlight=False, soft_wrap=True)
+        for line in lines:
+            self._live.console.print(Text(line), highlight=False, soft_wrap=True)
+
     def _table(self) -> Table:
         now = datetime.now(UTC)
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
@@ -118,6 +131,12 @@ def phase(word: str) -> Text:
     """A phase in its colour."""
     style = "green" if word in _GOOD else "red" if word in _BAD else "yellow"
     return Text(word, style=style)
+
+
+def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
+    """Each row as a line, its cells as wide as the widest of their column."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 
 
 def _until(moment: datetime | None, now: datetime) -> str:

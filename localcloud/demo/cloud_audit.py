@@ -1,0 +1,218 @@
+"""Compares what custom resources say with what the clouds hold, one to one.
+
+The clouds are asked directly, beside the product: the emulator's world, OpenStack's APIs as a user of the project, the
+machine host, and Kubernetes for the resources of claims. Each thing in a cloud has one owner, found by the name or the
+mark that the cloud itself shows:
+
+    recorded by the custom resource  ==  held by the cloud    agreed
+    recorded                         !=  held                 missing, or another one
+    recorded once                        held more than once  doubled
+    not recorded                         held                 leaked
+"""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from domain.accounts import ACCOUNT
+from domain.accounts.constants import ADMIN_USER_PREFIX, OPERATOR_NAMESPACE
+from domain.accounts.resources import Account
+from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
+from domain.claims.constants import RESOURCE_HANDLE_NAME_ANNOTATION, RESOURCE_INDEX_ANNOTATION
+from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE
+from engine.errors import Absent
+from engine.kube import KubeApi
+from engine.kube.json import JsonObject, mapping, sequence, text
+from engine.kube.kinds import CONFIG_MAP, SECRET
+from localcloud.machines.contract import MachineState
+from localcloud.machines.control import MachineHost
+from localcloud.openstack.project import listed, project_session
+
+if TYPE_CHECKING:
+    from localcloud.aws.contract import World
+    from localcloud.aws.control import Emulator
+    from localcloud.deployment import Deployment
+
+Recorded = Mapping[str, str]
+"""By owner, the id that its custom resource records; empty where it records none yet."""
+Held = Iterable[tuple[str, str]]
+"""What a cloud holds: owner and id of each thing."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """One line of the audit: one thing of one owner."""
+
+    thing: str
+    owner: str
+    recorded: str
+    held: tuple[str, ...]
+
+    @property
+    def problem(self) -> str:
+        """What is wrong, empty where both sides agree."""
+        if len(self.held) > 1:
+            return "doubled"
+        if not self.held:
+            return "missing in the cloud"
+        if not self.recorded:
+            return "leaked: no custom resource records it"
+        return "" if self.held == (self.recorded,) else "another one than recorded"
+
+    def __str__(self) -> str:
+        return (
+            f"{self.thing} of {self.owner}: recorded {self.recorded or 'none'}, held {', '.join(self.held) or 'none'}"
+        )
+
+
+def compare(thing: str, recorded: Recorded, held: Held) -> list[Comparison]:
+    """One line per owner for which either side has something, in the order of owners."""
+    ids: dict[str, list[str]] = {owner: [] for owner in recorded}
+    for owner, id_ in held:
+        ids.setdefault(owner, []).append(id_)
+    lines = (Comparison(thing, owner, recorded.get(owner, ""), tuple(sorted(ids[owner]))) for owner in sorted(ids))
+    return [line for line in lines if line.recorded or line.held]
+
+
+async def audit(kube: KubeApi, deployment: Deployment, emulator: Emulator) -> list[Comparison]:
+    """Everything in all clouds. Reads only."""
+    accounts = [Account.model_validate(obj) for obj in (await kube.list(ACCOUNT)).items]
+    ours = [each for each in accounts if not each.spec.byoc and not each.spec.manual_sts_mode]
+    return [
+        *_aws(ours, await _keys_in_secrets(kube, ours), await asyncio.to_thread(emulator.world)),
+        *_claims(
+            (await kube.list(RESOURCE_CLAIM)).items,
+            (await kube.list(RESOURCE_HANDLE)).items,
+            (await kube.list(CONFIG_MAP)).items,
+        ),
+        *await asyncio.to_thread(
+            _openstack,
+            deployment,
+            (await kube.list(LOAD_BALANCER)).items,
+            (await kube.list(LOAD_BALANCER_MACHINE)).items,
+        ),
+    ]
+
+
+# AWS.
+
+
+async def _keys_in_secrets(kube: KubeApi, accounts: Iterable[Account]) -> dict[str, str]:
+    """By Account, the id of the access key in its Secret."""
+    found = {}
+    for account in accounts:
+        name = account.metadata.name
+        try:
+            secret = await kube.get(SECRET, OPERATOR_NAMESPACE, f"{name}-secret")
+        except Absent:
+            secret = {}
+        found[name] = base64.b64decode(text(secret, "data", "aws_access_key_id")).decode()
+    return found
+
+
+def _aws(accounts: list[Account], keys: dict[str, str], world: World) -> list[Comparison]:
+    members = {member.id: member.name for member in world.members() if member.state == "ACTIVE"}
+    unused = {each.spec.aws_account_id for each in accounts if not each.spec.claim_link}
+    return [
+        *compare(
+            "AWS account",
+            {each.metadata.name: each.spec.aws_account_id for each in accounts},
+            ((name, id_) for id_, name in members.items()),
+        ),
+        *compare(
+            "access key",
+            keys,
+            (
+                (members[key.account], key.id)
+                for key in world.keys
+                if key.account in members and key.user.startswith(ADMIN_USER_PREFIX)
+            ),
+        ),
+        *compare(
+            "support case",
+            {each.metadata.name: each.status.support_case_id for each in accounts},
+            ((name, case.id) for id_, name in members.items() for case in world.cases if id_ in case.subject),
+        ),
+        # Instances that bring regions into use are ended again. A claimed account's are its tenant's.
+        *compare(
+            "EC2 instance",
+            {},
+            ((members[each.account], each.id) for each in world.instances if each.account in unused & set(members)),
+        ),
+    ]
+
+
+# Resource claims: their cloud is Kubernetes.
+
+
+def _claims(claims: list[JsonObject], handles: list[JsonObject], things: list[JsonObject]) -> list[Comparison]:
+    holders = [(each, mapping(each, "spec", "resourceClaim")) for each in handles]
+    return [
+        *compare(
+            "ResourceHandle",
+            {_path(each): text(each, "status", "resourceHandle", "name") for each in claims},
+            ((f"{text(of, 'namespace')}/{text(of, 'name')}", _name(each)) for each, of in holders if of),
+        ),
+        *compare(
+            "claimed resource",
+            {
+                f"{_name(handle)} [{index}]": text(entry, "reference", "name")
+                for handle in handles
+                for index, entry in enumerate(sequence(handle, "status", "resources"))
+            },
+            ((_marked_for(each), _name(each)) for each in things if _marked_for(each)),
+        ),
+    ]
+
+
+def _marked_for(thing: JsonObject) -> str:
+    """The handle whose resource it is, with its place there; empty for what is nobody's resource."""
+    marks = mapping(thing, "metadata", "annotations")
+    handle = text(marks, RESOURCE_HANDLE_NAME_ANNOTATION)
+    return f"{handle} [{text(marks, RESOURCE_INDEX_ANNOTATION)}]" if handle else ""
+
+
+# OpenStack.
+
+
+def _openstack(deployment: Deployment, balancers: list[JsonObject], machines: list[JsonObject]) -> list[Comparison]:
+    session = project_session(deployment)
+    floating = listed(session, "network", "/v2.0/floatingips", "floatingips")
+    groups = listed(session, "network", "/v2.0/security-groups", "security_groups")
+    ports = listed(session, "network", "/v2.0/ports", "ports")
+    servers = listed(session, "compute", "/servers/detail", "servers")
+    with MachineHost.of(deployment) as host:
+        processes = [each for each in host.view().machines if each.state is MachineState.UP]
+    of_servers = {_name(each): text(each, "status", "serverID") for each in machines}
+    return [
+        *compare("floating IP", _status(balancers, "floatingID"), ((e["description"], e["id"]) for e in floating)),
+        *compare(
+            "security group",
+            _status(balancers, "securityGroupID"),
+            ((each["name"], each["id"]) for each in groups if each["name"] != "default"),
+        ),
+        *compare(
+            "port",
+            {**_status(balancers, "portID"), **_status(machines, "defaultPortID")},
+            # Routers' and DHCP's ports are the network's own.
+            ((each["name"], each["id"]) for each in ports if not each["device_owner"].startswith("network:")),
+        ),
+        *compare("server", of_servers, ((each["name"], each["id"]) for each in servers)),
+        *compare("running machine", of_servers, ((each.name, each.server_id) for each in processes)),
+    ]
+
+
+def _status(objects: Iterable[JsonObject], field: str) -> dict[str, str]:
+    return {_path(each): text(each, "status", field) for each in objects}
+
+
+def _path(obj: JsonObject) -> str:
+    return f"{text(obj, 'metadata', 'namespace')}/{_name(obj)}"
+
+
+def _name(obj: JsonObject) -> str:
+    return text(obj, "metadata", "name")

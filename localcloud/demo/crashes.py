@@ -1,0 +1,97 @@
+"""Kills processes of the deployment while a demo plays, and tells what each object does next.
+
+A killed service is started again by the supervisor. What objects do is told in the words of their own lifecycles: each
+change of what runs, or of what is waited for, is one line.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+
+from domain.identity import Kind
+from domain.why import Why
+from localcloud.demo.stage import Stage
+
+ASK_SECONDS = 0.5
+# Steps that run at once and are named; an account initialises seventeen regions.
+MOST_TOLD = 3
+
+
+@dataclass(frozen=True)
+class Killed:
+    """Services that were killed together, by name with the pid that each had, and when (monotonic)."""
+
+    pids: Mapping[str, int]
+    at: float
+
+
+async def kill(stage: Stage, *names: str) -> Killed:
+    """Kill services with SIGKILL, one right after the other. A service that is just being started is waited for."""
+
+    async def all_run() -> bool:
+        return all(stage.deployment.service(name).settled for name in names)
+
+    await stage.looking(f"{_listed(names)} can be killed", all_run)
+    killed = Killed({name: stage.deployment.kill(name) for name in names}, time.monotonic())
+    stage.tell(f"KILLED with SIGKILL: {_with_pids(killed.pids)}")
+    return killed
+
+
+async def until_back(stage: Stage, killed: Killed) -> None:
+    """Wait until other processes are ready in the place of those that were killed, and say so."""
+
+    async def all_back() -> bool:
+        rows = [stage.deployment.service(name) for name in killed.pids]
+        return all(row.settled and row.pid != killed.pids[row.name] for row in rows)
+
+    await stage.looking(f"{_listed(killed.pids)} run again", all_back)
+    now = {name: stage.deployment.service(name).pid or 0 for name in killed.pids}
+    stage.tell(f"Started again by the supervisor after {time.monotonic() - killed.at:.1f} s: {_with_pids(now)}")
+
+
+@asynccontextmanager
+async def told(stage: Stage, *kinds: Kind) -> AsyncIterator[None]:
+    """Tell, for as long as the context lasts, what objects of these kinds do."""
+    task = asyncio.create_task(_tell(stage, kinds))
+    try:
+        yield
+    finally:
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+
+
+async def _tell(stage: Stage, kinds: tuple[Kind, ...]) -> None:
+    said: dict[str, str] = {}
+    while True:
+        ids = [id_ for id_ in stage.shown() if id_.startswith(tuple(f"{kind.name}/" for kind in kinds))]
+        for id_, answer in zip(ids, await asyncio.gather(*map(stage.why, ids)), strict=True):
+            line = next_step(answer) if answer is not None else ""
+            if line and said.get(id_) != line:
+                said[id_] = line
+                kind, _, name, _ = id_.split("/")
+                stage.tell(f"    {kind} {name}: {line}")
+        await asyncio.sleep(ASK_SECONDS)
+
+
+def next_step(why: Why) -> str:
+    """What a lifecycle does now, or what it waits for; empty for one that has nothing to do."""
+    if why.phase == "Unknown":  # a history is being replayed
+        return ""
+    if why.running:
+        more = f" and {len(why.running) - MOST_TOLD} more" if len(why.running) > MOST_TOLD else ""
+        return "; ".join(why.running[:MOST_TOLD]) + more
+    if why.outcome == "settled":
+        return f"{why.phase}, nothing left to do"
+    return why.why
+
+
+def _with_pids(pids: Mapping[str, int]) -> str:
+    return ", ".join(f"{name} (pid {pid})" for name, pid in pids.items())
+
+
+def _listed(names: Mapping[str, int] | tuple[str, ...]) -> str:
+    return ", ".join(names)

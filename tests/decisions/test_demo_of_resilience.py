@@ -1,0 +1,59 @@
+"""What the audit of `perdure demo resilience` calls a difference, and what lifecycles are said to do next."""
+
+from __future__ import annotations
+
+import pytest
+
+from domain.why import Why
+from localcloud.demo.cloud_audit import compare
+from localcloud.demo.crashes import next_step
+
+
+@pytest.mark.parametrize(
+    ("recorded", "held", "problem"),
+    [
+        ({"a": "1"}, [("a", "1")], ""),
+        ({"a": "1"}, [], "missing in the cloud"),
+        ({"a": "1"}, [("a", "2")], "another one than recorded"),
+        ({"a": "1"}, [("a", "1"), ("a", "2")], "doubled"),
+        ({"a": ""}, [("a", "1")], "leaked: no custom resource records it"),
+        ({}, [("a", "1")], "leaked: no custom resource records it"),
+        ({}, [("a", "1"), ("a", "2")], "doubled"),
+    ],
+)
+def test_each_difference_between_a_resource_and_its_cloud_is_named(
+    recorded: dict[str, str], held: list[tuple[str, str]], problem: str
+) -> None:
+    [line] = compare("server", recorded, held)
+    assert line.problem == problem
+
+
+def test_an_owner_for_which_neither_side_has_anything_is_left_out() -> None:
+    assert compare("support case", {"a": "", "b": "1"}, [("b", "1")]) == compare(
+        "support case", {"b": "1"}, [("b", "1")]
+    )
+
+
+def test_two_things_of_one_id_are_doubled_too() -> None:
+    [line] = compare("claimed resource", {"handle [0]": "exam-1"}, [("handle [0]", "exam-1"), ("handle [0]", "exam-1")])
+    assert line.problem == "doubled"
+
+
+@pytest.mark.parametrize(
+    ("why", "said"),
+    [
+        (Why(object="a", phase="Creating", outcome="working", why="", running=("create the AWS account",)), "create"),
+        (Why(object="a", phase="Pending", outcome="waiting", why="waits for the support case"), "waits for"),
+        (
+            Why(object="a", phase="Initializing", outcome="working", why="", running=tuple("abcde")),
+            "a; b; c and 2 more",
+        ),
+        (Why(object="a", phase="Ready", outcome="settled", why=""), "Ready, nothing left to do"),
+    ],
+)
+def test_the_next_step_of_a_lifecycle_is_told_in_its_own_words(why: Why, said: str) -> None:
+    assert next_step(why).startswith(said)
+
+
+def test_a_lifecycle_whose_history_is_replayed_says_nothing() -> None:
+    assert next_step(Why(object="a", phase="Unknown", outcome="working", why="not observed yet")) == ""
