@@ -148,7 +148,7 @@ class Entity(Generic[W]):
             rest = self._looked_at + self.rest - workflow.now() if self.rest else timedelta(0)
             pause = max(rest, self.gather if self._woken else timedelta(0))
             if pause > timedelta(0):
-                await workflow.sleep(pause, summary="let changes gather")
+                await workflow.sleep(pause, summary="wait for further changes")
         self.dirty = False  # before the read, never after
         self._looks += 1
         self.woken, self._woken = self._woken, False

@@ -38,7 +38,7 @@ class Passes(Entity[P]):
     def told_of_look(self, look: Action) -> str:
         """What the last pass came to: the activity is always the same one, and a timeline of it would tell nothing."""
         if refused := self.world.refusals.get(OBSERVE):
-            return f"look again, could not: {refused.message}"
+            return f"observe again; the last attempt failed: {refused.message}"
         if self.decision is None:
             return look.summary
-        return f"look again, was {self.decision.phase}: {self.decision.why}"
+        return f"observe again; was {self.decision.phase}: {self.decision.why}"

@@ -20,4 +20,4 @@ class Look(Action):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return f"look at {self.looked_at}"
+        return f"observe {self.looked_at}"

@@ -115,7 +115,7 @@ class PassOrganization(Action):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return "count the organization, give permits, look at cases"
+        return "count the organization's accounts, give permits, check support cases"
 
 
 class TellPools(Action):
@@ -131,7 +131,7 @@ class TellPools(Action):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return "tell the pools what room there is"
+        return "send the pools how many more accounts there may be"
 
     def fold(self, world: OrganizationWorld, result: Model | None) -> OrganizationWorld:  # type: ignore[override]
         """They know; unless a pass has measured another room meanwhile, of which they are told next."""
@@ -172,7 +172,7 @@ class EnsureUnits(Action):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return f"OUs of {', '.join(self.names)}"
+        return f"create the OUs of {', '.join(self.names)}"
 
 
 class UnitRequest(Model):

@@ -96,7 +96,7 @@ class PassValidation(Action):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return "look at accounts' places, tags and quotas"
+        return "validate the places, tags and quotas of all accounts"
 
 
 def enabled(config: OperatorConfig) -> frozenset[Check]:

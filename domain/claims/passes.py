@@ -103,7 +103,7 @@ class PassClaim(_Pass):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return "look at the claim, its handle and their resources, and write what differs"
+        return "reconcile the claim, its handle and their resources"
 
 
 class PassHandle(_Pass):
@@ -117,7 +117,7 @@ class PassHandle(_Pass):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return "look at the handle and its resources, and write what differs"
+        return "reconcile the handle and its resources"
 
 
 class PassPool(_Pass):

@@ -73,7 +73,7 @@ class LookAtInstance(Action):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return f"look at {self.key.name}, and label it"
+        return f"observe {self.key.name}, and label it"
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
         """What was seen."""
@@ -225,7 +225,7 @@ class FindNode(_NodeAction):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return f"look for the node of {self.key.name}"
+        return f"find the node of {self.key.name}"
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
         """Found, or not there."""

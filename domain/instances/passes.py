@@ -59,7 +59,7 @@ class LookAtGroup(Action):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return f"look at group {self.key.name}"
+        return f"observe group {self.key.name}"
 
 
 class SweepInstances(Action):
@@ -77,4 +77,4 @@ class SweepInstances(Action):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return "look at all instances"
+        return "observe all instances"

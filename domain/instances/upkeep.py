@@ -58,7 +58,7 @@ class KeepTopology(Action):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return "look at the place's queues and rules, and mend what differs"
+        return "reconcile the place's queues and rules"
 
 
 def key_of(place: Place, cluster: str = "") -> Key:

@@ -70,7 +70,7 @@ class PassLoadBalancer(_Pass):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return "look at the load balancer, its objects in the cloud and its sets, and mend what differs"
+        return "reconcile the load balancer, its objects in the cloud and its sets"
 
 
 class PassSet(_Pass):
@@ -92,7 +92,7 @@ class PassMachine(_Pass):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return "look at the machine's rights, port and server, and mend what differs"
+        return "reconcile the machine's rights, port and server"
 
 
 class SweepProjects(_Pass):
@@ -103,4 +103,4 @@ class SweepProjects(_Pass):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return "look at all projects, and have looked at whoever differs"
+        return "compare all projects, and wake the objects that differ"

@@ -74,7 +74,7 @@ class PassObject(Action):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return "look at the object and what it refers to, and mend what differs in 3scale"
+        return "reconcile the object with 3scale"
 
 
 class SweepTenants(Action):
@@ -93,7 +93,7 @@ class SweepTenants(Action):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return "look at all tenants' lists, and have looked at whoever differs"
+        return "compare all tenants' lists, and wake the objects that differ"
 
 
 GONE = Decision(phase=Phase.GONE.value, outcome=Outcome.GONE, why="it does not exist any more")

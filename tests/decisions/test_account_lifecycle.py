@@ -74,7 +74,7 @@ def test_what_is_asked_of_aws_carries_the_names_that_tools_rely_on() -> None:
     assert tag.tags == {"owner": "shard-1"}
     assert isinstance(role, EnsureSupportRole)
     assert (role.iam_user_id, role.jump_role) == ("bcd456", "arn:aws:iam::999999999999:role/jump")
-    assert role.summary == "support role ManagedOpenShift-Support-bcd456"
+    assert role.summary == "create support role ManagedOpenShift-Support-bcd456"
     assert isinstance(user, EnsureAdminUser)
     assert (user.iam_user_id, user.secret) == ("bcd456", "osd-creds-mgmt-bcd456-secret")
     marks = {

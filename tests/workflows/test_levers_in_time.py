@@ -98,7 +98,7 @@ async def test_pause_holds_everything_and_resume_goes_on(lifecycle: Lifecycle, b
     assert why.hold == "paused"
     await lifecycle.permit(minutes=600)
     why = await lifecycle.until_why(lambda why: bool(why.planned))
-    assert why.planned == (f"CreateAccount {lifecycle.key.name}",)
+    assert why.planned == (f"create AWS account {lifecycle.key.name}",)
     await lifecycle.pass_time(timedelta(hours=1))
     assert lifecycle.world.made("aws.create_account") == 0
     if by == "update":

@@ -45,7 +45,7 @@ class CreateAccount(Action):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return f"CreateAccount {self.name}"
+        return f"create AWS account {self.name}"
 
     def fold(self, world: AccountWorld, result: Model | None) -> AccountWorld:  # type: ignore[override]
         """The request id, which is never asked for twice."""

@@ -37,7 +37,7 @@ class MakeCustomerAccount(Action):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return f"an Account for the customer's {self.account_id}"
+        return f"create an Account for the customer's {self.account_id}"
 
     def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
         """Its name, which the claim's spec is to have."""
@@ -87,7 +87,7 @@ class DeliverCredentials(Action):
     def summary(self) -> str:
         """For the timeline."""
         one = self.secret == self.input_secret
-        return "name its support role" if one else f"the account's key into Secret {self.secret}"
+        return "name its support role" if one else f"copy the account's key into Secret {self.secret}"
 
     def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
         """Both are there; the claim's resourceVersion is not known here, so the next write goes without."""
@@ -111,7 +111,7 @@ class LetSecretsGo(Action):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return f"let Secret {self.input_secret} go, delete Secret {self.secret}"
+        return f"release Secret {self.input_secret}, delete Secret {self.secret}"
 
     def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
         """Done."""

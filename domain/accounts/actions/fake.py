@@ -28,7 +28,7 @@ class FakeSecret(Action):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return f"{'dummy keys into' if self.wanted else 'delete'} Secret {self.secret}"
+        return f"{'write dummy keys into' if self.wanted else 'delete'} Secret {self.secret}"
 
     def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
         """It is there, or is gone."""

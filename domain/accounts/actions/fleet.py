@@ -29,7 +29,7 @@ class EnsureFleetRole(MemberAction):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return f"role managed-sts-role for {self.trusted_arn}"
+        return f"create role managed-sts-role for {self.trusted_arn}"
 
     def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
         """It is there."""
@@ -54,7 +54,7 @@ class DeliverRole(Action):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return f"the role's ARN into Secret {self.secret}"
+        return f"write the role's ARN into Secret {self.secret}"
 
     def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
         """Both are done."""

@@ -24,7 +24,7 @@ class EnsureSupportRole(MemberAction):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return f"support role ManagedOpenShift-Support-{self.iam_user_id}"
+        return f"create support role ManagedOpenShift-Support-{self.iam_user_id}"
 
     def fold(self, world: AccountWorld, result: Model | None) -> AccountWorld:  # type: ignore[override]
         """Done; a deletion that began meanwhile has to look again."""
@@ -55,7 +55,7 @@ class EnsureAdminUser(MemberAction):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return f"user osdManagedAdmin-{self.iam_user_id}, Secret {self.secret}"
+        return f"create user osdManagedAdmin-{self.iam_user_id} and Secret {self.secret}"
 
     def fold(self, world: AccountWorld, result: Model | None) -> AccountWorld:  # type: ignore[override]
         """The Secret's name; a deletion that began meanwhile has to look again."""

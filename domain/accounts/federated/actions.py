@@ -46,7 +46,7 @@ class ValidatePolicies(Action):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return "have IAM judge the policies"
+        return "validate the policies with IAM"
 
     def fold(self, world: FederatedRoleWorld, result: Model | None) -> FederatedRoleWorld:  # type: ignore[override]
         """The verdict."""
@@ -65,7 +65,7 @@ class ClearValidation(Action):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return "see that no validation has left a policy"
+        return "delete policies that a validation has left"
 
     def fold(self, world: FederatedRoleWorld, result: Model | None) -> FederatedRoleWorld:  # type: ignore[override]
         """There is none."""
@@ -85,7 +85,7 @@ class StampAccesses(Action):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return f"tell {len(self.accesses)} accesses"
+        return f"wake {len(self.accesses)} accesses"
 
     def fold(self, world: FederatedRoleWorld, result: Model | None) -> FederatedRoleWorld:  # type: ignore[override]
         """They know."""
@@ -135,7 +135,7 @@ class IdentifyCustomer(CustomerAction):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return "ask whose account it is"
+        return "find the owner of the account"
 
     def fold(self, world: FederatedAccessWorld, result: Model | None) -> FederatedAccessWorld:  # type: ignore[override]
         """The account's id."""
@@ -164,7 +164,7 @@ class EnsureAccessPolicy(GrantAction):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return f"policy {self.name} in {self.account_id}"
+        return f"create policy {self.name} in {self.account_id}"
 
     def fold(self, world: FederatedAccessWorld, result: Model | None) -> FederatedAccessWorld:  # type: ignore[override]
         """Done."""
@@ -183,7 +183,7 @@ class EnsureAccessRole(GrantAction):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return f"role {self.name} in {self.account_id}"
+        return f"create role {self.name} in {self.account_id}"
 
     def fold(self, world: FederatedAccessWorld, result: Model | None) -> FederatedAccessWorld:  # type: ignore[override]
         """Done."""
@@ -206,7 +206,7 @@ class AttachAccessPolicies(GrantAction):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return f"policies of {self.role}"
+        return f"set the policies of {self.role}"
 
     def fold(self, world: FederatedAccessWorld, result: Model | None) -> FederatedAccessWorld:  # type: ignore[override]
         """Done."""

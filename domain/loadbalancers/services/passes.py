@@ -44,7 +44,7 @@ class PassService(Action):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return "look at the Service, its LoadBalancer and the nodes, and mend what differs"
+        return "reconcile the Service, its LoadBalancer and the nodes"
 
 
 def decision_of(service: Service, balancer: LoadBalancer | None, work: ServiceWork) -> Decision:
