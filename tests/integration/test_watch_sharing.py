@@ -168,6 +168,7 @@ async def test_secrets_of_many_namespaces_share_one_watch_where_rights_allow_it(
     await cluster.forbid_all_secrets()
 
 
+@pytest.mark.complete
 async def test_the_watch_of_all_secrets_comes_and_goes_with_the_right_to_it(
     cluster: Cluster, proxy: FaultProxy, tmp_path: Path
 ) -> None:
@@ -209,6 +210,7 @@ async def test_readiness_names_a_watch_that_starves_until_it_is_served_again(
         await eventually(lambda: wakes.of[hungry] > before, "and what changed meanwhile is noticed")
 
 
+@pytest.mark.complete
 async def test_readiness_names_a_watch_that_was_never_served(
     cluster: Cluster, proxy: FaultProxy, tmp_path: Path
 ) -> None:

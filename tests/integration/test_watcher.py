@@ -542,6 +542,7 @@ async def test_another_watcher_leads_within_12_seconds_after_a_kill(
             assert since - killed <= timedelta(seconds=12)
 
 
+@pytest.mark.complete
 async def test_a_watcher_that_lost_the_lease_stands_by_and_leads_again_later(
     deployment: Deployment, kube: KubeApi, namespace: str, cluster: str
 ) -> None:
