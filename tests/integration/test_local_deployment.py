@@ -199,6 +199,16 @@ def test_owned_objects_are_collected_when_their_owner_is_deleted(deployment: Dep
     until(lambda: not kube(deployment, "GET", f"{CONFIG_MAPS}/owned"), "owned is deleted")
 
 
+def test_a_deleted_namespace_takes_its_objects_along(deployment: Deployment) -> None:
+    path = "/api/v1/namespaces/deleted"
+    kube(deployment, "POST", "/api/v1/namespaces", {"metadata": {"name": "deleted"}})
+    kube(deployment, "POST", f"{path}/configmaps", {"metadata": {"name": "inside"}})
+
+    kube(deployment, "DELETE", path)
+
+    until(lambda: not kube(deployment, "GET", path), "the namespace is gone")
+
+
 def test_every_request_is_audited_with_its_user_agent(deployment: Deployment) -> None:
     kube(deployment, "GET", "/api/v1/namespaces")
 

@@ -32,7 +32,8 @@ for name in SCENARIOS:
     assert list((EXAMPLES / name).glob("*.yaml")), name
 for path in sorted(EXAMPLES.rglob("*.yaml")):
     print(path)
-for path in (CLAIMS_RBAC, build.MODULE / "go.mod", build.MODULE / "audit-policy.yaml", toolchain.LOCK):
+kubernetes = [build.MODULE / name for name in ("go.mod", "audit-policy.yaml", f"{build.CONTROLLERS}/main.go")]
+for path in (CLAIMS_RBAC, toolchain.LOCK, *kubernetes):
     path.read_text()
 """
 
