@@ -43,6 +43,7 @@ const (
 	tokenWorkers     = 5
 	queriesPerSecond = 20
 	burst            = 30
+	protobuf         = "application/vnd.kubernetes.protobuf"
 )
 
 var (
@@ -78,6 +79,8 @@ func run(ctx context.Context) error {
 		return err
 	}
 	config.QPS, config.Burst = queriesPerSecond, burst
+	config.ContentType = protobuf
+	config.AcceptContentTypes = protobuf + ",application/json"
 	root, err := kubernetes.NewForConfig(config)
 	if err != nil {
 		return err
