@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from typing import Any
 
 import pytest
 from test_threescale_passes import world_of
@@ -95,6 +96,15 @@ async def test_what_a_lost_creation_has_made_goes_with_its_object(
     assert holds(world_of(control, tenant)) == before
 
 
+def plan_of_goods(tenant: Client) -> dict[str, Any]:
+    """The plan `basic` of the product `goods`; the product that every tenant has offers one of that name, too."""
+    (goods,) = [each for each in tenant.list("services") if each["system_name"] == "goods"]
+    (plan,) = [
+        each for each in tenant.list(f"services/{goods['id']}/application_plans") if each["system_name"] == "basic"
+    ]
+    return plan
+
+
 @pytest.mark.parametrize("answer", ["told", "lost", "lost with the pass"])
 async def test_a_strangers_application_of_the_same_name_stays_the_strangers(
     bare_shop: Shop, passes: Passes, control: ThreescaleControl, tenant: Client, answer: str
@@ -105,7 +115,7 @@ async def test_a_strangers_application_of_the_same_name_stays_the_strangers(
         await bare_shop.delete(kind, "till")
     await passes.settled(bare_shop)
     account = (await bare_shop.get(DEVELOPER_ACCOUNT, "acme") or {})["status"]["accountID"]
-    (plan,) = [each for each in tenant.list("application_plans") if each["system_name"] == "basic"]
+    plan = plan_of_goods(tenant)
     applications = f"accounts/{account}/applications"
     name = till["spec"]["name"]
     stranger = tenant.post(applications, plan_id=plan["id"], name=name, description="mine", user_key="strangers")
@@ -142,7 +152,7 @@ async def test_what_was_never_made_goes_although_its_tenant_is_away_and_no_stran
     for _ in range(4):
         await passes.round(bare_shop)
     account = (await bare_shop.get(DEVELOPER_ACCOUNT, "acme") or {})["status"]["accountID"]
-    (plan,) = [each for each in tenant.list("application_plans") if each["system_name"] == "basic"]
+    plan = plan_of_goods(tenant)
     stranger = tenant.post(f"accounts/{account}/applications", plan_id=plan["id"], name="Till", description="mine")
     spec = {
         "accountCR": {"name": "acme"},
