@@ -87,7 +87,9 @@ async def _lead(settings: Settings, api: KubeApi, served: KubeApi, client: Clien
         _stand_by(election, health)
         await election.acquire()
         try:
-            await _watch(settings, api, served, client, health, election.annotation(CHECKPOINT), election)
+            # A task of its own: what Python 3.11's task groups leave of a cancellation would end the next term's waits.
+            term = _watch(settings, api, served, client, health, election.annotation(CHECKPOINT), election)
+            await asyncio.create_task(term)
         except LeadershipLost as lost:
             logger.warning("%s; another watcher may lead now, and this one stands by", lost)
         finally:
