@@ -62,6 +62,9 @@ from engine.pauses import held
 
 MOST_ROUNDS = 60
 AFTER_NO_END = timedelta(minutes=1)
+# A change is written from what the last pass has kept, in as few calls as it takes. So long after the last change the
+# object is read as a whole, which finds what somebody has changed below it by hand.
+COMPARED_AFTER_CHANGE = timedelta(seconds=30)
 # What 3scale refuses as invalid waits for a change; it is tried again once after an hour, and then once a day.
 UNTIL_CHANGED = timedelta(hours=1)
 LATER_UNTIL_CHANGED = timedelta(days=1)
@@ -143,7 +146,9 @@ class _Pass:
         self._half_done = half_done
         # A change may have got half way: what the object remembers says nothing of it.
         self._begun = look.memory.begun or attempt.repeated() or look.key.uid in half_done
-        self._look = self._begun or bool(self._token) or self._drift != meta.annotations.get(LOOKED, "")
+        self._compare_at = look.memory.compare_at
+        compares = self._compare_at is not None and self._compare_at <= now()
+        self._look = self._begun or compares or bool(self._token) or self._drift != meta.annotations.get(LOOKED, "")
         dropped = look.woken or self._token not in ("", look.memory.retried)
         self._refused: dict[str, Refusal] = {} if dropped else dict(look.memory.refused)
         self._surprises: Counter[str] = Counter()
@@ -188,11 +193,17 @@ class _Pass:
         await self._noted(work)
         if work.phase is Phase.SYNCED:
             self._refused.clear()  # what was refused once is wanted no more
+            if self._look:
+                self._compare_at = None
+            elif self._recalled and self._begun:
+                self._compare_at = now() + COMPARED_AFTER_CHANGE
             self._begun = False
             self._ground.kept.keep(subject)
         await self._ground.tell(subject.resource, work)
-        memory = Memory(refused=self._refused, retried=self._token, begun=self._begun)
-        return ThreescaleWorld(key=key, known=memory, decision=decision_of(work, subject.resource.owner))
+        memory = Memory(refused=self._refused, retried=self._token, begun=self._begun, compare_at=self._compare_at)
+        deadline = earliest([work.deadline, self._compare_at])
+        decision = decision_of(work.model_copy(update={"deadline": deadline}), subject.resource.owner)
+        return ThreescaleWorld(key=key, known=memory, decision=decision)
 
     def _work(self) -> Work:
         if self._unwritable is not None:

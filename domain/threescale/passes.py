@@ -43,12 +43,14 @@ class Memory(Model):
 
     `retried` is the person's retry for which refusals have been dropped, as long as it has not come to anything.
     `begun` says that something was written to 3scale, and that the object was not in step since.
+    `compare_at` is when the object is compared with 3scale after a change that was written from memory.
     """
 
     refused: dict[str, Refusal] = {}
     retried: str = ""
     begun: bool = False
     next_sweep: datetime | None = None
+    compare_at: datetime | None = None
 
 
 class ThreescaleWorld(PassedWorld):

@@ -286,6 +286,34 @@ async def test_what_somebody_changed_in_3scale_is_mended_when_a_look_is_asked_fo
     assert found == wanted
 
 
+async def test_what_somebody_changed_below_a_product_is_mended_soon_after_its_next_change(
+    bare_shop: Shop, passes: Passes, tenant: Client, control: ThreescaleControl
+) -> None:
+    await everything(bare_shop)
+    await passes.settled(bare_shop)
+    product = await bare_shop.get(PRODUCT, "goods") or {}
+    path = f"services/{product['status']['productId']}"
+    rules = [(each["pattern"], each["http_method"]) for each in tenant.list(f"{path}/proxy/mapping_rules")]
+    for rule in tenant.list(f"{path}/proxy/mapping_rules"):
+        tenant.delete(f"{path}/proxy/mapping_rules/{rule['id']}")
+    await bare_shop.change(PRODUCT, "goods", {"description": "changed"})
+    control.reset_ledger()
+    (key,) = [each for each in await passes.keys(bare_shop) if (each.kind, each.name) == (PRODUCT.name, "goods")]
+    changed = await passes.look(key, woken=True)
+    assert control.ledger().calls() == 1
+    assert tenant.list(f"{path}/proxy/mapping_rules") == []
+    assert changed.decision.deadline is not None
+    assert changed.decision.deadline - passes.now() <= timedelta(seconds=30)
+
+    passes.ahead += timedelta(seconds=31)
+    assert (await passes.look(key)).decision.outcome is Outcome.SETTLED
+    assert [(each["pattern"], each["http_method"]) for each in tenant.list(f"{path}/proxy/mapping_rules")] == rules
+    control.reset_ledger()
+    passes.ahead += timedelta(minutes=5)
+    await passes.round(bare_shop)
+    assert control.ledger().calls() == 0
+
+
 async def test_a_persons_retry_lasts_until_the_object_has_been_compared(
     bare_shop: Shop, passes: Passes, tenant: Client, control: ThreescaleControl
 ) -> None:
