@@ -14,6 +14,7 @@ from threescale_process import Client
 from threescale_scene import everything
 
 import activities.threescale.passes as passes_module
+from activities.threescale.passes import COMPARED_AFTER_CHANGE
 from domain.decision import Outcome
 from domain.threescale import APPLICATION, BACKEND, OPEN_API, PRODUCT
 from domain.threescale.belonging import CASCADE
@@ -72,6 +73,8 @@ async def test_each_change_of_a_product_reaches_production_and_nothing_else_cost
     status = (await bare_shop.get(PRODUCT, "goods") or {})["status"]
     assert status["latestProductionVersion"] == second[1]
 
+    passes.ahead += COMPARED_AFTER_CHANGE
+    await passes.round(bare_shop)  # compared with 3scale once
     control.reset_ledger()
     await passes.round(bare_shop)
     assert control.ledger().calls() == 0
