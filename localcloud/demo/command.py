@@ -126,21 +126,11 @@ def _up(deployment: Deployment, name: str) -> Running:
         return running
 
 
-def play(
-    deployment: Deployment,
-    name: str,
-    *,
-    fast: bool,
-    timeout: float | None = None,
-    spectator: LiveTable | Lines | None = None,
-) -> int:
-    """Play the scenario on a deployment that is up, whoever serves it; the exit code.
-
-    The spectator is by default a live table on a terminal, and lines everywhere else.
-    """
+def play(deployment: Deployment, name: str, *, fast: bool, timeout: float | None = None) -> int:
+    """Play the scenario on a deployment that is up, whoever serves it; the exit code."""
     enter(deployment)
     try:
-        asyncio.run(_played(deployment, name, fast=fast, timeout_seconds=timeout, spectator=spectator))
+        asyncio.run(_played(deployment, name, fast=fast, timeout_seconds=timeout))
     except _Unsettled as unsettled:
         complain(f"Not settled: {unsettled}")
         return 1
@@ -151,14 +141,7 @@ class _Unsettled(Exception):  # noqa: N818 - carries a reason out of the event l
     """The demo did not end well."""
 
 
-async def _played(
-    deployment: Deployment,
-    name: str,
-    *,
-    fast: bool,
-    timeout_seconds: float | None,
-    spectator: LiveTable | Lines | None,
-) -> None:
+async def _played(deployment: Deployment, name: str, *, fast: bool, timeout_seconds: float | None) -> None:
     # Temporal and Kubernetes are imported when a demo runs, so that help and completion answer at once.
     from engine.errors import ApiError
     from engine.kube.api import KubeApi
@@ -173,8 +156,7 @@ async def _played(
     settings = Settings().model_copy(update={"log_format": "text", "metrics_port": 0, "otel_endpoint": ""})
     if settings.observing:
         raise _Unsettled("PERDURE_MODE=observe is set: nothing would be done, so nothing can settle")
-    if spectator is None:
-        spectator = LiveTable(console) if console.is_terminal else Lines(console)
+    spectator: LiveTable | Lines = LiveTable(console) if console.is_terminal else Lines(console)
     with_aws = Cloud.AWS in scenario.clouds
     async with await KubeApi.open(settings, "demo", deployment.env()["KUBECONFIG"]) as kube:
         with ExitStack() as opened, spectator:
