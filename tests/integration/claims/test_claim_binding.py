@@ -342,13 +342,13 @@ async def test_a_claim_of_a_burst_is_shown_as_bound_before_its_resources_are_mad
             if look(claim, "status.resourceHandle.name"):
                 first.setdefault(name, bool(look(claim, "status.resources.0.reference")))
 
+    def with_a_state() -> set[str]:
+        claims = seen.of(RESOURCE_CLAIM, ground.namespace)
+        return {look(claim, "metadata.name") for claim in claims if look(claim, "status.resources.0.state")}
+
     seen = Objects(ground.kube, note)
     async with seen.followed(RESOURCE_CLAIM):
         await asyncio.gather(*(ground.ask(name, "lab", values={}) for name in names))
         async with asyncio.timeout(PATIENT):
-            await seen.until(
-                lambda: all(
-                    look(each, "status.resources.0.state") for each in seen.of(RESOURCE_CLAIM, ground.namespace)
-                )
-            )
+            await seen.until(lambda: with_a_state() == set(names))
     assert first == dict.fromkeys(names, False)
