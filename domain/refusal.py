@@ -8,6 +8,7 @@ action to be tried again: by the loop, after a delay that doubles from five seco
 
 from __future__ import annotations
 
+import re
 from datetime import datetime, timedelta
 from enum import StrEnum
 
@@ -28,6 +29,8 @@ class ErrorType(StrEnum):
 
 
 RETRIED_BY_SERVER = frozenset({ErrorType.THROTTLED, ErrorType.UNAVAILABLE, ErrorType.PENDING})
+
+_REQUEST = re.compile(r" \[request [^\]]*\]")
 
 FIRST_RETRY = timedelta(seconds=5)
 LONGEST_RETRY = timedelta(minutes=10)
@@ -57,3 +60,8 @@ class Refusal(Model):
             return self.at + self.pause
         doubled: timedelta = FIRST_RETRY * (1 << min(self.attempts - 1, 10))
         return self.at + min(LONGEST_RETRY, doubled)
+
+
+def without_request(message: str) -> str:
+    """The message without the cloud's request id, which differs at each attempt of the same refusal."""
+    return _REQUEST.sub("", message)

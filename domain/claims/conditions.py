@@ -1,7 +1,7 @@
-"""The one condition of claims, handles and pools: `Stalled`, True with the reason while a person has to mend something.
+"""The conditions of claim objects. Claims, handles and pools have one, `Stalled`: a person has to mend something.
 
-That is what kstatus (Argo CD, Flux) reads as "will not go on by itself". It is there only while there is a fault, and
-all other conditions belong to others.
+kstatus (Argo CD, Flux) reads it as "will not go on by itself". It is there only while there is a fault, and is True
+then. ResourceProviders have one of their own (`provider_conditions.py`). All other conditions belong to others.
 
 A claim has faults of its own and those of its handle, found in different passes. Its handle's are shown under one
 reason, so that each pass knows which of the two the condition tells, and neither takes away what the other said. Its
@@ -24,11 +24,19 @@ HANDLE_STALLED = "ResourceHandleStalled"
 
 
 def with_stalled(status: JsonObject, fault: Fault | None, now: datetime) -> JsonObject:
-    """The status with the condition for this fault, or without it; the time stays while the reason does."""
+    """The status with the condition for this fault, or without it."""
+    return with_fault(status, STALLED, fault, now)
+
+
+def with_fault(status: JsonObject, type_: str, fault: Fault | None, now: datetime) -> JsonObject:
+    """The status with the condition of this type, True for the fault, or without it.
+
+    `lastTransitionTime` stays while the reason does; else it is `now`.
+    """
     before = objects_at(status, "conditions")
-    others = [condition for condition in before if condition.get("type") != STALLED]
+    others = [condition for condition in before if condition.get("type") != type_]
     if fault is not None:
-        others.append(_stalled(next((each for each in before if each.get("type") == STALLED), {}), fault, now))
+        others.append(_condition(next((each for each in before if each.get("type") == type_), {}), type_, fault, now))
     return {**status, "conditions": [*others]} if others else without(status, ("conditions",))
 
 
@@ -59,11 +67,11 @@ def stalled_by_handle(status: JsonObject) -> bool:
     )
 
 
-def _stalled(before: JsonObject, fault: Fault, now: datetime) -> JsonObject:
+def _condition(before: JsonObject, type_: str, fault: Fault, now: datetime) -> JsonObject:
     same = before.get("status") == TRUE and before.get("reason") == fault.reason
     since = text_at(before, "lastTransitionTime") if same else ""
     return {
-        "type": STALLED,
+        "type": type_,
         "status": TRUE,
         "reason": fault.reason,
         "message": fault.message,

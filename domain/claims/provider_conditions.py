@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from domain.claims.conditions import TRUE
-from domain.claims.objects import JsonObject, object_at, objects_at, text_at, without
+from domain.claims.conditions import with_fault
+from domain.claims.objects import JsonObject, object_at, objects_at
+from domain.claims.plans import Fault
 from domain.claims.templates.renderer import is_rendered_when_used
-from domain.resource import timestamp
 
 VARS_ARE_TEMPLATES = "VarsAreTemplates"
 RENDERED, PLAIN_TEXT = "Rendered", "PlainText"
@@ -27,32 +27,15 @@ def with_vars_condition(provider: JsonObject, now: datetime, *, newer: bool) -> 
         now: The transition time of a condition that is new or has another reason.
         newer: True for the rules of Poolboy 1.13 and later.
     """
-    status = object_at(provider, "status")
-    conditions = objects_at(status, "conditions")
-    others = [condition for condition in conditions if condition.get("type") != VARS_ARE_TEMPLATES]
-    named = [name for name, value in object_at(provider, "spec", "vars").items() if is_rendered_when_used(value)]
-    if named:
-        before = next((each for each in conditions if each.get("type") == VARS_ARE_TEMPLATES), {})
-        others.append(_condition(before, sorted(named), now, newer=newer))
-    return {**status, "conditions": [*others]} if others else without(status, ("conditions",))
+    named = sorted(name for name, value in object_at(provider, "spec", "vars").items() if is_rendered_when_used(value))
+    fault = Fault(reason=RENDERED if newer else PLAIN_TEXT, message=_message(named, newer=newer)) if named else None
+    return with_fault(object_at(provider, "status"), VARS_ARE_TEMPLATES, fault, now)
 
 
 def vars_condition(status: JsonObject) -> JsonObject | None:
     """The condition in a provider's status, None without it."""
     found = (each for each in objects_at(status, "conditions") if each.get("type") == VARS_ARE_TEMPLATES)
     return next(found, None)
-
-
-def _condition(before: JsonObject, named: list[str], now: datetime, *, newer: bool) -> JsonObject:
-    reason = RENDERED if newer else PLAIN_TEXT
-    since = text_at(before, "lastTransitionTime") if before.get("reason") == reason else ""
-    return {
-        "type": VARS_ARE_TEMPLATES,
-        "status": TRUE,
-        "reason": reason,
-        "message": _message(named, newer=newer),
-        "lastTransitionTime": since or timestamp(now),
-    }
 
 
 def _message(named: list[str], *, newer: bool) -> str:

@@ -6,11 +6,11 @@ runs in the cloud, changes nothing of it.
 
 from __future__ import annotations
 
-import re
 from datetime import datetime
 
 from domain.loadbalancers.hindrances import Hindrance, Nature
 from domain.loadbalancers.resources import LoadBalancer
+from domain.refusal import without_request
 from domain.resource import Condition, condition_of, timestamp
 from domain.writes import JsonPatch
 
@@ -18,7 +18,6 @@ STALLED = "Stalled"
 REFUSED, QUOTA_EXCEEDED, BLOCKED = "Refused", "QuotaExceeded", "Blocked"
 
 _REASONS = {Nature.REFUSED: REFUSED, Nature.QUOTA: QUOTA_EXCEEDED}
-_REQUEST = re.compile(r" \[request [^\]]*\]")  # another one at each attempt
 
 
 def stalled_patch(balancer: LoadBalancer, problem: str, hindrance: Hindrance | None, now: datetime) -> JsonPatch:
@@ -33,7 +32,7 @@ def stalled_patch(balancer: LoadBalancer, problem: str, hindrance: Hindrance | N
     if hindrance is not None and hindrance.nature not in _REASONS:
         return {}
     reason = _REASONS[hindrance.nature] if hindrance is not None and hindrance.problem == problem else BLOCKED
-    message = _REQUEST.sub("", problem)
+    message = without_request(problem)
     before = condition_of(balancer.status.conditions, STALLED)
     shown = (before.reason, before.message) if before is not None else None
     if shown == ((reason, message) if problem else None):

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import hashlib
 import logging
-import re
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
 from domain.identity import Kind
+from domain.refusal import without_request
 from domain.resource import ObjectMeta, timestamp
 from engine.errors import ApiError, Conflict
 from engine.kube.api import KubeApi
@@ -29,8 +29,6 @@ _DIGEST = 16
 MOST_TOLD = 5_000
 # The API server keeps Events for an hour, and some minutes until it gets round to it (`--event-ttl`).
 KEPT = timedelta(minutes=65)
-# Clouds number each answer, and the same refusal comes under another number at every attempt.
-_REQUEST = re.compile(r" \[request [^\]]*\]")
 
 log = logging.getLogger(__name__)
 
@@ -124,7 +122,7 @@ class ToldOnce:
 
     async def tell(self, subject: Subject, said: Said, moment: datetime) -> None:
         """Write the Event, unless it stands there; that it cannot be written is only logged."""
-        words = _REQUEST.sub("", said.message)
+        words = without_request(said.message)
         told = (subject.uid, said.reason, words)
         before = self._told.get(told)
         if before is not None and moment - before < KEPT:

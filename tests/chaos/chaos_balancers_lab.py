@@ -20,13 +20,10 @@ from pathlib import Path
 from typing import Any
 
 import httpx
-import yaml
 from chaos_claims_lab import write_name
 from chaos_cluster import Cluster
 from chaos_installation import Installation
 from chaos_proxy import Request
-from keystoneauth1.identity.v3 import Password
-from keystoneauth1.session import Session
 
 from domain.loadbalancers.resources import HAS_MASTER
 from localcloud import services
@@ -34,6 +31,7 @@ from localcloud.deployment import Deployment
 from localcloud.openstack.contract import Fault
 from localcloud.openstack.control import OpenStackControl
 from localcloud.openstack.control_plane import project
+from localcloud.openstack.project import listed, project_session
 from localcloud.services import LOAD_BALANCER_NAMESPACE as NAMESPACE
 from localcloud.services import LOAD_BALANCER_SECRET
 from localcloud.state import Cloud
@@ -75,7 +73,7 @@ class BalancersLab(Installation):
         self.after = TURNS[-1]
         """The turn that was taken last."""
         self._serial = 0
-        self._member = _member(self.deployment)
+        self._member = project_session(self.deployment)
         self._agents = Agents(self.deployment)
         self.start()
         self._agents.start()
@@ -217,10 +215,10 @@ class BalancersLab(Installation):
         wanted = self.expected
         full = [f"{NAMESPACE}/{wanted.name}"] if wanted.name else []
         names = sorted(_name(each) for each in machines)
-        floating = self._listed("network", "/v2.0/floatingips", "floatingips")
-        groups = self._listed("network", "/v2.0/security-groups", "security_groups")
-        ports = self._listed("network", "/v2.0/ports", "ports")
-        servers = self._listed("compute", "/servers/detail", "servers")
+        floating = listed(self._member, "network", "/v2.0/floatingips", "floatingips")
+        groups = listed(self._member, "network", "/v2.0/security-groups", "security_groups")
+        ports = listed(self._member, "network", "/v2.0/ports", "ports")
+        servers = listed(self._member, "compute", "/servers/detail", "servers")
         status = balancers[0].get("status", {}) if balancers else {}
         found = (
             ("floating IPs", _ours(floating, "description"), full),
@@ -259,11 +257,6 @@ class BalancersLab(Installation):
         uids = {each["metadata"]["uid"] for each in objects}
         wrong += [f"no workflow for {len(uids - there)} objects"] if uids - there else []
         return wrong + ([f"{len(there - uids)} workflows of objects that are gone"] if there - uids else [])
-
-    def _listed(self, service: str, route: str, plural: str) -> list[Json]:
-        answer = self._member.get(route, endpoint_filter={"service_type": service, "interface": "public"})
-        found: list[Json] = answer.json()[plural]
-        return found
 
     def story(self) -> str:
         """What each lifecycle says about itself."""
@@ -388,20 +381,3 @@ def _ids(found: Iterable[Json]) -> list[str]:
 
 def _hits(faults: Iterable[Fault], id_: str) -> int:
     return next((each.hits for each in faults if each.id == id_), 0)
-
-
-def _member(deployment: Deployment) -> Session:
-    """The project's member, who only looks."""
-    environment = deployment.env()
-    with open(environment["OS_CLIENT_CONFIG_FILE"], encoding="utf-8") as file:
-        auth = yaml.safe_load(file)["clouds"][environment["OS_CLOUD"]]["auth"]
-    return Session(
-        Password(
-            auth_url=auth["auth_url"],
-            username=auth["username"],
-            password=auth["password"],
-            user_domain_id=auth["user_domain_id"],
-            project_name=auth["project_name"],
-            project_domain_id=auth["user_domain_id"],
-        )
-    )
