@@ -106,9 +106,9 @@ class NodeActivities:
 
     @activity.defn(name=ReleaseNode.activity)
     async def uncordon(self, node: ReleaseNode) -> None:
-        """Use it again, unless somebody else had cordoned it.
+        """Uncordon it, unless another user cordoned it.
 
-        A Node of another instance is left alone: its name may come from an annotation that somebody else wrote.
+        A Node of another instance is left alone: its name may come from an annotation that another user wrote.
         """
         async with self._workload(node.namespace, node.cluster) as api:
             found = await _found(api, node.node)
