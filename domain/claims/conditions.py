@@ -33,11 +33,16 @@ def with_fault(status: JsonObject, type_: str, fault: Fault | None, now: datetim
 
     `lastTransitionTime` stays while the reason does; else it is `now`.
     """
-    before = objects_at(status, "conditions")
-    others = [condition for condition in before if condition.get("type") != type_]
+    others = [condition for condition in objects_at(status, "conditions") if condition.get("type") != type_]
     if fault is not None:
-        others.append(_condition(next((each for each in before if each.get("type") == type_), {}), type_, fault, now))
+        others.append(_condition(condition_at(status, type_) or {}, type_, fault, now))
     return {**status, "conditions": [*others]} if others else without(status, ("conditions",))
+
+
+def condition_at(status: JsonObject, type_: str) -> JsonObject | None:
+    """The condition of a type in a status, None without one."""
+    found = (condition for condition in objects_at(status, "conditions") if condition.get("type") == type_)
+    return next(found, None)
 
 
 def with_own_stalled(status: JsonObject, fault: Fault | None, now: datetime, *, bound: bool) -> JsonObject:
@@ -52,8 +57,8 @@ def with_handles_stalled(status: JsonObject, faults: Iterable[Fault], now: datet
 
     A fault of its own stays unless the claim was `accepted` in this pass, which says that it has none any more.
     """
-    own = any(condition.get("type") == STALLED for condition in objects_at(status, "conditions"))
-    if own and not accepted and not stalled_by_handle(status):
+    stalled = condition_at(status, STALLED) is not None
+    if stalled and not accepted and not stalled_by_handle(status):
         return status
     total = summed(faults)
     return with_stalled(status, total and Fault(reason=HANDLE_STALLED, message=total.message), now)

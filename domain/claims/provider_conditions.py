@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from domain.claims.conditions import with_fault
-from domain.claims.objects import JsonObject, object_at, objects_at
+from domain.claims.conditions import condition_at, with_fault
+from domain.claims.objects import JsonObject, object_at
 from domain.claims.plans import Fault
 from domain.claims.templates.renderer import is_rendered_when_used
 
@@ -34,8 +34,7 @@ def with_vars_condition(provider: JsonObject, now: datetime, *, newer: bool) -> 
 
 def vars_condition(status: JsonObject) -> JsonObject | None:
     """The condition in a provider's status, None without it."""
-    found = (each for each in objects_at(status, "conditions") if each.get("type") == VARS_ARE_TEMPLATES)
-    return next(found, None)
+    return condition_at(status, VARS_ARE_TEMPLATES)
 
 
 def _message(named: list[str], *, newer: bool) -> str:

@@ -35,6 +35,7 @@ from localcloud.bench.loadbalancers_left import Made, MadeMachine, leave_balance
 from localcloud.bench.loadbalancers_reports import Reporter, ready_machines
 from localcloud.bench.loadbalancers_things import NAMESPACE_NAME, Scene, all_ready, balancer, delete, lift_quotas, scene
 from localcloud.openstack import control_plane
+from localcloud.openstack.project import listed
 
 T = TypeVar("T")
 MACHINES_EACH = 2
@@ -330,12 +331,8 @@ def _uids(on: Scene) -> set[str]:
 
 
 async def _servers(on: Scene) -> set[str]:
-    def listed() -> Sequence[JsonObject]:
-        answer = on.project.get("/servers", endpoint_filter={"service_type": "compute", "interface": "public"})
-        found: Sequence[JsonObject] = answer.json()["servers"]
-        return found
-
-    return {text(each, "id") for each in await asyncio.to_thread(listed)}
+    servers = await asyncio.to_thread(listed, on.project, "compute", "/servers", "servers")
+    return {text(each, "id") for each in servers}
 
 
 def _used(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, int]:
