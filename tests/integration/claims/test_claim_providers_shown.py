@@ -46,7 +46,11 @@ async def test_a_provider_with_templates_in_its_vars_says_so_until_they_are_gone
     await eventually(shown, "the condition")
     (condition,) = await conditions(ground)
     assert "spec.vars.url" in condition["message"]
-    assert condition["message"] in await ground.events(RESOURCE_PROVIDER, ground.named("lab"))
+
+    async def told() -> bool:
+        return condition["message"] in await ground.events(RESOURCE_PROVIDER, ground.named("lab"))
+
+    await eventually(told, "the Event with the condition's message")
     await ground.edit_provider("lab", vars={"url": "https://plain.example.com"})
     await eventually(gone, "the condition goes with the template")
 
