@@ -1,6 +1,7 @@
 """What an activity knows of its own attempt: its number and age, the delay to the next, and whether to stop.
 
 Times are the server's (`scheduled_time` of the first attempt, `started_time` of this one), never the machine's clock.
+Attempts whose workers were not heard of in time count, although the server knows them as another activity's.
 The effects run on threads and must not be torn in the middle, so no exception is thrown into them: they look between
 steps whether they are cancelled.
 """
@@ -10,11 +11,13 @@ from __future__ import annotations
 import random
 import threading
 from collections.abc import Sequence
+from contextvars import ContextVar
 from datetime import datetime, timedelta
 
 from temporalio import activity
 from temporalio.exceptions import CancelledError
 
+from domain.decision import Action, Earlier
 from engine.errors import ApiError, Denied, Unavailable
 
 # IAM and STS are eventually consistent: what was just made is refused or missing for seconds, rarely minutes. Upstream
@@ -25,9 +28,18 @@ WORKER_SHUTDOWN = "WorkerShutdown"
 _SETTLING_DELAYS = (0.5, 1, 1, 2, 2, 3, 5, 5, 10)
 
 
+_earlier: ContextVar[Earlier | None] = ContextVar("earlier", default=None)
+
+
+def begin(action: object) -> None:
+    """Note what came before this attempt (the worker's interceptor does)."""
+    _earlier.set(action.earlier if isinstance(action, Action) else None)
+
+
 def number() -> int:
     """1 for the first attempt."""
-    return activity.info().attempt
+    earlier = _earlier.get()
+    return activity.info().attempt + (earlier.attempts if earlier else 0)
 
 
 def repeated() -> bool:
@@ -40,10 +52,15 @@ def started_at() -> datetime:
     return activity.info().started_time
 
 
+def since() -> datetime:
+    """When the action was first asked for, by the server's clock (UTC)."""
+    earlier = _earlier.get()
+    return earlier.since if earlier else activity.info().scheduled_time
+
+
 def age() -> timedelta:
     """How long ago, by the server's clock, the action was first asked for."""
-    info = activity.info()
-    return info.started_time - info.scheduled_time
+    return started_at() - since()
 
 
 def growing(seconds: Sequence[float]) -> timedelta:

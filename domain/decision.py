@@ -38,6 +38,13 @@ class Queue(StrEnum):
     AWS_ORGANIZATION = "aws-organization"  # Organizations and Support: few calls for the whole company
 
 
+class Earlier(Model):
+    """What came before an action that is scheduled again because nothing was heard of its worker in time."""
+
+    since: datetime  # when it was scheduled first
+    attempts: int = 0  # made since then, at least; each may have had its effect
+
+
 class Action(Model):
     """One idempotent effect: the input of one activity, and how to run it.
 
@@ -51,7 +58,8 @@ class Action(Model):
     queue: ClassVar[Queue] = Queue.KUBE
     result: ClassVar[type[Model] | None] = None
     start_to_close: ClassVar[timedelta] = timedelta(seconds=60)
-    # After how long it is tried elsewhere when its worker has died; what is quick never comes to a heartbeat.
+    # After how long it is tried elsewhere when its worker has died; what is quick never comes to a heartbeat. A worker
+    # may be slow instead of dead, so each time that nothing was heard the next heartbeat is given twice as long.
     heartbeat: ClassVar[timedelta] = timedelta(seconds=20)
     # How long the server goes on trying again, all attempts together; None: for ever.
     schedule_to_close: ClassVar[timedelta | None] = None
@@ -68,6 +76,8 @@ class Action(Model):
     renewable: ClassVar[bool] = False
     # True: what it leaves behind is not folded but observed.
     observed_after: ClassVar[bool] = False
+
+    earlier: Earlier | None = None
 
     @property
     def slot(self) -> str:

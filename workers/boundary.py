@@ -22,6 +22,7 @@ from temporalio.worker import (
     Interceptor,
 )
 
+from activities import attempt
 from domain.refusal import ErrorType
 from engine import clock, metrics
 from engine.errors import to_application_error
@@ -48,6 +49,7 @@ class _Edge(ActivityInboundInterceptor):
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
         clock.begin()
+        attempt.begin(input.args[0] if input.args else None)
         began = time.perf_counter()
         try:
             async with heartbeating(self._beat):

@@ -7,7 +7,9 @@
 
 Wakes only set a flag, cleared before the observation: a wake that comes meanwhile leads to one more look. Actions are
 started when a decision wants them and cancelled when a later one does not; every wait for an action is therefore a race
-with wakes, deletion and the deadline. There is one timer at a time, for the nearest moment that matters.
+with wakes, deletion and the deadline. One whose worker is not heard of in time is scheduled again at once, and that
+worker is given longer: a dead one is noticed soon, and a slow one comes to an end. There is one timer at a time, for
+the nearest moment that matters.
 
 What an action's failure means is the decision's business; the loop only keeps it (`World.refusals`) and starts
 that action again when its time has come, or at once when somebody wakes the object. A failure outside our classes is a
@@ -29,11 +31,17 @@ from typing import Any, ClassVar, Generic, NoReturn, TypeVar, cast
 
 from temporalio import workflow
 from temporalio.common import RetryPolicy
-from temporalio.exceptions import ActivityError, ApplicationError, is_cancelled_exception
+from temporalio.exceptions import (
+    ActivityError,
+    ApplicationError,
+    TimeoutError,
+    TimeoutType,
+    is_cancelled_exception,
+)
 
 with workflow.unsafe.imports_passed_through():
     from domain.carry import Carry
-    from domain.decision import Action, Decision, Outcome, Queue, World, earliest
+    from domain.decision import Action, Decision, Earlier, Outcome, Queue, World, earliest
     from domain.identity import Key, task_queue
     from domain.levers import PAUSED, RETRY
     from domain.refusal import ErrorType, Refusal
@@ -52,6 +60,11 @@ SUMMARY_LENGTH = 190
 FAILED = (ActivityError, ApplicationError)
 # The least time from one look to the next where deadlines ask for looks: a deadline that stays in the past is no spin.
 LOOK_REST = timedelta(seconds=1)
+# How the server names a missed heartbeat in a retry policy: the workflow retries it, as only that can give it longer.
+MISSED_HEARTBEAT = "TemporalTimeout:Heartbeat"
+LONGEST_HEARTBEAT = timedelta(minutes=2)
+# For so long after a missed heartbeat the lifecycle's actions are given longer.
+SLOW_FOR = timedelta(minutes=10)
 
 
 @dataclass
@@ -60,6 +73,7 @@ class Running:
 
     action: Action
     handle: workflow.ActivityHandle[Any]
+    since: datetime
     cancelled: bool = False
 
 
@@ -98,6 +112,8 @@ class Entity(Generic[W]):
         self._eager: set[str] = set()  # refused slots that may be tried again at once
         self._running: dict[str, Running] = {}
         self._timer: Timer | None = None
+        self._missed_heartbeats = 0  # one after the other, each within `SLOW_FOR` of the one before
+        self._missed_heartbeat_at: datetime | None = None
         self._looked_at: datetime | None = None
         self._shown: tuple[object, ...] = ()
         self._looks = 0  # begun so far
@@ -157,7 +173,7 @@ class Entity(Generic[W]):
         action = self.observation()
         self._looked_at = workflow.now()
         try:
-            seen = cast("W", await self._start(action, self.told_of_look(action)))
+            seen = cast("W", await self._run(action, self.told_of_look(action)))
         except FAILED as error:
             if is_cancelled_exception(error):
                 raise
@@ -194,7 +210,7 @@ class Entity(Generic[W]):
                 continue  # what still runs may leave something behind that changes the decision
             if slot not in self._running and self._may_start(slot):
                 self._eager.discard(slot)
-                self._running[slot] = Running(action, self._start(action))
+                self._running[slot] = Running(action, self._start(action), since=workflow.now())
 
     def _may_start(self, slot: str) -> bool:
         refusal = self.world.refusals.get(slot)
@@ -255,6 +271,10 @@ class Entity(Generic[W]):
             except (*FAILED, asyncio.CancelledError) as error:
                 if isinstance(error, asyncio.CancelledError) or is_cancelled_exception(error):
                     continue
+                if _missed_heartbeat(error) and not running.cancelled:
+                    again = self._again(action, running.since)
+                    self._running[slot] = Running(again, self._start(again), since=workflow.now())
+                    continue
                 refusal = self._refusal(slot, error)
                 self.world = action.refuse(self.world, refusal)
                 if refusal.type in (ErrorType.CONFLICT, ErrorType.ABSENT):
@@ -262,6 +282,36 @@ class Entity(Generic[W]):
                 continue
             self.world = action.fold(self._without_refusal(self.world, slot), result)
             self.dirty = self.dirty or action.observed_after
+
+    async def _run(self, action: Action, told: str = "", *, queue: Queue | None = None) -> Any:
+        """The result of an action that is waited for."""
+        while True:
+            since = workflow.now()
+            try:
+                return await self._start(action, told, queue=queue)
+            except FAILED as error:
+                if not _missed_heartbeat(error):
+                    raise
+                action = self._again(action, since)
+
+    def _again(self, action: Action, since: datetime) -> Action:
+        """The action once more, after a missed heartbeat: it knows that it may have had its effect."""
+        self._missed_heartbeats = self._missed_heartbeats + 1 if self._is_slow else 1
+        self._missed_heartbeat_at = workflow.now()
+        before = action.earlier or Earlier(since=since)
+        return action.model_copy(update={"earlier": Earlier(since=before.since, attempts=before.attempts + 1)})
+
+    @property
+    def _is_slow(self) -> bool:
+        missed = self._missed_heartbeat_at
+        return missed is not None and workflow.now() < missed + SLOW_FOR
+
+    def _heartbeat_of(self, action: Action) -> timedelta:
+        """The action's own, doubled for each that was missed lately."""
+        if not self._is_slow:
+            return action.heartbeat
+        longer: timedelta = action.heartbeat * 2**self._missed_heartbeats
+        return max(action.heartbeat, min(longer, LONGEST_HEARTBEAT))
 
     def _start(self, action: Action, told: str = "", *, queue: Queue | None = None) -> workflow.ActivityHandle[Any]:
         summary = (told or action.summary)[:SUMMARY_LENGTH]
@@ -284,11 +334,12 @@ class Entity(Generic[W]):
             result_type=action.result,
             start_to_close_timeout=action.start_to_close,
             schedule_to_close_timeout=action.schedule_to_close,
-            heartbeat_timeout=action.heartbeat,
+            heartbeat_timeout=self._heartbeat_of(action),
             retry_policy=RetryPolicy(
                 initial_interval=action.first_retry,
                 maximum_interval=max(action.first_retry, action.longest_retry),
                 maximum_attempts=action.most_attempts,
+                non_retryable_error_types=[MISSED_HEARTBEAT],
             ),
             cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED
             if awaited
@@ -506,7 +557,7 @@ class Entity(Generic[W]):
     @workflow.update(description="Look now and say what would be done; nothing is done by asking.")
     async def plan(self) -> Why:
         """Observe beside the loop, and decide."""
-        seen = cast("W", await self._start(self.observation(dry_run=True)))
+        seen = cast("W", await self._run(self.observation(dry_run=True)))
         world = seen.recall(self.world)
         return self._told_about(world, self._decide(world, workflow.now()))
 
@@ -528,7 +579,7 @@ class Entity(Generic[W]):
         patch: JsonPatch = {"metadata": {"annotations": annotations}}
         lever = write(key=self.key, patch=patch, note=f"annotate {', '.join(annotations)}")
         # Where the object is looked at: workers of other areas may not be allowed to write it.
-        await self._start(lever, queue=self.observation().queue)
+        await self._run(lever, queue=self.observation().queue)
         self.wake()
 
 
@@ -536,6 +587,11 @@ def _hindering(world: World, decision: Decision) -> dict[str, Refusal]:
     """The refusals of what is still wanted, by slot; the rest is given up."""
     wanted = {OBSERVE, *(action.slot for action in decision.actions)}
     return {slot: refusal for slot, refusal in world.refusals.items() if slot in wanted}
+
+
+def _missed_heartbeat(error: BaseException) -> bool:
+    cause = error.cause if isinstance(error, ActivityError) else None
+    return isinstance(cause, TimeoutError) and cause.type is TimeoutType.HEARTBEAT
 
 
 def _has_bug(refusals: Mapping[str, Refusal]) -> bool:

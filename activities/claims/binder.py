@@ -23,6 +23,7 @@ from datetime import datetime, timedelta
 from temporalio import activity
 from temporalio.service import RPCError
 
+from activities import attempt
 from activities.claims.crowd import Crowd
 from activities.claims.filling import gathered
 from activities.claims.known import Name, looked_after, may_end
@@ -95,7 +96,7 @@ class BinderActivities:
         for asked in look.asked:
             self._told.pop(asked.uid, None)  # it is waiting for an answer
             self._known.await_binder((asked.namespace, asked.name))
-        if activity.info().attempt > 1:
+        if attempt.repeated():
             await self._wake_bound_since(look)
         self._known.serving += 1
         try:
@@ -113,7 +114,7 @@ class BinderActivities:
         )
 
     async def _wake_bound_since(self, look: Serve) -> None:
-        since = activity.info().scheduled_time - timedelta(seconds=1)
+        since = attempt.since() - timedelta(seconds=1)
         for claim in self._known.claims.all():
             start = parse_timestamp(text_at(claim, "status", "lifespan", "start"))  # type: ignore[arg-type]
             if start is not None and start >= since:

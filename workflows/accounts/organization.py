@@ -88,7 +88,7 @@ class OrganizationWorkflow(Passes[OrganizationWorld]):
         names = tuple(name for other, name in self._asked if other == base and not self._has(base, name))
         self._asked = {wish: None for wish in self._asked if wish[0] != base}
         try:
-            found = await self._start(EnsureUnits(base=base, names=names))
+            found = await self._run(EnsureUnits(base=base, names=names))
             assert isinstance(found, Units)  # noqa: S101 - the activity's type
             learnt = {_unit(base, name): id_ for name, id_ in found.ids.items()}
             self.tell(self.world.learn(units={**self.world.known.units, **learnt}))

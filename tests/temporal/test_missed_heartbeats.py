@@ -1,0 +1,92 @@
+"""A worker that gets too little of its machine to be heard of in time comes to an end all the same."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
+
+import pytest
+from temporal_server import TemporalServer, eventually, pointing_at
+from temporalio import activity
+from temporalio.api.enums.v1 import EventType
+from temporalio.client import Client, WorkflowHandle
+from temporalio.worker import Worker
+
+from activities import attempt
+from domain.claims import THE_BINDER
+from domain.claims.passes import BinderWorld, Serve, idle
+from domain.decision import Queue
+from engine.temporal import connect, wake
+from workers import boundary
+from workers.roster import workflows_of
+
+
+class Slow:
+    """Batches that last longer than their heartbeat allows, from a process that is not heard of meanwhile."""
+
+    def __init__(self, seconds: float) -> None:
+        self.seconds = seconds
+        self.attempts: list[int] = []
+        self.since: list[datetime] = []
+
+    @activity.defn(name=Serve.activity)
+    async def serve(self, batch: Serve) -> BinderWorld:
+        self.attempts.append(attempt.number())
+        self.since.append(attempt.since())
+        await asyncio.sleep(self.seconds)
+        return BinderWorld(key=batch.key, decision=idle("a test"))
+
+
+@asynccontextmanager
+async def unheard(beat: Callable[[], None]) -> AsyncIterator[None]:
+    yield
+
+
+@asynccontextmanager
+async def served_by(client: Client, slow: Slow) -> AsyncIterator[None]:
+    async with (
+        Worker(client, task_queue="claims", workflows=workflows_of("claims")),
+        Worker(
+            client,
+            task_queue=Queue.CLAIMS.value,
+            activities=[slow.serve],
+            interceptors=[boundary.Boundary()],
+            graceful_shutdown_timeout=timedelta(0),
+        ),
+    ):
+        yield
+
+
+async def test_each_missed_heartbeat_gives_the_next_attempt_twice_as_long(
+    temporal: TemporalServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(Serve, "heartbeat", timedelta(seconds=1))
+    monkeypatch.setattr(boundary, "heartbeating", unheard)
+    client = await connect(pointing_at(temporal, monkeypatch), "tests")
+    slow = Slow(seconds=2.6)
+    async with served_by(client, slow):
+        await wake(client, THE_BINDER)
+        handle = client.get_workflow_handle(THE_BINDER.workflow_id)
+        try:
+            given, done = await eventually(lambda: batches(handle), "a batch comes to its end")
+        finally:
+            await handle.terminate("the test is over")
+    assert given == [timedelta(seconds=each) for each in (1, 2, 4)]
+    assert done == 1
+    assert slow.attempts == [1, 2, 3], "each attempt may have had its effect"
+    assert slow.since[1] == slow.since[2], "all attempts are one action's"
+    assert abs(slow.since[1] - slow.since[0]) < timedelta(seconds=0.5)
+
+
+async def batches(handle: WorkflowHandle[object, object]) -> tuple[list[timedelta], int] | None:
+    """The heartbeat timeout of each batch, and how many have ended; None before one has."""
+    events = (await handle.fetch_history()).events
+    given = [
+        each.activity_task_scheduled_event_attributes.heartbeat_timeout.ToTimedelta()
+        for each in events
+        if each.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED
+    ]
+    done = sum(each.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_COMPLETED for each in events)
+    return (given, done) if done else None
