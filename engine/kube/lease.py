@@ -74,6 +74,7 @@ class LeaderElection:
         self._seen: JsonObject = {}
         self._seen_at = 0.0
         self.trouble = ""  # why the Lease can be neither taken nor waited for
+        self.leader = ""  # whose Lease this process waits for; empty before it has asked
 
     def annotation(self, name: str) -> str:
         """An annotation of the Lease as it was read last, empty if it has none of that name."""
@@ -81,13 +82,13 @@ class LeaderElection:
 
     async def acquire(self) -> None:
         """Wait until this process leads."""
-        waiting_for = ""
         while not await self._taken():
             holder = self._holder
-            if holder and holder != waiting_for:
+            if holder and holder != self.leader:
                 log.info("waiting for the lease %s/%s, held by %s", self._namespace, self._name, holder)
-                waiting_for = holder
+                self.leader = holder
             await self._freed()
+        self.leader = ""
         log.info("leading by the lease %s/%s as %s", self._namespace, self._name, self._identity)
 
     async def hold(self, annotations: Annotations = dict) -> None:

@@ -84,7 +84,7 @@ async def _lead(settings: Settings, api: KubeApi, served: KubeApi, client: Clien
         return
     while True:
         election = LeaderElection(api, settings.watch_lease_namespace, settings.watch_lease_name, _identity(settings))
-        _stand_by(election, health)
+        stand_by(election, health)
         await election.acquire()
         try:
             # A task of its own: what Python 3.11's task groups leave of a cancellation would end the next term's waits.
@@ -94,17 +94,22 @@ async def _lead(settings: Settings, api: KubeApi, served: KubeApi, client: Clien
             logger.warning("%s; another watcher may lead now, and this one stands by", lost)
         finally:
             metrics.LEADER.set(0)
-            _stand_by(election, health)
+            stand_by(election, health)
             await asyncio.shield(election.release())
 
 
-def _stand_by(election: LeaderElection, health: Health) -> None:
-    """Say so, in place of what a watcher that leads says."""
-    health.add(
-        PROCESS,
-        unready=lambda: [election.trouble] if election.trouble else [],
-        notes=lambda: ["standing by: another watcher leads"],
-    )
+def stand_by(election: LeaderElection, health: Health) -> None:
+    """Say so, in place of what a watcher that leads says; it is ready once it knows that another one leads."""
+
+    def unready() -> list[str]:
+        if election.trouble or election.leader:
+            return [election.trouble] if election.trouble else []
+        return ["asking for the Lease"]
+
+    def notes() -> list[str]:
+        return [f"standing by: {election.leader} leads"] if election.leader else []
+
+    health.add(PROCESS, unready=unready, notes=notes)
 
 
 async def _watch(

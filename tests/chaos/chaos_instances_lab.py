@@ -40,7 +40,6 @@ VISIBILITY_SECONDS = 10
 HOOK_SECONDS = 60
 PLACE = Place(account=PAYER_ACCOUNT_ID, region=services.REGION)
 SETTINGS = {
-    "PERDURE_WATCH_LEASE": "false",
     "PERDURE_WORKER_DRAIN": "2",
     "PERDURE_INSTANCES_QUEUES": f"{PLACE.account}/{PLACE.region}",
     "PERDURE_INSTANCES_REACTIONS": "terminated=delete-machine,spot=delete-machine,terminating-hook=delete-machine",

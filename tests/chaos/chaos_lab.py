@@ -46,8 +46,6 @@ SETTINGS = {
     "PERDURE_ACCOUNTS_CREATE_BUDGET": "100000",
     "PERDURE_WORKER_ORGANIZATION_RATE": "20",
     "PERDURE_WORKER_DRAIN": "2",
-    # A watcher that has no Lease yet is ready, too: cases that kill it at work would kill one that does not work yet.
-    "PERDURE_WATCH_LEASE": "false",
 }
 EMULATED = {
     "regions": REGIONS,

@@ -194,7 +194,8 @@ def test_work_goes_on_after_the_supervisor_and_all_processes_died(lab: Lab, reco
 
 
 def test_two_watchers_at_once_do_nothing_twice(lab: Lab, record: Record) -> None:
-    second = Process(lab.deployment, ("watch",), lab.settings, label="second-watch")
+    unelected = lab.settings | {"PERDURE_WATCH_LEASE": "false"}
+    second = Process(lab.deployment, ("watch",), unelected, label="second-watch")
     second.start()
     second.await_ready()
     try:

@@ -16,9 +16,11 @@ from engine.kube import KubeApi
 from engine.kube import reflector as reflectors
 from engine.kube.connection import Connection
 from engine.kube.json import JsonObject
+from engine.kube.lease import LeaderElection
 from engine.kube.store import Followed, Store
 from engine.reachability import api_server_reached
 from starters.watch import queue as queues
+from starters.watch.main import stand_by
 from starters.watch.queue import WakeQueue
 
 KEY = Key(kind="Account", namespace="n", name="a", uid="u")
@@ -108,3 +110,13 @@ def test_a_loop_is_alive_while_it_has_turns(monkeypatch: pytest.MonkeyPatch) -> 
     assert "a loop has made no progress for 11 s" in " ".join(progress.stalled())
     progress.made()
     assert list(progress.stalled()) == []
+
+
+async def test_a_watcher_that_has_not_asked_for_the_lease_yet_is_not_ready(api: KubeApi) -> None:
+    election, health = LeaderElection(api, "perdure", "perdure-watch", "second"), Health()
+    stand_by(election, health)
+    assert health.unready() == ["watch: asking for the Lease"]
+    assert health.notes() == []
+    election.leader = "first"
+    assert health.unready() == []
+    assert health.notes() == ["watch: standing by: first leads"]

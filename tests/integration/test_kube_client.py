@@ -315,10 +315,12 @@ async def test_the_second_waits_until_the_first_lets_go(kube: KubeApi, namespace
     # Longer than the lease: only renewing keeps it.
     done, _ = await asyncio.wait([waiting, holding], timeout=4)
     assert not done
+    assert (first.leader, second.leader) == ("", "first")
     assert await leader_lock_holder(kube, namespace, "lock") == "first"
     holding.cancel()
     await first.release()
     await asyncio.wait_for(waiting, 30)
+    assert second.leader == ""
     assert second.annotation("example.com/known") == "7"
     assert await leader_lock_holder(kube, namespace, "lock") == "second"
 
