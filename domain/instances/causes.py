@@ -1,7 +1,6 @@
 """Why an instance is to be given up or emptied now, later, or not: notices, scheduled events, its own end.
 
-    Spot                at once; past once EC2 says that the instance runs ten minutes after the deadline, or it has
-                        been stopped and started since
+    Spot                at once; past once EC2 says that the instance runs ten minutes after the deadline
     scheduled           from 24 hours before its start (expedited: at once); past when withdrawn, resolved, or over, and
                         once the instance has been stopped and started since
     ended               at once
@@ -159,12 +158,17 @@ def scheduled_cause(planned: Planned) -> str:
 
 
 def _past(record: InstanceRecord, kind: EventKind, notice: Interruption) -> bool:
-    started = record.started_at is not None and record.started_at > notice.outlived_at
-    started = started or record.restarted_after(notice.time)
+    if kind is EventKind.REBALANCE:
+        started = record.started_at is not None and record.started_at > notice.outlived_at
+        return started or record.restarted_after(notice.time)
+    # EC2's answer alone counts: anybody who may send to the queue can make up a stop and a start.
     standing = record.standing
-    if started or kind is EventKind.REBALANCE or standing is None:
-        return started
-    return standing.state is InstanceState.RUNNING and standing.asked and standing.time > notice.outlived_at
+    return (
+        standing is not None
+        and standing.asked
+        and standing.state is InstanceState.RUNNING
+        and standing.time > notice.outlived_at
+    )
 
 
 def _value(kind: EventKind, notice: Interruption) -> str:

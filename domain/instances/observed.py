@@ -74,7 +74,8 @@ class ObservedInstance(Model):
         It does only in the instance's own account, which EC2 shows by having known the instance there, or the cluster
         by its identity, or the pool by its group. In any other account EC2 knows it never.
         """
-        return self.record.found or self.account_known or self.pool is not None
+        grouped = self.pool is not None and self.pool.group is not None
+        return self.record.found or self.account_known or grouped
 
     @property
     def ask_at(self) -> datetime | None:

@@ -279,11 +279,24 @@ def test_a_claim_of_termination_deletes_no_machine_of_a_running_instance() -> No
     assert effects(work(answered(known, true), 103, policy=deleting_all(), facts=true)) == ["delete-machine"]
 
 
-def test_that_ec2_does_not_know_an_instance_proves_nothing_in_an_account_that_may_be_another() -> None:
+UNMADE_POOL = AWSMachinePool.model_validate(
+    {"metadata": {"name": "p"}, "spec": {"providerIDList": [f"aws:///{KEY.region}a/{KEY.instance_id}"]}}
+)
+
+
+@pytest.mark.parametrize("pool", [None, UNMADE_POOL], ids=["no pool", "a pool that names no group"])
+def test_that_ec2_does_not_know_an_instance_proves_nothing_in_an_account_that_may_be_another(
+    pool: AWSMachinePool | None,
+) -> None:
     policy = ReactionPolicy(terminated=Reaction.DELETE_MACHINE)
     forged = record(state("terminated", 100), live_at=None)
     world = InstanceWorld(
-        key=KEY.lifecycle, known=InstanceMemory(record=forged), machine=machine(), owner=owner(), policy=policy
+        key=KEY.lifecycle,
+        known=InstanceMemory(record=forged),
+        machine=machine(),
+        owner=owner(),
+        pool=pool,
+        policy=policy,
     )
     for seconds in (101, 120, 161):
         unknown = facts(seconds, found=False)
@@ -472,7 +485,9 @@ def test_a_node_stays_cordoned_while_the_same_notice_is_told_under_another_id() 
     doubled = fold(drained, again)
     assert effects(work(doubled, 20, policy=policy, facts=marked(15))) == []
     restarted = fold(fold(doubled, state("stopped", 30)), state("running", 40))
-    assert effects(work(restarted, 50, policy=policy)) == ["uncordon"]
+    assert effects(work(restarted, 50, policy=policy, facts=marked(45))) == []
+    outlived = facts(727, spot=True, spot_code="fulfilled")
+    assert effects(work(answered(restarted, outlived), 728, policy=policy, facts=outlived)) == ["uncordon"]
 
 
 def test_a_node_drained_for_a_reboot_is_used_again_afterwards() -> None:

@@ -206,17 +206,16 @@ def test_without_an_end_ec2_is_asked_three_times_in_two_minutes() -> None:
 # --- notices, scheduled events, hooks ---
 
 
-def test_notices_are_past_once_the_instance_was_started_after_them() -> None:
+def test_a_spot_notice_outlasts_a_stop_and_a_start_that_only_events_tell_of() -> None:
     known = record(spot(100, "stop"), event(EventKind.REBALANCE, 90))
-    assert interruption_label(known, at(110)) == "spot-stop"
-    stopped = fold(known, state(STOPPED, 200))
-    assert interruption_label(stopped, at(210)) == "spot-stop"
-    assert interruption_label(fold(stopped, state(R, 300)), at(310)) == ""
+    restarted = fold(fold(known, state(STOPPED, 200)), state(R, 900))
+    assert interruption_label(restarted, at(910)) == "spot-stop"
+    assert interruption_label(answered(restarted, facts(911)), at(912)) == ""
 
 
 @EXAMPLES
-@given(st.permutations([spot(100, "stop"), event(EventKind.REBALANCE, 90), state(STOPPED, 110), state(R, 130)]))
-def test_a_restart_ends_notices_at_once_in_whatever_order_it_is_told(order: list[InstanceEvent]) -> None:
+@given(st.permutations([event(EventKind.REBALANCE, 90), state(STOPPED, 110), state(R, 130)]))
+def test_a_restart_ends_a_recommendation_at_once_in_whatever_order_it_is_told(order: list[InstanceEvent]) -> None:
     assert interruption_label(record(*order), at(131)) == ""
 
 
