@@ -1,6 +1,6 @@
 """What a decision is: the pure answer to "given what is known, what should happen now?".
 
-A lifecycle is one function `decide(world, now) -> Decision`. The loop (`workflows/entity.py`) makes the decision true:
+A lifecycle is one function `decide(world, now) -> Decision`. The loop (`domain/runner.py`) makes the decision true:
 it starts the actions that are wanted and not running, cancels those that run and are wanted no more, folds each result
 into the world and decides again; when nothing is left to do it waits for a wake or for the deadline. Steps follow one
 another because each decision sees what the last action brought; what can run at the same time stands in one decision.

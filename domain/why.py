@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from domain.decision import Outcome
 from domain.model import Model
 
 
@@ -32,3 +33,25 @@ class Why(Model):
     planned: tuple[str, ...] = ()
     hindrances: tuple[Hindrance, ...] = ()
     owner: str = ""
+
+
+def details(why: Why) -> str:
+    """The current details in the web UI, as markdown."""
+    lines = [f"**{why.phase}**: {why.why}"]
+    if why.hold:
+        lines.append(f"Held: {why.hold}. Would do: {', '.join(why.planned) or 'nothing'}.")
+    if why.waits_for:
+        until = f" until {why.deadline:%Y-%m-%d %H:%M:%S} UTC" if why.deadline else ""
+        lines.append(f"Waits for {', '.join(why.waits_for)}{until}.")
+        if not why.deadline and why.outcome == Outcome.WAITING.value:
+            lines.append("There is no deadline: it waits as long as it takes.")
+    elif why.deadline:
+        lines.append(f"Deadline {why.deadline:%Y-%m-%d %H:%M:%S} UTC.")
+    if why.deadline and why.at_deadline:
+        lines.append(f"Then: {why.at_deadline}.")
+    lines += [f"- running: {summary}" for summary in why.running]
+    lines += [
+        f"- refused ({h.type}, attempt {h.attempts}): {h.message}; next try {h.retry_at:%H:%M:%S} UTC"
+        for h in why.hindrances
+    ]
+    return "\n\n".join(lines[:30])

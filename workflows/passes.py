@@ -12,7 +12,8 @@ with workflow.unsafe.imports_passed_through():
     from domain.carry import Carry
     from domain.decision import Action, Decision
     from domain.passes import PassedWorld, passed
-    from workflows.entity import OBSERVE, Entity
+    from domain.runner import OBSERVE
+    from workflows.entity import Entity
 
 P = TypeVar("P", bound=PassedWorld)
 

@@ -115,9 +115,7 @@ async def _plan(
             seen = cast("World", await _environment(key).run(_named(activities, look.activity), look))
         except ApiError as error:
             raise CommandError(f"plan {key.path}: {error.message}") from error
-        world = seen.recall(lifecycle.world)
-        said = lifecycle._told_about(world, lifecycle._decide(world, utc_now()))
-        return said.model_copy(update={"hold": paused})
+        return lifecycle.planned(seen, utc_now()).model_copy(update={"hold": paused})
 
 
 def lifecycle_of(kind: Kind, key: Key) -> Entity[World]:

@@ -25,9 +25,9 @@ from domain.claims.plans import HandlePlan
 from domain.decision import Decision, Outcome
 from domain.identity import Key
 from domain.resource import timestamp
+from domain.runner import wait_summary
 from engine.errors import Conflict, Unavailable
 from engine.settings import Settings
-from workflows.entity import _timer_summary
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 LATER, LATEST = NOW + timedelta(hours=1), NOW + timedelta(hours=2)
@@ -565,4 +565,4 @@ def test_the_timeline_tells_until_when_and_what_then(
         at_deadline="end",
         patience=timedelta(seconds=patience),
     )
-    assert _timer_summary(decision, until, retries) == told
+    assert wait_summary(decision, until, retries) == told

@@ -61,7 +61,7 @@ def test_this_code_goes_on_with_what_was_recorded(histories: Path) -> None:
 def test_a_change_of_the_loop_that_breaks_what_runs_fails_the_gate_for_every_area(
     tmp_path: Path, histories: Path
 ) -> None:
-    looks = "        action = self.observation()\n        self._looked_at"
+    looks = "        action = self.observation()\n        try:"
     tree = changed(tmp_path, "workflows/entity.py", looks, f"        await workflow.sleep(1)\n{looks}")
     ended = replay(tree, str(histories))
     assert ended.returncode == 1

@@ -15,8 +15,8 @@ with workflow.unsafe.imports_passed_through():
     from domain.carry import Carry
     from domain.decision import Action
     from domain.identity import Key
+    from domain.runner import OBSERVE
     from domain.why import Why
-    from workflows.entity import OBSERVE
     from workflows.passes import Passes
 
 

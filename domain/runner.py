@@ -1,0 +1,260 @@
+"""What a lifecycle does next: the semantics of the loop, without Temporal, a clock, or input and output.
+
+    observed --> step(decide, now): which actions start, which are cancelled, until when to wait
+       ^              |
+       |              +-- finished, failed, cancelled: the result is folded into the world --> step ...
+       +-- a wake, a conflict, a deadline that asks for an observation
+
+A `State` is where a lifecycle stands; each event gives the next `State`. `workflows/entity.py` carries out the steps, with
+activities and timers.
+
+- One action per slot. A refusal is kept by slot, and the action is tried again after a growing pause, or at once when the
+  object is woken.
+- What is under way and no longer wanted is cancelled. The last action (`Action.last`) waits until nothing else runs.
+- A conflict or an absence means that the world is not as it was observed: it is observed again.
+- Nothing starts while the world is held, or while it cannot be observed; what runs is then left alone.
+"""  # noqa: E501 - a picture and a list
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
+from typing import Generic, TypeVar
+
+from domain.decision import Action, Decision, Outcome, World, earliest
+from domain.identity import Key
+from domain.model import Model
+from domain.refusal import ErrorType, Refusal
+from domain.why import Hindrance, Why
+
+W = TypeVar("W", bound=World)
+
+OBSERVE = "observe"  # the slot of the observation itself
+BUG = "Bug"  # the phase
+SUMMARY_LENGTH = 190
+# The least time between two observations that deadlines ask for: a deadline that stays in the past does not spin.
+OBSERVE_REST = timedelta(seconds=1)
+
+
+@dataclass(frozen=True)
+class Step:
+    """What follows from a decision.
+
+    Attributes:
+        decision: what was decided.
+        start: actions that begin now, in order.
+        cancel: slots whose actions are no longer wanted.
+        until: when to act if nothing happens before; None to wait for an event alone.
+        summary: what the timeline says of that wait.
+        overdue: the deadline passed while the world was observed, and asks for another observation.
+    """
+
+    decision: Decision
+    start: tuple[Action, ...] = ()
+    cancel: tuple[str, ...] = ()
+    until: datetime | None = None
+    summary: str = ""
+    overdue: bool = False
+
+
+@dataclass(frozen=True)
+class State(Generic[W]):
+    """Where a lifecycle stands between two events.
+
+    Attributes:
+        world: what was observed, and what results and messages added.
+        observes_at_deadline: a deadline asks for an observation, not only for another decision.
+        dirty: the world has to be observed before the next decision.
+        asked: the next observation was asked for; False: only a moment has come.
+        woken: the same of the observation under way, or of the last one.
+        observed_at: when the last observation began.
+        eager: refused slots that may be tried again at once.
+        running: the actions under way by slot, in the order in which they were started.
+        cancelled: those of them that are no longer wanted.
+    """
+
+    world: W
+    observes_at_deadline: bool = False
+    dirty: bool = True
+    asked: bool = True
+    woken: bool = True
+    observed_at: datetime | None = None
+    eager: frozenset[str] = frozenset()
+    running: Mapping[str, Action] = field(default_factory=dict)
+    cancelled: frozenset[str] = frozenset()
+
+    # --- events ---
+
+    def wake(self) -> State[W]:
+        """Somebody asks for an observation."""
+        return replace(self, dirty=True, asked=True)
+
+    def observing(self, now: datetime) -> State[W]:
+        """The observation begins. A wake that comes from here on leads to another one."""
+        eager = frozenset(self.world.refusals) if self.asked else self.eager
+        return replace(self, dirty=False, asked=False, woken=self.asked, eager=eager, observed_at=now)
+
+    def observed(self, seen: W) -> State[W]:
+        """The observation brought this world."""
+        return replace(self, world=_without_refusal(seen.recall(self.world), OBSERVE))
+
+    def not_observed(self, failure: Refusal) -> State[W]:
+        """The observation failed; what was asked for has not been observed yet."""
+        refusals = {**self.world.refusals, OBSERVE: self._counted(OBSERVE, failure)}
+        return replace(self, world=self.world.model_copy(update={"refusals": refusals}), asked=self.asked or self.woken)
+
+    def finished(self, slot: str, result: Model | None) -> State[W]:
+        """The slot's action brought this result."""
+        action = self.running[slot]
+        world: W = action.fold(_without_refusal(self.world, slot), result)
+        return replace(self._ended(slot), world=world, dirty=self.dirty or action.observed_after)
+
+    def failed(self, slot: str, failure: Refusal) -> State[W]:
+        """The slot's action was refused."""
+        refusal = self._counted(slot, failure)
+        outdated = refusal.type in (ErrorType.CONFLICT, ErrorType.ABSENT)
+        world: W = self.running[slot].refuse(self.world, refusal)
+        return replace(self._ended(slot), world=world, dirty=self.dirty or outdated)
+
+    def stopped(self, slot: str) -> State[W]:
+        """The slot's action ended because it was cancelled."""
+        return self._ended(slot)
+
+    def moment_came(self, decision: Decision) -> State[W]:
+        """The step's wait is over: what was refused is observed again before it is tried again."""
+        return replace(self, dirty=self.dirty or self.observes_at_deadline or bool(self._waiting(decision)))
+
+    # --- the step ---
+
+    def step(
+        self, decide: Callable[[W, datetime], Decision], now: datetime, *, ending: bool = False
+    ) -> tuple[State[W], Step]:
+        """What to do now. `ending`: observations that can be renewed are given up, because the driver's run ends."""
+        decision = decide(self.world, now)
+        if OBSERVE in self.world.refusals:
+            return self, self._waits(Step(decision), now)
+        wanted: dict[str, Action] = {}
+        for action in () if self.world.hold else decision.actions:
+            if not (action.renewable and ending):
+                wanted.setdefault(action.slot, action)
+        cancel = tuple(slot for slot in self.running if slot not in wanted and slot not in self.cancelled)
+        running = dict(self.running)
+        for slot, action in wanted.items():
+            if slot not in running and not (action.last and running) and self._may_start(slot, now):
+                running[slot] = action
+        start = tuple(action for slot, action in running.items() if slot not in self.running)
+        state = replace(
+            self,
+            running=running,
+            cancelled=self.cancelled.union(cancel),
+            eager=self.eager.difference(action.slot for action in start),
+        )
+        return state, state._waits(Step(decision, start, cancel), now)
+
+    def rests_until(self, rest: timedelta, gather: timedelta, now: datetime) -> datetime:
+        """When the next observation may begin: after a rest since the last, and as long as a wake waits for others."""
+        if self.observed_at is None:
+            return now
+        return max(now, self.observed_at + rest if rest else now, now + gather if self.asked else now)
+
+    # --- what people see ---
+
+    def phase(self, decision: Decision) -> str:
+        """The decision's, unless a bug of ours stands in the way of what is wanted."""
+        blocked = blocked_by(self.world, decision).values()
+        return BUG if any(refusal.type is ErrorType.BUG for refusal in blocked) else decision.phase
+
+    def why(self, key: Key, decision: Decision | None) -> Why:
+        """How it stands."""
+        if decision is None:
+            return Why(object=key.path, phase="Unknown", outcome=Outcome.WORKING.value, why="not observed yet")
+        return Why(
+            object=key.path,
+            phase=decision.phase,
+            outcome=decision.outcome.value,
+            why=decision.why,
+            waits_for=decision.waits_for,
+            deadline=decision.deadline,
+            at_deadline=decision.at_deadline,
+            hold=self.world.hold,
+            running=tuple(action.summary for action in self.running.values()),
+            planned=planned(decision),
+            hindrances=tuple(
+                Hindrance(
+                    action=slot,
+                    type=refusal.type.value,
+                    message=refusal.message,
+                    attempts=refusal.attempts,
+                    retry_at=refusal.retry_at,
+                )
+                for slot, refusal in blocked_by(self.world, decision).items()
+            ),
+            owner=decision.owner,
+        )
+
+    # --- parts ---
+
+    def _ended(self, slot: str) -> State[W]:
+        running = {name: action for name, action in self.running.items() if name != slot}
+        return replace(self, running=running, cancelled=self.cancelled - {slot})
+
+    def _counted(self, slot: str, failure: Refusal) -> Refusal:
+        before = self.world.refusals.get(slot)
+        return failure.model_copy(update={"attempts": before.attempts + 1}) if before else failure
+
+    def _may_start(self, slot: str, now: datetime) -> bool:
+        refusal = self.world.refusals.get(slot)
+        return refusal is None or slot in self.eager or now >= refusal.retry_at
+
+    def _waiting(self, decision: Decision) -> dict[str, datetime]:
+        """When each refused slot is tried again that is still wanted and does not run."""
+        blocked = blocked_by(self.world, decision)
+        return {slot: refusal.retry_at for slot, refusal in blocked.items() if slot not in self.running}
+
+    def _waits(self, step: Step, now: datetime) -> Step:
+        deadline, retries = self._deadline(step.decision), self._waiting(step.decision)
+        until = earliest([moment for moment in (deadline, *retries.values()) if moment and moment > now])
+        overdue = self.observes_at_deadline and OBSERVE not in self.world.refusals
+        return replace(
+            step,
+            until=until,
+            summary=wait_summary(step.decision, until, retries) if until else "",
+            overdue=overdue and deadline is not None and deadline <= now,
+        )
+
+    def _deadline(self, decision: Decision) -> datetime | None:
+        """When to act; where that is an observation, not sooner after the last one than they may follow each other."""
+        moment = decision.deadline and decision.deadline + decision.patience
+        if moment and self.observes_at_deadline and self.observed_at:
+            return max(moment, self.observed_at + OBSERVE_REST)
+        return moment
+
+
+def blocked_by(world: World, decision: Decision) -> dict[str, Refusal]:
+    """The refusals of what is still wanted, by slot; the rest is given up."""
+    wanted = {OBSERVE, *(action.slot for action in decision.actions)}
+    return {slot: refusal for slot, refusal in world.refusals.items() if slot in wanted}
+
+
+def planned(decision: Decision) -> tuple[str, ...]:
+    """What a decision asks for, as lines for people."""
+    return (*(action.summary for action in decision.actions), *decision.planned)
+
+
+def wait_summary(decision: Decision, until: datetime, retries: Mapping[str, datetime]) -> str:
+    """What the timeline says of a wait: until when, and what then."""
+    then = decision.at_deadline or "decide again"
+    if decision.deadline and decision.patience and until == decision.deadline + decision.patience:
+        seconds = decision.patience.total_seconds()
+        return f"until {decision.deadline:%H:%M:%S} UTC, then: {then}; by itself {seconds:g} s later"[:SUMMARY_LENGTH]
+    if until != decision.deadline and until in retries.values():
+        then = f"try again {', '.join(slot for slot, moment in retries.items() if moment == until)}"
+    return f"until {until:%H:%M:%S} UTC, then: {then}"[:SUMMARY_LENGTH]
+
+
+def _without_refusal(world: W, slot: str) -> W:
+    if slot not in world.refusals:
+        return world
+    rest = {name: refusal for name, refusal in world.refusals.items() if name != slot}
+    return world.model_copy(update={"refusals": rest})

@@ -1,0 +1,318 @@
+"""The semantics of the loop: which action starts, what is cancelled, what is waited for, what follows from an event."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from typing import ClassVar
+
+import pytest
+
+from domain.decision import Action, Decision, Outcome, World
+from domain.identity import Key
+from domain.model import Model
+from domain.refusal import ErrorType, Refusal
+from domain.runner import BUG, OBSERVE, State, Step
+
+NOW = datetime(2026, 1, 1, tzinfo=UTC)
+SECOND = timedelta(seconds=1)
+KEY = Key(kind="Greeting", namespace="prod", name="hello", uid="u-1")
+
+
+class Facts(Model):
+    done: tuple[str, ...] = ()
+
+
+class Hello(World):
+    known: Facts = Facts()
+
+
+class Do(Action):
+    activity: ClassVar[str] = "do"
+    name: str
+
+    @property
+    def slot(self) -> str:
+        return self.name
+
+    @property
+    def summary(self) -> str:
+        return f"do {self.name}"
+
+    def fold(self, world: Hello, result: Model | None) -> Hello:  # type: ignore[override]
+        return world.learn(done=(*world.known.done, self.name))
+
+
+class DoLast(Do):
+    last: ClassVar[bool] = True
+
+
+class Watch(Do):
+    renewable: ClassVar[bool] = True
+
+
+class Leave(Do):
+    observed_after: ClassVar[bool] = True
+
+
+def decision(*actions: Action, **more: object) -> Decision:
+    said: dict[str, object] = {"phase": "Busy", "outcome": Outcome.WORKING, "why": "a test", **more}
+    return Decision(actions=actions, **said)  # type: ignore[arg-type]
+
+
+def settled(**more: object) -> State[Hello]:
+    """What a lifecycle is when it has observed its object."""
+    state = State(Hello(key=KEY), **more)  # type: ignore[arg-type]
+    return state.observing(NOW).observed(Hello(key=KEY))
+
+
+def step(
+    state: State[Hello], *actions: Action, now: datetime = NOW, ending: bool = False, **more: object
+) -> tuple[State[Hello], Step]:
+    return state.step(lambda world, moment: decision(*actions, **more), now, ending=ending)
+
+
+def refusal(type_: ErrorType = ErrorType.INVALID, at: datetime = NOW) -> Refusal:
+    return Refusal(type=type_, message="no", at=at)
+
+
+def refused(type_: ErrorType = ErrorType.INVALID) -> State[Hello]:
+    """One action was started at NOW, and refused at once."""
+    state, _ = step(settled(), Do(name="a"))
+    return state.failed("a", refusal(type_))
+
+
+def started(found: tuple[State[Hello], Step]) -> list[str]:
+    return [action.slot for action in found[1].start]
+
+
+A, B, LAST = Do(name="a"), Do(name="b"), DoLast(name="z")
+
+
+# --- what starts, and what is cancelled ---
+
+
+@pytest.mark.parametrize(
+    ("running", "wanted", "starts", "cancels"),
+    [
+        ((), (), [], ()),
+        ((), (A, B), ["a", "b"], ()),
+        ((), (A, Do(name="a")), ["a"], ()),
+        ((A,), (A, B), ["b"], ()),
+        ((A,), (), [], ("a",)),
+        ((A, B), (B,), [], ("a",)),
+        ((), (LAST,), ["z"], ()),
+        ((), (A, LAST), ["a"], ()),
+        ((A,), (LAST,), [], ("a",)),
+        ((), (Watch(name="w"), A), ["w", "a"], ()),
+    ],
+    ids=[
+        "nothing is wanted",
+        "independent actions start together, in order",
+        "one action per slot",
+        "what runs is left to finish",
+        "what is no longer wanted is cancelled",
+        "and nothing else is",
+        "the last action alone",
+        "the last action waits for what starts",
+        "the last action waits for what was cancelled",
+        "an observation that can be renewed",
+    ],
+)
+def test_a_step_starts_what_is_wanted_and_cancels_the_rest(
+    running: tuple[Action, ...], wanted: tuple[Action, ...], starts: list[str], cancels: tuple[str, ...]
+) -> None:
+    state, _ = step(settled(), *running)
+    found = step(state, *wanted)
+    assert (started(found), found[1].cancel) == (starts, cancels)
+
+
+def test_what_was_cancelled_is_cancelled_once_and_its_end_starts_the_last_action() -> None:
+    state, _ = step(settled(), A)
+    state, first = step(state, LAST)
+    state, second = step(state, LAST)
+    assert (first.cancel, second.cancel) == (("a",), ())
+    assert started(step(state.stopped("a"), LAST)) == ["z"]
+
+
+def test_an_observation_that_can_be_renewed_is_given_up_for_the_end_of_a_run() -> None:
+    state, _ = step(settled(), Watch(name="w"), A)
+    state, found = step(state, Watch(name="w"), A, ending=True)
+    assert found.cancel == ("w",)
+    assert started(step(settled(), Watch(name="w"), A, ending=True)) == ["a"]
+
+
+@pytest.mark.parametrize(
+    ("world", "starts"),
+    [
+        (Hello(key=KEY), ["a"]),
+        (Hello(key=KEY, hold="paused by mia"), []),
+    ],
+    ids=["free", "held"],
+)
+def test_nothing_starts_while_the_world_is_held_and_the_plan_says_what_would(world: Hello, starts: list[str]) -> None:
+    state = settled().observed(world)
+    found = step(state, A, planned=("make a Secret",))
+    assert started(found) == starts
+    told = found[0].why(KEY, found[1].decision)
+    assert (told.hold, told.planned) == (world.hold, ("do a", "make a Secret"))
+
+
+def test_a_hold_cancels_what_runs() -> None:
+    state, _ = step(settled(), A)
+    _, found = step(state.observed(Hello(key=KEY, hold="observe mode")), A)
+    assert found.cancel == ("a",)
+
+
+def test_nothing_starts_or_is_cancelled_while_the_world_cannot_be_observed() -> None:
+    state, _ = step(settled(), A)
+    state = state.not_observed(refusal(ErrorType.UNAVAILABLE))
+    _, found = step(state, B)
+    assert (found.start, found.cancel, found.until) == ((), (), NOW + 5 * SECOND)
+
+
+# --- events ---
+
+
+def test_a_result_is_folded_into_the_world_and_frees_its_slot() -> None:
+    state, _ = step(settled(), A)
+    state = state.finished("a", None)
+    assert (state.world.known.done, dict(state.running), state.dirty) == (("a",), {}, False)
+
+
+def test_what_an_action_leaves_behind_may_be_observed_instead() -> None:
+    state, _ = step(settled(), Leave(name="a"))
+    assert state.finished("a", None).dirty
+
+
+@pytest.mark.parametrize("type_", list(ErrorType))
+def test_a_conflict_or_an_absence_asks_for_an_observation(type_: ErrorType) -> None:
+    state = refused(type_)
+    assert state.dirty is (type_ in (ErrorType.CONFLICT, ErrorType.ABSENT))
+    assert state.world.refusals["a"].type is type_
+
+
+def test_a_refusal_ends_with_the_success_of_its_slot() -> None:
+    state, _ = step(refused(), A, now=NOW + 5 * SECOND)
+    assert state.finished("a", None).world.refusals == {}
+
+
+def test_what_is_remembered_survives_an_observation() -> None:
+    state, _ = step(refused(), B)
+    state = state.finished("b", None).observed(Hello(key=KEY))
+    assert (state.world.known.done, list(state.world.refusals)) == (("b",), ["a"])
+
+
+# --- backoff ---
+
+
+@pytest.mark.parametrize(("attempts", "pause"), [(1, 5), (2, 10), (3, 20), (7, 320), (8, 600), (30, 600)])
+def test_a_refused_action_is_tried_again_after_a_growing_pause(attempts: int, pause: int) -> None:
+    state, now = settled(), NOW
+    for _ in range(attempts):
+        state, found = step(state, A, now=now)
+        assert [action.slot for action in found.start] == ["a"]
+        state = state.failed("a", refusal(at=now))
+        before, now = now, state.world.refusals["a"].retry_at
+    assert now - before == pause * SECOND
+    assert started(step(state, A, now=now - SECOND)) == []
+    assert step(state, A, now=now - SECOND)[1].until == now
+
+
+def test_a_wake_tries_every_refused_action_again_once_and_at_once() -> None:
+    state = refused().wake().observing(NOW).observed(Hello(key=KEY))
+    assert started(step(state, A)) == ["a"]
+    state, _ = step(state, A)
+    state = state.failed("a", refusal())
+    assert started(step(state, A)) == []
+
+
+def test_a_moment_that_comes_tries_no_other_action_before_its_time() -> None:
+    state = refused().moment_came(decision(A)).observing(NOW).observed(Hello(key=KEY))
+    assert started(step(state, A)) == []
+
+
+def test_an_action_that_is_no_longer_wanted_is_not_waited_for() -> None:
+    _, found = step(refused(), B)
+    assert found.until is None
+    assert refused().why(KEY, decision(B)).hindrances == ()
+
+
+def test_an_observation_that_failed_was_still_asked_for() -> None:
+    state = settled().wake().observing(NOW).not_observed(refusal(ErrorType.UNAVAILABLE))
+    assert state.asked
+    assert state.observing(NOW + SECOND).woken
+
+
+# --- waits ---
+
+
+@pytest.mark.parametrize(
+    ("observes", "deadline", "patience", "until", "overdue"),
+    [
+        (False, None, 0, None, False),
+        (False, 60, 0, 60, False),
+        (False, 60, 30, 90, False),
+        (False, -60, 0, None, False),
+        (True, 60, 0, 60, False),
+        (True, -60, 0, 1, False),
+    ],
+    ids=[
+        "an event alone",
+        "a deadline",
+        "a deadline that another lifecycle meets",
+        "a deadline in the past",
+        "an observation at its deadline",
+        "no sooner than a second after the last",
+    ],
+)
+def test_a_step_says_until_when_to_wait(
+    observes: bool, deadline: int | None, patience: int, until: int | None, overdue: bool
+) -> None:
+    at = None if deadline is None else NOW + deadline * SECOND
+    _, found = step(settled(observes_at_deadline=observes), deadline=at, patience=patience * SECOND)
+    assert (found.until, found.overdue) == (None if until is None else NOW + until * SECOND, overdue)
+
+
+def test_a_deadline_that_passed_during_the_observation_asks_for_another() -> None:
+    state = settled(observes_at_deadline=True)
+    assert step(state, now=NOW + 60 * SECOND, deadline=NOW + SECOND)[1].overdue
+    blind = state.not_observed(refusal(ErrorType.UNAVAILABLE, NOW + 60 * SECOND))
+    assert not step(blind, now=NOW + 60 * SECOND, deadline=NOW + SECOND)[1].overdue
+
+
+def test_a_deadline_only_decides_again_where_no_observation_is_asked_for() -> None:
+    assert not settled().moment_came(decision(deadline=NOW)).dirty
+    assert settled(observes_at_deadline=True).moment_came(decision(deadline=NOW)).dirty
+    assert refused().moment_came(decision(A)).dirty, "what was refused is observed before it is tried again"
+
+
+@pytest.mark.parametrize(
+    ("asked", "rest", "gather", "begins"),
+    [(True, 0, 0, 2), (True, 10, 0, 10), (True, 0, 3, 5), (True, 10, 3, 10), (False, 0, 3, 2), (True, 1, 0, 2)],
+)
+def test_wakes_gather_and_observations_rest_between_each_other(
+    asked: bool, rest: int, gather: int, begins: int
+) -> None:
+    state = settled().wake() if asked else settled()
+    now = NOW + 2 * SECOND
+    assert state.rests_until(rest * SECOND, gather * SECOND, now) == NOW + begins * SECOND
+    assert State(Hello(key=KEY)).rests_until(rest * SECOND, gather * SECOND, now) == now, "the first one rests never"
+
+
+# --- what people see ---
+
+
+def test_a_bug_is_the_phase_while_it_stands_in_the_way() -> None:
+    state = refused(ErrorType.BUG)
+    assert state.phase(decision(A)) == BUG
+    assert state.phase(decision(B)) == "Busy"
+    assert settled().not_observed(refusal(ErrorType.BUG)).phase(decision()) == BUG
+
+
+def test_why_names_what_runs_and_what_was_refused() -> None:
+    state, found = step(refused(), A, B)
+    told = state.why(KEY, found.decision)
+    assert (told.running, told.planned) == (("do b",), ("do a", "do b"))
+    assert [(each.action, each.type, each.attempts) for each in told.hindrances] == [("a", "Invalid", 1)]
+    assert settled().not_observed(refusal()).why(KEY, decision()).hindrances[0].action == OBSERVE
+    assert settled().why(KEY, None).phase == "Unknown"
