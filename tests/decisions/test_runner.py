@@ -12,6 +12,7 @@ from domain.identity import Key
 from domain.model import Model
 from domain.refusal import ErrorType, Refusal
 from domain.runner import BUG, OBSERVE, State, Step
+from domain.writes import Delete
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
@@ -26,8 +27,12 @@ class Hello(World):
     known: Facts = Facts()
 
 
-class Do(Action):
-    activity: ClassVar[str] = "do"
+class Do(Delete):
+    """Names no activity of its own: each that is named has to have a worker."""
+
+    observed_after: ClassVar[bool] = False
+
+    key: Key = KEY
     name: str
 
     @property
