@@ -523,6 +523,15 @@ def settings() -> Settings:
     Raises:
         InvalidSettings: some variable's value cannot be used.
     """
+    return read_settings()
+
+
+def read_settings() -> Settings:
+    """The settings as the environment has them now.
+
+    Raises:
+        InvalidSettings: some variable's value cannot be used.
+    """
     try:
         return Settings()
     except ValidationError as error:

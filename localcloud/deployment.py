@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from domain.model import Model
+from engine.settings import read_settings
 from localcloud import services, supervisor
 from localcloud.kubernetes.programs import find_programs
 from localcloud.openstack import build as openstack_build
@@ -92,7 +93,13 @@ class Deployment:
         tether: bool = False,
         narrator: Narrator | None = None,
     ) -> bool:
-        """Start the supervisor; false when one runs already with all that was asked for."""
+        """Start the supervisor; false when one runs already with all that was asked for.
+
+        Raises:
+            DeploymentError: another deployment runs in the state directory.
+            InvalidSettings: no process of the product could begin with the settings.
+        """
+        read_settings()
         wanted = _chosen_services(only, clouds, own_cluster=kubeconfig is not None)
         if self._is_held():
             self._check_running_plan(tuple(clouds), wanted, kubeconfig)

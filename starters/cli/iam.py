@@ -102,8 +102,9 @@ def iam(
     """
     from domain.instances.places import places
 
+    queues = settings().instances_queues
     try:
-        files = iam_files(places(settings().instances_queues))
+        files = iam_files(places(queues))
     except ValueError as error:
         raise typer.BadParameter(str(error), param_hint="PERDURE_INSTANCES_QUEUES") from error
     if output is None:

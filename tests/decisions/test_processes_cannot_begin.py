@@ -36,13 +36,15 @@ def test_what_keeps_a_process_from_beginning_is_one_line(command: str, variable:
     [
         *(
             (command, "PERDURE_MODE", "acts", "error: PERDURE_MODE='acts': Input should be 'act' or 'observe'")
-            for command in ("run", "codec", "list")  # a process of lifecycles, another one, a command
+            # A process of lifecycles, another one, commands, and one that starts others.
+            for command in ("run", "codec", "list", "iam", "up")
         ),
         ("list", "MANAGE_CLAIMS_INTERVAL", "5x", "error: MANAGE_CLAIMS_INTERVAL='5x': expected a duration such as 90"),
     ],
 )
-def test_an_invalid_setting_is_one_line(command: str, variable: str, value: str, said: str) -> None:
-    begun = begin(command, **{variable: value})
+def test_an_invalid_setting_is_one_line(tmp_path: Path, command: str, variable: str, value: str, said: str) -> None:
+    begun = begin(command, **{variable: value, "HOME": str(tmp_path)})
+    assert not list(tmp_path.rglob("deployment.json")), "nothing was started"
     assert begun.returncode == 1
     line, advice = begun.stderr.splitlines()
     assert said in line
