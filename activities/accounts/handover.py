@@ -23,6 +23,7 @@ from activities.accounts.reading import Reader
 from activities.aws.keys import ACCESS_KEY_ID, known_ids
 from activities.aws.organization import move_account
 from activities.aws.session import Sessions, secret_content
+from activities.inline import carry_out
 from activities.kube import KubeActivities
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
 from domain.accounts.actions.handover import Fulfil, Fulfilled
@@ -39,10 +40,8 @@ from domain.accounts.naming import secret_of
 from domain.accounts.observations import UnitRequest, Units, UnitsRequest
 from domain.accounts.resources import Account
 from domain.accounts.worlds import ClaimWorld
-from domain.decision import Decision
 from domain.identity import Key
 from domain.writes import Patch
-from engine.clock import now
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Unavailable
 from engine.kube import SECRET, JsonObject, KubeApi
 from engine.kube.json import mapping, text
@@ -52,7 +51,6 @@ KEY_FIELDS = ("aws_access_key_id", "aws_secret_access_key")
 ROLE_FIELD = "role_arn"  # of a fleet manager's claim
 UNIT_GONE = "DestinationParentNotFoundException"
 UNIT_ANSWER = timedelta(seconds=60)
-LONGEST_STORY = 5  # decisions of a claim from bound to Ready, with room
 
 log = logging.getLogger(__name__)
 
@@ -68,22 +66,14 @@ class HandOver:
         self._client = client
         self._units: dict[UnitRequest, asyncio.Future[str]] = {}
 
-    async def carry_on(self, world: ClaimWorld) -> Decision:
-        """Carry out what the claim's decisions ask for, until they ask for nothing that is done here.
+    async def carry_on(self, world: ClaimWorld) -> None:
+        """Carry out what the claim's decisions ask for right after the pool has bound `world.account` to it.
 
         Raises:
             ApiError: the claim's own workflow has to see to it.
         """
-        for _ in range(LONGEST_STORY):
-            decision = decide(world, now())
-            action = next(iter(decision.actions), None)
-            if isinstance(action, Patch):
-                world = action.fold(world, await self._writes.patch(action))  # type: ignore[assignment]
-            elif isinstance(action, Fulfil):
-                world = action.fold(world, await self.hand_over(action, world.account if world.by_pool else None))
-            else:
-                break
-        return decision
+        hand_over = partial(self.hand_over, just_read=world.account)
+        await carry_out(world, decide, {Patch.activity: self._writes.patch, Fulfil.activity: hand_over})
 
     async def hand_over(self, action: Fulfil, just_read: Account | None = None) -> Fulfilled:
         """Move the account to its OU while its key is copied; then record both in the claim's spec."""
