@@ -38,6 +38,7 @@ with workflow.unsafe.imports_passed_through():
     from domain.decision import Action, Decision, Earlier, Outcome, Queue, World
     from domain.identity import Key, task_queue
     from domain.levers import PAUSED, RETRY
+    from domain.passes import passed
     from domain.refusal import ErrorType, Refusal
     from domain.runner import OBSERVE, SUMMARY_LENGTH, State, Step
     from domain.why import Why, details
@@ -75,7 +76,7 @@ class Timer:
 
 
 class Entity(Generic[W]):
-    """A lifecycle. A subclass says how to observe, how to decide, and declares `run`.
+    """A lifecycle. A subclass says how to observe; `workflows/lifecycle.py` declares it with its world and decision.
 
     `looks_at_deadline` is for lifecycles whose pass is one activity: their deadline asks for a new pass.
     """
@@ -84,7 +85,7 @@ class Entity(Generic[W]):
     has_object: ClassVar[bool] = True  # False: it stands for no custom resource that levers could be written on
     retryable_phases: ClassVar[Container[str]] = ()  # what is at fault there may have been mended and nobody told of it
 
-    def __init__(self, carry: Carry, before: W, decide: Callable[[W, datetime], Decision]) -> None:
+    def __init__(self, carry: Carry, before: W, decide: Callable[[Any, datetime], Decision] = passed) -> None:
         self.key: Key = carry.key
         self.runs = carry.runs
         memory = type(before.known).model_validate(carry.known)

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import ClassVar, TypeVar
 
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from domain.carry import Carry
-    from domain.decision import Action, Decision
-    from domain.passes import PassedWorld, passed
+    from domain.decision import Action
+    from domain.passes import PassedWorld
     from domain.runner import OBSERVE
     from workflows.entity import Entity
 
@@ -19,12 +17,9 @@ P = TypeVar("P", bound=PassedWorld)
 
 
 class Passes(Entity[P]):
-    """A lifecycle that makes passes. A subclass says which activity one is, and declares `run`."""
+    """A lifecycle that makes passes. A subclass says which activity one is."""
 
     looks_at_deadline: ClassVar[bool] = True
-
-    def __init__(self, carry: Carry, before: P, decide: Callable[[P, datetime], Decision] = passed) -> None:
-        super().__init__(carry, before, decide)
 
     @property
     def rest(self) -> timedelta:

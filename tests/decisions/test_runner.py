@@ -61,7 +61,7 @@ class Leave(Do):
 
 def decision(*actions: Action, **more: object) -> Decision:
     said: dict[str, object] = {"phase": "Busy", "outcome": Outcome.WORKING, "why": "a test", **more}
-    return Decision(actions=actions, **said)  # type: ignore[arg-type]
+    return Decision(actions=actions, **said)
 
 
 def settled(**more: object) -> State[Hello]:

@@ -1,8 +1,8 @@
 """Fingerprints of the workflows' code: which of them are not what the last release had.
 
-A fingerprint is made of the code of the workflow's module and of those of the classes that it is built on, without
-comments and docstrings. `released.json` holds those of the last release, and which histories were recorded then; before
-the first release there is none. Cutting a release writes them anew:
+A fingerprint is made of the code of the workflow's module, of those of the classes that it is built on, and of the
+loop (`LOOP`), without comments and docstrings. `released.json` holds those of the last release, and which histories
+were recorded then; before the first release there is none. Cutting a release writes them anew:
 
     ./run python -m tests.replay.fingerprints --release
 """
@@ -23,6 +23,8 @@ from engine.telemetry import version
 from tests.replay.recording import HISTORIES
 from workers.roster import areas, workflows_of
 
+# What every workflow runs, and is no class of its own.
+LOOP = ("domain.runner", "workflows.lifecycle")
 RELEASED = Path(__file__).with_name("released.json")
 
 
@@ -52,9 +54,9 @@ def now() -> Release:
 
 
 def sources(kind: type) -> list[str]:
-    """The code of the modules that a workflow's class and its bases stand in, of our workflows only."""
+    """The code of our modules that a workflow's class and its bases stand in, and of the loop."""
     modules = dict.fromkeys(each.__module__ for each in kind.__mro__ if each.__module__.startswith("workflows."))
-    return [inspect.getsource(sys.modules[name]) for name in modules]
+    return [inspect.getsource(sys.modules[name]) for name in (*modules, *LOOP)]
 
 
 def fingerprint(codes: list[str]) -> str:

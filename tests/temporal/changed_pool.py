@@ -7,17 +7,15 @@ from datetime import timedelta
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
+    from domain.accounts.observations import PoolWorld
     from domain.carry import Carry
     from workflows.accounts.pool import AccountPoolWorkflow
+    from workflows.lifecycle import lifecycle
 
 
-@workflow.defn(name="AccountPool")
+@lifecycle("AccountPool", PoolWorld)
 class ChangedPool(AccountPoolWorkflow):
     """It waits before its first look."""
-
-    @workflow.init
-    def __init__(self, carry: Carry) -> None:
-        super().__init__(carry)
 
     @workflow.run
     async def run(self, carry: Carry) -> None:

@@ -16,23 +16,14 @@ with workflow.unsafe.imports_passed_through():
     from domain.accounts.account import decide
     from domain.accounts.observations import CaseResolved, ObserveAccount, OptInPermit
     from domain.accounts.worlds import AccountWorld, Permit
-    from domain.carry import Carry
     from domain.decision import Action
     from workflows.entity import Entity
+    from workflows.lifecycle import lifecycle
 
 
-@workflow.defn(name="Account")
+@lifecycle("Account", AccountWorld, decide)
 class AccountWorkflow(Entity[AccountWorld]):
     """The lifecycle of one Account."""
-
-    @workflow.init
-    def __init__(self, carry: Carry) -> None:
-        super().__init__(carry, AccountWorld(key=carry.key), decide)
-
-    @workflow.run
-    async def run(self, carry: Carry) -> None:
-        """Until the Account is gone."""
-        await self.live()
 
     def observation(self, *, dry_run: bool = False) -> Action:
         """Look at the Account."""

@@ -13,23 +13,14 @@ with workflow.unsafe.imports_passed_through():
     from domain.accounts.claim import decide
     from domain.accounts.observations import ObserveClaim
     from domain.accounts.worlds import ClaimWorld
-    from domain.carry import Carry
     from domain.decision import Action
     from workflows.entity import Entity
+    from workflows.lifecycle import lifecycle
 
 
-@workflow.defn(name="AccountClaim")
+@lifecycle("AccountClaim", ClaimWorld, decide)
 class AccountClaimWorkflow(Entity[ClaimWorld]):
     """The lifecycle of one AccountClaim."""
-
-    @workflow.init
-    def __init__(self, carry: Carry) -> None:
-        super().__init__(carry, ClaimWorld(key=carry.key), decide)
-
-    @workflow.run
-    async def run(self, carry: Carry) -> None:
-        """Until the claim is gone."""
-        await self.live()
 
     def observation(self, *, dry_run: bool = False) -> Action:
         """Look at the claim."""

@@ -14,25 +14,16 @@ with workflow.unsafe.imports_passed_through():
     from domain.accounts.federated.access import decide
     from domain.accounts.federated.resources import AccessState
     from domain.accounts.federated.worlds import FederatedAccessWorld, ObserveFederatedAccess
-    from domain.carry import Carry
     from domain.decision import Action
     from workflows.entity import Entity
+    from workflows.lifecycle import lifecycle
 
 
-@workflow.defn(name="AWSFederatedAccountAccess")
+@lifecycle("AWSFederatedAccountAccess", FederatedAccessWorld, decide)
 class FederatedAccessWorkflow(Entity[FederatedAccessWorld]):
     """The lifecycle of one AWSFederatedAccountAccess."""
 
     retryable_phases = (AccessState.READY,)
-
-    @workflow.init
-    def __init__(self, carry: Carry) -> None:
-        super().__init__(carry, FederatedAccessWorld(key=carry.key), decide)
-
-    @workflow.run
-    async def run(self, carry: Carry) -> None:
-        """Until the access is gone."""
-        await self.live()
 
     def observation(self, *, dry_run: bool = False) -> Action:
         """Look at the access."""

@@ -12,26 +12,17 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from domain.accounts.observations import PassPool, PoolWorld
-    from domain.carry import Carry
     from domain.decision import Action
     from domain.identity import Key
     from domain.runner import OBSERVE
     from domain.why import Why
+    from workflows.lifecycle import lifecycle
     from workflows.passes import Passes
 
 
-@workflow.defn(name="AccountPool")
+@lifecycle("AccountPool", PoolWorld)
 class AccountPoolWorkflow(Passes[PoolWorld]):
     """The lifecycle of one AccountPool."""
-
-    @workflow.init
-    def __init__(self, carry: Carry) -> None:
-        super().__init__(carry, PoolWorld(key=carry.key))
-
-    @workflow.run
-    async def run(self, carry: Carry) -> None:
-        """Until the pool is gone."""
-        await self.live()
 
     def observation(self, *, dry_run: bool = False) -> Action:
         """One pass."""

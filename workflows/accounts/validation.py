@@ -13,25 +13,16 @@ from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
     from domain.accounts.validation import PassValidation, ValidationWorld
-    from domain.carry import Carry
     from domain.decision import Action
+    from workflows.lifecycle import lifecycle
     from workflows.passes import Passes
 
 
-@workflow.defn(name="AccountValidation")
+@lifecycle("AccountValidation", ValidationWorld)
 class AccountValidationWorkflow(Passes[ValidationWorld]):
     """All accounts together."""
 
     has_object: ClassVar[bool] = False
-
-    @workflow.init
-    def __init__(self, carry: Carry) -> None:
-        super().__init__(carry, ValidationWorld(key=carry.key))
-
-    @workflow.run
-    async def run(self, carry: Carry) -> None:
-        """For ever."""
-        await self.live()
 
     def observation(self, *, dry_run: bool = False) -> Action:
         """One pass."""

@@ -11,27 +11,18 @@ from __future__ import annotations
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from domain.carry import Carry
     from domain.claims.passes import ObjectWorld, PassClaim
     from domain.claims.standing import RETRYABLE
     from domain.decision import Action
+    from workflows.lifecycle import lifecycle
     from workflows.passes import Passes
 
 
-@workflow.defn(name="ResourceClaim")
+@lifecycle("ResourceClaim", ObjectWorld)
 class ResourceClaimWorkflow(Passes[ObjectWorld]):
     """The lifecycle of one ResourceClaim."""
 
     retryable_phases = RETRYABLE
-
-    @workflow.init
-    def __init__(self, carry: Carry) -> None:
-        super().__init__(carry, ObjectWorld(key=carry.key))
-
-    @workflow.run
-    async def run(self, carry: Carry) -> None:
-        """Until the claim is gone."""
-        await self.live()
 
     def observation(self, *, dry_run: bool = False) -> Action:
         """One pass."""

@@ -18,18 +18,15 @@ with workflow.unsafe.imports_passed_through():
     from domain.instances.groups import GroupRecord
     from domain.instances.handover import ENDED, GROUP_WORKFLOW
     from domain.instances.passes import GroupWorld, LookAtGroup
+    from workflows.lifecycle import lifecycle
     from workflows.passes import Passes
 
 
-@workflow.defn(name=GROUP_WORKFLOW)
+@lifecycle(GROUP_WORKFLOW, GroupWorld)
 class AutoScalingGroupWorkflow(Passes[GroupWorld]):
     """The lifecycle of one Auto Scaling group."""
 
     has_object: ClassVar[bool] = False
-
-    @workflow.init
-    def __init__(self, carry: Carry) -> None:
-        super().__init__(carry, GroupWorld(key=carry.key))
 
     @workflow.run
     async def run(self, carry: Carry) -> None:

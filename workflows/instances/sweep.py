@@ -15,27 +15,18 @@ from typing import ClassVar
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from domain.carry import Carry
     from domain.decision import Action
     from domain.instances.constants import SWEEP_WORKFLOW
     from domain.instances.passes import SweepInstances, SweepWorld
+    from workflows.lifecycle import lifecycle
     from workflows.passes import Passes
 
 
-@workflow.defn(name=SWEEP_WORKFLOW)
+@lifecycle(SWEEP_WORKFLOW, SweepWorld)
 class InstanceSweepWorkflow(Passes[SweepWorld]):
     """All places together."""
 
     has_object: ClassVar[bool] = False
-
-    @workflow.init
-    def __init__(self, carry: Carry) -> None:
-        super().__init__(carry, SweepWorld(key=carry.key))
-
-    @workflow.run
-    async def run(self, carry: Carry) -> None:
-        """For ever."""
-        await self.live()
 
     def observation(self, *, dry_run: bool = False) -> Action:
         """One sweep."""

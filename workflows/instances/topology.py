@@ -12,27 +12,18 @@ from typing import ClassVar
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from domain.carry import Carry
     from domain.decision import Action
     from domain.instances.constants import TOPOLOGY_WORKFLOW
     from domain.instances.upkeep import KeepTopology, TopologyWorld
+    from workflows.lifecycle import lifecycle
     from workflows.passes import Passes
 
 
-@workflow.defn(name=TOPOLOGY_WORKFLOW)
+@lifecycle(TOPOLOGY_WORKFLOW, TopologyWorld)
 class EventTopologyWorkflow(Passes[TopologyWorld]):
     """One place."""
 
     has_object: ClassVar[bool] = False
-
-    @workflow.init
-    def __init__(self, carry: Carry) -> None:
-        super().__init__(carry, TopologyWorld(key=carry.key))
-
-    @workflow.run
-    async def run(self, carry: Carry) -> None:
-        """As long as the settings name the place."""
-        await self.live()
 
     def observation(self, *, dry_run: bool = False) -> Action:
         """One look."""

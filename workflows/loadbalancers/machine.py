@@ -5,26 +5,17 @@ from __future__ import annotations
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from domain.carry import Carry
     from domain.decision import Action
     from domain.loadbalancers.passes import RETRYABLE, LoadBalancerWorld, PassMachine
+    from workflows.lifecycle import lifecycle
     from workflows.passes import Passes
 
 
-@workflow.defn(name="LoadBalancerMachine")
+@lifecycle("LoadBalancerMachine", LoadBalancerWorld)
 class LoadBalancerMachineWorkflow(Passes[LoadBalancerWorld]):
     """The lifecycle of one LoadBalancerMachine."""
 
     retryable_phases = RETRYABLE
-
-    @workflow.init
-    def __init__(self, carry: Carry) -> None:
-        super().__init__(carry, LoadBalancerWorld(key=carry.key))
-
-    @workflow.run
-    async def run(self, carry: Carry) -> None:
-        """Until the object is gone."""
-        await self.live()
 
     def observation(self, *, dry_run: bool = False) -> Action:
         """One pass."""

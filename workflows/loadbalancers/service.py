@@ -15,16 +15,13 @@ with workflow.unsafe.imports_passed_through():
     from domain.carry import Carry
     from domain.decision import Action
     from domain.loadbalancers.services.passes import PassService, ServiceWorld
+    from workflows.lifecycle import lifecycle
     from workflows.passes import Passes
 
 
-@workflow.defn(name="Service")
+@lifecycle("Service", ServiceWorld)
 class ServiceWorkflow(Passes[ServiceWorld]):
     """The lifecycle of one Service's load balancer, on the Service's side."""
-
-    @workflow.init
-    def __init__(self, carry: Carry) -> None:
-        super().__init__(carry, ServiceWorld(key=carry.key))
 
     @workflow.run
     async def run(self, carry: Carry) -> None:

@@ -13,19 +13,15 @@ from __future__ import annotations
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from domain.carry import Carry
     from domain.decision import Action
     from domain.threescale.passes import RETRYABLE, PassObject, ThreescaleWorld
     from workflows.passes import Passes
 
 
 class Lifecycle(Passes[ThreescaleWorld]):
-    """The lifecycle of one object. A subclass says of which kind, and declares `run`."""
+    """The lifecycle of one object. A subclass says of which kind."""
 
     retryable_phases = RETRYABLE
-
-    def __init__(self, carry: Carry) -> None:
-        super().__init__(carry, ThreescaleWorld(key=carry.key))
 
     def observation(self, *, dry_run: bool = False) -> Action:
         """One pass."""

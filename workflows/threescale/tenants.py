@@ -12,26 +12,17 @@ from typing import ClassVar
 from temporalio import workflow
 
 with workflow.unsafe.imports_passed_through():
-    from domain.carry import Carry
     from domain.decision import Action
     from domain.threescale.passes import SweepTenants, ThreescaleWorld
+    from workflows.lifecycle import lifecycle
     from workflows.passes import Passes
 
 
-@workflow.defn(name="ThreescaleTenants")
+@lifecycle("ThreescaleTenants", ThreescaleWorld)
 class ThreescaleTenantsWorkflow(Passes[ThreescaleWorld]):
     """All tenants together."""
 
     has_object: ClassVar[bool] = False
-
-    @workflow.init
-    def __init__(self, carry: Carry) -> None:
-        super().__init__(carry, ThreescaleWorld(key=carry.key))
-
-    @workflow.run
-    async def run(self, carry: Carry) -> None:
-        """For ever."""
-        await self.live()
 
     def observation(self, *, dry_run: bool = False) -> Action:
         """One sweep."""
