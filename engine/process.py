@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import gc
 import logging
 import signal
 from collections.abc import AsyncIterator, Awaitable
@@ -18,18 +17,8 @@ from engine.temporal_connection import Connection, TemporalRefused
 from engine.temporal_namespace import ensure_search_attributes
 
 RECONNECT_SECONDS = 2.0
-# Containers allocated beyond those freed before the youngest are looked through; Python's own 700 are a handful of
-# Kubernetes objects, and nearly all that this code allocates goes by its reference count. Reading and writing such
-# objects takes 7 % less CPU so, and a full collection no longer stops everything for 0.1 s to walk what was imported.
-COLLECT_AFTER = (25_000, 20, 50)
 
 log = logging.getLogger(__name__)
-
-
-def collect_seldom() -> None:
-    """Look for garbage in cycles less often, and never again among what is there now: modules, classes, settings."""
-    gc.freeze()
-    gc.set_threshold(*COLLECT_AFTER)
 
 
 async def connected(settings: Settings, process: str) -> Client:

@@ -22,6 +22,7 @@ from pathlib import Path
 import typer
 
 from engine import command_groups
+from engine.garbage_collection import collect_seldom
 from engine.settings import InvalidSettings
 from starters.cli import (
     abandon,
@@ -88,6 +89,7 @@ def build() -> typer.Typer:
 
 def main() -> None:
     """Run the command that the arguments name, and exit with its code."""
+    collect_seldom()
     code: str | int | None = 0
     try:
         build()(prog_name=program_name())

@@ -82,8 +82,8 @@ def execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
     from kubernetes.aio.config import ConfigException
 
     from engine.encryption import KeysUnreadable
+    from engine.garbage_collection import collect_seldom
     from engine.health import AddressUnusable
-    from engine.process import collect_seldom
     from engine.settings import settings, unknown_variables
     from engine.telemetry import configure_logging
     from engine.tracing import end_tracing

@@ -413,7 +413,7 @@ def _resident_mib() -> float:
 
 def main() -> None:
     """Measure, and print what was found."""
-    from engine.process import collect_seldom
+    from engine.garbage_collection import collect_seldom
 
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--machines", type=int, default=10_000)
