@@ -14,6 +14,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 from xdist.scheduler import LoadScopeScheduling
 
+from engine.garbage_collection import collect_seldom
 from tests.running import selection
 from tests.running.kept import keep_servers
 from tests.running.progress import Progress
@@ -56,16 +57,27 @@ def pytest_cmdline_main(config: pytest.Config) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Tell progress by area where many tests run."""
+    """Tell progress by area where many tests run; do not walk ten thousand collected tests for garbage."""
+    collect_seldom()
     if config.option.run != "named" and not hasattr(config, "workerinput"):
         config.pluginmanager.register(Progress(config))
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Import nothing that the chosen run does not hold; others may have reasons of their own."""
+    return selection.holds_nothing(config, collection_path) or None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Begin with what takes longest where several processes share the tests: none has nothing to do in the end."""
     selection.select(config, items)
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: item.path.relative_to(_TESTS).parts[0] not in _LONGEST)
+        items.sort(key=lambda item: item.path.parts[len(_TESTS.parts)] not in _LONGEST)
+
+
+def pytest_collection_finish() -> None:
+    """What was imported and collected stays to the end."""
+    collect_seldom()
 
 
 @pytest.hookimpl(wrapper=True)

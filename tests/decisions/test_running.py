@@ -29,6 +29,9 @@ def pytest_configure(config):
     if config.option.run != "named":
         config.pluginmanager.register(Progress(config))
 
+def pytest_ignore_collect(collection_path, config):
+    return selection.holds_nothing(config, collection_path) or None
+
 def pytest_collection_modifyitems(config, items):
     selection.select(config, items)
 """
@@ -76,6 +79,29 @@ def test_a_run_holds_what_was_asked_for(pytester: pytest.Pytester, arguments: li
     assert {report.nodeid.rpartition("::")[2] for report in passed} == ran
     assert not skipped
     assert not failed
+
+
+@pytest.mark.parametrize(
+    ("arguments", "failed"),
+    [
+        ([], ["decisions/test_it.py"]),
+        (["--complete"], ["decisions/test_it.py", "temporal/test_it.py"]),
+        (["--rest"], ["temporal/test_it.py"]),
+        (["-k", "nothing"], ["decisions/test_it.py", "temporal/test_it.py"]),
+    ],
+)
+def test_a_run_imports_nothing_that_it_does_not_hold(
+    pytester: pytest.Pytester, arguments: list[str], failed: list[str]
+) -> None:
+    folder = pytester.mkdir("tests")
+    (folder / "conftest.py").write_text(CONFTEST)
+    for name in ("decisions", "temporal"):
+        (folder / name).mkdir()
+        (folder / name / "__init__.py").touch()
+        (folder / name / "test_it.py").write_text(f"raise RuntimeError('imported {name}/test_it.py')\n")
+    pytester.makeini(INI)
+    said = pytester.runpytest_inprocess(*arguments).stdout.str()
+    assert [name for name in ("decisions/test_it.py", "temporal/test_it.py") if f"imported {name}" in said] == failed
 
 
 def test_progress_is_told_by_area_and_a_failure_at_once(pytester: pytest.Pytester) -> None:

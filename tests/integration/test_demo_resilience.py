@@ -26,7 +26,7 @@ from localcloud.progress import Silence
 from localcloud.services import TEMPORAL, WATCH, WORKER
 from localcloud.state import Cloud
 
-pytestmark = [pytest.mark.integration, pytest.mark.openstack, pytest.mark.complete, pytest.mark.timeout(1200)]
+pytestmark = [pytest.mark.integration, pytest.mark.openstack, pytest.mark.timeout(1200)]
 
 DEMO_SECONDS = 500.0
 
