@@ -20,6 +20,7 @@ from waiting import eventually
 
 from localcloud import services
 from localcloud.deployment import Deployment
+from tests.running.kept import end
 
 pytestmark = pytest.mark.integration
 
@@ -34,7 +35,7 @@ def cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     found = Deployment(tmp_path_factory.mktemp("probes") / "state")
     found.up(only=services.SERVERS, tether=True)
     yield found
-    found.down(wipe=True)
+    end(found)
 
 
 @pytest.fixture

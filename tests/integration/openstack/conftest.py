@@ -22,6 +22,7 @@ from localcloud import services
 from localcloud.deployment import Deployment
 from localcloud.openstack.control import OpenStackControl
 from localcloud.state import Cloud
+from tests.running.kept import end
 
 _PASSES: dict[Lab, Passes] = {}
 
@@ -33,7 +34,10 @@ def openstack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     deployment = Deployment(Path(kept) if kept else tmp_path_factory.mktemp("openstack"))
     deployment.up(clouds=(Cloud.OPENSTACK,), only=(*services.CLUSTER, *services.OPENSTACK), tether=True)
     yield deployment
-    deployment.down(wipe=not kept)
+    if kept:
+        deployment.down()
+    else:
+        end(deployment)
 
 
 @pytest.fixture(scope="session")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import signal
-from pathlib import Path
 
 import httpx
 import pytest
@@ -62,36 +61,28 @@ def test_an_id_is_never_used_twice(own_process: ThreescaleProcess) -> None:
     client.close()
 
 
-def test_a_deployment_brings_it_and_says_how_to_reach_it(tmp_path: Path) -> None:
-    deployment = Deployment(tmp_path / "state")
-    deployment.up(clouds=(Cloud.THREESCALE,), only=(services.THREESCALE,), tether=True)
-    try:
-        env = deployment.env()
-        assert (env["THREESCALE_TOKEN"], env["THREESCALE_MASTER_TOKEN"]) == (DEFAULT_TOKEN, DEFAULT_MASTER_TOKEN)
-        for path, token, url in (
-            ("/admin/api/services.json", DEFAULT_TOKEN, env["THREESCALE_ADMIN_URL"]),
-            ("/master/api/providers/2.json", DEFAULT_MASTER_TOKEN, env["THREESCALE_MASTER_URL"]),
-        ):
-            answer = httpx.get(f"{url}{path}", auth=("", token), trust_env=False, timeout=60)
-            assert answer.status_code == 200, answer.text
-        with ThreescaleControl.of(deployment) as control:
-            control.add_tenant("Beta")
-        pid = deployment.kill(services.THREESCALE)
-        deployment.wait_service(services.THREESCALE, other_than_pid=pid)
-        with ThreescaleControl.of(deployment) as control:
-            assert {each.name for each in control.tenants()} == {"master", "3scale", "beta"}
-    finally:
-        deployment.down(wipe=True)
+def test_a_deployment_brings_it_and_says_how_to_reach_it(fresh: Deployment) -> None:
+    fresh.up(clouds=(Cloud.THREESCALE,), only=(services.THREESCALE,), tether=True)
+    env = fresh.env()
+    assert (env["THREESCALE_TOKEN"], env["THREESCALE_MASTER_TOKEN"]) == (DEFAULT_TOKEN, DEFAULT_MASTER_TOKEN)
+    for path, token, url in (
+        ("/admin/api/services.json", DEFAULT_TOKEN, env["THREESCALE_ADMIN_URL"]),
+        ("/master/api/providers/2.json", DEFAULT_MASTER_TOKEN, env["THREESCALE_MASTER_URL"]),
+    ):
+        answer = httpx.get(f"{url}{path}", auth=("", token), trust_env=False, timeout=60)
+        assert answer.status_code == 200, answer.text
+    with ThreescaleControl.of(fresh) as control:
+        control.add_tenant("Beta")
+    pid = fresh.kill(services.THREESCALE)
+    fresh.wait_service(services.THREESCALE, other_than_pid=pid)
+    with ThreescaleControl.of(fresh) as control:
+        assert {each.name for each in control.tenants()} == {"master", "3scale", "beta"}
 
 
-def test_the_simulator_is_left_out_unless_asked_for(tmp_path: Path) -> None:
-    deployment = Deployment(tmp_path / "state")
-    deployment.up(clouds=(), only=(services.TEMPORAL, services.THREESCALE), tether=True)
-    try:
-        assert [row.name for row in deployment.status().services] == [services.TEMPORAL]
-        assert not [name for name in deployment.env() if name.startswith("THREESCALE_")]
-    finally:
-        deployment.down(wipe=True)
+def test_the_simulator_is_left_out_unless_asked_for(fresh: Deployment) -> None:
+    fresh.up(clouds=(), only=(services.TEMPORAL, services.THREESCALE), tether=True)
+    assert [row.name for row in fresh.status().services] == [services.TEMPORAL]
+    assert not [name for name in fresh.env() if name.startswith("THREESCALE_")]
 
 
 def test_its_log_holds_no_tokens(own_process: ThreescaleProcess) -> None:
