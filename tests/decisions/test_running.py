@@ -44,6 +44,15 @@ markers =
     chaos
 addopts = -p no:xdist -p no:asyncio -m "{selection.DEFAULT_MARKERS}"
 """
+LASTING = """
+import pytest
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item):
+    report = yield
+    report.duration = len(item.path.stem)
+    return report
+"""
 TESTS = """
 import pytest
 
@@ -113,6 +122,17 @@ def test_progress_is_told_by_area_and_a_failure_at_once(pytester: pytest.Pyteste
     result = pytester.runpytest_inprocess()
     result.stdout.fnmatch_lines(["FAILED tests/decisions/test_it.py::test_b", "* decisions 2/2 · 1 failed"])
     assert result.ret == pytest.ExitCode.TESTS_FAILED
+
+
+def test_a_run_ends_with_the_files_that_took_longest(pytester: pytest.Pytester) -> None:
+    folder = pytester.mkdir("tests")
+    (folder / "conftest.py").write_text(CONFTEST + LASTING)
+    (folder / "decisions").mkdir()
+    for name in ("test_a", "test_bbb", "test_cc"):
+        (folder / "decisions" / f"{name}.py").write_text("def test_it(): pass\n")
+    pytester.makeini(INI)
+    result = pytester.runpytest_inprocess()
+    result.stdout.fnmatch_lines(["63 s in tests*", "*24.0 s*test_bbb.py", "*21.0 s*test_cc.py", "*18.0 s*test_a.py"])
 
 
 @pytest.mark.parametrize(("worker", "number"), [(False, len(os.sched_getaffinity(0))), (True, None)])

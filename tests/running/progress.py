@@ -2,7 +2,8 @@
 
     12:03:40  decisions 4120/7908 · claims 31/180 · accounts 12/212 · 1 failed
 
-A line comes when an area is done, when a test fails, and at least every half minute while anything ends.
+A line comes when an area is done, when a test fails, and at least every half minute while anything ends. The summary
+lists the files that took longest, which is where a run can be shortened.
 """
 
 from __future__ import annotations
@@ -11,11 +12,13 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import psutil
 import pytest
 
 from tests.running.areas import area_of
 
 BETWEEN_LINES = 30.0
+SLOWEST_FILES = 25
 
 
 class Progress:
@@ -28,8 +31,10 @@ class Progress:
         self._areas: dict[str, str] = {}
         self._total: Counter[str] = Counter()
         self._ended: Counter[str] = Counter()
+        self._seconds: Counter[str] = Counter()
         self._failed = 0
         self._said = time.monotonic()
+        psutil.cpu_percent()  # the next call says how busy the cores were since
 
     @pytest.hookimpl(optionalhook=True)
     def pytest_xdist_node_collection_finished(self, node: object, ids: list[str]) -> None:
@@ -51,6 +56,7 @@ class Progress:
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         """A test has ended when it was taken down; what failed is said at once."""
+        self._seconds[report.nodeid.partition("::")[0]] += report.duration
         if report.failed:
             self._failed += 1
             self._write(f"FAILED {report.nodeid}" + (f" ({report.when})" if report.when != "call" else ""))
@@ -60,6 +66,15 @@ class Progress:
         self._ended[area] += 1
         if report.failed or self._ended[area] == self._total[area] or time.monotonic() - self._said > BETWEEN_LINES:
             self._say()
+
+    def pytest_terminal_summary(self) -> None:
+        """Setup, test and teardown together, summed over all processes."""
+        busy = psutil.cpu_percent()
+        self._write(
+            f"{self._seconds.total():.0f} s in tests, of all processes together, the cores busy {busy:.0f} %; most in"
+        )
+        for file, seconds in self._seconds.most_common(SLOWEST_FILES):
+            self._write(f"  {seconds:6.1f} s  {file}")
 
     def _say(self) -> None:
         self._said = time.monotonic()
