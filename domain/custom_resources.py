@@ -1,4 +1,4 @@
-"""The CustomResourceDefinitions of every kind, generated from the models of `domain/<area>/resources.py`.
+"""The CustomResourceDefinitions of every kind, generated from the models in the `resources` of each area.
 
 A kind joins by its `Kind` in the area's `KINDS` and its `CustomResource` model; nothing is listed here. The generated
 files stand in `deploy/crds/`, and a test holds that they are current.
@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from functools import cache
 from typing import NamedTuple
 
+from domain.areas import installed
 from domain.identity import Kind, all_kinds
 from domain.reading import read
 from domain.resource import CustomResource, Definition
@@ -32,8 +33,8 @@ def custom_resources() -> tuple[type[CustomResource], ...]:
     """The model of every kind that has a custom resource, in the order of the kinds."""
     kinds = all_kinds()
     models: dict[str, type[CustomResource]] = {}
-    for area in dict.fromkeys(kind.area for kind in kinds.values()):
-        for _, model in inspect.getmembers(importlib.import_module(f"domain.{area}.resources"), inspect.isclass):
+    for area in installed().values():
+        for _, model in inspect.getmembers(importlib.import_module(area.resources), inspect.isclass):
             if issubclass(model, CustomResource) and model is not CustomResource:
                 models[model.kind_of.name] = model
     return tuple(models[name] for name in kinds if name in models)

@@ -55,7 +55,7 @@ class Action(Model):
     """
 
     activity: ClassVar[str]
-    queue: ClassVar[Queue] = Queue.KUBE
+    queue: ClassVar[str] = Queue.KUBE  # of the `Queue`s, or one of an area from elsewhere
     result: ClassVar[type[Model] | None] = None
     start_to_close: ClassVar[timedelta] = timedelta(seconds=60)
     # After how long it is tried elsewhere when its worker has died; what is quick never comes to a heartbeat. A worker

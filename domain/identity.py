@@ -13,18 +13,18 @@ it, also where the id is the same for all clusters.
 from __future__ import annotations
 
 import importlib
-import pkgutil
 from functools import cache
 from types import ModuleType
 
+from domain.areas import installed
 from domain.model import Model
 
 
 class Kind(Model):
     """A kind of object that has a lifecycle; one without a `plural` is no custom resource.
 
-    `plural` is the lower-case plural of the API path. `area` names the packages (`domain.<area>`,
-    `workflows.<area>`, ...) and the workflow task queue (`task_queue`). `name` is also the workflow type. `finalizer`
+    `plural` is the lower-case plural of the API path. `area` names its area (`domain.areas`) and the workflow task
+    queue (`task_queue`). `name` is also the workflow type. `finalizer`
     is the one that the kind's objects carry while something of theirs exists outside, empty if they carry none.
     `lifecycle` is False for kinds that others read or write and that no workflow runs for. `served` is True for kinds
     whose objects live in the cluster that is served, where that is another than the one Perdure's own kinds live in.
@@ -73,8 +73,8 @@ class Key(Model):
 
 @cache
 def all_kinds() -> dict[str, Kind]:
-    """Every kind of every area, by name: a new area joins by defining `KINDS` in `domain/<area>/__init__.py`."""
-    return {kind.name: kind for area in _areas() for kind in getattr(area, "KINDS", ())}
+    """Every kind of every area, by name: an area lists them in the `KINDS` of its package."""
+    return {kind.name: kind for area in _packages() for kind in area.KINDS}
 
 
 @cache
@@ -86,7 +86,7 @@ def all_areas() -> tuple[str, ...]:
 @cache
 def standing(kind: str, cluster: str) -> tuple[Key, ...]:
     """The lifecycles of a kind that no custom resource stands behind: an area names them in `STANDING`."""
-    keys: list[Key] = [key for area in _areas() for key in getattr(area, "STANDING", ())]
+    keys: list[Key] = [key for area in _packages() for key in getattr(area, "STANDING", ())]
     return tuple(key.model_copy(update={"cluster": cluster}) for key in keys if key.kind == kind)
 
 
@@ -123,8 +123,5 @@ def _of_cluster(kind: str) -> bool:
     return known is None or known.of_cluster
 
 
-def _areas() -> list[ModuleType]:
-    import domain
-
-    packages = (module.name for module in pkgutil.iter_modules(domain.__path__) if module.ispkg)
-    return [importlib.import_module(f"domain.{name}") for name in packages]
+def _packages() -> list[ModuleType]:
+    return [importlib.import_module(area.package) for area in installed().values()]

@@ -10,7 +10,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import ClassVar, TypeVar
 
-from domain.decision import Action, Queue, World
+from domain.decision import Action, World
 from domain.identity import Key
 from domain.model import Model
 from domain.refusal import ErrorType, Refusal
@@ -28,24 +28,29 @@ class Written(Model):
     gone: bool = False
 
 
-class Patch(Action):
-    """Merge-patch the object (`subresource` "" or "status")."""
+class Write(Action):
+    """A write of the object itself. The worker that observes the object carries it out (`workflows/entity.py`)."""
 
-    activity: ClassVar[str] = "kube.patch"
-    queue: ClassVar[Queue] = Queue.KUBE
-    result: ClassVar[type[Model] | None] = Written
     start_to_close: ClassVar[timedelta] = timedelta(seconds=20)
 
     key: Key
-    patch: JsonPatch
-    subresource: str = ""
-    resource_version: str = ""
-    note: str = ""
 
     @property
     def slot(self) -> str:
         """One write at a time per object, so that each sees the resourceVersion of the one before."""
         return "kube.write"
+
+
+class Patch(Write):
+    """Merge-patch the object (`subresource` "" or "status")."""
+
+    activity: ClassVar[str] = "kube.patch"
+    result: ClassVar[type[Model] | None] = Written
+
+    patch: JsonPatch
+    subresource: str = ""
+    resource_version: str = ""
+    note: str = ""
 
     @property
     def summary(self) -> str:
@@ -79,7 +84,7 @@ class DropFinalizer(Patch):
     last: ClassVar[bool] = True
 
 
-class Delete(Action):
+class Delete(Write):
     """Delete the object itself (its finalizer decides when it is gone).
 
     `mourner` is a lifecycle that has to know that this object gives itself up, which nobody can tell from its absence:
@@ -89,16 +94,8 @@ class Delete(Action):
     observed_after: ClassVar[bool] = True
 
     activity: ClassVar[str] = "kube.delete"
-    queue: ClassVar[Queue] = Queue.KUBE
-    start_to_close: ClassVar[timedelta] = timedelta(seconds=20)
 
-    key: Key
     mourner: Key | None = None
-
-    @property
-    def slot(self) -> str:
-        """Deleting is a write."""
-        return "kube.write"
 
     @property
     def summary(self) -> str:

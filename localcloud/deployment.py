@@ -263,7 +263,7 @@ class Deployment:
         self._child = os.posix_spawn(
             command[0],
             command,
-            services.supervisor_environment(),
+            services.supervisor_environment(self.state),
             file_actions=[
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
                 (os.POSIX_SPAWN_OPEN, 1, self.state.log("supervisor"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),

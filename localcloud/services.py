@@ -153,6 +153,8 @@ def public_environment(plan: Plan, state: StateDirectory, ports: Mapping[str, in
         **_no_proxy(),
         "PERDURE_STATE": str(state.root),
         "KUBECONFIG": str(plan.kubeconfig or state.kubeconfig),
+        # So that `perdure` in another shell knows the kinds that are served here.
+        **({"PYTHONPATH": str(state.packages)} if state.packages.is_dir() else {}),
     }
     if TEMPORAL in plan.services:
         variables |= {
@@ -188,7 +190,6 @@ def our_environment(plan: Plan, state: StateDirectory, ports: Mapping[str, int])
         **LOCAL_SETTINGS,
         **(LOAD_BALANCER_SETTINGS if plan.openstack is not None else {}),
         **inherited,
-        "PYTHONPATH": _python_path(),
         "PYTHONUNBUFFERED": "1",
         # Profiles, endpoints and credentials of the user's own configuration of AWS and Temporal stay out.
         "TEMPORAL_CONFIG_FILE": os.devnull,
@@ -199,6 +200,7 @@ def our_environment(plan: Plan, state: StateDirectory, ports: Mapping[str, int])
         "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
         **({"API_ENDPOINT": f"https://{LOOPBACK}:{ports[API_SERVER]}"} if API_SERVER in ports else {}),
         **public_environment(plan, state, ports),
+        "PYTHONPATH": _python_path(state),
     }
 
 
@@ -223,14 +225,15 @@ def settled(file: Path | None) -> dict[str, str]:
     return dict(line.split("=", 1) for line in file.read_text().splitlines())
 
 
-def supervisor_environment() -> dict[str, str]:
+def supervisor_environment(state: StateDirectory) -> dict[str, str]:
     """The caller's environment, with our packages importable wherever they are installed."""
-    return {**os.environ, "PYTHONPATH": _python_path(), "PYTHONUNBUFFERED": "1"}
+    return {**os.environ, "PYTHONPATH": _python_path(state), "PYTHONUNBUFFERED": "1"}
 
 
-def _python_path() -> str:
+def _python_path(state: StateDirectory) -> str:
     """This source tree first: services run in the state directory, where nothing of ours lies."""
-    paths = (str(_SOURCE_ROOT), *os.environ.get("PYTHONPATH", "").split(os.pathsep))
+    installed = (str(state.packages),) if state.packages.is_dir() else ()
+    paths = (str(_SOURCE_ROOT), *installed, *os.environ.get("PYTHONPATH", "").split(os.pathsep))
     return os.pathsep.join(dict.fromkeys(filter(None, paths)))
 
 

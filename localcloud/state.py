@@ -6,6 +6,7 @@
     lock              held (flock) by the supervisor for as long as it lives
     kubeconfig, env   how people and programs reach it; `env` holds lines of `export K=V`
     certificates/     the cluster's authority, keys and certificates
+    packages/         packages with areas of their own, which run beside Perdure's
     data/NAME/        one directory per service that remembers something
     logs/NAME.log     what each service prints; logs/audit.log holds every request to the API server
 
@@ -175,6 +176,11 @@ class StateDirectory:
         """The cluster's keys."""
         return self.root / "certificates"
 
+    @property
+    def packages(self) -> Path:
+        """Packages with areas of their own."""
+        return self.root / "packages"
+
     def log(self, name: str) -> Path:
         """The log of one service."""
         return self.logs / f"{name}.log"
@@ -196,8 +202,8 @@ class StateDirectory:
         replace_file(self.root / "deployment.json", plan.model_dump_json(indent=2))
 
     def is_taken(self) -> bool:
-        """Whether there is anything in it, whoever put it there."""
-        return self.root.exists() and any(self.root.iterdir())
+        """Whether there is anything in it but packages, which can be installed before the first `up`."""
+        return self.root.exists() and any(each != self.packages for each in self.root.iterdir())
 
     def is_ours(self) -> bool:
         """Whether an `up` made this directory."""
@@ -263,7 +269,7 @@ class StateDirectory:
         """Remove what `up` made, and the directory when nothing else is in it."""
         if not self.is_ours():
             raise StateDirectoryError(f"{self.root} is no state directory of perdure; nothing was removed")
-        for name in ("data", "certificates", "logs"):
+        for name in ("data", "certificates", "logs", "packages"):
             shutil.rmtree(self.root / name, ignore_errors=True)
         # deployment.json marks the directory as ours, so it goes last: an interrupted wipe can be repeated.
         for name in ("kubeconfig", "env", "services.json", "ports.json", "lock", "deployment.json"):

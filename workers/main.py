@@ -14,9 +14,9 @@ Rust core and interpreter finalisation do not go well together (5 of 32 clean ex
 from __future__ import annotations
 
 import asyncio
+import importlib
 import logging
 import os
-from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
@@ -25,30 +25,9 @@ from datetime import timedelta
 from temporalio.client import Client
 from temporalio.worker import PollerBehaviorAutoscaling, Worker
 
-from activities.accounts import (
-    ClaimActivities,
-    CustomerActivities,
-    FakeActivities,
-    FleetActivities,
-    ObserveActivities,
-    OptInActivities,
-    OrganizationActivities,
-    PoolActivities,
-    ValidationActivities,
-)
-from activities.accounts import metrics as account_metrics
-from activities.accounts.federated import FederatedObjects
-from activities.accounts.handover import HandOver
-from activities.accounts.reading import Reader
-from activities.aws.activities import AwsActivities
-from activities.aws.federated import FederatedActivities
-from activities.aws.session import Sessions
-from activities.claims import ClaimsArea
-from activities.instances import area as instances
+from activities.clients import Clients
 from activities.kube import KubeActivities
-from activities.loadbalancers import area as load_balancers
-from activities.openstack.projects import Projects
-from activities.threescale import area as threescale
+from domain.areas import installed
 from domain.decision import Queue
 from domain.identity import task_queue
 from engine.health import Health, serve
@@ -61,16 +40,10 @@ from engine.settings import Settings
 from engine.temporal_connection import Connection
 from engine.worker_versions import deployment_config
 from workers.boundary import Boundary
-from workers.roster import areas, by_queue, local_activities, workflows_of
+from workers.roster import areas, by_queue, local_activities, observing_queues, workflows_of
 
 PROCESS = "worker"
-ACCOUNTS = "accounts"
-CLAIMS = "claims"
-LOAD_BALANCERS = "loadbalancers"
 INSTANCES = "instances"
-THREESCALE = "threescale"
-# Where areas whose passes are one activity have their objects looked at, and so what people's levers write on them.
-LEVERS = {CLAIMS: Queue.CLAIMS, LOAD_BALANCERS: Queue.LOAD_BALANCERS, THREESCALE: Queue.THREESCALE}
 # Whose activities call boto3 or keystoneauth1.
 BLOCKING = (Queue.AWS, Queue.AWS_ORGANIZATION, Queue.LOAD_BALANCERS, Queue.INSTANCES_AWS)
 # Workflow tasks of instances, whose local activities wait for answers most of the time.
@@ -165,32 +138,31 @@ async def _workers(
     )
     executor = stack.enter_context(ThreadPoolExecutor(threads, thread_name_prefix="cloud"))
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(threads, thread_name_prefix="blocking"))
-    slots = {
-        Queue.KUBE: settings.worker_kube_activities,
+    slots: dict[str, int] = {
         Queue.AWS: settings.worker_aws_activities,
         Queue.AWS_ORGANIZATION: settings.worker_organization_activities,
-        Queue.CLAIMS: settings.worker_kube_activities,
         Queue.LOAD_BALANCERS: settings.worker_openstack_activities,
-        Queue.INSTANCES: settings.worker_kube_activities,
         Queue.INSTANCES_AWS: settings.worker_aws_activities,
         Queue.THREESCALE: settings.worker_threescale_activities,
     }
-    writes = KubeActivities(kube, client, served)
-    activities = await activities_of(settings, client, kube, served, chosen, stack)
-    found = defaultdict(list, {queue: list(served_there) for queue, served_there in by_queue(activities).items()})
-    for area in LEVERS.keys() & set(chosen):
-        found[LEVERS[area].value].append(writes.patch)
+    clients = Clients(settings, client, kube, served, BlockingKube(kube, asyncio.get_running_loop()))
+    by_area = await activities_of(clients, chosen, stack)
+    activities = [each for of_area in by_area.values() for each in of_area]
+    found = {queue: list(of_queue) for queue, of_queue in by_queue(activities).items()}
+    writes = KubeActivities(kube, client, served).all()
+    for queue in {queue for area in chosen for queue in observing_queues(area)}:
+        found[queue] = [*found.get(queue, ()), *writes]
     version = deployment_config(settings)
     workers = [
         Worker(
             client,
-            task_queue=task_queue(queue.value, settings.cluster),
+            task_queue=task_queue(queue, settings.cluster),
             deployment_config=version,
-            activities=found[queue.value],
+            activities=of_queue,
             activity_executor=executor if queue in BLOCKING else None,
-            max_concurrent_activities=slots[queue],
+            max_concurrent_activities=slots.get(queue, settings.worker_kube_activities),
             max_task_queue_activities_per_second=settings.worker_organization_rate
-            if queue is Queue.AWS_ORGANIZATION
+            if queue == Queue.AWS_ORGANIZATION
             else None,
             activity_task_poller_behavior=PollerBehaviorAutoscaling(),
             interceptors=[Boundary()],
@@ -198,17 +170,15 @@ async def _workers(
             max_heartbeat_throttle_interval=LONGEST_HEARTBEAT_PAUSE,
             graceful_shutdown_timeout=settings.worker_drain,
         )
-        for queue in Queue
-        if queue.value in found
+        for queue, of_queue in found.items()
     ]
-    local = local_activities(activities)
     workers += [
         Worker(
             client,
             task_queue=task_queue(area, settings.cluster),
             deployment_config=version,
             workflows=workflows_of(area),
-            activities=[each for each in local if area == INSTANCES],
+            activities=local_activities(by_area[area]),
             interceptors=[Boundary()],
             max_cached_workflows=settings.worker_cached_workflows,
             max_concurrent_workflow_tasks=MOST_WAITING if area == INSTANCES else settings.worker_workflow_tasks,
@@ -221,49 +191,11 @@ async def _workers(
 
 
 async def activities_of(
-    settings: Settings, client: Client, kube: KubeApi, served: KubeApi, chosen: Sequence[str], stack: AsyncExitStack
-) -> list[Callable[..., object]]:
-    """Every activity of these areas over one set of clients; what they need ends with the stack."""
-    blocking = BlockingKube(kube, asyncio.get_running_loop())
-    projects = Projects(blocking, settings)
-    stack.callback(projects.close)
-    activities: list[Callable[..., object]] = []
-    if ACCOUNTS in chosen:
-        writes = KubeActivities(kube, client, served)
-        activities += [*writes.all(), *_of_accounts(settings, client, kube, blocking)]
-    if CLAIMS in chosen:
-        activities += await ClaimsArea(settings, client, kube).open(stack)
-    if LOAD_BALANCERS in chosen:
-        activities += await load_balancers.activities(settings, client, kube, blocking, projects, served, stack)
-    if INSTANCES in chosen:
-        activities += await instances.activities(settings, client, kube, stack)
-    if THREESCALE in chosen:
-        activities += await threescale.activities(settings, client, kube, stack)
-    return activities
-
-
-def _of_accounts(
-    settings: Settings, client: Client, kube: KubeApi, blocking: BlockingKube
-) -> list[Callable[..., object]]:
-    """Every activity of AWS accounts over one set of clients; what they do is counted."""
-    account_metrics.listen()
-    sessions = Sessions(blocking, settings)
-    reader = Reader(kube, settings)
-    hand_over = HandOver(reader, sessions, client)
-    return [
-        *AwsActivities(sessions, blocking, settings).all(),
-        *FederatedActivities(sessions, blocking).all(),
-        *FederatedObjects(reader).all(),
-        *ObserveActivities(reader).all(),
-        *PoolActivities(reader, hand_over, client).all(),
-        *OptInActivities(reader, client).all(),
-        *OrganizationActivities(reader, sessions, client).all(),
-        *ClaimActivities(reader, hand_over, client).all(),
-        *FakeActivities(reader).all(),
-        *FleetActivities(reader).all(),
-        *ValidationActivities(reader, sessions, hand_over, client).all(),
-        *CustomerActivities(reader).all(),
-    ]
+    clients: Clients, chosen: Sequence[str], stack: AsyncExitStack
+) -> dict[str, list[Callable[..., object]]]:
+    """The activities of each of these areas; what they need ends with the stack."""
+    modules = {area: importlib.import_module(installed()[area].activities) for area in chosen}
+    return {area: [*await module.activities(clients, stack)] for area, module in modules.items()}
 
 
 async def _connected(settings: Settings, stopped: asyncio.Event) -> Client | None:

@@ -1,9 +1,7 @@
 """What a worker runs: the workflows of each area and the activities of each task queue.
 
-An area joins by the modules in its package under `workflows/`. The package itself imports none of them: each run of a
-workflow executes its package and module anew in the sandbox, and would execute all the others with it (measured: a
-third of what a short lifecycle costs the worker). Activities find their queue by the action that they
-carry out: an action names its activity and its queue, so the two sides cannot drift apart unseen.
+Areas are those that are installed (`domain.areas`). Activities find their queue by the action that names them, so the
+two sides cannot drift apart unseen.
 """
 
 from __future__ import annotations
@@ -17,22 +15,20 @@ from typing import TypeGuard, cast
 
 from temporalio import activity, workflow
 
-import workflows
-from domain.decision import Action
+from domain.areas import area_of, installed
+from domain.decision import Action, World
 from domain.identity import task_queue
 
 
 def areas() -> tuple[str, ...]:
     """Every area with workflows."""
-    return tuple(sorted(module.name for module in pkgutil.iter_modules(workflows.__path__) if module.ispkg))
+    return tuple(installed())
 
 
 def workflows_of(area: str) -> Sequence[type]:
-    """The workflows of an area, in the order of their modules."""
-    package = importlib.import_module(f"workflows.{area}")
-    names = (module.name for module in pkgutil.iter_modules(package.__path__))
-    modules = [importlib.import_module(f"workflows.{area}.{name}") for name in names]
-    return [each for module in modules for each in vars(module).values() if _is_workflow_of(module, each)]
+    """The workflows of an area, in the order of their declarations."""
+    module = importlib.import_module(installed()[area].workflows)
+    return [each for each in vars(module).values() if _is_workflow_of(module, each)]
 
 
 def _is_workflow_of(module: ModuleType, value: object) -> TypeGuard[type]:
@@ -46,6 +42,9 @@ def actions() -> Mapping[str, type[Action]]:
 
     for module in pkgutil.walk_packages(domain.__path__, "domain."):
         importlib.import_module(module.name)
+    for area in installed().values():
+        if not area.own:
+            importlib.import_module(area.activities)
     return {action.activity: action for action in _descendants(Action) if "activity" in vars(action)}
 
 
@@ -59,20 +58,25 @@ def by_queue(activities: Iterable[Callable[..., object]]) -> Mapping[str, Sequen
     queues: dict[str, list[Callable[..., object]]] = defaultdict(list)
     for each in activities:
         definition = activity._Definition.must_from_callable(each)
-        queues[known[definition.name or ""].queue.value].append(each)
+        queues[known[definition.name or ""].queue].append(each)
     return queues
 
 
 def queues_of(served: Iterable[str], cluster: str) -> set[tuple[str, str]]:
     """The task queues that a cluster's workers of these areas poll, each with `workflow` or `activity`."""
-    every, wanted = set(areas()), set(served)
+    wanted = set(served)
     found = {(area, "workflow") for area in wanted}
     for action in actions().values():
         # What stands in no area's package belongs to accounts, whose workers have the shared queues.
-        area = action.__module__.split(".")[1]
-        if (area if area in every else "accounts") in wanted:
-            found.add((action.queue.value, "activity"))
+        if (area_of(action.__module__) or "accounts") in wanted:
+            found.add((action.queue, "activity"))
     return {(task_queue(plain, cluster), kind) for plain, kind in found}
+
+
+def observing_queues(area: str) -> set[str]:
+    """The activity queues on which an area's objects are observed, and so written by what all areas share."""
+    observations = (each for each in actions().values() if each.result is not None and issubclass(each.result, World))
+    return {each.queue for each in observations if area_of(each.__module__) == area}
 
 
 def local_activities(activities: Iterable[Callable[..., object]]) -> Sequence[Callable[..., object]]:

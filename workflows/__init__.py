@@ -1,1 +1,1 @@
-"""How lifecycles unfold in time: the shared loop (`entity`), and one package per area."""
+"""How lifecycles unfold in time: the loop (`entity`), how one is declared (`lifecycle`), and a module for each area."""

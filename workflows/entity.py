@@ -33,17 +33,15 @@ from temporalio.exceptions import (
     is_cancelled_exception,
 )
 
-with workflow.unsafe.imports_passed_through():
-    from domain.carry import Carry
-    from domain.decision import Action, Decision, Earlier, Outcome, Queue, World
-    from domain.identity import Key, task_queue
-    from domain.levers import PAUSED, RETRY
-    from domain.passes import passed
-    from domain.refusal import ErrorType, Refusal
-    from domain.runner import OBSERVE, SUMMARY_LENGTH, State, Step
-    from domain.why import Why, details
-    from domain.writes import JsonPatch, LeverPatch, Patch
-    from engine.temporal import OP_DEADLINE, OP_OWNER, OP_PHASE, OP_WAITS_FOR
+from domain.carry import Carry
+from domain.decision import Action, Decision, Earlier, Outcome, World
+from domain.identity import Key, task_queue
+from domain.levers import PAUSED, RETRY
+from domain.refusal import ErrorType, Refusal
+from domain.runner import OBSERVE, SUMMARY_LENGTH, State, Step
+from domain.why import Why, details
+from domain.writes import JsonPatch, LeverPatch, Patch, Write
+from engine.temporal import OP_DEADLINE, OP_OWNER, OP_PHASE, OP_WAITS_FOR
 
 W = TypeVar("W", bound=World)
 
@@ -76,16 +74,17 @@ class Timer:
 
 
 class Entity(Generic[W]):
-    """A lifecycle. A subclass says how to observe; `workflows/lifecycle.py` declares it with its world and decision.
+    """A lifecycle, declared with `workflows.lifecycle.lifecycle`.
 
     `looks_at_deadline` is for lifecycles whose pass is one activity: their deadline asks for a new pass.
     """
 
+    observe: ClassVar[type[Action]]
     looks_at_deadline: ClassVar[bool] = False
     has_object: ClassVar[bool] = True  # False: it stands for no custom resource that levers could be written on
     retryable_phases: ClassVar[Container[str]] = ()  # what is at fault there may have been mended and nobody told of it
 
-    def __init__(self, carry: Carry, before: W, decide: Callable[[Any, datetime], Decision] = passed) -> None:
+    def __init__(self, carry: Carry, before: W, decide: Callable[[W, datetime], Decision]) -> None:
         self.key: Key = carry.key
         self.runs = carry.runs
         memory = type(before.known).model_validate(carry.known)
@@ -140,8 +139,20 @@ class Entity(Generic[W]):
         return timedelta(0)
 
     def observation(self, *, dry_run: bool = False) -> Action:
-        """The activity that observes (or, where a pass is one activity, does the whole pass)."""
-        raise NotImplementedError
+        """The activity that observes (or, where a pass is one activity, does the whole pass).
+
+        It is given those of these fields that it has: `key`, `memory`, `woken`, `dry_run`.
+        """
+        offered = {"key": self.key, "memory": self.world.known, "woken": self.woken, "dry_run": dry_run}
+        fields = self.observe.model_fields
+        return self.observe(**{name: value for name, value in offered.items() if name in fields})
+
+    def begin(self) -> None:
+        """What a lifecycle has to prepare beside its world."""
+
+    async def life(self) -> None:
+        """From the first observation to the end of the workflow."""
+        await self.live()
 
     # --- the loop ---
 
@@ -242,12 +253,12 @@ class Entity(Generic[W]):
                 continue
             self.state = self.state.finished(slot, result)
 
-    async def _run(self, action: Action, told: str = "", *, queue: Queue | None = None) -> Any:
+    async def _run(self, action: Action, told: str = "") -> Any:
         """The result of an action that is waited for."""
         while True:
             since = workflow.now()
             try:
-                return await self._start(action, told, queue=queue)
+                return await self._start(action, told)
             except FAILED as error:
                 if not _missed_heartbeat(error):
                     raise
@@ -272,7 +283,7 @@ class Entity(Generic[W]):
         longer: timedelta = action.heartbeat * 2**self._missed_heartbeats
         return max(action.heartbeat, min(longer, LONGEST_HEARTBEAT))
 
-    def _start(self, action: Action, told: str = "", *, queue: Queue | None = None) -> workflow.ActivityHandle[Any]:
+    def _start(self, action: Action, told: str = "") -> workflow.ActivityHandle[Any]:
         summary = (told or action.summary)[:SUMMARY_LENGTH]
         if action.local:
             return workflow.start_local_activity(
@@ -289,7 +300,7 @@ class Entity(Generic[W]):
         return workflow.start_activity(
             action.activity,
             action,
-            task_queue=task_queue((queue or action.queue).value, self.key.cluster),
+            task_queue=task_queue(self._queue_of(action), self.key.cluster),
             result_type=action.result,
             start_to_close_timeout=action.start_to_close,
             schedule_to_close_timeout=action.schedule_to_close,
@@ -305,6 +316,10 @@ class Entity(Generic[W]):
             else workflow.ActivityCancellationType.TRY_CANCEL,
             summary=summary,
         )
+
+    def _queue_of(self, action: Action) -> str:
+        """An object is written where it is observed: workers of other areas may lack the right to write it."""
+        return self.observation().queue if isinstance(action, Write) else action.queue
 
     @property
     def _is_long(self) -> bool:
@@ -482,8 +497,7 @@ class Entity(Generic[W]):
             )
         patch: JsonPatch = {"metadata": {"annotations": annotations}}
         lever = write(key=self.key, patch=patch, note=f"annotate {', '.join(annotations)}")
-        # Where the object is looked at: workers of other areas may not be allowed to write it.
-        await self._run(lever, queue=self.observation().queue)
+        await self._run(lever)
         self.wake()
 
 

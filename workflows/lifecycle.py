@@ -1,11 +1,15 @@
-"""How a lifecycle is declared: the workflow of a name, of the world that it decides about, and its decision.
+"""How a lifecycle is declared: one class for each kind, in the `workflows` module of its area.
 
-    @lifecycle("LoadBalancerSet", LoadBalancerWorld)
-    class LoadBalancerSetWorkflow(Passes[LoadBalancerWorld]):
-        def observation(self, *, dry_run: bool = False) -> Action: ...
+    @lifecycle("Greeting", world=GreetingWorld, observe=ObserveGreeting, decide=decide)
+    class GreetingWorkflow(Entity[GreetingWorld]):
+        '''What happens to a Greeting, with a drawing of its phases.'''
 
-Signals, queries and updates of its own stand in the class. So do `__init__` and `run` where it begins with more than
-its world, or goes on after its object is gone.
+The decorator makes the class a workflow of Temporal. Signals, updates and queries of its own stand in the class, beside
+what every lifecycle has (`workflows/entity.py`).
+
+Lifecycles run without Temporal's sandbox. It would execute their module again for each run, 6 to 7 ms of CPU, to keep
+nondeterminism out of that module alone: decisions are pure functions of other modules, which it passes through. A test
+keeps clocks and randomness out of all of them.
 """
 
 from __future__ import annotations
@@ -16,37 +20,49 @@ from typing import Any, TypeVar
 
 from temporalio import workflow
 
-with workflow.unsafe.imports_passed_through():
-    from domain.carry import Carry
-    from domain.decision import Decision, World
-    from domain.passes import passed
-    from workflows.entity import Entity
+from domain.carry import Carry
+from domain.decision import Action, Decision, World
+from domain.passes import passed
+from workflows.entity import Entity
 
 E = TypeVar("E", bound=Entity[Any])
 
 
 def lifecycle(
-    name: str, world: type[World], decide: Callable[[Any, datetime], Decision] = passed
+    kind: str,
+    *,
+    world: type[World],
+    observe: type[Action],
+    decide: Callable[[Any, datetime], Decision] = passed,
 ) -> Callable[[type[E]], type[E]]:
-    """Make a class the workflow of this name. Without a decision of its own its observation is a whole pass."""
+    """Make a class the workflow of a kind.
 
-    def declared(kind: type[E]) -> type[E]:
-        def begin(self: E, carry: Carry) -> None:
+    Args:
+        kind: the workflow's type, which is the name of the kind.
+        world: what one decision sees, made with the object's `key` alone at the beginning.
+        observe: the action that observes; see `Entity.observation` for the fields that it is given.
+        decide: the decision. A lifecycle whose whole pass is one activity has none of its own.
+    """
+
+    def declare(cls: type[E]) -> type[E]:
+        # Temporal counts an annotated `self` among the arguments of the workflow.
+        def begin(self, carry: Carry) -> None:  # type: ignore[no-untyped-def]
             Entity.__init__(self, carry, world(key=carry.key), decide)
+            self.begin()
 
-        async def run(self: E, carry: Carry) -> None:
-            """Until the object is gone."""
-            await self.live()
+        async def run(self, carry: Carry) -> None:  # type: ignore[no-untyped-def]
+            await self.life()
 
-        for method, called in ((begin, "__init__"), (run, "run")):
-            # Temporal knows a method of the class by these, and takes an annotated `self` for an input.
-            method.__module__, method.__name__ = kind.__module__, called
-            method.__qualname__ = f"{kind.__qualname__}.{called}"
-            del method.__annotations__["self"]
-            if called not in vars(kind):
-                setattr(kind, called, method)
-        workflow.init(begin)
-        workflow.run(run)
-        return workflow.defn(name=name)(kind)
+        workflow.init(_given(cls, "__init__", begin))
+        workflow.run(_given(cls, "run", run))
+        cls.observe = observe
+        return workflow.defn(name=kind, sandboxed=False)(cls)
 
-    return declared
+    return declare
+
+
+def _given(cls: type[Any], name: str, method: Any) -> Any:
+    """Temporal takes these two from the workflow's own class only, and knows them by their names."""
+    method.__name__, method.__qualname__, method.__module__ = name, f"{cls.__name__}.{name}", cls.__module__
+    setattr(cls, name, method)
+    return method

@@ -5,19 +5,16 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import ClassVar, TypeVar
 
-from temporalio import workflow
-
-with workflow.unsafe.imports_passed_through():
-    from domain.decision import Action
-    from domain.passes import PassedWorld
-    from domain.runner import OBSERVE
-    from workflows.entity import Entity
+from domain.decision import Action
+from domain.passes import PassedWorld
+from domain.runner import OBSERVE
+from workflows.entity import Entity
 
 P = TypeVar("P", bound=PassedWorld)
 
 
 class Passes(Entity[P]):
-    """A lifecycle that makes passes. A subclass says which activity one is."""
+    """A lifecycle that makes passes. Its observation is the pass."""
 
     looks_at_deadline: ClassVar[bool] = True
 

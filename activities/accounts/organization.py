@@ -93,7 +93,7 @@ class OrganizationActivities:
     async def _pass(self, look: PassOrganization) -> OrganizationWorld:
         hold = await self._read.hold(ObjectMeta())
         tells = not hold and not look.dry_run
-        known = look.known
+        known = look.memory
         if look.woken or look.dry_run or self._count_is_due(known):
             known = await self._count(known, tells=tells)
             organization_seen(known, self._read.settings.accounts_sweep)

@@ -96,7 +96,7 @@ class PoolActivities:
             return PoolWorld(key=key, decision=_elsewhere())
         hold = await self._read.hold(pool.metadata)
         acting = not hold and not look.dry_run
-        known = look.known
+        known = look.memory
         if acting and retry_wanted(pool.metadata):
             pool, known = await self._honour_retry(pool), PoolKnown(unborn=known.unborn, died=known.died)
         view = await self._view(pool, known, look.dry_run)

@@ -82,16 +82,16 @@ class ValidationActivities:
         moment, interval = now(), self._read.settings.accounts_validation
         config = await self._read.config()
         checks = enabled(config) if config.present else frozenset[Check]()
-        known = look.known.model_copy(update={"looked_at": moment, "failed": ()})
-        everything = all_due(look.known, config, interval, moment)
+        known = look.memory.model_copy(update={"looked_at": moment, "failed": ()})
+        everything = all_due(look.memory, config, interval, moment)
         if everything:
             known = known.model_copy(update={"measure": measure(config), "swept_at": moment})
         if not checks:
             return _world(look, known, "no flag of the ConfigMap asks for validation", None)
         hold = await self._read.hold(ObjectMeta())
         if hold or look.dry_run:
-            return _world(look, look.known, "accounts would be validated", due_again(look.known, interval), hold=hold)
-        accounts = chosen(await self._sighted(), look.known, everything=everything)
+            return _world(look, look.memory, "accounts would be validated", due_again(look.memory, interval), hold=hold)
+        accounts = chosen(await self._sighted(), look.memory, everything=everything)
         # The payer itself is refused where it would be changed: what asks nothing of AWS goes on without it.
         protected = {*config.payer_account_ids, *self._read.settings.accounts_protected}
         accounts = tuple(account for account in accounts if concerned(account, protected))

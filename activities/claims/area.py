@@ -5,8 +5,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-
-from temporalio.client import Client
+from functools import partial
 
 from activities.claims import metrics
 from activities.claims.binder import BinderActivities
@@ -26,14 +25,14 @@ from activities.claims.requester import Requesters
 from activities.claims.serving import Serving
 from activities.claims.tools import Tools
 from activities.claims.writing import Writer
+from activities.clients import Clients
 from domain.claims import THE_BINDER
 from domain.claims.constants import IGNORED_VARIABLES
 from domain.claims.passes import ObjectWorld
 from domain.identity import Key
-from engine.kube import KubeApi
 from engine.kube.discovery import Discovery
 from engine.kube.store import Store
-from engine.settings import Settings, present_variables
+from engine.settings import present_variables
 from engine.temporal import open_with, tell, tell_open, wake
 
 ACTIVITIES = (ClaimActivities, HandleActivities, PoolActivities, BinderActivities)
@@ -41,60 +40,50 @@ ACTIVITIES = (ClaimActivities, HandleActivities, PoolActivities, BinderActivitie
 log = logging.getLogger(__name__)
 
 
-class ClaimsArea:
-    """The claims area of one worker."""
+async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callable[..., object]]:
+    """Every activity, for the worker; what they need ends with the stack."""
+    if ignored := present_variables(IGNORED_VARIABLES):
+        log.info("accepted and without effect here: %s", ", ".join(ignored))
+    metrics.listen()
+    settings, client, kube = clients.settings, clients.temporal, clients.kube
+    wake_up = partial(wake, client)
+    evaluator = Evaluator(
+        FUNCTIONS,
+        processes=settings.claims_evaluator_processes,
+        time=settings.claims_evaluator_time,
+        memory_mib=settings.claims_evaluator_memory_mib,
+    )
+    evaluation = Evaluation(await stack.enter_async_context(evaluator), settings)
+    store = await stack.enter_async_context(Store(kube))
+    known = Known(kube, store, settings, wake_up)
+    writer = Writer(kube, known)
+    managed = Managed(kube, Discovery(kube), known)
+    requesters = Requesters(kube, known, settings.claims_refresh_interval)
+    provider_conditions = ProviderConditions(writer, newer=not settings.claims_older_templates)
+    bundles = Bundles(known, writer, managed, evaluation, requesters, provider_conditions)
+    judging = Judging(known, writer, evaluation)
+    tools = Tools(known, writer, judging, bundles, Releasing(known, writer, managed), settings)
+    serving = Serving(known, writer, evaluation, judging, bundles, tools.hold)
 
-    def __init__(self, settings: Settings, client: Client, kube: KubeApi) -> None:
-        self._settings = settings
-        self._client = client
-        self._kube = kube
+    async def ask_binder(claim: Key) -> None:
+        await tell(client, THE_BINDER.model_copy(update={"cluster": claim.cluster}), "serve", claim)
 
-    async def open(self, stack: AsyncExitStack) -> Sequence[Callable[..., object]]:
-        """Every activity, for the worker; what they need ends with the stack."""
-        if ignored := present_variables(IGNORED_VARIABLES):
-            log.info("accepted and without effect here: %s", ", ".join(ignored))
-        metrics.listen()
-        settings, client = self._settings, self._client
-        evaluator = Evaluator(
-            FUNCTIONS,
-            processes=settings.claims_evaluator_processes,
-            time=settings.claims_evaluator_time,
-            memory_mib=settings.claims_evaluator_memory_mib,
-        )
-        evaluation = Evaluation(await stack.enter_async_context(evaluator), settings)
-        store = await stack.enter_async_context(Store(self._kube))
-        known = Known(self._kube, store, settings, self._wake)
-        writer = Writer(self._kube, known)
-        managed = Managed(self._kube, Discovery(self._kube), known)
-        requesters = Requesters(self._kube, known, settings.claims_refresh_interval)
-        provider_conditions = ProviderConditions(writer, newer=not settings.claims_older_templates)
-        bundles = Bundles(known, writer, managed, evaluation, requesters, provider_conditions)
-        judging = Judging(known, writer, evaluation)
-        tools = Tools(known, writer, judging, bundles, Releasing(known, writer, managed), settings)
-        serving = Serving(known, writer, evaluation, judging, bundles, tools.hold)
+    async def opened(key: Key, world: ObjectWorld, *, told: str = "") -> None:
+        if known.may_be_opened(key):
+            await open_with(client, key, world, told=told)
+            if not known.may_be_opened(key):  # it has gone meanwhile: let its workflow see that
+                await wake_up(key)
 
-        async def opened(key: Key, world: ObjectWorld, *, told: str = "") -> None:
-            if known.may_be_opened(key):
-                await open_with(client, key, world, told=told)
-                if not known.may_be_opened(key):  # it has gone meanwhile: let its workflow see that
-                    await self._wake(key)
+    async def open_claim(key: Key, world: ObjectWorld) -> None:
+        if world.exists:
+            await opened(key, world, told="served")
+        else:
+            await tell_open(client, key, "ended", world)
 
-        async def open_claim(key: Key, world: ObjectWorld) -> None:
-            if world.exists:
-                await opened(key, world, told="served")
-            else:
-                await tell_open(client, key, "ended", world)
-
-        claims = ClaimActivities(tools, self._ask_binder)
-        return [
-            *claims.all(),
-            *HandleActivities(tools, self._ask_binder).all(),
-            *PoolActivities(PoolTools(tools, evaluation, opened)).all(),
-            *BinderActivities(tools, serving, claims.look, open_claim, self._wake).all(),
-        ]
-
-    async def _wake(self, key: Key) -> None:
-        await wake(self._client, key)
-
-    async def _ask_binder(self, claim: Key) -> None:
-        await tell(self._client, THE_BINDER.model_copy(update={"cluster": claim.cluster}), "serve", claim)
+    claims = ClaimActivities(tools, ask_binder)
+    return [
+        *claims.all(),
+        *HandleActivities(tools, ask_binder).all(),
+        *PoolActivities(PoolTools(tools, evaluation, opened)).all(),
+        *BinderActivities(tools, serving, claims.look, open_claim, wake_up).all(),
+    ]

@@ -166,7 +166,7 @@ class ClaimActivities:
         ignored = IGNORE_LABEL in object_at(handle, "metadata", "labels")
         if ignored:
             return world_of(key, standing.HANDLE_LEFT_ALONE)
-        bundle = Bundle(key, handle, judged.claim, assigned=judged.assigned, push=not judged.halted, known=look.known)
+        bundle = Bundle(key, handle, judged.claim, assigned=judged.assigned, push=not judged.halted, known=look.memory)
         settled = await self._tools.bundles.settle(bundle, moment)
         if settled.over:
             if not look.woken and not (read and settled.ends):
@@ -282,7 +282,7 @@ class ClaimActivities:
         decision, planned = await would(self._tools, look, claim, moment)
         if passed(decision.deadline, moment):  # nothing is done at it, and what ends the hold wakes
             decision = decision.model_copy(update={"deadline": moment + self._tools.settings.claims_interval})
-        return ObjectWorld(key=look.key, hold=hold, known=look.known, decision=standing.held(decision, planned))
+        return ObjectWorld(key=look.key, hold=hold, known=look.memory, decision=standing.held(decision, planned))
 
 
 async def would(tools: Tools, look: PassClaim, claim: JsonObject, moment: datetime) -> tuple[Decision, Sequence[str]]:
@@ -299,7 +299,7 @@ async def would(tools: Tools, look: PassClaim, claim: JsonObject, moment: dateti
         return standing.halted(plan, moment + SOON), planned
     if handle is None:
         return standing.asked_binder(moment + BINDER_PATIENCE), [*planned, "bind a free handle, or make one"]
-    bundle = Bundle(look.key, handle, {**claim, "status": plan.status}, assigned=assigned, push=True, known=look.known)
+    bundle = Bundle(look.key, handle, {**claim, "status": plan.status}, assigned=assigned, push=True, known=look.memory)
     try:
         handle_plan = await tools.bundles.plan(bundle, moment)
     except Beyond as beyond:

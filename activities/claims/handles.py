@@ -62,7 +62,7 @@ class HandleActivities:
             return await self._end(key, handle, "it is being deleted")
         if object_at(handle, "spec", "resourceClaim"):
             return await self._held(look, handle, moment)
-        return await self._settle(look, Bundle(key, handle, known=look.known), moment)
+        return await self._settle(look, Bundle(key, handle, known=look.memory), moment)
 
     async def _read(self, key: Key, *, fresh: bool) -> JsonObject | None:
         if fresh:
@@ -77,7 +77,7 @@ class HandleActivities:
         if claim is None:
             return await self._end(look.key, handle, "its claim is gone")
         if self._left_alone(claim):
-            return await self._settle(look, Bundle(look.key, handle, claim, shown=False, known=look.known), moment)
+            return await self._settle(look, Bundle(look.key, handle, claim, shown=False, known=look.memory), moment)
         if value_at(claim, "status", "resourceHandle", "detached") is True:
             return await self._end(look.key, handle, "its claim has given it up")
         named = text_at(claim, "status", "resourceHandle", "name")
@@ -126,7 +126,7 @@ class HandleActivities:
     async def _would(self, look: PassHandle, handle: JsonObject, hold: str, moment: datetime) -> ObjectWorld:
         """What a pass would do, for a free handle; one that a claim holds is in the claim's plan."""
         decision, planned = await self._planned(look, handle, moment)
-        return ObjectWorld(key=look.key, hold=hold, known=look.known, decision=standing.held(decision, planned))
+        return ObjectWorld(key=look.key, hold=hold, known=look.memory, decision=standing.held(decision, planned))
 
     async def _planned(self, look: PassHandle, handle: JsonObject, moment: datetime) -> tuple[Decision, Sequence[str]]:
         if object_at(handle, "spec", "resourceClaim"):
@@ -134,7 +134,7 @@ class HandleActivities:
         if value_at(handle, "metadata", "deletionTimestamp") or passed(end_of_handle(handle), moment):
             return standing.ending("it has ended"), ["delete its resources and itself"]
         try:
-            plan = await self._tools.bundles.plan(Bundle(look.key, handle, known=look.known), moment)
+            plan = await self._tools.bundles.plan(Bundle(look.key, handle, known=look.memory), moment)
         except Beyond as beyond:
             return standing.faulty(beyond.fault, moment + SOON), []
         planned = [f"create {text_at(d, 'kind')} {text_at(d, 'metadata', 'name')}" for _, d in plan.creations]

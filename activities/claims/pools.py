@@ -52,7 +52,7 @@ class PoolActivities:
         pool = await self._tools.writer.put(RESOURCE_POOL, pool, in_hand(RESOURCE_POOL, pool))
         info = activity.info()
         token = f"{info.workflow_run_id}/{info.activity_id}/{attempt}"
-        return await Filling(self._pool_tools, key, pool, token, look.known).fill()
+        return await Filling(self._pool_tools, key, pool, token, look.memory).fill()
 
     async def _end(self, key: Key, pool: JsonObject) -> PoolWorld:
         """The free handles go with the pool; those that claims hold live on.
@@ -69,9 +69,9 @@ class PoolActivities:
 
     def _would(self, look: PassPool, pool: JsonObject, hold: str) -> PoolWorld:
         view = self._pool_tools.view(look.key, pool)
-        planned = plan(wants_of(pool), view.handles, view.scalings, now(), gave_up=look.known.gave_up)
+        planned = plan(wants_of(pool), view.handles, view.scalings, now(), gave_up=look.memory.gave_up)
         lines = [f"delete ResourceHandle {name}" for name in planned.delete]
         if planned.create:
             lines.append(f"make {len(planned.create)} handles with their resources")
         decision = standing.filled(wants_of(pool), view.handles, None, begins_at=planned.begins_at)
-        return PoolWorld(key=look.key, hold=hold, known=look.known, decision=standing.held(decision, lines))
+        return PoolWorld(key=look.key, hold=hold, known=look.memory, decision=standing.held(decision, lines))

@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 
-from temporalio.client import Client
-
 from activities.aws.places import Places
+from activities.clients import Clients
 from activities.instances.asking import AskActivities, Ground
 from activities.instances.checking import Checks
 from activities.instances.disruptions import Disruptions
@@ -19,17 +18,14 @@ from activities.instances.sweeps import SweepActivities
 from activities.instances.topology import TopologyActivities
 from domain.instances.places import places
 from domain.instances.policy import ReactionPolicy
-from engine.kube import KubeApi
 from engine.kube.store import Store
-from engine.settings import Settings
 
 ACTIVITIES = (LookActivities, AskActivities, NodeActivities, GroupActivities, SweepActivities, TopologyActivities)
 
 
-async def activities(
-    settings: Settings, client: Client, kube: KubeApi, stack: AsyncExitStack
-) -> Sequence[Callable[..., object]]:
+async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callable[..., object]]:
     """Every activity, for the worker; what they need ends with the stack."""
+    settings, client, kube = clients.settings, clients.temporal, clients.kube
     known = KnownInstances(kube, await stack.enter_async_context(Store(kube)))
     callers = Places(connections=settings.worker_aws_activities, observing=settings.observing)
     served = places(settings.instances_queues)

@@ -56,7 +56,7 @@ class GroupActivities:
         caller = self._ground.caller(key.account, key.region)
         found = await asyncio.to_thread(describe_group, caller, key.region, key.group)
         # Of a group that is not there nothing is to be told any more.
-        record = merged(look.record, found.record) if found else GroupRecord()
+        record = merged(look.memory, found.record) if found else GroupRecord()
         instances = found.instances if found else {}
         state = group_state(instances.values(), record)
         for pool in pools:

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 
-from temporalio.client import Client
-
+from activities.clients import Clients
 from activities.loadbalancers.balancers import LoadBalancerActivities
 from activities.loadbalancers.ground import Ground
 from activities.loadbalancers.installation import installation_of
@@ -17,32 +16,22 @@ from activities.loadbalancers.services import ServiceActivities
 from activities.loadbalancers.sets import SetActivities
 from activities.loadbalancers.sweeps import SweepActivities
 from activities.openstack.projects import Projects
-from engine.kube import BlockingKube, KubeApi
 from engine.kube.store import Store
-from engine.settings import Settings
 from engine.temporal import wake
 
 ON_GROUND = (LoadBalancerActivities, SetActivities, MachineActivities, SweepActivities)
 ACTIVITIES = (*ON_GROUND, ServiceActivities)
 
 
-async def activities(
-    settings: Settings,
-    client: Client,
-    kube: KubeApi,
-    blocking: BlockingKube,
-    projects: Projects,
-    served: KubeApi,
-    stack: AsyncExitStack,
-) -> Sequence[Callable[..., object]]:
-    """Every activity, for the worker; what they need ends with the stack.
-
-    `served` is the cluster whose Services are served.
-    """
+async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callable[..., object]]:
+    """Every activity, for the worker; what they need ends with the stack."""
     from activities.openstack import sdk  # noqa: F401 - loaded now, and not during the first call
 
+    settings, kube, blocking = clients.settings, clients.kube, clients.blocking
+    projects = Projects(blocking, settings)
+    stack.callback(projects.close)
     store = await stack.enter_async_context(Store(kube))
-    known = Known(kube, store, partial(wake, client))
+    known = Known(kube, store, partial(wake, clients.temporal))
     ground = Ground(kube, blocking, projects, settings, known)
-    services = ServiceActivities(kube, served, settings, installation_of(settings))
+    services = ServiceActivities(kube, clients.served, settings, installation_of(settings))
     return [*(method for each in ON_GROUND for method in each(ground).all()), *services.all()]

@@ -6,8 +6,7 @@ from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from functools import partial
 
-from temporalio.client import Client
-
+from activities.clients import Clients
 from activities.threescale.client import Connections
 from activities.threescale.ground import Ground
 from activities.threescale.known import Known
@@ -15,23 +14,20 @@ from activities.threescale.passes import PassActivities
 from activities.threescale.sources import Sources
 from activities.threescale.sweeps import SweepActivities
 from activities.threescale.tenants import Tenants
-from engine.kube import KubeApi
 from engine.kube.store import Store
-from engine.settings import Settings
 from engine.temporal import wake
 
 ACTIVITIES = (PassActivities, SweepActivities)
 
 
-async def activities(
-    settings: Settings, client: Client, kube: KubeApi, stack: AsyncExitStack
-) -> Sequence[Callable[..., object]]:
+async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callable[..., object]]:
     """Every activity, for the worker; what they need ends with the stack."""
+    settings, kube = clients.settings, clients.kube
     seconds = settings.threescale_timeout.total_seconds()
     connections = await stack.enter_async_context(Connections(seconds))
     unverified = await stack.enter_async_context(Connections(seconds, verify=False))
     store = await stack.enter_async_context(Store(kube))
-    known = Known(kube, store, partial(wake, client))
+    known = Known(kube, store, partial(wake, clients.temporal))
     tenants = Tenants(connections, unverified, settings.threescale_passes_per_tenant)
     ground = Ground(kube, known, tenants, Sources(connections.http), settings)
     return [method for each in ACTIVITIES for method in each(ground).all()]

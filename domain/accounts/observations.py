@@ -77,7 +77,7 @@ class PassPool(Action):
     heartbeat: ClassVar[timedelta] = timedelta(seconds=10)
 
     key: Key
-    known: PoolKnown
+    memory: PoolKnown
     dry_run: bool = False
 
     @property
@@ -102,13 +102,13 @@ class PassOrganization(Action):
     """Count the organization, give permits, look at support cases."""
 
     activity: ClassVar[str] = "accounts.pass_organization"
-    queue: ClassVar[Queue] = Queue.AWS_ORGANIZATION
+    queue: ClassVar[str] = Queue.AWS_ORGANIZATION
     result: ClassVar[type[Model] | None] = OrganizationWorld
     start_to_close: ClassVar[timedelta] = timedelta(minutes=5)
     heartbeat: ClassVar[timedelta] = timedelta(seconds=30)
 
     key: Key
-    known: OrganizationKnown
+    memory: OrganizationKnown
     woken: bool = True  # False: only a moment has come, nothing is known to have changed
     dry_run: bool = False
 
@@ -162,7 +162,7 @@ class EnsureUnits(Action):
     """The OUs of these legal entities under `base`, found or created."""
 
     activity: ClassVar[str] = "accounts.ensure_units"
-    queue: ClassVar[Queue] = Queue.AWS_ORGANIZATION
+    queue: ClassVar[str] = Queue.AWS_ORGANIZATION
     result: ClassVar[type[Model] | None] = Units
     start_to_close: ClassVar[timedelta] = timedelta(minutes=2)
 

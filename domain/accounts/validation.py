@@ -84,13 +84,13 @@ class PassValidation(Action):
     """Look at the accounts that are due, and put right what the flags allow."""
 
     activity: ClassVar[str] = "accounts.pass_validation"
-    queue: ClassVar[Queue] = Queue.AWS_ORGANIZATION
+    queue: ClassVar[str] = Queue.AWS_ORGANIZATION
     result: ClassVar[type[Model] | None] = ValidationWorld
     start_to_close: ClassVar[timedelta] = timedelta(hours=1)
     heartbeat: ClassVar[timedelta] = timedelta(minutes=1)
 
     key: Key
-    known: ValidationKnown
+    memory: ValidationKnown
     dry_run: bool = False
 
     @property

@@ -83,7 +83,7 @@ class BinderWorld(PassedWorld):
 class _Pass(Action):
     """A pass over one object. `woken`: something may have changed, so everything is read afresh."""
 
-    queue: ClassVar[Queue] = Queue.CLAIMS
+    queue: ClassVar[str] = Queue.CLAIMS
     start_to_close: ClassVar[timedelta] = LONGEST_PASS
     heartbeat: ClassVar[timedelta] = HEARTBEAT
 
@@ -98,7 +98,7 @@ class PassClaim(_Pass):
     activity: ClassVar[str] = "claims.pass_claim"
     result: ClassVar[type[Model] | None] = ObjectWorld
 
-    known: ObjectKnown = ObjectKnown()
+    memory: ObjectKnown = ObjectKnown()
 
     @property
     def summary(self) -> str:
@@ -112,7 +112,7 @@ class PassHandle(_Pass):
     activity: ClassVar[str] = "claims.pass_handle"
     result: ClassVar[type[Model] | None] = ObjectWorld
 
-    known: ObjectKnown = ObjectKnown()
+    memory: ObjectKnown = ObjectKnown()
 
     @property
     def summary(self) -> str:
@@ -126,7 +126,7 @@ class PassPool(_Pass):
     activity: ClassVar[str] = "claims.pass_pool"
     result: ClassVar[type[Model] | None] = PoolWorld
 
-    known: PoolKnown = PoolKnown()
+    memory: PoolKnown = PoolKnown()
 
     @property
     def summary(self) -> str:
@@ -141,7 +141,7 @@ class Serve(Action):
     """
 
     activity: ClassVar[str] = "claims.serve"
-    queue: ClassVar[Queue] = Queue.CLAIMS
+    queue: ClassVar[str] = Queue.CLAIMS
     result: ClassVar[type[Model] | None] = BinderWorld
     start_to_close: ClassVar[timedelta] = LONGEST_PASS
     heartbeat: ClassVar[timedelta] = BINDER_HEARTBEAT

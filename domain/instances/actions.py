@@ -53,7 +53,7 @@ class LookAtInstance(Action):
     """
 
     activity: ClassVar[str] = "instances.look"
-    queue: ClassVar[Queue] = Queue.INSTANCES
+    queue: ClassVar[str] = Queue.INSTANCES
     result: ClassVar[type[Model] | None] = InstanceWorld
     start_to_close: ClassVar[timedelta] = timedelta(seconds=30)
     local: ClassVar[bool] = True
@@ -97,7 +97,7 @@ class AskInstance(Action):
     """Ask AWS how the instance stands. Questions that come together are sent as one call."""
 
     activity: ClassVar[str] = "instances.ask"
-    queue: ClassVar[Queue] = Queue.INSTANCES_AWS
+    queue: ClassVar[str] = Queue.INSTANCES_AWS
     result: ClassVar[type[Model] | None] = Answer
 
     key: Key
@@ -114,7 +114,7 @@ class AskInstance(Action):
 
 
 class _HookAction(Action):
-    queue: ClassVar[Queue] = Queue.INSTANCES_AWS
+    queue: ClassVar[str] = Queue.INSTANCES_AWS
     # One quick call, which may have to come within half of a hook's timeout, and a hook's least is 30 s.
     start_to_close: ClassVar[timedelta] = timedelta(seconds=15)
     heartbeat: ClassVar[timedelta] = timedelta(seconds=10)
@@ -169,7 +169,7 @@ class DeleteOwner(Action):
     """Have Cluster API replace the Machine: that very one."""
 
     activity: ClassVar[str] = "instances.delete_machine"
-    queue: ClassVar[Queue] = Queue.INSTANCES
+    queue: ClassVar[str] = Queue.INSTANCES
     result: ClassVar[type[Model] | None] = Turn
     observed_after: ClassVar[bool] = True
 
@@ -193,7 +193,7 @@ class DeleteOwner(Action):
 class _NodeAction(Action):
     """Something done to a Node of the workload cluster, whose kubeconfig is a Secret of the cluster's namespace."""
 
-    queue: ClassVar[Queue] = Queue.INSTANCES
+    queue: ClassVar[str] = Queue.INSTANCES
 
     key: Key
     namespace: str
@@ -297,7 +297,7 @@ class TellRefuted(Action):
     """Count and tell that AWS does not bear out a claim: it is a mistake, or somebody forges events."""
 
     activity: ClassVar[str] = "instances.tell_refuted"
-    queue: ClassVar[Queue] = Queue.INSTANCES
+    queue: ClassVar[str] = Queue.INSTANCES
 
     key: Key
     cause: str

@@ -45,15 +45,15 @@ class SweepWorld(PassedWorld):
 
 
 class LookAtGroup(Action):
-    """Ask Auto Scaling how a group stands, and label its AWSMachinePool; `record` is what events have told."""
+    """Ask Auto Scaling how a group stands, and label its AWSMachinePool; `memory` is what events have told."""
 
     activity: ClassVar[str] = "instances.look_at_group"
-    queue: ClassVar[Queue] = Queue.INSTANCES
+    queue: ClassVar[str] = Queue.INSTANCES
     result: ClassVar[type[Model] | None] = GroupWorld
     start_to_close: ClassVar[timedelta] = timedelta(seconds=90)
 
     key: Key
-    record: GroupRecord = GroupRecord()
+    memory: GroupRecord = GroupRecord()
     dry_run: bool = False
 
     @property
@@ -66,7 +66,7 @@ class SweepInstances(Action):
     """Look at all instances and groups of all places, and tell those whose workflow knows less."""
 
     activity: ClassVar[str] = "instances.sweep"
-    queue: ClassVar[Queue] = Queue.INSTANCES
+    queue: ClassVar[str] = Queue.INSTANCES
     result: ClassVar[type[Model] | None] = SweepWorld
     start_to_close: ClassVar[timedelta] = timedelta(minutes=10)
 

@@ -48,7 +48,7 @@ class KeepTopology(Action):
     """Look at a place's queues and rules, and mend what differs."""
 
     activity: ClassVar[str] = "instances.keep_topology"
-    queue: ClassVar[Queue] = Queue.INSTANCES
+    queue: ClassVar[str] = Queue.INSTANCES
     result: ClassVar[type[Model] | None] = TopologyWorld
     start_to_close: ClassVar[timedelta] = timedelta(minutes=5)
 

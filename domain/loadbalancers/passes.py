@@ -52,7 +52,7 @@ class LoadBalancerWorld(PassedWorld):
 
 
 class _Pass(Action):
-    queue: ClassVar[Queue] = Queue.LOAD_BALANCERS
+    queue: ClassVar[str] = Queue.LOAD_BALANCERS
     result: ClassVar[type[Model] | None] = LoadBalancerWorld
     start_to_close: ClassVar[timedelta] = LONGEST_PASS
     heartbeat: ClassVar[timedelta] = HEARTBEAT

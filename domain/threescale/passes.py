@@ -63,7 +63,7 @@ class PassObject(Action):
     """Bring what an object has in 3scale to what its spec says."""
 
     activity: ClassVar[str] = "threescale.pass_object"
-    queue: ClassVar[Queue] = Queue.THREESCALE
+    queue: ClassVar[str] = Queue.THREESCALE
     result: ClassVar[type[Model] | None] = ThreescaleWorld
     start_to_close: ClassVar[timedelta] = LONGEST_PASS
     heartbeat: ClassVar[timedelta] = HEARTBEAT
@@ -83,7 +83,7 @@ class SweepTenants(Action):
     """Look at every tenant's lists once, and wake whoever differs from what they show."""
 
     activity: ClassVar[str] = "threescale.sweep_tenants"
-    queue: ClassVar[Queue] = Queue.THREESCALE
+    queue: ClassVar[str] = Queue.THREESCALE
     result: ClassVar[type[Model] | None] = ThreescaleWorld
     start_to_close: ClassVar[timedelta] = LONGEST_PASS
     heartbeat: ClassVar[timedelta] = HEARTBEAT

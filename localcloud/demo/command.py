@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import sys
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
@@ -22,6 +23,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from engine import command_groups
+from localcloud import packages
 from localcloud.building import BuildError
 from localcloud.cli import StateOption
 from localcloud.deployment import Deployment, DeploymentError
@@ -52,7 +54,7 @@ def demo(
     name: Annotated[
         str,
         typer.Argument(
-            metavar="NAME", help="The demo: accounts, api, byoc, claims, instances, loadbalancer, resilience."
+            metavar="NAME", help="The demo: accounts, api, byoc, claims, greeting, instances, loadbalancer, resilience."
         ),
     ] = "",
     leave: Annotated[
@@ -94,7 +96,7 @@ def demo(
             _linger(deployment, running, name)
     except KeyboardInterrupt:
         code = 130 if leave else code
-    except (DeploymentError, BuildError, ToolchainError, StateDirectoryError) as error:
+    except (DeploymentError, BuildError, ToolchainError, StateDirectoryError, packages.NotInstalledError) as error:
         complain(str(error))
     finally:
         _down(deployment)
@@ -109,6 +111,10 @@ def _up(deployment: Deployment, name: str) -> Running:
         os.environ.setdefault(setting, value)
     with ConsoleNarrator(console) as narrator:
         narrator.say(scenario.title)
+        if scenario.package:
+            packages.install(EXAMPLES / name, deployment.state.packages)
+            sys.path.append(str(deployment.state.packages))
+            narrator.say(f"Installed examples/{name} beside Perdure, into {deployment.state.packages}.")
         began = time.monotonic()
         started = deployment.start(clouds=scenario.clouds, only=ALL, tether=True, narrator=narrator)
         running = deployment.wait_ready(narrator=narrator)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localcloud.demo import accounts, api, byoc, claims, instances, loadbalancer, resilience
+from localcloud.demo import accounts, api, byoc, claims, greeting, instances, loadbalancer, resilience
 from localcloud.demo.stage import Scenario
 
 SCENARIOS: dict[str, Scenario] = {
@@ -10,6 +10,7 @@ SCENARIOS: dict[str, Scenario] = {
     "api": api.SCENARIO,
     "byoc": byoc.SCENARIO,
     "claims": claims.SCENARIO,
+    "greeting": greeting.SCENARIO,
     "instances": instances.SCENARIO,
     "loadbalancer": loadbalancer.SCENARIO,
     "resilience": resilience.SCENARIO,

@@ -282,6 +282,8 @@ class Scenario:
     """The areas whose lifecycles Temporal's web UI lists at the demo's link."""
     settings: Mapping[str, str] = field(default_factory=dict)
     """Settings without which the deployment would not serve what is shown; the caller's own win."""
+    package: bool = False
+    """Whether the demo's folder is a package with an area of its own, to be installed beside Perdure."""
     shows: Callable[[JsonObject], bool] = all_of_them
     """Whether an object of the kinds is part of the story."""
     look: Callable[[JsonObject], Waiting] = state_of

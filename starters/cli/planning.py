@@ -11,6 +11,7 @@ What only an open lifecycle remembers (what it asked for a moment ago, refusals)
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack
@@ -22,13 +23,14 @@ from temporalio import activity
 from temporalio.client import Client
 from temporalio.testing import ActivityEnvironment
 
+from activities.clients import Clients
 from domain.carry import Carry
 from domain.decision import World
 from domain.identity import Key, Kind, all_kinds
 from domain.pauses import why_paused
 from domain.why import Why
 from engine.errors import ApiError, Denied
-from engine.kube import JsonObject, KubeApi, Listing, WatchEvent
+from engine.kube import BlockingKube, JsonObject, KubeApi, Listing, WatchEvent
 from engine.kube.json import text
 from starters.cli.output import CommandError, Format, printed, say, utc_now
 from starters.cli.pausing import standing
@@ -105,9 +107,9 @@ async def _plan(
         kube = await stack.enter_async_context(await SupposedKube.open(settings, "cli"))
         kube.suppose(applied)
         served = session.served if session.served is not None and session.served is not session.kube else kube
-        activities = await activities_of(
-            settings, cast("Client", OnlyAsking(session.temporal)), kube, served, (kind.area,), stack
-        )
+        temporal = cast("Client", OnlyAsking(session.temporal))
+        clients = Clients(settings, temporal, kube, served, BlockingKube(kube, asyncio.get_running_loop()))
+        activities = (await activities_of(clients, (kind.area,), stack))[kind.area]
         key = key_of(session, kind, obj)
         lifecycle = lifecycle_of(kind, key)
         look = lifecycle.observation(dry_run=True)

@@ -1,4 +1,4 @@
-"""How areas join the watcher: whatever a module of this package defines under a known name is found.
+"""How areas join the watcher: what a module of this package, or of an area from elsewhere, defines is found.
 
 | name | is | asked for by |
 |---|---|---|
@@ -7,8 +7,8 @@
 | `GAUGES` | numbers to tell | `gauges.py` |
 | `DUTIES` | what else to do while leading | `duties.py` |
 
-A module with any but the third names its area, `AREA` (empty for none): where the settings say which areas are served,
-those of others are left out. Numbers are told of what is watched, so they need no such word.
+A module of this package with any but the third names its area, `AREA` (empty for none): where the settings say which
+areas are served, those of others are left out. Numbers are told of what is watched, so they need no such word.
 """
 
 from __future__ import annotations
@@ -17,15 +17,17 @@ import importlib
 import pkgutil
 from types import ModuleType
 
+from domain.areas import area_of, installed
 from engine.settings import Settings
 
 
 def modules() -> list[ModuleType]:
-    """Every module of the package, in the order of their names."""
+    """Every module of the package, in the order of their names, then those of areas from elsewhere."""
     import starters.watch
 
-    names = (each.name for each in pkgutil.iter_modules(starters.watch.__path__))
-    return [importlib.import_module(f"starters.watch.{name}") for name in names]
+    ours = (each.name for each in pkgutil.iter_modules(starters.watch.__path__, "starters.watch."))
+    others = (f"{area.package}.watch" for area in installed().values() if not area.own)
+    return [importlib.import_module(name) for name in (*ours, *others)]
 
 
 def modules_served(settings: Settings) -> list[ModuleType]:
@@ -42,4 +44,4 @@ def modules_served(settings: Settings) -> list[ModuleType]:
 
 
 def _area(module: ModuleType) -> str:
-    return str(getattr(module, "AREA", ""))
+    return str(getattr(module, "AREA", area_of(module.__name__)))

@@ -63,7 +63,9 @@ async def test_a_pool_neither_counts_nor_gives_accounts_outside_the_operators_na
     kube = Kube((ACCOUNT, free), (ACCOUNT_CLAIM, waiting), (ACCOUNT_POOL, filled))
     reader = Reader(cast("KubeApi", kube), Settings())
     passes = PoolActivities(reader, cast("HandOver", None), cast("Client", Temporal()))
-    found = await ActivityEnvironment().run(passes.pass_pool, PassPool(key=filled.key, known=PoolKnown(), dry_run=True))
+    found = await ActivityEnvironment().run(
+        passes.pass_pool, PassPool(key=filled.key, memory=PoolKnown(), dry_run=True)
+    )
     assert found.decision is not None
     gift = f"give {free.metadata.name} to claim tenant/claim"
     assert (gift in found.decision.planned) is given, found.decision

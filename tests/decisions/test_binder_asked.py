@@ -7,7 +7,7 @@ import pytest
 from domain.carry import Carry
 from domain.claims import RESOURCE_CLAIM, THE_BINDER
 from domain.identity import Key
-from workflows.claims.binder import ClaimBinderWorkflow
+from workflows.claims import ClaimBinderWorkflow
 
 
 def claim(number: int) -> Key:

@@ -32,7 +32,7 @@ from domain.accounts.federated.worlds import FederatedAccessWorld
 from domain.decision import Outcome, World
 from domain.levers import RETRIED, RETRY
 from domain.refusal import ErrorType
-from workflows.accounts.federated_access import FederatedAccessWorkflow
+from workflows.accounts import FederatedAccessWorkflow
 
 GRANT = ["ensure_access_policy", "ensure_access_role", "attach_access_policies"]
 UID = "bcd456"

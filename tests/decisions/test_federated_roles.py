@@ -15,7 +15,7 @@ from domain.accounts.federated.worlds import FederatedRoleWorld, Verdict
 from domain.decision import Action, Outcome
 from domain.levers import RETRIED, RETRY
 from domain.refusal import ErrorType
-from workflows.accounts.federated_role import FederatedRoleWorkflow
+from workflows.accounts import FederatedRoleWorkflow
 
 GENERATION = {"generation": 3}
 VALID = {"state": "Valid", "conditions": [{"type": "Valid", "status": "True"}], "observedGeneration": 1}

@@ -56,7 +56,7 @@ class World:
 
     async def looked(self, record: GroupRecord) -> tuple[str, str]:
         """The label after a look, and what the annotation says of a launch that failed."""
-        await self.looks.look_at_group(LookAtGroup(key=KEY, record=record))
+        await self.looks.look_at_group(LookAtGroup(key=KEY, memory=record))
         story = json.loads(self.pool.metadata.annotations[EVENTS_ANNOTATION])
         return self.pool.metadata.labels.get(GROUP_STATE_LABEL, ""), story.get("failed", {}).get("launch", {}).get(
             "detail", ""

@@ -65,7 +65,7 @@ async def passed(kube: Kube, known: PoolKnown, *, attempt: int = 1) -> PoolWorld
     passes = PoolActivities(reader, cast("HandOver", None), cast("Client", Temporal()))
     environment = ActivityEnvironment()
     environment.info = dataclasses.replace(environment.info, attempt=attempt)
-    return await environment.run(passes.pass_pool, PassPool(key=POOL.key, known=known))
+    return await environment.run(passes.pass_pool, PassPool(key=POOL.key, memory=known))
 
 
 @pytest.mark.parametrize(

@@ -27,7 +27,7 @@ async def test_a_pool_of_another_namespace_is_told_and_neither_filled_nor_counte
     key = pool().key.model_copy(update={"namespace": "tenant", "uid": made["metadata"]["uid"]})
     reader = Reader(kube, Settings())  # type: ignore[arg-type]
     activities = PoolActivities(reader, cast("HandOver", None), cast("Client", None))
-    found = await activities.pass_pool(PassPool(key=key, known=PoolKnown()))
+    found = await activities.pass_pool(PassPool(key=key, memory=PoolKnown()))
     assert found.decision.outcome is Outcome.WAITING
     assert OPERATOR_NAMESPACE in found.decision.why
     assert (await kube.list(ACCOUNT, OPERATOR_NAMESPACE)).items == []

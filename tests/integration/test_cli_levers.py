@@ -35,7 +35,7 @@ from engine.temporal import wake
 from localcloud.aws.control import Emulator
 from localcloud.deployment import Deployment
 from workers.roster import workflows_of
-from workflows.accounts.account import AccountWorkflow
+from workflows.accounts import AccountWorkflow
 
 WORKFLOWS = workflows_of("accounts")
 

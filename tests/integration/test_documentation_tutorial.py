@@ -1,4 +1,4 @@
-"""docs/adding-a-lifecycle.md typed to the letter: its Greeting lives on a local deployment of the changed project."""
+"""docs/adding-a-lifecycle.md typed to the letter: its Greeting lives on a local deployment, from its own package."""
 
 from __future__ import annotations
 
@@ -9,56 +9,61 @@ from pathlib import Path
 import documented
 import pytest
 import tutorial
-import yaml
 from person import Person
+from product import perdure
 from waiting import until
 
+from localcloud.deployment import Deployment
+from localcloud.packages import install
+
 PAGE = "docs/adding-a-lifecycle.md"
-pytestmark = [
-    pytest.mark.slow,
-    pytest.mark.integration,
-    pytest.mark.timeout(600),
-    pytest.mark.skipif(shutil.which("kubectl") is None, reason="the page speaks of kubectl, which is not installed"),
-]
+CONFIG_MAP = "kubectl get configmap hello -o jsonpath='{.metadata.uid} {.data.text}'"
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(600)]
+
+
+@pytest.mark.complete
+def test_the_demo_of_the_page_settles(fresh: Deployment) -> None:
+    settled = perdure(fresh, "demo", "greeting", "--exit")
+    assert settled.returncode == 0, settled.stdout + settled.stderr
+    assert "Deleted the ConfigMap: it is written again" in settled.stdout
+    assert " Over" in settled.stdout
 
 
 @pytest.fixture
 def person(tmp_path: Path) -> Iterator[Person]:
-    found = Person(tutorial.follow(tmp_path), tmp_path)
+    found = Person(documented.ROOT, tmp_path)
+    install(tutorial.EXAMPLE, tmp_path / ".local" / "state" / "perdure" / "local" / "packages")
+    found.type("perdure up --detach")
+    found.type(f"kubectl apply -f {tutorial.EXAMPLE / 'greeting.yaml'}")
     yield found
     found.type("perdure down --wipe")
 
 
+@pytest.mark.slow
+@pytest.mark.skipif(shutil.which("kubectl") is None, reason="the page speaks of kubectl, which is not installed")
 def test_the_greeting_of_the_page_lives_as_it_says(person: Person) -> None:
-    (hello,) = (each.text for each in documented.blocks_of(tutorial.PAGE) if each.language == "yaml")
-    assert yaml.safe_load(hello)["kind"] == "Greeting"
-    (person.project / "hello.yaml").write_text(hello)
-    up, apply, get, why, delete, patch, text, pause, blank, plan, resume, goodbye, down = (
-        each.text for each in documented.commands_on(PAGE) if each.program in ("perdure", "kubectl")
+    get, why, change, delete, pause, again, plan, resume, goodbye = (
+        each.text
+        for each in documented.commands_on(PAGE)
+        if each.program in ("perdure", "kubectl") and "demo" not in each.words
     )
-    person.type(up)
-    person.type(apply)
     until(lambda: "Shown" in person.type(get), "the greeting is shown")
     assert "its text is shown" in person.type(why)
-    before = person.type("kubectl get configmap hello -o jsonpath='{.metadata.uid}'")
+    person.type(change)
+    until(lambda: "hello again" in person.type(CONFIG_MAP), "the new text")
+    before = person.type(CONFIG_MAP)
     person.type(delete)
     until(
-        lambda: (
-            person.type("kubectl get configmap hello -o jsonpath='{.metadata.uid}'", fails=True) not in (before, "")
-            and "NotFound" not in person.type("kubectl get configmap hello", fails=True)
-        ),
-        "the ConfigMap is made again",
+        lambda: "hello again" in (now := person.type(CONFIG_MAP, fails=True)) and now != before,
+        "the ConfigMap is written again",
     )
-    person.type(patch)
-    until(lambda: person.type(text) == "good evening", "the new text")
     person.type(pause)
     until(lambda: "pause" in person.type(why), "it is held")
-    person.type(blank)
-    until(lambda: "it has no text" in person.type(plan), "what it would do")
-    assert "Shown" in person.type(get)
+    person.type(again)
+    until(lambda: "write ConfigMap default/hello" in person.type(plan), "what it would do")
+    assert "hello again" in person.type(CONFIG_MAP)
     person.type(resume)
-    until(lambda: "Waiting" in person.type(get), "the missing text is told")
+    until(lambda: "good night" in person.type(CONFIG_MAP), "the text that was held")
     person.type(goodbye)
-    until(lambda: "NotFound" in person.type("kubectl get configmap hello", fails=True), "the ConfigMap is gone too")
+    until(lambda: "NotFound" in person.type(CONFIG_MAP, fails=True), "the ConfigMap is gone too")
     until(lambda: "Greeting" not in person.type("perdure list greeting -o json"), "its lifecycle has ended")
-    person.type(down)

@@ -1,8 +1,8 @@
 """Fingerprints of the workflows' code: which of them are not what the last release had.
 
-A fingerprint is made of the code of the workflow's module, of those of the classes that it is built on, and of the
-loop (`LOOP`), without comments and docstrings. `released.json` holds those of the last release, and which histories
-were recorded then; before the first release there is none. Cutting a release writes them anew:
+A fingerprint is made of the code of a workflow's class and of what it is built on, without comments and docstrings.
+`released.json` holds those of the last release, and which histories were recorded then; before the first release there
+is none. Cutting a release writes them:
 
     ./run python -m tests.replay.fingerprints --release
 """
@@ -54,9 +54,11 @@ def now() -> Release:
 
 
 def sources(kind: type) -> list[str]:
-    """The code of our modules that a workflow's class and its bases stand in, and of the loop."""
-    modules = dict.fromkeys(each.__module__ for each in kind.__mro__ if each.__module__.startswith("workflows."))
-    return [inspect.getsource(sys.modules[name]) for name in (*modules, *LOOP)]
+    """The code of a workflow's class, of its bases beside it, and of the modules that areas share."""
+    ours = [each for each in kind.__mro__ if each.__module__.startswith("workflows.")]
+    beside = [each for each in ours if each.__module__ == kind.__module__]
+    shared = dict.fromkeys(each.__module__ for each in ours if each not in beside)
+    return [*map(inspect.getsource, beside), *(inspect.getsource(sys.modules[name]) for name in (*shared, *LOOP))]
 
 
 def fingerprint(codes: list[str]) -> str:

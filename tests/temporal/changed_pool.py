@@ -6,19 +6,16 @@ from datetime import timedelta
 
 from temporalio import workflow
 
-with workflow.unsafe.imports_passed_through():
-    from domain.accounts.observations import PoolWorld
-    from domain.carry import Carry
-    from workflows.accounts.pool import AccountPoolWorkflow
-    from workflows.lifecycle import lifecycle
+from domain.accounts.observations import PassPool, PoolWorld
+from workflows.accounts import AccountPoolWorkflow
+from workflows.lifecycle import lifecycle
 
 
-@lifecycle("AccountPool", PoolWorld)
+@lifecycle("AccountPool", world=PoolWorld, observe=PassPool)
 class ChangedPool(AccountPoolWorkflow):
-    """It waits before its first look."""
+    """It waits before its first observation."""
 
-    @workflow.run
-    async def run(self, carry: Carry) -> None:
-        """With a timer in the place of the first look."""
+    async def life(self) -> None:
+        """With a timer in the place of the first observation."""
         await workflow.sleep(timedelta(milliseconds=10), summary="new in this version")
         await self.live()

@@ -21,6 +21,7 @@ from temporalio.client import Client
 from temporalio.common import SearchAttributePair, TypedSearchAttributes
 from temporalio.contrib.pydantic import pydantic_data_converter
 
+from activities.clients import Clients
 from domain.accounts.observations import PassPool, PoolWorld
 from domain.decision import Decision, Outcome
 from domain.identity import Key
@@ -156,8 +157,9 @@ async def installations(
     every = [Installation(cluster) for cluster in CLUSTERS]
     looks = {each.cluster: each.looks() for each in every}
 
-    async def activities_of(settings: Settings, *_: object) -> list[Callable[..., object]]:
-        return looks[settings.cluster]
+    async def activities_of(clients: Clients, *_: object) -> dict[str, list[Callable[..., object]]]:
+        accounts, instances = looks[clients.settings.cluster]
+        return {"accounts": [accounts], "instances": [instances]}
 
     monkeypatch.setattr(main, "activities_of", activities_of)
     namespace = f"shared-{uuid4().hex[:8]}"

@@ -1,6 +1,6 @@
 """The lifecycle of docs/adding-a-lifecycle.md on Temporal's time-skipping server: it shows its text, until its moment.
 
-It runs in a copy of the project in which the page was followed, its activities on an API server in memory.
+The package is built from the page; its activities run on an API server in memory.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from temporalio.api.operatorservice.v1 import AddSearchAttributesRequest
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
-from activities.greetings import GreetingActivities
+from perdure_greeting import GREETING
+from perdure_greeting.activities import Greetings
 from activities.kube import KubeActivities
 from domain.carry import Carry
-from domain.greetings import GREETING
 from domain.identity import Key
 from engine.errors import Absent
 from engine.kube import CONFIG_MAP
@@ -69,10 +69,16 @@ async def live(env):
     async def is_over():
         return (await phase(), await shown()) == ("Over", None)
 
-    played = [*GreetingActivities(kube, Settings()).all(), *KubeActivities(kube, client).all()]
+    greetings = Greetings(kube, Settings())
+    played = [greetings.observe, greetings.show, *KubeActivities(kube, client).all()]
     async with (
-        Worker(client, task_queue="greetings", workflows=workflows_of("greetings")),
-        Worker(client, task_queue="kube", activities=played, interceptors=[Boundary()]),
+        Worker(
+            client,
+            task_queue="greetings",
+            workflows=workflows_of("greetings"),
+            activities=played,
+            interceptors=[Boundary()],
+        ),
     ):
         handle = await client.start_workflow("Greeting", Carry(key=key), id=key.workflow_id, task_queue="greetings")
         await until(is_shown, "the text is shown")
@@ -102,11 +108,10 @@ os._exit(0)  # Temporal's Rust core and the end of an interpreter do not go well
 
 
 def test_the_greeting_of_the_page_is_shown_again_when_it_is_lost_and_ends_at_its_moment(tmp_path: Path) -> None:
-    project = tutorial.follow(tmp_path)
-    paths = (project, ROOT / "tests" / "decisions", ROOT / "tests" / "workflows")
+    paths = (tutorial.build(tmp_path), ROOT / "tests" / "decisions", ROOT / "tests" / "workflows")
     ran = subprocess.run(
         [sys.executable, "-c", LIVES],
-        cwd=project,
+        cwd=tmp_path,
         env=os.environ | {"PYTHONPATH": os.pathsep.join(map(str, paths))},
         capture_output=True,
         text=True,

@@ -23,7 +23,7 @@ class OpenSupportCase(Action):
     """
 
     activity: ClassVar[str] = "aws.open_support_case"
-    queue: ClassVar[Queue] = Queue.AWS_ORGANIZATION
+    queue: ClassVar[str] = Queue.AWS_ORGANIZATION
     result: ClassVar[type[Model] | None] = SupportCase
     awaited_when_cancelled: ClassVar[bool] = True
 
@@ -52,7 +52,7 @@ class ResolveSupportCase(Action):
     """Resolve a case whose account nobody has any more. One that is resolved, or that AWS does not know, is done."""
 
     activity: ClassVar[str] = "aws.resolve_support_case"
-    queue: ClassVar[Queue] = Queue.AWS_ORGANIZATION
+    queue: ClassVar[str] = Queue.AWS_ORGANIZATION
 
     account_id: str
     case_id: str

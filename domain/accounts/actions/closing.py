@@ -23,7 +23,7 @@ class CloseAccount(Action):
     """
 
     activity: ClassVar[str] = "aws.close_account"
-    queue: ClassVar[Queue] = Queue.AWS_ORGANIZATION
+    queue: ClassVar[str] = Queue.AWS_ORGANIZATION
     result: ClassVar[type[Model] | None] = Closing
     awaited_when_cancelled: ClassVar[bool] = True
 

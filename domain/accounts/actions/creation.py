@@ -32,7 +32,7 @@ class CreateAccount(Action):
     """
 
     activity: ClassVar[str] = "aws.create_account"
-    queue: ClassVar[Queue] = Queue.AWS_ORGANIZATION
+    queue: ClassVar[str] = Queue.AWS_ORGANIZATION
     result: ClassVar[type[Model] | None] = CreateRequest
     start_to_close: ClassVar[timedelta] = timedelta(minutes=2)
     awaited_when_cancelled: ClassVar[bool] = True
@@ -74,7 +74,7 @@ class AwaitAccount(Action):
     """
 
     activity: ClassVar[str] = "aws.await_account"
-    queue: ClassVar[Queue] = Queue.AWS_ORGANIZATION
+    queue: ClassVar[str] = Queue.AWS_ORGANIZATION
     result: ClassVar[type[Model] | None] = CreatedAccount
     start_to_close: ClassVar[timedelta] = timedelta(minutes=1)
     longest_retry: ClassVar[timedelta] = timedelta(seconds=15)
@@ -109,7 +109,7 @@ class TagAccount(Action):
     """
 
     activity: ClassVar[str] = "aws.tag_account"
-    queue: ClassVar[Queue] = Queue.AWS_ORGANIZATION
+    queue: ClassVar[str] = Queue.AWS_ORGANIZATION
 
     account_id: str
     tags: dict[str, str]

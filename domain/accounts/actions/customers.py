@@ -25,7 +25,7 @@ class MakeCustomerAccount(Action):
     """
 
     activity: ClassVar[str] = "accounts.make_customer_account"
-    queue: ClassVar[Queue] = Queue.KUBE
+    queue: ClassVar[str] = Queue.KUBE
     result: ClassVar[type[Model] | None] = MadeAccount
     start_to_close: ClassVar[timedelta] = timedelta(seconds=30)
 
@@ -49,7 +49,7 @@ class HoldInputSecret(Action):
     """Put our finalizer on the Secret with the customer's key, so that it is there as long as it may be needed."""
 
     activity: ClassVar[str] = "accounts.hold_input_secret"
-    queue: ClassVar[Queue] = Queue.KUBE
+    queue: ClassVar[str] = Queue.KUBE
     start_to_close: ClassVar[timedelta] = timedelta(seconds=20)
 
     claim: Key
@@ -73,7 +73,7 @@ class DeliverCredentials(Action):
     """
 
     activity: ClassVar[str] = "accounts.deliver_credentials"
-    queue: ClassVar[Queue] = Queue.KUBE
+    queue: ClassVar[str] = Queue.KUBE
     start_to_close: ClassVar[timedelta] = timedelta(seconds=30)
 
     claim: Key
@@ -101,7 +101,7 @@ class LetSecretsGo(Action):
     """Take our finalizer off the customer's Secret, and delete the claim's Secret where it is our copy of a key."""
 
     activity: ClassVar[str] = "accounts.let_secrets_go"
-    queue: ClassVar[Queue] = Queue.KUBE
+    queue: ClassVar[str] = Queue.KUBE
     start_to_close: ClassVar[timedelta] = timedelta(seconds=20)
 
     claim: Key

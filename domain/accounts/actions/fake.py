@@ -18,7 +18,7 @@ class FakeSecret(Action):
     """
 
     activity: ClassVar[str] = "accounts.fake_secret"
-    queue: ClassVar[Queue] = Queue.KUBE
+    queue: ClassVar[str] = Queue.KUBE
     start_to_close: ClassVar[timedelta] = timedelta(seconds=20)
 
     claim: Key

@@ -43,7 +43,7 @@ class DeliverRole(Action):
     """
 
     activity: ClassVar[str] = "accounts.deliver_role"
-    queue: ClassVar[Queue] = Queue.KUBE
+    queue: ClassVar[str] = Queue.KUBE
     start_to_close: ClassVar[timedelta] = timedelta(seconds=30)
 
     claim: Key

@@ -25,7 +25,7 @@ class Fulfil(Action):
     """
 
     activity: ClassVar[str] = "accounts.fulfil"
-    queue: ClassVar[Queue] = Queue.AWS
+    queue: ClassVar[str] = Queue.AWS
     result: ClassVar[type[Model] | None] = Fulfilled
 
     claim: Key
@@ -65,7 +65,7 @@ class ReleaseAccount(Action):
     """
 
     activity: ClassVar[str] = "accounts.release"
-    queue: ClassVar[Queue] = Queue.KUBE
+    queue: ClassVar[str] = Queue.KUBE
 
     claim: Key
     account: str

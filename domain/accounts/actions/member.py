@@ -29,7 +29,7 @@ class Access(Model):
 class MemberAction(Action):
     """An effect inside an account, under its OrganizationAccountAccessRole unless `access` says otherwise."""
 
-    queue: ClassVar[Queue] = Queue.AWS
+    queue: ClassVar[str] = Queue.AWS
     start_to_close: ClassVar[timedelta] = timedelta(minutes=5)
 
     account_id: str

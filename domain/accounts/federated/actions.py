@@ -30,7 +30,7 @@ class ValidatePolicies(Action):
     """
 
     activity: ClassVar[str] = "aws.validate_policies"
-    queue: ClassVar[Queue] = Queue.AWS
+    queue: ClassVar[str] = Queue.AWS
     result: ClassVar[type[Model] | None] = Verdict
 
     uid: str
@@ -58,7 +58,7 @@ class ClearValidation(Action):
     """Delete the policy that a torn validation may have left in the payer's account."""
 
     activity: ClassVar[str] = "aws.clear_validation"
-    queue: ClassVar[Queue] = Queue.AWS
+    queue: ClassVar[str] = Queue.AWS
 
     uid: str
 
@@ -113,7 +113,7 @@ class DeleteAccesses(Action):
 class CustomerAction(Action):
     """An effect in a customer's account, with the keys of the customer's Secret."""
 
-    queue: ClassVar[Queue] = Queue.AWS
+    queue: ClassVar[str] = Queue.AWS
     start_to_close: ClassVar[timedelta] = timedelta(minutes=3)
 
     secret: SecretReference

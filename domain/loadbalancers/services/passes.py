@@ -34,7 +34,7 @@ class PassService(Action):
     """Bring a Service's LoadBalancer, address, condition and Events to what they have to be."""
 
     activity: ClassVar[str] = "loadbalancers.pass_service"
-    queue: ClassVar[Queue] = Queue.LOAD_BALANCERS
+    queue: ClassVar[str] = Queue.LOAD_BALANCERS
     result: ClassVar[type[Model] | None] = ServiceWorld
     start_to_close: ClassVar[timedelta] = timedelta(minutes=2)
 

@@ -1,0 +1,62 @@
+"""Every activity of the AWS accounts over one set of clients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AsyncExitStack
+
+from activities.accounts import metrics
+from activities.accounts.claims import ClaimActivities
+from activities.accounts.customers import CustomerActivities
+from activities.accounts.fake import FakeActivities
+from activities.accounts.federated import FederatedObjects
+from activities.accounts.fleet import FleetActivities
+from activities.accounts.handover import HandOver
+from activities.accounts.observe import ObserveActivities
+from activities.accounts.opt_in import OptInActivities
+from activities.accounts.organization import OrganizationActivities
+from activities.accounts.pool import PoolActivities
+from activities.accounts.reading import Reader
+from activities.accounts.validation import ValidationActivities
+from activities.aws.activities import AwsActivities
+from activities.aws.federated import FederatedActivities
+from activities.aws.session import Sessions
+from activities.clients import Clients
+
+ACTIVITIES = (
+    AwsActivities,
+    FederatedActivities,
+    FederatedObjects,
+    ObserveActivities,
+    PoolActivities,
+    OptInActivities,
+    OrganizationActivities,
+    ClaimActivities,
+    FakeActivities,
+    FleetActivities,
+    ValidationActivities,
+    CustomerActivities,
+)
+
+
+async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callable[..., object]]:
+    """Every activity, for the worker; what they do is counted."""
+    metrics.listen()
+    settings, client, blocking = clients.settings, clients.temporal, clients.blocking
+    sessions = Sessions(blocking, settings)
+    reader = Reader(clients.kube, settings)
+    hand_over = HandOver(reader, sessions, client)
+    return [
+        *AwsActivities(sessions, blocking, settings).all(),
+        *FederatedActivities(sessions, blocking).all(),
+        *FederatedObjects(reader).all(),
+        *ObserveActivities(reader).all(),
+        *PoolActivities(reader, hand_over, client).all(),
+        *OptInActivities(reader, client).all(),
+        *OrganizationActivities(reader, sessions, client).all(),
+        *ClaimActivities(reader, hand_over, client).all(),
+        *FakeActivities(reader).all(),
+        *FleetActivities(reader).all(),
+        *ValidationActivities(reader, sessions, hand_over, client).all(),
+        *CustomerActivities(reader).all(),
+    ]

@@ -1,0 +1,14 @@
+"""The lifecycle of Greetings."""
+
+from perdure_greeting.greeting import GreetingWorld, ObserveGreeting, decide
+from workflows.entity import Entity
+from workflows.lifecycle import lifecycle
+
+
+@lifecycle("Greeting", world=GreetingWorld, observe=ObserveGreeting, decide=decide)
+class GreetingWorkflow(Entity[GreetingWorld]):
+    """A Greeting.
+
+    New ─► Shown ─until─► Over
+    any ─► Waiting: no text, or another owner's ConfigMap has its name
+    """

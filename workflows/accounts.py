@@ -1,0 +1,237 @@
+r"""The lifecycles of AWS accounts. What should happen is decided in `domain/accounts/`.
+
+| lifecycle | one for each | decided in |
+|---|---|---|
+| Account | Account | `account.py` |
+| AccountClaim | AccountClaim | `claim.py` |
+| AccountPool | AccountPool; the only writer of who has which account | `pool.py`, within a pass |
+| Organization | payer: hands out what is scarce | `organization.py`, within a pass |
+| AccountValidation | installation: accounts that exist are validated | `validation.py`, within a pass |
+| AWSFederatedRole, AWSFederatedAccountAccess | of these | `federated/` |
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from temporalio import workflow
+from temporalio.exceptions import ActivityError, ApplicationError
+
+from domain.accounts.account import decide as decide_account
+from domain.accounts.claim import decide as decide_claim
+from domain.accounts.federated.access import decide as decide_access
+from domain.accounts.federated.resources import AccessState, RoleState
+from domain.accounts.federated.role import decide as decide_role
+from domain.accounts.federated.worlds import (
+    FederatedAccessWorld,
+    FederatedRoleWorld,
+    ObserveFederatedAccess,
+    ObserveFederatedRole,
+)
+from domain.accounts.observations import (
+    CaseResolved,
+    EnsureUnits,
+    ObserveAccount,
+    ObserveClaim,
+    OptInPermit,
+    OrganizationWorld,
+    PassOrganization,
+    PassPool,
+    PoolWorld,
+    UnitRefused,
+    Units,
+    UnitsRequest,
+)
+from domain.accounts.observations import decide as decide_organization
+from domain.accounts.pool import Room
+from domain.accounts.validation import PassValidation, ValidationWorld
+from domain.accounts.worlds import AccountWorld, ClaimWorld, Permit
+from domain.decision import Action
+from domain.identity import Key
+from domain.runner import OBSERVE
+from domain.why import Why
+from workflows.entity import Entity
+from workflows.lifecycle import lifecycle
+from workflows.passes import Passes
+
+
+@lifecycle("Account", world=AccountWorld, observe=ObserveAccount, decide=decide_account)
+class AccountWorkflow(Entity[AccountWorld]):
+    r"""An Account, from nothing to Ready, and for years after.
+
+        Pending --permit--> CreateAccount --> Creating --> InitializingRegions --> PendingVerification --> Ready
+                                                 \________________\___> Failed (deadlines, refusals)
+
+    Three messages come from the organization's lifecycle: the permit to create, the one to opt in to regions, and that
+    the support case is resolved. They are only remembered; lost ones are sent again.
+    """
+
+    @workflow.signal(description="The organization's answer to the request for an AWS account.")
+    def permit(self, permit: Permit) -> None:
+        """Remember the answer; what the organization already has under this name is adopted."""
+        known = self.world.known
+        facts: dict[str, object] = {"permit": permit}
+        if permit.account_id and not known.created_account_id:
+            facts["created_account_id"] = permit.account_id
+        if permit.request_id and not known.request_id:
+            facts["request_id"] = permit.request_id
+        self.tell(self.world.learn(**facts))
+
+    @workflow.signal(description="AWS Support has resolved this case.")
+    def case_resolved(self, resolved: CaseResolved) -> None:
+        """Remember it."""
+        self.tell(self.world.learn(resolved_case=resolved.case_id))
+
+    @workflow.signal(description="It is this Account's turn to opt in to regions.")
+    def opt_in_permit(self, permit: OptInPermit) -> None:
+        """Remember it, and observe: the list of regions may have grown since."""
+        self.tell(self.world.learn(opt_in_until=permit.until))
+        self.wake()
+
+
+@lifecycle("AccountClaim", world=ClaimWorld, observe=ObserveClaim, decide=decide_claim)
+class AccountClaimWorkflow(Entity[ClaimWorld]):
+    """An AccountClaim, from its creation to the Secret, and back to a clean account.
+
+    Pending --bound by the pool--> OU, Secret --> Ready --deleted--> keys rotated --> cleaned --> account free --> gone
+    """
+
+    def observation(self, *, dry_run: bool = False) -> Action:
+        """A plan also asks AWS."""
+        return ObserveClaim(key=self.key, thorough=dry_run)
+
+
+@lifecycle("AccountPool", world=PoolWorld, observe=PassPool)
+class AccountPoolWorkflow(Passes[PoolWorld]):
+    """An AccountPool: each pass counts, creates missing Accounts, binds claims to accounts and writes the status.
+
+        woken --> pass --> wait for a wake, the end of a pause after failures, or room in the creation budget
+
+    An Account that gives way to another signals that before it goes; the next pass counts it among the failures.
+    """
+
+    def observation(self, *, dry_run: bool = False) -> Action:
+        """One pass."""
+        memory = self.world.known
+        if OBSERVE in self.world.refusals:  # a refused pass may have ended between the two writes of a binding
+            memory = memory.model_copy(update={"bonds_seen": False})
+        return PassPool(key=self.key, memory=memory, dry_run=dry_run)
+
+    @workflow.signal(description="One of its Accounts gives way to another, never having had an AWS account.")
+    def died(self, account: Key) -> None:
+        """Remember it for the next pass."""
+        known = self.world.known
+        if account.name not in known.died:
+            self.tell(self.world.learn(died=(*known.died, account.name)))
+        self.wake()
+
+    def retryable(self, why: Why) -> bool:
+        """A retry lifts the create budget and the pause after failures."""
+        stalled = {"CreateBudget", "AccountCreation"} & set(why.waits_for)
+        return bool(stalled) or super().retryable(why)
+
+
+@lifecycle("Organization", world=OrganizationWorld, observe=PassOrganization, decide=decide_organization)
+class OrganizationWorkflow(Passes[OrganizationWorld]):
+    """The organization: the one lifecycle that hands out what is scarce.
+
+        woken, or due --> pass (count, permits to Accounts, one request for all support cases) --> tell pools --> wait
+
+    Claims ask it for their OUs. The requests of a moment are answered together, one activity at a time, and the answers
+    are carried until AWS says that one does not exist any more.
+    """
+
+    has_object: ClassVar[bool] = False
+
+    def begin(self) -> None:
+        """Nothing is asked yet."""
+        self._asked: dict[tuple[str, str], None] = {}  # in the order of asking
+        self._asking = False
+
+    @workflow.query(description="How many more accounts there may be; nothing before the first count.")
+    def room(self) -> Room | None:
+        """The room as last measured."""
+        return self.world.known.room
+
+    @workflow.update(description="The OU ids of legal entities, created where there is none.")
+    async def units(self, request: UnitsRequest) -> Units:
+        """The OUs, and which of them AWS refuses. Fails with the organization's own answer."""
+        base, refused = request.base, dict[str, UnitRefused]()
+        self._forget(request.gone)
+        while missing := [name for name in request.legal_entities if not self._has(base, name) and name not in refused]:
+            self._asked.update({(base, name): None for name in missing})
+            if self._asking:
+                await workflow.wait_condition(lambda: not self._asking)
+                continue
+            refused.update(await self._ask())
+        known = self.world.known.units
+        return Units(
+            ids={name: known[_unit(base, name)] for name in request.legal_entities if self._has(base, name)},
+            refused={name: refused[name] for name in request.legal_entities if name in refused},
+        )
+
+    def _forget(self, gone: str) -> None:
+        """This OU has been deleted: the next request for it creates another one."""
+        known = self.world.known.units
+        if gone and gone in known.values():
+            self.tell(self.world.learn(units={unit: id_ for unit, id_ in known.items() if id_ != gone}))
+
+    def _has(self, base: str, name: str) -> bool:
+        return _unit(base, name) in self.world.known.units
+
+    async def _ask(self) -> dict[str, UnitRefused]:
+        """Ask for every unit that is wanted now; which of them are refused."""
+        self._asking = True
+        base = next(iter(self._asked))[0]
+        names = tuple(name for other, name in self._asked if other == base and not self._has(base, name))
+        self._asked = {wish: None for wish in self._asked if wish[0] != base}
+        try:
+            found = await self._run(EnsureUnits(base=base, names=names))
+            assert isinstance(found, Units)  # noqa: S101 - the activity's type
+            learnt = {_unit(base, name): id_ for name, id_ in found.ids.items()}
+            self.tell(self.world.learn(units={**self.world.known.units, **learnt}))
+            return found.refused
+        except ActivityError as error:
+            cause = error.cause
+            if isinstance(cause, ApplicationError):
+                raise ApplicationError(cause.message, *cause.details, type=cause.type, non_retryable=True) from error
+            raise
+        finally:
+            self._asking = False
+
+
+def _unit(base: str, legal_entity: str) -> str:
+    return f"{base}/{legal_entity}"
+
+
+@lifecycle("AccountValidation", world=ValidationWorld, observe=PassValidation)
+class AccountValidationWorkflow(Passes[ValidationWorld]):
+    """The validation of accounts that exist: places in the organization, tags, quotas, failed Accounts without one.
+
+    woken by a changed ConfigMap or a written Account --> pass (one activity over those that are due) --> wait
+    """
+
+    has_object: ClassVar[bool] = False
+
+
+@lifecycle("AWSFederatedRole", world=FederatedRoleWorld, observe=ObserveFederatedRole, decide=decide_role)
+class FederatedRoleWorkflow(Entity[FederatedRoleWorld]):
+    """An AWSFederatedRole: its policies are validated for each generation of its spec, its accesses are woken.
+
+    New --validated by IAM--> Valid | Invalid        deleted --> accesses gone --> gone
+    """
+
+    retryable_phases = (RoleState.VALID, RoleState.INVALID)
+
+
+@lifecycle(
+    "AWSFederatedAccountAccess", world=FederatedAccessWorld, observe=ObserveFederatedAccess, decide=decide_access
+)
+class FederatedAccessWorkflow(Entity[FederatedAccessWorld]):
+    r"""An AWSFederatedAccountAccess: an IAM role in a customer's account, for one outside identity.
+
+    New --account asked--> policy --> role --> attached --> Ready        deleted --> role gone --> gone
+                 \__________\________\__________\__> Failed (healed by what it waits for)
+    """
+
+    retryable_phases = (AccessState.READY,)

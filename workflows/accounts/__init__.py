@@ -1,1 +1,0 @@
-"""AWS account pools in time: one workflow per Account, AccountClaim and AccountPool, and one for the organization."""

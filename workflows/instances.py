@@ -1,0 +1,129 @@
+"""The lifecycles of EC2 instances. What should happen is decided in `domain/instances/`.
+
+| lifecycle | one for each |
+|---|---|
+| Ec2Instance | EC2 instance that an event names |
+| AutoScalingGroup | Auto Scaling group of an AWSMachinePool |
+| InstanceSweep | installation: all instances and groups in bulk, for lost events |
+| EventTopology | account and region: its queues and rules |
+"""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from temporalio import workflow
+
+from domain.decision import Action
+from domain.instances.acknowledgement import Outcome
+from domain.instances.actions import Answer, LookAtInstance
+from domain.instances.constants import SWEEP_WORKFLOW, TOPOLOGY_WORKFLOW
+from domain.instances.decision import decide_instance, look_at
+from domain.instances.groups import GroupRecord
+from domain.instances.handover import ANSWERED, ENDED, GROUP_WORKFLOW, HAND_OVER, INSTANCE_WORKFLOW, HandOver, Taken
+from domain.instances.lifecycle import InstanceWorld
+from domain.instances.passes import GroupWorld, LookAtGroup, SweepInstances, SweepWorld
+from domain.instances.upkeep import KeepTopology, TopologyWorld
+from workflows.entity import Entity
+from workflows.lifecycle import lifecycle
+from workflows.passes import Passes
+
+
+@lifecycle(INSTANCE_WORKFLOW, world=InstanceWorld, observe=LookAtInstance, decide=decide_instance)
+class Ec2InstanceWorkflow(Entity[InstanceWorld]):
+    """An EC2 instance: events are handed over, an observation writes the label, and deadlines are waited for.
+
+        hand_over ──► record ──► observe (objects read, label written) ──► answered: the message may be deleted
+                                    │
+                                    ├─ half a minute later ──► ask AWS ──► (label again, if AWS says otherwise)
+                                    ├─ a reaction, once AWS confirms it: delete the Machine, cordon and drain
+                                    ├─ a hook: heartbeats until drained or its end is near, then complete it
+                                    ├─ a scheduled event: from 24 h before its date on
+                                    └─ terminated, and an hour of quiet ──► (end)
+
+    An update answers when an observation that began after its events were recorded has ended, so several that come
+    together share one. A later event opens the lifecycle again; nothing is lost in between, since states, tokens and
+    scheduled events can be asked of AWS, and notices stand in the AWSMachine's annotation.
+    """
+
+    has_object: ClassVar[bool] = False
+
+    def begin(self) -> None:
+        """Note when it began."""
+        self.world = self.world.begun(workflow.now())
+
+    async def life(self) -> None:
+        """Until it is gone and no event of it is under way."""
+        await self.live()
+        while self.dirty or not workflow.all_handlers_finished():
+            await workflow.wait_condition(lambda: self.dirty or workflow.all_handlers_finished())
+            if self.dirty:
+                await self.live()
+
+    def observation(self, *, dry_run: bool = False) -> Action:
+        """An observation of its objects, which also writes its label."""
+        return look_at(self.world, workflow.now(), dry_run=dry_run)
+
+    @workflow.update(name=HAND_OVER, description="Events of this instance; answers once its label says what they say.")
+    async def hand_over(self, given: HandOver) -> Taken:
+        """Record events, and have the label that follows from them written."""
+        world, outcomes = self.world.heard(given.events)
+        self.tell(world)
+        known = all(outcome is Outcome.DUPLICATE for outcome in outcomes.values())
+        done = known and self.up_to_date and world.managed
+        looked = done or await self.look_now()
+        return self.world.taken(outcomes, looked=looked)
+
+    @workflow.signal(name=ANSWERED, description="What AWS says of this instance, as a query for many has found.")
+    def answered(self, answer: Answer) -> None:
+        """As if it had been asked for; its labels may have been edited since they were observed."""
+        self.tell(self.world.told(answer.facts, answer.timings))
+        self.dirty = True
+
+
+@lifecycle(GROUP_WORKFLOW, world=GroupWorld, observe=LookAtGroup)
+class AutoScalingGroupWorkflow(Passes[GroupWorld]):
+    """An Auto Scaling group: woken by events of its instances and changes of its AWSMachinePool.
+
+    woken ──► observe (Auto Scaling is asked, the pool is labelled) ──► wait for the next wake
+                 └──► no AWSMachinePool and no such group: (end)
+    """
+
+    has_object: ClassVar[bool] = False
+
+    async def life(self) -> None:
+        """Until there is no such group."""
+        await self.live()
+        while self.dirty:
+            await self.live()
+
+    @workflow.signal(name=ENDED, description="How its launches and terminations ended; a wake follows.")
+    def ended(self, record: GroupRecord) -> None:
+        """Remember it: Auto Scaling may not list it yet when the wake is answered."""
+        self.world = self.world.told(record)
+
+
+@lifecycle(SWEEP_WORKFLOW, world=SweepWorld, observe=SweepInstances)
+class InstanceSweepWorkflow(Passes[SweepWorld]):
+    """The sweep over the instances of all places, every few minutes while there are AWSMachines.
+
+        woken by a new AWSMachine or AWSMachinePool
+          --> sweep (one activity, two calls for 200 instances, one for 100 groups) --> wait for the next one
+
+    An instance whose state or scheduled events differ from its AWSMachine is told what AWS said, which opens its
+    lifecycle: events may be lost, states are not. A group that differs from its AWSMachinePool is woken.
+    """
+
+    has_object: ClassVar[bool] = False
+
+
+@lifecycle(TOPOLOGY_WORKFLOW, world=TopologyWorld, observe=KeepTopology)
+class EventTopologyWorkflow(Passes[TopologyWorld]):
+    """The queues and rules of a place: validated when Perdure starts, every hour, and when someone wakes it.
+
+    woken --> observe (one activity, a dozen calls) --> kept --an hour--> observe
+                 └--> AWS refuses: waiting --two minutes--> observe
+                 └--> the settings name the place no more: (end; its queues and rules stay)
+    """
+
+    has_object: ClassVar[bool] = False

@@ -1,1 +1,0 @@
-"""Load balancers in time: a workflow for each LoadBalancer, LoadBalancerSet and LoadBalancerMachine."""
