@@ -70,9 +70,9 @@ def test_a_change_of_the_loop_that_breaks_what_runs_fails_the_gate_for_every_are
 
 
 def test_a_change_of_one_workflow_fails_the_gate_for_its_kind_alone(tmp_path: Path, histories: Path) -> None:
-    method = "    def observation("
-    live = "    async def live(self) -> None:\n        await workflow.sleep(1)\n        await super().live()\n\n"
-    tree = changed(tmp_path, "workflows/accounts/account.py", method, f"{live}{method}")
+    signal = '    @workflow.signal(description="AWS Support has resolved this case.")'
+    later = "    async def life(self) -> None:\n        await workflow.sleep(1)\n        await self.live()\n\n"
+    tree = changed(tmp_path, "workflows/accounts.py", signal, f"{later}{signal}")
     ended = replay(tree, str(histories), "-o", "json")
     assert ended.returncode == 1
     assert [each["kind"] for each in json.loads(ended.stdout) if each["failure"]] == ["Account"]

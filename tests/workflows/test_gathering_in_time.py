@@ -100,7 +100,7 @@ class Cloud:
         self.looks.append(look.woken)
         if self.blind:
             raise Denied("no", code="AccessDenied")
-        known = look.known
+        known = look.memory
         known = known.model_copy(update={"room": self.room, "news": known.news or self.room != known.room})
         return OrganizationWorld(key=look.key, known=known, decision=IDLE)
 

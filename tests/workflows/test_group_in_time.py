@@ -38,7 +38,7 @@ class Looks:
 
     @activity.defn(name=LookAtGroup.activity)
     async def look_at_group(self, look: LookAtGroup) -> GroupWorld:
-        self.told.append({what: (each.time - NOW).seconds for what, each in look.record.results.items()})
+        self.told.append({what: (each.time - NOW).seconds for what, each in look.memory.results.items()})
         await self.may_answer.wait()
         decision = Decision(phase="in-service", outcome=Outcome.SETTLED, why="a test")
         return GroupWorld(key=look.key, decision=decision)

@@ -46,12 +46,12 @@ class Passes:
 
     @activity.defn(name=PassPool.activity)
     async def pass_pool(self, look: PassPool) -> PoolWorld:
-        self.told.append(look.known.died)
-        self.bonds_seen.append(look.known.bonds_seen)
+        self.told.append(look.memory.died)
+        self.bonds_seen.append(look.memory.bonds_seen)
         if self.refuses:
             raise Denied("the claim may not be written")
         await self.free.wait()
-        return PoolWorld(key=look.key, known=PoolKnown(bonds_seen=True), heard=look.known.died, decision=DECIDED)
+        return PoolWorld(key=look.key, known=PoolKnown(bonds_seen=True), heard=look.memory.died, decision=DECIDED)
 
     async def until(self, true: Callable[[], bool]) -> None:
         deadline = asyncio.get_running_loop().time() + PATIENCE
