@@ -187,7 +187,7 @@ def test_what_python_is_told_to_import_is_there(block: Block) -> None:
 
 
 def test_every_block_says_what_it_is() -> None:
-    known = {*documented.SHELL, "yaml", "python", "diff", "text"}
+    known = {*documented.SHELL, "yaml", "toml", "python", "text"}
     assert [each.place for each in documented.blocks() if each.language not in known] == []
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
-from typing import Any, cast
+from typing import Any
 
 import pytest
 from temporalio.api.failure.v1 import Failure
@@ -70,7 +70,9 @@ async def told(error: Exception) -> ApplicationError:
     """What the edge of an activity makes of an error."""
     edge = Boundary().intercept_activity(Failing(error))
     with pytest.raises(ApplicationError) as caught:
-        await ActivityEnvironment().run(edge.execute_activity, cast("ExecuteActivityInput", None))
+        await ActivityEnvironment().run(
+            edge.execute_activity, ExecuteActivityInput(fn=refuse, args=[], executor=None, headers={})
+        )
     causes(caught.value)
     return caught.value
 
