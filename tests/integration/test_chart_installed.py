@@ -366,15 +366,39 @@ async def columns(kube: KubeApi, name: str) -> list[str]:
 
 # Alike in their first 16 characters and, but for signs that Kubernetes' names do not take, in all of them.
 VERSIONS = ("2026.11.23-release.1", "2026.11.23-release.2", "2026.11.23_release-2")
+
+
+def built_in(api_version: str, *names: str) -> dict[str, Kind]:
+    """Kinds of Kubernetes' own."""
+    group, _, version = api_version.rpartition("/")
+    plurals = {name: f"{name.lower()}s".replace("ys", "ies") for name in names}
+    return {name: Kind(name=name, group=group, version=version, plural=plurals[name], area="") for name in names}
+
+
+LABELS = "app.kubernetes.io/name=perdure,app.kubernetes.io/instance=perdure"
+# What a release consists of, and an uninstall takes away.
 OF_RELEASE = {
-    "Deployment": Kind(name="Deployment", group="apps", version="v1", plural="deployments", area=""),
-    "Job": Kind(name="Job", group="batch", version="v1", plural="jobs", area=""),
-    "ConfigMap": CONFIG_MAP,
-    "ServiceAccount": SERVICE_ACCOUNT,
-    "PodDisruptionBudget": Kind(
-        name="PodDisruptionBudget", group="policy", version="v1", plural="poddisruptionbudgets", area=""
-    ),
+    **built_in("apps/v1", "Deployment"),
+    **built_in("batch/v1", "Job", "CronJob"),
+    **built_in("autoscaling/v2", "HorizontalPodAutoscaler"),
+    **built_in("policy/v1", "PodDisruptionBudget"),
+    **built_in("v1", "Service", "ConfigMap", "ServiceAccount"),
+    **built_in("networking.k8s.io/v1", "NetworkPolicy"),
+    **built_in("rbac.authorization.k8s.io/v1", "RoleBinding", "Role", "ClusterRoleBinding", "ClusterRole"),
+    **built_in("admissionregistration.k8s.io/v1", "ValidatingAdmissionPolicyBinding", "ValidatingAdmissionPolicy"),
 }
+
+
+def test_the_guide_names_every_kind_that_an_uninstall_may_leave(helm: Helm) -> None:
+    guide = (ROOT / "docs" / "deployment.md").read_text()
+    named = re.search(r"kubectl delete (\S+) \\\n +--all-namespaces -l (\S+)", guide)
+    assert named is not None
+    assert named[1].split(",") == [kind.plural for kind in OF_RELEASE.values()]
+    assert named[2] == LABELS
+    found = {each["kind"] for values in SETS for each in helm.rendered("p", "-f", str(CHART / "ci" / f"{values}.yaml"))}
+    installed_once = {"CustomResourceDefinition", "Namespace"}  # kept on purpose
+    elsewhere = {kind for kinds in FOREIGN.values() for kind in kinds}
+    assert found - installed_once - elsewhere - set(OF_RELEASE) == set()
 
 
 @pytest.mark.timeout(900)
@@ -383,36 +407,42 @@ async def test_versions_with_alike_names_are_upgraded_rolled_back_uninstalled_an
 ) -> None:
     first, *later = VERSIONS
     async with installed(kube, helm, "versions", *versioned(first)):
-        assert await versions_of_workers(kube, "versions") == {first}
+        assert await versions_of_workers(kube) == {first}
         for number, version in enumerate(later, 1):
             helm("upgrade", "perdure", str(CHART), "--namespace", "versions", *versioned(version, *VERSIONS[:number]))
-            assert await versions_of_workers(kube, "versions") == set(VERSIONS[: number + 1])
-            assert len(await of_release(kube, "versions", "Job")) == 1
+            assert await versions_of_workers(kube) == set(VERSIONS[: number + 1])
+            assert len(await of_release(kube, "Job")) == 1
         helm("rollback", "perdure", "1", "--namespace", "versions")
-        assert await versions_of_workers(kube, "versions") == {first}
-        assert len(await of_release(kube, "versions", "Job")) == 1
+        assert await versions_of_workers(kube) == {first}
+        assert len(await of_release(kube, "Job")) == 1
         helm("uninstall", "perdure", "--namespace", "versions")
-        assert {kind: await of_release(kube, "versions", kind) for kind in OF_RELEASE} == {
-            kind: [] for kind in OF_RELEASE
-        }
+        assert {kind: await of_release(kube, kind) for kind in OF_RELEASE} == {kind: [] for kind in OF_RELEASE}
         helm.install("versions", *versioned(later[0]))
-        assert await versions_of_workers(kube, "versions") == {later[0]}
+        assert await versions_of_workers(kube) == {later[0]}
 
 
-async def test_a_failed_upgrade_is_rolled_back_and_uninstalled_without_leftovers(kube: KubeApi, helm: Helm) -> None:
+@pytest.mark.parametrize("rolled_back", [True, False])
+async def test_a_failed_upgrade_is_uninstalled_without_leftovers_in_both_ways_of_the_guide(
+    kube: KubeApi, helm: Helm, *, rolled_back: bool
+) -> None:
     first, second, _ = VERSIONS
-    async with installed(kube, helm, "failed", *versioned(first)):
+    namespace = "rolled-back" if rolled_back else "failed"
+    async with installed(kube, helm, namespace, *versioned(first), "--set", "audits.enabled=true"):
         # The API server refuses the Deployments, after the upgrade has written what comes before them.
-        refused = ("--set-json", 'podLabels={"team": "no label!"}', *versioned(second, first))
-        failed = helm.run("upgrade", "perdure", str(CHART), "--namespace", "failed", *refused)
+        refused = ("--set-json", 'podLabels={"team": "no label!"}', *versioned(second))
+        failed = helm.run("upgrade", "perdure", str(CHART), "--namespace", namespace, *refused)
         assert failed.returncode != 0
         assert "no label!" in failed.stderr
-        helm("rollback", "perdure", "1", "--namespace", "failed")
-        assert await versions_of_workers(kube, "failed") == {first}
-        helm("uninstall", "perdure", "--namespace", "failed")
-        assert {kind: await of_release(kube, "failed", kind) for kind in OF_RELEASE} == {
-            kind: [] for kind in OF_RELEASE
-        }
+        if rolled_back:
+            helm("rollback", "perdure", "1", "--namespace", namespace)
+            assert await versions_of_workers(kube) == {first}
+        helm("uninstall", "perdure", "--namespace", namespace)
+        if not rolled_back:
+            assert await of_release(kube, "Deployment"), "Helm deletes only what the failed revision holds"
+            for name, kind in OF_RELEASE.items():
+                for obj in await of_release(kube, name):
+                    await kube.delete(kind, text(obj, "metadata", "namespace"), text(obj, "metadata", "name"))
+        assert {kind: await of_release(kube, kind) for kind in OF_RELEASE} == {kind: [] for kind in OF_RELEASE}
 
 
 def versioned(version: str, *kept: str) -> tuple[str, ...]:
@@ -421,15 +451,15 @@ def versioned(version: str, *kept: str) -> tuple[str, ...]:
     return ("--set-json", f"versioning={json.dumps({'enabled': True, 'buildId': version, 'keep': older})}")
 
 
-async def of_release(kube: KubeApi, namespace: str, kind: str) -> list[JsonObject]:
-    """What there is of a kind of the release in its namespace."""
-    found = await kube.list(OF_RELEASE[kind], namespace, label_selector="app.kubernetes.io/instance=perdure")
+async def of_release(kube: KubeApi, kind: str) -> list[JsonObject]:
+    """What there is of a kind of the release."""
+    found = await kube.list(OF_RELEASE[kind], label_selector=LABELS)
     return [obj for obj in found.items if not at(obj, "metadata", "deletionTimestamp")]
 
 
-async def versions_of_workers(kube: KubeApi, namespace: str) -> set[str]:
+async def versions_of_workers(kube: KubeApi) -> set[str]:
     """The versions of the Deployments, each with a selector of its own."""
-    workers = [each for each in await of_release(kube, namespace, "Deployment") if worker_version(each)]
+    workers = [each for each in await of_release(kube, "Deployment") if worker_version(each)]
     selected = {text(each, "spec", "selector", "matchLabels", "perdure.dev/version") for each in workers}
     assert selected == set(map(worker_version, workers))
     assert len(selected) == len(workers)
