@@ -53,23 +53,24 @@ class Belonging(NamedTuple):
 
 def belonging_of(kind: Kind, obj: Mapping[str, object]) -> Belonging:
     """What the object hangs on."""
-    model = next((model for model in custom_resources() if model.kind_of == kind), None)
+    model = next((model for model in custom_resources() if model.kind_of.name == kind.name), None)
     read_as = read(model, obj) if model is not None else None
     return Belonging(read_as.carrier, read_as.owner) if isinstance(read_as, CustomResource) else Belonging()
 
 
-def all_crds(*, selectable_fields: bool = True) -> list[Document]:
+def all_crds(domain: str, *, selectable_fields: bool = True) -> list[Document]:
     """The CustomResourceDefinition of every kind, as documents for the API server.
 
     Args:
+        domain: the OPERATOR_DOMAIN, the group of resource claims.
         selectable_fields: False for API servers before Kubernetes 1.30, which know of no `selectableFields`.
     """
-    return [crd_of(model, selectable_fields=selectable_fields) for model in custom_resources()]
+    return [crd_of(model, domain, selectable_fields=selectable_fields) for model in custom_resources()]
 
 
-def crd_of(model: type[CustomResource], *, selectable_fields: bool = True) -> Document:
+def crd_of(model: type[CustomResource], domain: str, *, selectable_fields: bool = True) -> Document:
     """One kind's CustomResourceDefinition (apiextensions.k8s.io/v1)."""
-    kind, annotations = model.kind_of, model.definition.annotations
+    kind, annotations = model.kind_of.under(domain), model.definition.annotations
     version = _version(model) | (_selectable(model) if selectable_fields else {})
     return {
         "apiVersion": "apiextensions.k8s.io/v1",

@@ -18,17 +18,19 @@ from types import ModuleType
 
 from domain.areas import installed
 from domain.model import Model
+from domain.operator_domain import PLACEHOLDER
 
 
 class Kind(Model):
     """A kind of object that has a lifecycle; one without a `plural` is no custom resource.
 
-    `plural` is the lower-case plural of the API path. `area` names its area (`domain.areas`) and the workflow task
-    queue (`task_queue`). `name` is also the workflow type. `finalizer`
-    is the one that the kind's objects carry while something of theirs exists outside, empty if they carry none.
-    `lifecycle` is False for kinds that others read or write and that no workflow runs for. `served` is True for kinds
-    whose objects live in the cluster that is served, where that is another than the one Perdure's own kinds live in.
-    `of_cluster` is False for what AWS has named: whichever cluster tells of it, its lifecycle is one.
+    `group` and `finalizer` are placeholders where OPERATOR_DOMAIN names them: `under` fills the domain in, which
+    Kubernetes clients do by themselves. `plural` is the lower-case plural of the API path. `area` names its area
+    (`domain.areas`) and the workflow task queue (`task_queue`). `name` is also the workflow
+    type. `finalizer` is the one that the kind's objects carry while something of theirs exists outside, empty if they
+    carry none. `lifecycle` is False for kinds that others read or write and that no workflow runs for. `served` is True
+    for kinds whose objects live in the cluster that is served, where that is another than the one Perdure's own kinds
+    live in. `of_cluster` is False for what AWS has named: whichever cluster tells of it, its lifecycle is one.
     """
 
     name: str
@@ -43,8 +45,20 @@ class Kind(Model):
 
     @property
     def api_version(self) -> str:
-        """The `apiVersion` of its objects."""
+        """The `apiVersion` of its objects.
+
+        Raises:
+            ValueError: OPERATOR_DOMAIN names its group, and was not filled in.
+        """
+        if self.group == PLACEHOLDER:
+            raise ValueError(f"the group of {self.name} is OPERATOR_DOMAIN, which `under` fills in")
         return f"{self.group}/{self.version}" if self.group else self.version
+
+    def under(self, domain: str) -> Kind:
+        """The kind with this OPERATOR_DOMAIN as its group and finalizer; itself if it is not named by that."""
+        if self.group != PLACEHOLDER:
+            return self
+        return self.model_copy(update={"group": domain, "finalizer": domain if self.finalizer else ""})
 
 
 class Key(Model):
@@ -84,10 +98,17 @@ def all_areas() -> tuple[str, ...]:
 
 
 @cache
-def standing(kind: str, cluster: str) -> tuple[Key, ...]:
-    """The lifecycles of a kind that no custom resource stands behind: an area names them in `STANDING`."""
+def standing(kind: str, cluster: str, domain: str) -> tuple[Key, ...]:
+    """The lifecycles of a kind that no custom resource stands behind: an area names them in `STANDING`.
+
+    One that there is for each OPERATOR_DOMAIN has its placeholder as its name there.
+    """
     keys: list[Key] = [key for area in _packages() for key in getattr(area, "STANDING", ())]
-    return tuple(key.model_copy(update={"cluster": cluster}) for key in keys if key.kind == kind)
+    return tuple(
+        key.model_copy(update={"name": domain if key.name == PLACEHOLDER else key.name, "cluster": cluster})
+        for key in keys
+        if key.kind == kind
+    )
 
 
 def task_queue(plain: str, cluster: str) -> str:

@@ -19,9 +19,11 @@ from difflib import get_close_matches
 from functools import cache
 from typing import Annotated, Literal
 
-from pydantic import AliasChoices, BeforeValidator, Field, ValidationError
+from pydantic import AfterValidator, AliasChoices, BeforeValidator, Field, ValidationError
 from pydantic_core import ErrorDetails
 from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
+
+from domain import operator_domain
 
 _PREFIX = "PERDURE_"
 # What the command line, the local deployment and the tests read beside the settings.
@@ -235,12 +237,22 @@ class Settings(BaseSettings):
         description="Interval at which places, tags and quotas of all accounts are validated, where flags ask for it.",
     )
 
-    # Resource claims. Their API group is OPERATOR_DOMAIN: see `domain.operator_domain`.
+    # Resource claims.
+    claims_domain: Annotated[str, AfterValidator(operator_domain.parse)] = Field(
+        operator_domain.DEFAULT,
+        validation_alias=AliasChoices("OPERATOR_DOMAIN"),
+        description="The API group of resource claims and the prefix of their labels, annotations and finalizers.",
+    )
     claims_namespace: str = Field(
         "poolboy",
         min_length=1,
         validation_alias=AliasChoices("PERDURE_CLAIMS_NAMESPACE", "OPERATOR_NAMESPACE"),
         description="The operator's namespace: all handles, pools, providers and watches are in it.",
+    )
+    claims_cluster_domain: str = Field(
+        "",
+        validation_alias=AliasChoices("CLUSTER_DOMAIN"),
+        description="The label `cluster_domain` of the metrics that have it, as in Poolboy's.",
     )
     claims_interval: Duration = Field(
         timedelta(seconds=60),

@@ -26,7 +26,6 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from domain.accounts import constants
-from domain.claims.constants import DOMAIN
 from domain.custom_resources import all_crds
 from domain.identity import Kind
 from domain.operator_domain import DEFAULT as DEFAULT_DOMAIN
@@ -59,7 +58,7 @@ log = logging.getLogger("seed")
 
 async def seed_cluster(kube: KubeApi, *namespaces: str) -> None:
     """Apply the custom resource definitions and create the namespaces, those of every area and these."""
-    definitions = all_crds()
+    definitions = all_crds(kube.operator_domain)
     await asyncio.gather(*(_apply(kube, CUSTOM_RESOURCE_DEFINITION, definition) for definition in definitions))
     await asyncio.gather(
         *(_await_established(kube, text(definition, "metadata", "name")) for definition in definitions)
@@ -77,7 +76,7 @@ async def seed_cluster_api(kube: KubeApi) -> None:
 
 async def seed_rights(kube: KubeApi) -> None:
     """Apply the roles for resource claims, written for the configured domain."""
-    written = CLAIMS_RBAC.read_text().replace(DEFAULT_DOMAIN, DOMAIN)
+    written = CLAIMS_RBAC.read_text().replace(DEFAULT_DOMAIN, kube.operator_domain)
     objects: list[JsonObject] = list(yaml.safe_load_all(written))
     await asyncio.gather(*(_apply(kube, BUILT_IN[text(obj, "kind")], obj) for obj in objects))
 

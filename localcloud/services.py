@@ -213,7 +213,7 @@ def _no_proxy() -> dict[str, str]:
 
 def _given_settings() -> dict[str, str]:
     """The product's settings that the caller has given: another shell's commands must name lifecycles as these do."""
-    known = {name for field in Settings.model_fields for name in variables_of(field)} | {"OPERATOR_DOMAIN"}
+    known = {name for field in Settings.model_fields for name in variables_of(field)}
     told = {name for name in known - OF_ONE_PROCESS if name.startswith(("PERDURE_", "OPERATOR_"))}
     return {name: os.environ[name] for name in sorted(told) if name in os.environ}
 

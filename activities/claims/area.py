@@ -26,7 +26,7 @@ from activities.claims.serving import Serving
 from activities.claims.tools import Tools
 from activities.claims.writing import Writer
 from activities.clients import Clients
-from domain.claims import THE_BINDER
+from domain.claims import binder
 from domain.claims.constants import IGNORED_VARIABLES
 from domain.claims.passes import ObjectWorld
 from domain.identity import Key
@@ -44,8 +44,8 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
     """Every activity, for the worker; what they need ends with the stack."""
     if ignored := present_variables(IGNORED_VARIABLES):
         log.info("accepted and without effect here: %s", ", ".join(ignored))
-    metrics.listen()
     settings, client, kube = clients.settings, clients.temporal, clients.kube
+    metrics.listen(settings.claims_cluster_domain)
     wake_up = partial(wake, client)
     evaluator = Evaluator(
         FUNCTIONS,
@@ -66,7 +66,7 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
     serving = Serving(known, writer, evaluation, judging, bundles, tools.hold)
 
     async def ask_binder(claim: Key) -> None:
-        await tell(client, THE_BINDER.model_copy(update={"cluster": claim.cluster}), "serve", claim)
+        await tell(client, binder(settings.claims_domain, claim.cluster), "serve", claim)
 
     async def opened(key: Key, world: ObjectWorld, *, told: str = "") -> None:
         if known.may_be_opened(key):

@@ -126,7 +126,7 @@ class BinderActivities:
         for _ in range(MOST_CONFLICTS):
             began, news_then = now(), self._known.news_for_all
             claim = self._known.get(RESOURCE_CLAIM, *name)
-            if claim is None or not looked_after(claim):
+            if claim is None or not looked_after(self._known.names, claim):
                 self._known.waiting.pop(name, None)
                 return None  # it may have asked before it was deleted: its own workflow sees to that
             key = key_of(RESOURCE_CLAIM, claim, cluster)
@@ -169,7 +169,7 @@ class BinderActivities:
             handle = self._known.get(RESOURCE_HANDLE, self._known.namespace, handle_name)
             name = holder_of(handle)
             claim = self._known.get(RESOURCE_CLAIM, *name) if name else None
-            if claim is None or handle is None or not may_end(claim, handle):
+            if claim is None or handle is None or not may_end(self._known.names, claim, handle):
                 continue
             if agreed_end(claim, handle) is not None and not (self._tools.hold(claim) or self._tools.hold(handle)):
                 return name
@@ -198,7 +198,7 @@ class BinderActivities:
         """Whether the claim was deleted while it was served: what it has got meanwhile has to end as well."""
         name = (key.namespace, key.name)
         newest = await self._known.fresh(RESOURCE_CLAIM, *name)
-        if newest is not None and looked_after(newest):
+        if newest is not None and looked_after(self._known.names, newest):
             return False
         self._known.waiting.pop(name, None)
         for handle in self._known.handles_of_claim(*name):

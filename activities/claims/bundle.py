@@ -31,6 +31,7 @@ from activities.claims.writing import Writer, in_hand, with_spec
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.conditions import with_handles_stalled, with_stalled
 from domain.claims.constants import LIFESPAN_END_CHANGED, LIFESPAN_END_CLEARED, LIFESPAN_EVENT_ACTION
+from domain.claims.domain_names import DomainNames
 from domain.claims.faults import each_once, summed
 from domain.claims.moments import end_of_handle, passed
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at
@@ -173,6 +174,7 @@ class Bundles:
                 unserved, outdated = await self._managed.unknown_kinds(bundle.handle, states)
         return HandleQuestion(
             now=now,
+            names=self._known.names,
             handle=bundle.handle,
             claim=bundle.claim,
             providers=await self._known.providers_for(bundle.key, bundle.handle, bundle.claim),
@@ -196,7 +198,7 @@ class Bundles:
             plan = await self._evaluation.handle(question)
             if passed(plan.end, question.now) or plan.auto_delete or plan.auto_detach:
                 return Settled(handle, bundle.claim, plan, ends=passed(plan.end, question.now), states=question.states)
-            handle = await self._writer.put(RESOURCE_HANDLE, handle, _kept(handle, plan.spec))
+            handle = await self._writer.put(RESOURCE_HANDLE, handle, _kept(self._known.names, handle, plan.spec))
             states = [*question.states, *[None] * (len(objects_at(handle, "spec", "resources")) - len(question.states))]
             acted = False
             for index, definition in plan.creations:
@@ -307,9 +309,9 @@ def _has_conditions(bundle: Bundle) -> bool:
     return bundle.push and any(object_at(spec, field) for field in ("autoDelete", "autoDetach"))
 
 
-def _kept(handle: JsonObject, spec: JsonObject) -> JsonObject:
+def _kept(names: DomainNames, handle: JsonObject, spec: JsonObject) -> JsonObject:
     """The handle with its new spec, as one that we look after."""
-    return in_hand(RESOURCE_HANDLE, {**handle, "spec": spec})
+    return in_hand(names, RESOURCE_HANDLE, {**handle, "spec": spec})
 
 
 def _shown_end(obj: JsonObject) -> str:

@@ -18,7 +18,6 @@ from activities.claims.evaluation import Beyond
 from activities.claims.tools import SOON, Tools, binder_ends_at, world_of
 from activities.conflicts import until_undisturbed
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, standing
-from domain.claims.constants import IGNORE_LABEL, OUR_FINALIZERS
 from domain.claims.durations import UnreadableMoment
 from domain.claims.moments import end_of_detached, end_of_handle, passed, start_of
 from domain.claims.objects import JsonObject, object_at, text_at, value_at
@@ -70,7 +69,7 @@ class ClaimActivities:
         hold = self._tools.hold(claim)
         if hold or look.dry_run:
             return await self._would(look, claim, hold, moment)
-        if IGNORE_LABEL in object_at(claim, "metadata", "labels"):
+        if self._known.names.ignore_label in object_at(claim, "metadata", "labels"):
             await self._writer.let_go(RESOURCE_CLAIM, claim)
             return world_of(key, standing.LEFT_ALONE)
         if value_at(claim, "metadata", "deletionTimestamp"):
@@ -112,7 +111,7 @@ class ClaimActivities:
         if hold := self._tools.hold(handle):
             return await self._would(look, claim, f"its handle is {hold}", moment)
         if value_at(handle, "metadata", "deletionTimestamp"):
-            if IGNORE_LABEL in object_at(handle, "metadata", "labels"):
+            if self._known.names.ignore_label in object_at(handle, "metadata", "labels"):
                 return world_of(key, standing.HANDLE_LEFT_ALONE)
             return await self._end_handle(look, handle, "its handle is being deleted")
         if not look.woken and passed(end_of_handle(handle), moment):
@@ -128,7 +127,7 @@ class ClaimActivities:
         link = object_at(claim, "status", "resourceHandle")
         gone = claim is None or text_at(claim, "metadata", "uid") != look.key.uid
         going = bool(value_at(claim, "metadata", "deletionTimestamp")) or link.get("detached") is True
-        labelled = IGNORE_LABEL in object_at(claim, "metadata", "labels")
+        labelled = self._known.names.ignore_label in object_at(claim, "metadata", "labels")
         held = text_at(link, "name") == text_at(handle, "metadata", "name")
         if claim is None or gone or going or labelled or not held or self._tools.hold(claim):
             return await self._again(look)
@@ -163,7 +162,7 @@ class ClaimActivities:
         """`read`: the claim is as the API server has it; `judged_before`: this pass has refused it already."""
         key = look.key
         judged = await self._tools.judging.judge(key, claim, moment, handle=handle)
-        ignored = IGNORE_LABEL in object_at(handle, "metadata", "labels")
+        ignored = self._known.names.ignore_label in object_at(handle, "metadata", "labels")
         if ignored:
             return world_of(key, standing.HANDLE_LEFT_ALONE)
         bundle = Bundle(key, handle, judged.claim, assigned=judged.assigned, push=not judged.halted, known=look.memory)
@@ -248,7 +247,7 @@ class ClaimActivities:
                 continue
             # What cannot be asked to go is the handle's to go on with: the claim disappears all the same. A handle that
             # is left alone or paused is only marked, which keeps it from a claim made anew under the name.
-            if IGNORE_LABEL in object_at(handle, "metadata", "labels") or self._tools.hold(handle):
+            if self._known.names.ignore_label in object_at(handle, "metadata", "labels") or self._tools.hold(handle):
                 await self._writer.delete(RESOURCE_HANDLE, handle)
             else:
                 await self._tools.releasing.end(handle)
@@ -257,7 +256,7 @@ class ClaimActivities:
     async def _let_go(self, key: Key, claim: JsonObject | None) -> ObjectWorld:
         if claim is not None and text_at(claim, "metadata", "uid") == key.uid:
             await self._writer.let_go(RESOURCE_CLAIM, claim)
-            others = [f for f in _finalizers(claim) if f not in OUR_FINALIZERS]
+            others = [f for f in _finalizers(claim) if f not in self._known.names.our_finalizers]
             if others:
                 why = "everything of it is gone; others still hold it"
                 return world_of(key, standing.ending(why, [f"finalizer {each}" for each in others]))

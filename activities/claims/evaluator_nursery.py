@@ -14,7 +14,6 @@ from pathlib import Path
 from typing import Any
 
 from activities.claims.evaluator_process import NOTE, NOTE_LENGTH, ORDER_LENGTH, REPLY, REQUEST
-from domain.claims.constants import DOMAIN
 
 START_SECONDS = 60.0  # imports on a busy machine
 ORDER_SECONDS = 10.0
@@ -178,7 +177,6 @@ class Nursery:
         root = str(PROGRAM.parents[2])
         setup = {
             "path": [root, *(each for each in sys.path if each and each != root)],
-            "domain": DOMAIN,
             "functions": self._functions,
             "seconds": self._seconds,
             "memory": self._memory,

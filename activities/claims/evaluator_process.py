@@ -68,7 +68,6 @@ def main(control: socket.socket) -> None:
     setup = json.loads(control.recv(ORDER_LENGTH))
     sys.path[:] = setup["path"]
     try:
-        _use_domain(setup["domain"])
         calls = [_call(name) for name in setup["functions"]]
         note_place = _place_listener()
     except Exception:
@@ -123,13 +122,6 @@ def _call(name: str) -> Call:
         return reply.encode()
 
     return call
-
-
-def _use_domain(domain: str) -> None:
-    """Before anything else of ours is imported: constants derive from it, and here is no environment that has it."""
-    from domain.operator_domain import use
-
-    use(domain)
 
 
 def _place_listener() -> Callable[[Callable[[str], None]], None]:

@@ -25,13 +25,7 @@ from activities.claims.writing import with_metadata
 from activities.conflicts import MOST_CONFLICTS
 from domain.claims import RESOURCE_HANDLE, RESOURCE_POOL, RESOURCE_POOL_SCALING, standing
 from domain.claims.conditions import with_stalled
-from domain.claims.constants import (
-    API_VERSION,
-    FINALIZER,
-    HANDLE_NAME_PREFIX,
-    MANAGE_POOLS_INTERVAL,
-    POOL_SCALING_NAME_LABEL,
-)
+from domain.claims.constants import HANDLE_NAME_PREFIX, MANAGE_POOLS_INTERVAL
 from domain.claims.durations import whole_seconds
 from domain.claims.moments import born
 from domain.claims.names import pool_handle_name
@@ -99,7 +93,7 @@ class PoolTools:
         """The pool as it is known; a change that comes in right afterwards wakes it once more."""
         known, name = self.tools.known, text_at(pool, "metadata", "name")
         known.read(key, f"pool/{name}")
-        handles = (pool_handle(handle, pool) for handle in known.handles_of_pool(name))
+        handles = (pool_handle(known.names, handle, pool) for handle in known.handles_of_pool(name))
         scalings = (scaling_of(scaling, pool) for scaling in known.scalings_of_pool(name))
         return PoolView([each for each in handles if each], [each for each in scalings if each])
 
@@ -226,23 +220,23 @@ class Filling:
 
     async def _handle(self, new: NewHandle, number: int) -> JsonObject | None:
         """The handle on the API server; None if an earlier attempt has made it."""
-        moment = now()
+        moment, names = now(), self._known.names
         pool = self._pool
         providers = await self._known.providers_for(self._key, pool)
         for salt in range(MOST_SALTS):
             name = self._name(new, number, salt)
-            question = PoolQuestion(now=moment, pool=pool, providers=providers, handle_name=name)
+            question = PoolQuestion(now=moment, names=names, pool=pool, providers=providers, handle_name=name)
             body = await self._body(question)
-            labels = {**body.labels, **({POOL_SCALING_NAME_LABEL: new.scaling} if new.scaling else {})}
+            labels = {**body.labels, **({names.pool_scaling_name_label: new.scaling} if new.scaling else {})}
             sent: JsonObject = {
-                "apiVersion": API_VERSION,
+                "apiVersion": names.api_version,
                 "kind": RESOURCE_HANDLE.name,
                 "metadata": {
                     "name": name,
                     "generateName": HANDLE_NAME_PREFIX,
                     "namespace": self._known.namespace,
                     "labels": {**labels},
-                    "finalizers": [FINALIZER],
+                    "finalizers": [names.finalizer],
                 },
                 "spec": body.spec,
             }
@@ -251,7 +245,7 @@ class Filling:
                 made = await self._writer.create(RESOURCE_HANDLE, sent, self._known.namespace)
             except Conflict:
                 there = await self._known.fresh(RESOURCE_HANDLE, self._known.namespace, name)
-                if there is not None and pool_handle(there, pool) is not None:
+                if there is not None and pool_handle(names, there, pool) is not None:
                     return None
                 continue
             return await self._writer.put(RESOURCE_HANDLE, made, _corrected(made, moment))

@@ -18,7 +18,6 @@ from activities.claims.surplus import is_surplus
 from activities.claims.tools import SOON, Tools, world_of
 from activities.conflicts import until_undisturbed
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, standing
-from domain.claims.constants import IGNORE_LABEL, OUR_FINALIZERS
 from domain.claims.moments import end_of_handle, passed
 from domain.claims.objects import JsonObject, object_at, text_at, value_at
 from domain.claims.passes import ObjectWorld, PassHandle
@@ -55,7 +54,7 @@ class HandleActivities:
         hold = self._tools.hold(handle)
         if hold or look.dry_run:
             return await self._would(look, handle, hold, moment)
-        if IGNORE_LABEL in object_at(handle, "metadata", "labels"):
+        if self._tools.known.names.ignore_label in object_at(handle, "metadata", "labels"):
             await self._tools.writer.let_go(RESOURCE_HANDLE, handle)
             return world_of(key, standing.LEFT_ALONE)
         if value_at(handle, "metadata", "deletionTimestamp"):
@@ -92,7 +91,7 @@ class HandleActivities:
 
     def _left_alone(self, claim: JsonObject) -> bool:
         """Whether nobody looks after the claim, so that its handle has to look after itself."""
-        ignored = IGNORE_LABEL in object_at(claim, "metadata", "labels")
+        ignored = self._tools.known.names.ignore_label in object_at(claim, "metadata", "labels")
         return ignored or bool(self._tools.hold(claim))
 
     async def _settle(self, look: PassHandle, bundle: Bundle, moment: datetime) -> ObjectWorld:
@@ -118,7 +117,8 @@ class HandleActivities:
             waits = [error.message for error in ended.refused]
             return world_of(key, standing.ending(f"{why}; {waits[0]}", waits, now() + SOON))
         finalizers = value_at(handle, "metadata", "finalizers")
-        others = [str(f) for f in finalizers if f not in OUR_FINALIZERS] if isinstance(finalizers, list) else []
+        ours = self._tools.known.names.our_finalizers
+        others = [str(f) for f in finalizers if f not in ours] if isinstance(finalizers, list) else []
         if others:
             return world_of(key, standing.ending(f"{why}; others still hold it", [f"finalizer {f}" for f in others]))
         return ObjectWorld(key=key, exists=False, decision=standing.GONE)

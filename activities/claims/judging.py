@@ -15,6 +15,7 @@ from activities.claims.writing import Writer, in_hand, with_metadata, with_spec
 from domain.claims import RESOURCE_CLAIM
 from domain.claims.assignment import assign
 from domain.claims.conditions import with_own_stalled
+from domain.claims.domain_names import DomainNames
 from domain.claims.faults import FAULTS, fault_of
 from domain.claims.matching import Wanted
 from domain.claims.objects import JsonObject, object_at, objects_at, only, text_at, value_at
@@ -67,7 +68,7 @@ class Judging:
         Unless `show`, the status is left to the next step where the pass goes on: the claim given back has it already.
         """
         plan, assigned = await self.plan(key, claim, now, handle=handle)
-        claim = await self._writer.put(RESOURCE_CLAIM, claim, _prepared(claim, plan))
+        claim = await self._writer.put(RESOURCE_CLAIM, claim, _prepared(self._known.names, claim, plan))
         judged = Judged({**claim, "status": plan.status}, plan, assigned, shown=object_at(claim, "status"))
         if not (judged.halted or show):
             return judged
@@ -88,7 +89,13 @@ class Judging:
         try:
             providers = await self._known.providers_for(key, claim, handle, names=assigned)
             question = ClaimQuestion(
-                now=now, claim=claim, handle=handle, providers=providers, assigned=assigned, unassigned=unassigned
+                now=now,
+                names=self._known.names,
+                claim=claim,
+                handle=handle,
+                providers=providers,
+                assigned=assigned,
+                unassigned=unassigned,
             )
             return await self._evaluation.claim(question), assigned
         except (Beyond, EvaluationBug, ValidationError) as error:
@@ -123,9 +130,9 @@ class Judging:
             await self._writer.tell(RESOURCE_CLAIM, before, plan.fault.reason, plan.fault.message, now)
 
 
-def _prepared(claim: JsonObject, plan: ClaimPlan) -> JsonObject:
+def _prepared(names: DomainNames, claim: JsonObject, plan: ClaimPlan) -> JsonObject:
     """The claim as one that we look after, with what its plan adds."""
-    prepared = in_hand(RESOURCE_CLAIM, claim)
+    prepared = in_hand(names, RESOURCE_CLAIM, claim)
     for part, added in (("annotations", plan.annotations), ("labels", plan.labels)):
         if added:
             prepared = with_metadata(prepared, **{part: {**object_at(prepared, "metadata", part), **added}})

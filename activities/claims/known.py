@@ -28,9 +28,9 @@ from domain.claims import (
     RESOURCE_POOL,
     RESOURCE_POOL_SCALING,
     RESOURCE_PROVIDER,
-    THE_BINDER,
+    binder,
 )
-from domain.claims.constants import IGNORE_LABEL
+from domain.claims.domain_names import DomainNames
 from domain.claims.faults import FAULTS
 from domain.claims.matching import FreeHandles, Wanted, free_handle, may_fit_now
 from domain.claims.merging import TooDeep
@@ -64,15 +64,16 @@ class Known:
 
     def __init__(self, api: KubeApi, store: Store, settings: Settings, wake: Wake) -> None:
         self.namespace = settings.claims_namespace
+        self.names = DomainNames(domain=settings.claims_domain)
         self._api = api
         self._cluster = settings.cluster
-        self._binder = THE_BINDER.model_copy(update={"cluster": settings.cluster})
+        self._binder = binder(settings.claims_domain, settings.cluster)
         self._wake = wake
-        self.claims = store.follow(Followed(RESOURCE_CLAIM))
-        self.handles = store.follow(Followed(RESOURCE_HANDLE, self.namespace))
-        self.pools = store.follow(Followed(RESOURCE_POOL, self.namespace))
-        self.scalings = store.follow(Followed(RESOURCE_POOL_SCALING, self.namespace))
-        self.providers = store.follow(Followed(RESOURCE_PROVIDER, self.namespace))
+        self.claims = store.follow(Followed(self.names.of(RESOURCE_CLAIM)))
+        self.handles = store.follow(Followed(self.names.of(RESOURCE_HANDLE), self.namespace))
+        self.pools = store.follow(Followed(self.names.of(RESOURCE_POOL), self.namespace))
+        self.scalings = store.follow(Followed(self.names.of(RESOURCE_POOL_SCALING), self.namespace))
+        self.providers = store.follow(Followed(self.names.of(RESOURCE_PROVIDER), self.namespace))
         self.namespaces = store.follow(Followed(kube.NAMESPACE))
         self._mirrors: dict[str, Mirror] = {
             mirror.followed.kind.name: mirror
@@ -298,12 +299,12 @@ class Known:
         claim = after or before or {}
         name = _name(claim)
         self._lacks.pop(name, None)
-        if after is None or not unbound(after):
+        if after is None or not unbound(self.names, after):
             self._unbound.discard(name)
             self.waiting.pop(name, None)
             if after is None:
                 self._tell_readers(_of_object(RESOURCE_CLAIM.name, *name))
-            elif unbound(before or {}):
+            elif unbound(self.names, before or {}):
                 self._doubled(name)
         else:
             self._unbound.add(name)
@@ -329,7 +330,7 @@ class Known:
 
     def _free_or_not(self, name: str, handle: JsonObject | None) -> None:
         try:
-            free = free_handle(handle) if handle is not None else None
+            free = free_handle(self.names, handle) if handle is not None else None
         except TooDeep:
             log.warning("ResourceHandle %s has a template nested beyond reason: no claim is bound to it", name)
             free = None
@@ -372,23 +373,23 @@ class Known:
             log.warning("%s could not be woken: %s", key, error)
 
 
-def unbound(claim: JsonObject) -> bool:
+def unbound(names: DomainNames, claim: JsonObject) -> bool:
     """Whether the claim is the binder's: it has no handle, and is neither being deleted nor left alone."""
-    return looked_after(claim) and not text_at(claim, "status", "resourceHandle", "name")
+    return looked_after(names, claim) and not text_at(claim, "status", "resourceHandle", "name")
 
 
-def looked_after(claim: JsonObject) -> bool:
+def looked_after(names: DomainNames, claim: JsonObject) -> bool:
     """Whether the claim may have a handle: it is neither being deleted nor left alone."""
     return not (
-        value_at(claim, "metadata", "deletionTimestamp") or IGNORE_LABEL in object_at(claim, "metadata", "labels")
+        value_at(claim, "metadata", "deletionTimestamp") or names.ignore_label in object_at(claim, "metadata", "labels")
     )
 
 
-def may_end(claim: JsonObject, handle: JsonObject) -> bool:
+def may_end(names: DomainNames, claim: JsonObject, handle: JsonObject) -> bool:
     """Whether the claim holds the handle, and neither is left alone or given up."""
     link = object_at(claim, "status", "resourceHandle")
     holds = text_at(link, "name") == text_at(handle, "metadata", "name") and link.get("detached") is not True
-    return holds and not any(IGNORE_LABEL in object_at(each, "metadata", "labels") for each in (claim, handle))
+    return holds and not any(names.ignore_label in object_at(each, "metadata", "labels") for each in (claim, handle))
 
 
 def _move(index: defaultdict[K, set[str]], name: str, before: K | None, after: K | None) -> None:

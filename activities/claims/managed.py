@@ -15,7 +15,7 @@ from typing import NamedTuple, cast
 
 from activities.claims.known import Known
 from domain.claims import RESOURCE_HANDLE
-from domain.claims.constants import RESOURCE_FIELD_MANAGER, RESOURCE_HANDLE_NAME_ANNOTATION
+from domain.claims.constants import RESOURCE_FIELD_MANAGER
 from domain.claims.definitions import reference_of
 from domain.claims.linked import recorded_reference
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at, without
@@ -29,7 +29,6 @@ from engine.kube.errors import NO_SUCH_KIND
 
 # A deletion is refused so often before it is left to the next look.
 MOST_DELETIONS = 3
-_OWNER = ("metadata", "annotations", RESOURCE_HANDLE_NAME_ANNOTATION)
 
 
 class States(NamedTuple):
@@ -46,6 +45,7 @@ class Managed:
         self._api = api
         self._discovery = discovery
         self._known = known
+        self._owner = ("metadata", "annotations", known.names.resource_handle_name_annotation)
 
     async def states(self, handle: JsonObject) -> States:
         """The live objects of the handle's resources, in order.
@@ -238,7 +238,7 @@ class Managed:
             if text_at(there, "metadata", "deletionTimestamp") or await self._other_owner(handle, there):
                 return
             uid = text_at(there, "metadata", "uid")
-            if (bearing_its_name or (tried and tried != uid)) and not text_at(there, *_OWNER):
+            if (bearing_its_name or (tried and tried != uid)) and not text_at(there, *self._owner):
                 return
             try:
                 await self._api.delete(kind, namespace, name, uid=uid)
@@ -250,7 +250,7 @@ class Managed:
 
     async def _other_owner(self, handle: JsonObject, state: JsonObject) -> str:
         """The handle that manages the object, if that is another one and exists."""
-        owner = text_at(state, *_OWNER)
+        owner = text_at(state, *self._owner)
         if not owner or owner == text_at(handle, "metadata", "name"):
             return ""
         return owner if await self._known.fresh(RESOURCE_HANDLE, self._known.namespace, owner) else ""

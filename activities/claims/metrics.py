@@ -20,8 +20,8 @@ so; here a method is an activity. What is computed from the custom resources at 
 
 from __future__ import annotations
 
-import os
 from datetime import datetime
+from functools import cache
 
 from prometheus_client import Counter
 
@@ -109,12 +109,14 @@ class ClaimListener(Listener):
             _PROCESS_TIME.labels(step.activity, status, APP, self._cluster_domain).observe(step.seconds)
 
 
-LISTENER = ClaimListener(os.environ.get("CLUSTER_DOMAIN", ""))  # Poolboy's own variable
+@cache
+def _listener(cluster_domain: str) -> ClaimListener:
+    return ClaimListener(cluster_domain)
 
 
-def listen() -> None:
+def listen(cluster_domain: str) -> None:
     """Count from now on; once per process is enough, more is harmless."""
-    metrics.listen(LISTENER)
+    metrics.listen(_listener(cluster_domain))
 
 
 def _could_be_served(claim: JsonObject) -> datetime | None:

@@ -11,7 +11,6 @@ from activities.claims.tools import SOON
 from activities.claims.writing import in_hand
 from activities.conflicts import until_undisturbed
 from domain.claims import RESOURCE_POOL, standing
-from domain.claims.constants import IGNORE_LABEL
 from domain.claims.objects import JsonObject, object_at, text_at, value_at
 from domain.claims.passes import PassPool, PoolWorld
 from domain.claims.pools import plan, pool_handle, wants_of
@@ -44,12 +43,12 @@ class PoolActivities:
         hold = self._tools.hold(pool)
         if hold or look.dry_run:
             return self._would(look, pool, hold)
-        if IGNORE_LABEL in object_at(pool, "metadata", "labels"):
+        if self._tools.known.names.ignore_label in object_at(pool, "metadata", "labels"):
             await self._tools.writer.let_go(RESOURCE_POOL, pool)
             return PoolWorld(key=key, decision=standing.LEFT_ALONE)
         if value_at(pool, "metadata", "deletionTimestamp"):
             return await self._end(key, pool)
-        pool = await self._tools.writer.put(RESOURCE_POOL, pool, in_hand(RESOURCE_POOL, pool))
+        pool = await self._tools.writer.put(RESOURCE_POOL, pool, in_hand(self._tools.known.names, RESOURCE_POOL, pool))
         info = activity.info()
         token = f"{info.workflow_run_id}/{info.activity_id}/{attempt}"
         return await Filling(self._pool_tools, key, pool, token, look.memory).fill()
@@ -59,7 +58,9 @@ class PoolActivities:
 
         What is not seen now stays for ever, also what another worker has made a moment ago: all are listed once.
         """
-        found = (pool_handle(handle, pool) for handle in await self._tools.known.fresh_handles())
+        found = (
+            pool_handle(self._tools.known.names, handle, pool) for handle in await self._tools.known.fresh_handles()
+        )
         refused = await gathered(self._pool_tools.delete_handle(handle.name) for handle in found if handle)
         if messages := [each for each in refused if each]:
             why = f"its free handles are being deleted; {messages[0]}"

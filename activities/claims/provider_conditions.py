@@ -60,4 +60,6 @@ class ProviderConditions:
         condition = vars_condition(status)
         if condition is not None:
             said = Said("Normal", str(condition["type"]), str(condition["message"]), EVENT_COMPONENT)
-            await self._events.tell(Subject.of(RESOURCE_PROVIDER, cast("kube.JsonObject", provider)), said, now)
+            await self._events.tell(
+                Subject.of(self._writer.names.of(RESOURCE_PROVIDER), cast("kube.JsonObject", provider)), said, now
+            )

@@ -24,14 +24,8 @@ from activities.claims.known import Known
 from activities.claims.writing import Writer, with_metadata
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.conditions import with_own_stalled
-from domain.claims.constants import (
-    API_VERSION,
-    CLAIM_NAME_LABEL,
-    CLAIM_NAMESPACE_LABEL,
-    FINALIZER,
-    HANDLE_NAME_PREFIX,
-    IGNORE_LABEL,
-)
+from domain.claims.constants import HANDLE_NAME_PREFIX
+from domain.claims.domain_names import DomainNames
 from domain.claims.durations import UnreadableDuration, parse_duration
 from domain.claims.faults import FAULTS, fault_of
 from domain.claims.lifespan import Terms, bound_status
@@ -104,9 +98,9 @@ class Serving:
         except FAULTS as error:
             return await self._judging.fault(judged, fault_of(error), now), None
         metrics.claim_bound(claim, now, pool=text_at(handle, "spec", "resourcePool", "name"), made=made)
-        claim = _with_handle(claim, handle, now)
+        claim = _with_handle(self._known.names, claim, handle, now)
         claim = await self._writer.put_status(RESOURCE_CLAIM, claim, object_at(claim, "status"), unwritten=True)
-        if IGNORE_LABEL in object_at(handle, "metadata", "labels") or self._hold(handle):
+        if self._known.names.ignore_label in object_at(handle, "metadata", "labels") or self._hold(handle):
             # A backup may be restored in any order: the claim has its handle, which is looked after once it may be.
             return judged, Settled(handle, claim, HandlePlan(handle_status=object_at(handle, "status")))
         bundle = Bundle(key, handle, claim, assigned=judged.assigned, push=True)
@@ -190,7 +184,9 @@ class Serving:
         self, key: Key, claim: JsonObject, handle: JsonObject, plan: ClaimPlan, now: datetime
     ) -> JsonObject:
         providers = await self._known.providers_for(key, claim, handle)
-        question = BindingQuestion(now=now, claim=claim, handle=handle, providers=providers, wanted=plan.wanted)
+        question = BindingQuestion(
+            now=now, names=self._known.names, claim=claim, handle=handle, providers=providers, wanted=plan.wanted
+        )
         binding = await self._evaluation.binding(question)
         if binding.fault is not None:
             raise Unusable(binding.fault)
@@ -219,21 +215,21 @@ class Serving:
         raise Beyond(Fault(reason="NameTaken", message=f"{MOST_SALTS} names for a ResourceHandle are taken by others'"))
 
     def _body(self, claim: JsonObject, plan: ClaimPlan, name: str) -> JsonObject:
-        creation = plan.creation or {}
+        creation, names = plan.creation or {}, self._known.names
         labels: JsonObject = {
             **object_at(creation, "metadata", "labels"),
-            CLAIM_NAME_LABEL: text_at(claim, "metadata", "name"),
-            CLAIM_NAMESPACE_LABEL: text_at(claim, "metadata", "namespace"),
+            names.claim_name_label: text_at(claim, "metadata", "name"),
+            names.claim_namespace_label: text_at(claim, "metadata", "namespace"),
         }
         return {
-            "apiVersion": API_VERSION,
+            "apiVersion": names.api_version,
             "kind": RESOURCE_HANDLE.name,
             "metadata": {
                 "name": name,
                 "generateName": HANDLE_NAME_PREFIX,
                 "namespace": self._known.namespace,
                 "labels": labels,
-                "finalizers": [FINALIZER],
+                "finalizers": [names.finalizer],
             },
             "spec": object_at(creation, "spec"),
         }
@@ -272,7 +268,7 @@ def _bound_at(claim: JsonObject, handle: JsonObject, now: datetime) -> datetime:
     return began if max(born(handle), born(claim)) <= began + MADE_WITHIN and began < now else now
 
 
-def _with_handle(claim: JsonObject, handle: JsonObject, now: datetime) -> JsonObject:
+def _with_handle(names: DomainNames, claim: JsonObject, handle: JsonObject, now: datetime) -> JsonObject:
     """The claim with its handle and its lifespan in the status: the two are always seen together.
 
     How long the lifespan may be at most follows when it is rendered.
@@ -281,7 +277,7 @@ def _with_handle(claim: JsonObject, handle: JsonObject, now: datetime) -> JsonOb
     lifespan = bound_status(Terms(), end_of_handle(handle), ready=ready, now=_bound_at(claim, handle, now))
     status: JsonObject = {
         **object_at(claim, "status"),
-        "resourceHandle": handle_reference(handle),
+        "resourceHandle": handle_reference(names, handle),
         "lifespan": {**lifespan, **without(object_at(claim, "status", "lifespan"), ("end",))},
     }
     return {**claim, "status": status}

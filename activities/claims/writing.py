@@ -12,7 +12,8 @@ from typing import cast
 
 from activities.claims.known import Known
 from domain.claims import RESOURCE_HANDLE
-from domain.claims.constants import EVENT_COMPONENT, FINALIZER, FORMER_FINALIZERS, OUR_FINALIZERS
+from domain.claims.constants import EVENT_COMPONENT
+from domain.claims.domain_names import DomainNames
 from domain.claims.merging import same
 from domain.claims.objects import JsonObject, object_at, text_at, value_at
 from domain.identity import Kind
@@ -28,6 +29,7 @@ class Writer:
 
     def __init__(self, api: KubeApi, known: Known) -> None:
         self.api = api
+        self.names = known.names
         self._known = known
 
     async def put(self, kind: Kind, before: JsonObject, after: JsonObject) -> JsonObject:
@@ -84,7 +86,7 @@ class Writer:
         """Drop our finalizers from the object, those of former installations too; others' stay."""
         finalizers = value_at(obj, "metadata", "finalizers")
         held = finalizers if isinstance(finalizers, list) else []
-        kept = [each for each in held if each not in OUR_FINALIZERS]
+        kept = [each for each in held if each not in self.names.our_finalizers]
         if len(kept) == len(held):
             return
         body = {"metadata": {"uid": text_at(obj, "metadata", "uid"), "finalizers": kept}}
@@ -110,7 +112,7 @@ class Writer:
     ) -> None:
         """A Kubernetes Event on the object; that it cannot be written is only logged."""
         said = Said("Normal" if normal else "Warning", reason, message, EVENT_COMPONENT, action)
-        await record(self.api, event(Subject.of(kind, cast("kube.JsonObject", obj)), said, now))
+        await record(self.api, event(Subject.of(self.names.of(kind), cast("kube.JsonObject", obj)), said, now))
 
     def _learnt(self, kind: Kind, answer: JsonObject) -> JsonObject:
         self._known.learn(kind, answer)
@@ -127,22 +129,22 @@ def with_spec(obj: JsonObject, **fields: object) -> JsonObject:
     return {**obj, "spec": {**object_at(obj, "spec"), **cast("JsonObject", fields)}}
 
 
-def in_hand(kind: Kind, obj: JsonObject) -> JsonObject:
+def in_hand(names: DomainNames, kind: Kind, obj: JsonObject) -> JsonObject:
     """The object as one that we look after: with our finalizer, and a person's retry honoured."""
-    taken = with_metadata(obj, finalizers=managed_finalizers(kind, obj))
+    taken = with_metadata(obj, finalizers=managed_finalizers(names, kind, obj))
     token = text_at(obj, "metadata", "annotations", RETRY)
     if not token:
         return taken
     return with_metadata(taken, annotations={**object_at(obj, "metadata", "annotations"), RETRIED: token})
 
 
-def managed_finalizers(kind: Kind, obj: JsonObject) -> list[str]:
+def managed_finalizers(names: DomainNames, kind: Kind, obj: JsonObject) -> list[str]:
     """The finalizers with ours among them; a handle has no other of former installations."""
     finalizers = value_at(obj, "metadata", "finalizers")
     held = [str(each) for each in finalizers] if isinstance(finalizers, list) else []
     if kind is RESOURCE_HANDLE:
-        held = [each for each in held if each not in FORMER_FINALIZERS]
-    return held if FINALIZER in held else [FINALIZER, *held]
+        held = [each for each in held if each not in names.former_finalizers]
+    return held if names.finalizer in held else [names.finalizer, *held]
 
 
 def is_conflict(error: ApiError) -> bool:

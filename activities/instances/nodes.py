@@ -138,6 +138,7 @@ class NodeActivities:
             connection,
             process="worker",
             request_timeout=settings.kube_request_timeout,
+            operator_domain=settings.claims_domain,
             connections=4,
             observing=settings.observing,
         ) as api:

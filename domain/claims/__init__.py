@@ -18,22 +18,38 @@ A managed resource is written by whoever writes its handle. Every write carries 
 upon, so that two writers that overlap while an object changes hands refuse each other.
 """
 
-from domain.claims.constants import DOMAIN, FINALIZER, GROUP, VERSION
+from domain.claims.constants import VERSION
 from domain.identity import Key, Kind
+from domain.operator_domain import PLACEHOLDER
 
 RESOURCE_CLAIM = Kind(
-    name="ResourceClaim", group=GROUP, version=VERSION, plural="resourceclaims", area="claims", finalizer=FINALIZER
+    name="ResourceClaim",
+    group=PLACEHOLDER,
+    version=VERSION,
+    plural="resourceclaims",
+    area="claims",
+    finalizer=PLACEHOLDER,
 )
 RESOURCE_HANDLE = Kind(
-    name="ResourceHandle", group=GROUP, version=VERSION, plural="resourcehandles", area="claims", finalizer=FINALIZER
+    name="ResourceHandle",
+    group=PLACEHOLDER,
+    version=VERSION,
+    plural="resourcehandles",
+    area="claims",
+    finalizer=PLACEHOLDER,
 )
 RESOURCE_POOL = Kind(
-    name="ResourcePool", group=GROUP, version=VERSION, plural="resourcepools", area="claims", finalizer=FINALIZER
+    name="ResourcePool",
+    group=PLACEHOLDER,
+    version=VERSION,
+    plural="resourcepools",
+    area="claims",
+    finalizer=PLACEHOLDER,
 )
 # A wish of its pool's: the pool's workflow does all its work.
 RESOURCE_POOL_SCALING = Kind(
     name="ResourcePoolScaling",
-    group=GROUP,
+    group=PLACEHOLDER,
     version=VERSION,
     plural="resourcepoolscalings",
     area="claims",
@@ -41,18 +57,32 @@ RESOURCE_POOL_SCALING = Kind(
 )
 # What it says is read by claims, handles and pools; nothing happens to itself.
 RESOURCE_PROVIDER = Kind(
-    name="ResourceProvider", group=GROUP, version=VERSION, plural="resourceproviders", area="claims", lifecycle=False
+    name="ResourceProvider",
+    group=PLACEHOLDER,
+    version=VERSION,
+    plural="resourceproviders",
+    area="claims",
+    lifecycle=False,
 )
 # A view of what is watched: written, and read by nobody here.
 RESOURCE_WATCH = Kind(
-    name="ResourceWatch", group=GROUP, version=VERSION, plural="resourcewatches", area="claims", lifecycle=False
+    name="ResourceWatch",
+    group=PLACEHOLDER,
+    version=VERSION,
+    plural="resourcewatches",
+    area="claims",
+    lifecycle=False,
 )
 # No custom resource: the one workflow that gives handles to claims, so that no handle is given twice.
 CLAIM_BINDER = Kind(name="ClaimBinder", group="", version="", plural="", area="claims")
 
-THE_BINDER = Key(kind=CLAIM_BINDER.name, namespace="", name=DOMAIN, uid="0")
 
-STANDING = (THE_BINDER,)
+def binder(domain: str, cluster: str) -> Key:
+    """The key of the one ClaimBinder of a domain."""
+    return Key(kind=CLAIM_BINDER.name, namespace="", name=domain, uid="0", cluster=cluster)
+
+
+STANDING = (binder(PLACEHOLDER, cluster=""),)
 KINDS = (
     RESOURCE_CLAIM,
     RESOURCE_HANDLE,

@@ -16,8 +16,9 @@ from collections.abc import Sequence
 
 from pydantic import JsonValue
 
-from domain.claims import constants
+from domain.claims.constants import HANDLE_NAME_PREFIX
 from domain.claims.creation import effective_provider
+from domain.claims.domain_names import DomainNames
 from domain.claims.faults import FAULTS, fault_of
 from domain.claims.handle_lifespan import ended
 from domain.claims.lifespan import end_at_binding, for_pool_handle
@@ -41,13 +42,13 @@ _SOME_UID = "00000000-0000-0000-0000-000000000000"
 def plan_binding(question: BindingQuestion) -> BindingPlan:
     """The handle as it has to be once the claim has it; on a fault nothing may be bound."""
     claim, handle = question.claim, question.handle
-    spec: JsonObject = {**object_at(handle, "spec"), "resourceClaim": claim_reference(claim)}
+    spec: JsonObject = {**object_at(handle, "spec"), "resourceClaim": claim_reference(question.names, claim)}
     spec["resources"] = _side_by_side(objects_at(spec, "resources"), question.wanted)
     spec = without(spec, ("provider",))
     if object_at(claim, "spec", "provider"):
         spec["provider"] = effective_provider(claim)
     bound: JsonObject = {**handle, "spec": spec}
-    scene = Scene.at(question.now, question.providers, claim=claim, handle=bound, newer=question.newer)
+    scene = Scene.at(question.now, question.names, question.providers, claim=claim, handle=bound, newer=question.newer)
     try:
         end = end_at_binding(
             handle_terms(scene),
@@ -57,14 +58,14 @@ def plan_binding(question: BindingQuestion) -> BindingPlan:
         )
     except FAULTS as error:
         return BindingPlan(fault=fault_of(error))
-    return BindingPlan(labels=claim_labels(claim), spec=object_at(ended(bound, end), "spec"))
+    return BindingPlan(labels=claim_labels(question.names, claim), spec=object_at(ended(bound, end), "spec"))
 
 
-def claim_labels(claim: JsonObject) -> dict[str, str]:
+def claim_labels(names: DomainNames, claim: JsonObject) -> dict[str, str]:
     """The labels of a handle that the claim holds."""
     return {
-        constants.CLAIM_NAME_LABEL: text_at(claim, "metadata", "name"),
-        constants.CLAIM_NAMESPACE_LABEL: text_at(claim, "metadata", "namespace"),
+        names.claim_name_label: text_at(claim, "metadata", "name"),
+        names.claim_namespace_label: text_at(claim, "metadata", "namespace"),
     }
 
 
@@ -87,15 +88,15 @@ def plan_pool_handle(question: PoolQuestion) -> HandleBody:
     """The handle that the pool makes; on a fault none is to be made."""
     pool = question.pool
     try:
-        return HandleBody(labels=_pool_labels(pool), spec=_pool_spec(question))
+        return HandleBody(labels=_pool_labels(question.names, pool), spec=_pool_spec(question))
     except FAULTS as error:
         return HandleBody(fault=fault_of(error))
 
 
-def _pool_labels(pool: JsonObject) -> dict[str, str]:
+def _pool_labels(names: DomainNames, pool: JsonObject) -> dict[str, str]:
     return {
-        constants.POOL_NAME_LABEL: text_at(pool, "metadata", "name"),
-        constants.POOL_NAMESPACE_LABEL: text_at(pool, "metadata", "namespace"),
+        names.pool_name_label: text_at(pool, "metadata", "name"),
+        names.pool_namespace_label: text_at(pool, "metadata", "namespace"),
     }
 
 
@@ -103,14 +104,14 @@ def _pool_spec(question: PoolQuestion) -> JsonObject:
     pool = question.pool
     asked = object_at(pool, "spec")
     handed_on: JsonObject = {field: asked[field] for field in _HANDED_ON if asked.get(field)}
-    spec: JsonObject = {"resourcePool": pool_reference(pool), **handed_on}
+    spec: JsonObject = {"resourcePool": pool_reference(question.names, pool), **handed_on}
     provider: JsonObject | None = None
     if name := text_at(asked, "provider", "name"):
         spec["provider"] = asked["provider"]
         provider = _scene_of_new(question, spec).provider(name)
         spec |= _yielded(question, spec, name)
     elif resources := objects_at(asked, "resources"):
-        spec["resources"] = [referring(entry, question.providers) for entry in resources]
+        spec["resources"] = [referring(question.names, entry, question.providers) for entry in resources]
     lifespan = for_pool_handle(asked.get("lifespan"), value_at(provider, "spec", "lifespan"), question.now).as_json()
     return {**spec, "lifespan": lifespan} if lifespan else spec
 
@@ -119,14 +120,14 @@ def _scene_of_new(question: PoolQuestion, spec: JsonObject, **made: JsonValue) -
     """The scene of the handle that is about to be made; `made` is what its metadata will have from then on."""
     metadata: JsonObject = {"namespace": text_at(question.pool, "metadata", "namespace"), **made}
     if question.handle_name:
-        metadata |= {"name": question.handle_name, "generateName": constants.HANDLE_NAME_PREFIX}
+        metadata |= {"name": question.handle_name, "generateName": HANDLE_NAME_PREFIX}
     handle: JsonObject = {
-        "apiVersion": constants.API_VERSION,
+        "apiVersion": question.names.api_version,
         "kind": "ResourceHandle",
         "metadata": metadata,
         "spec": spec,
     }
-    return Scene.at(question.now, question.providers, handle=handle, newer=question.newer)
+    return Scene.at(question.now, question.names, question.providers, handle=handle, newer=question.newer)
 
 
 def _yielded(question: PoolQuestion, spec: JsonObject, provider: str) -> JsonObject:

@@ -18,10 +18,10 @@ from __future__ import annotations
 
 from pydantic import JsonValue
 
-from domain.claims import constants
 from domain.claims.assignment import INVALID_RESOURCES, PROVIDER_MISSING
 from domain.claims.clock import claim_by_clock
 from domain.claims.conditions import with_own_stalled
+from domain.claims.constants import APPROVAL_PENDING_MESSAGE
 from domain.claims.creation import creation_forbidden, handle_for_claim, resources_wanted, wanted_entries
 from domain.claims.faults import FAULTS, Faulty, fault_of
 from domain.claims.listed_resources import initialised_resources, validation_errors
@@ -75,7 +75,7 @@ class _Pass:
             halt=halt,
             fault=self.fault,
             wanted=self.wanted,
-            wanted_pool=text_at(self.claim, "metadata", "annotations", constants.POOL_NAME_ANNOTATION),
+            wanted_pool=text_at(self.claim, "metadata", "annotations", self.question.names.pool_name_annotation),
             provider=self.provider,
             creation=self.creation,
             no_creation=self.no_creation,
@@ -114,7 +114,12 @@ class _Pass:
     def _scene(self) -> Scene:
         question = self.question
         return Scene.at(
-            question.now, question.providers, claim=self.claim, handle=question.handle, newer=question.newer
+            question.now,
+            question.names,
+            question.providers,
+            claim=self.claim,
+            handle=question.handle,
+            newer=question.newer,
         )
 
     def _set_status(self, **fields: JsonValue) -> None:
@@ -190,7 +195,7 @@ class _Pass:
         status = without(object_at(self.claim, "status"), _NOT_YET)
         if not object_at(status, "approval"):
             said = value_at(provider, "spec", "approval", "pendingMessage")
-            message = said if isinstance(said, str) else constants.APPROVAL_PENDING_MESSAGE
+            message = said if isinstance(said, str) else APPROVAL_PENDING_MESSAGE
             status = {**status, "approval": {"state": ApprovalState.PENDING, "message": message}}
         self.claim = {**self.claim, "status": status}
         return False
@@ -203,7 +208,7 @@ class _Pass:
         listed = objects_at(self.claim, "spec", "resources")
         for index, (entry, name) in enumerate(zip(listed, self.assigned, strict=True)):
             known = before[index] if index < len(before) else {}
-            provider = reference(self._provider(name))
+            provider = reference(self.question.names, self._provider(name))
             kept = object_at(known, "provider") if bound and provider_name(known) else provider
             shown.append({**known, **({"name": entry["name"]} if text_at(entry, "name") else {}), "provider": kept})
         self._set_status(resources=shown + ([*before[len(shown) :]] if bound else []))
@@ -215,12 +220,12 @@ class _Pass:
 
     def _initialise(self) -> None:
         """The mark that defaults are applied, and in list mode the defaults; never a second time."""
-        if constants.INIT_TIMESTAMP_ANNOTATION in object_at(self.claim, "metadata", "annotations"):
+        if self.question.names.init_timestamp_annotation in object_at(self.claim, "metadata", "annotations"):
             return
         if not self.provider:
             resources: list[JsonValue] = [*initialised_resources(self._scene(), self.assigned)]
             self.claim = {**self.claim, "spec": {**object_at(self.claim, "spec"), "resources": resources}}
-        mark = {constants.INIT_TIMESTAMP_ANNOTATION: timestamp(self.question.now)}
+        mark = {self.question.names.init_timestamp_annotation: timestamp(self.question.now)}
         self.annotations |= mark
         self._add_to_metadata("annotations", mark)
 

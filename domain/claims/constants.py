@@ -1,60 +1,10 @@
-"""Names, texts and timings of the claims area, as the replaced Poolboy has them.
-
-The API group is configurable there, and every label, annotation and finalizer derives from it; so it is here
-(`domain/operator_domain.py`). All processes of one installation must be given the same one, and `perdure crds` renders
-the definitions for it.
-"""
+"""Texts and timings of the claims area, as the replaced Poolboy has them; names under its domain: `domain_names.py`."""
 
 from __future__ import annotations
 
-import re
 from datetime import timedelta
 
-from domain.operator_domain import current
-
 VERSION = "v1"
-
-DOMAIN = current()
-GROUP = DOMAIN
-API_VERSION = f"{DOMAIN}/{VERSION}"
-
-# The bare domain, without a path part; on handles made for claims it is there from birth, and alone.
-FINALIZER = DOMAIN
-# What Poolboy 1.14 to 1.17 left in its multi-pod mode: cleared on deletion, never written.
-FORMER_FINALIZERS = (f"{DOMAIN}/handler",)
-OUR_FINALIZERS = (FINALIZER, *FORMER_FINALIZERS)
-
-# Labels.
-IGNORE_LABEL = f"{DOMAIN}/ignore"  # its presence counts, whatever the value: the object is left alone completely
-CLAIM_NAME_LABEL = f"{DOMAIN}/resource-claim-name"
-CLAIM_NAMESPACE_LABEL = f"{DOMAIN}/resource-claim-namespace"
-POOL_NAME_LABEL = f"{DOMAIN}/resource-pool-name"
-POOL_NAMESPACE_LABEL = f"{DOMAIN}/resource-pool-namespace"
-POOL_SCALING_NAME_LABEL = f"{DOMAIN}/resource-pool-scaling-name"
-HANDLER_INDEX_LABEL = f"{DOMAIN}/resource-handler-idx"  # the shard of a former installation; read by nobody here
-
-# Annotations of claims.
-INIT_TIMESTAMP_ANNOTATION = f"{DOMAIN}/resource-claim-init-timestamp"  # its presence means: defaults are applied
-POOL_NAME_ANNOTATION = f"{DOMAIN}/resource-pool-name"  # set by users: bind to handles of that pool only
-
-# Annotations of managed resources. The claim's and the pool's are there while the handle has one.
-RESOURCE_PROVIDER_NAME_ANNOTATION = f"{DOMAIN}/resource-provider-name"
-RESOURCE_PROVIDER_NAMESPACE_ANNOTATION = f"{DOMAIN}/resource-provider-namespace"
-RESOURCE_HANDLE_NAME_ANNOTATION = f"{DOMAIN}/resource-handle-name"
-RESOURCE_HANDLE_NAMESPACE_ANNOTATION = f"{DOMAIN}/resource-handle-namespace"
-RESOURCE_HANDLE_UID_ANNOTATION = f"{DOMAIN}/resource-handle-uid"
-RESOURCE_INDEX_ANNOTATION = f"{DOMAIN}/resource-index"
-RESOURCE_CLAIM_NAME_ANNOTATION = f"{DOMAIN}/resource-claim-name"
-RESOURCE_CLAIM_NAMESPACE_ANNOTATION = f"{DOMAIN}/resource-claim-namespace"
-RESOURCE_POOL_NAME_ANNOTATION = f"{DOMAIN}/resource-pool-name"
-RESOURCE_POOL_NAMESPACE_ANNOTATION = f"{DOMAIN}/resource-pool-namespace"
-REQUESTER_USER_ANNOTATION = f"{DOMAIN}/resource-requester-user"
-REQUESTER_EMAIL_ANNOTATION = f"{DOMAIN}/resource-requester-email"
-REQUESTER_NAME_ANNOTATION = f"{DOMAIN}/resource-requester-name"
-REQUESTER_PREFERRED_USERNAME_ANNOTATION = f"{DOMAIN}/resource-requester-preferred-username"
-HANDLE_DELETED_ANNOTATION = f"{DOMAIN}/resource-handle-deleted"  # a timestamp, written just before the deletion
-# The one update filter that every provider has: these annotations are kept current whatever the provider allows.
-OWN_ANNOTATIONS_PATH = rf"/metadata/annotations/{re.escape(DOMAIN)}~1resource-.*"
 
 # Not the operator's: who asked for the claim's Namespace (OpenShift writes it).
 NAMESPACE_REQUESTER_ANNOTATION = "openshift.io/requester"

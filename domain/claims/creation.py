@@ -12,7 +12,6 @@ from collections.abc import Sequence
 
 from pydantic import JsonValue
 
-from domain.claims.constants import API_VERSION
 from domain.claims.lifespan import Terms, for_claim, least
 from domain.claims.moments import requested_end_of
 from domain.claims.objects import JsonObject, object_at, objects_at, only, text_at, value_at
@@ -32,7 +31,7 @@ def resources_wanted(scene: Scene, assigned: Sequence[str]) -> list[JsonObject]:
     if provider := text_at(scene.claim, "spec", "provider", "name"):
         return resource_list(scene, provider)
     return [
-        {**only(entry, "name", "template"), "provider": reference(scene.provider(name))}
+        {**only(entry, "name", "template"), "provider": reference(scene.names, scene.provider(name))}
         for entry, name in zip(objects_at(scene.claim, "spec", "resources"), assigned, strict=True)
     ]
 
@@ -80,12 +79,12 @@ def handle_for_claim(scene: Scene, resources: Sequence[JsonObject]) -> JsonObjec
     lifespan = for_claim(terms, requested_end_of(claim), scene.now).as_json()
     listed: list[JsonValue] = [*resources]
     spec: JsonObject = {
-        "resourceClaim": claim_reference(claim),
+        "resourceClaim": claim_reference(scene.names, claim),
         **own,
         "resources": listed,
         **_present(lifespan=lifespan),
     }
-    return {"apiVersion": API_VERSION, "kind": "ResourceHandle", "spec": spec}
+    return {"apiVersion": scene.names.api_version, "kind": "ResourceHandle", "spec": spec}
 
 
 def effective_provider(claim: JsonObject) -> JsonObject:

@@ -23,7 +23,7 @@ from enum import StrEnum
 
 from pydantic import JsonValue
 
-from domain.claims import constants
+from domain.claims.domain_names import DomainNames
 from domain.claims.linked import Lent, Requester, Resources, lent_by_links
 from domain.claims.merging import TooDeep, merge
 from domain.claims.names import guid_of, resource_name
@@ -195,33 +195,34 @@ def _pinned(resources: Resources, index: int, merged: JsonObject) -> JsonObject:
 
 def own_annotations(resources: Resources, index: int, provider: JsonObject) -> JsonObject:
     """The operator's annotations on a managed resource: whose it is, and for whom."""
+    names = resources.scene.names
     meta, spec = object_at(resources.handle, "metadata"), object_at(resources.handle, "spec")
     annotations: JsonObject = {
-        constants.RESOURCE_PROVIDER_NAME_ANNOTATION: text_at(provider, "metadata", "name"),
-        constants.RESOURCE_PROVIDER_NAMESPACE_ANNOTATION: text_at(provider, "metadata", "namespace"),
-        constants.RESOURCE_HANDLE_NAME_ANNOTATION: text_at(meta, "name"),
-        constants.RESOURCE_HANDLE_NAMESPACE_ANNOTATION: text_at(meta, "namespace"),
-        constants.RESOURCE_HANDLE_UID_ANNOTATION: text_at(meta, "uid"),
-        constants.RESOURCE_INDEX_ANNOTATION: str(index),
+        names.resource_provider_name_annotation: text_at(provider, "metadata", "name"),
+        names.resource_provider_namespace_annotation: text_at(provider, "metadata", "namespace"),
+        names.resource_handle_name_annotation: text_at(meta, "name"),
+        names.resource_handle_namespace_annotation: text_at(meta, "namespace"),
+        names.resource_handle_uid_annotation: text_at(meta, "uid"),
+        names.resource_index_annotation: str(index),
     }
     if claim := object_at(spec, "resourceClaim"):
-        annotations[constants.RESOURCE_CLAIM_NAME_ANNOTATION] = text_at(claim, "name")
-        annotations[constants.RESOURCE_CLAIM_NAMESPACE_ANNOTATION] = text_at(claim, "namespace")
+        annotations[names.resource_claim_name_annotation] = text_at(claim, "name")
+        annotations[names.resource_claim_namespace_annotation] = text_at(claim, "namespace")
     if pool := object_at(spec, "resourcePool"):
-        annotations[constants.RESOURCE_POOL_NAME_ANNOTATION] = text_at(pool, "name")
-        annotations[constants.RESOURCE_POOL_NAMESPACE_ANNOTATION] = text_at(pool, "namespace")
-    return {**annotations, **_requester_annotations(resources.requester)}
+        annotations[names.resource_pool_name_annotation] = text_at(pool, "name")
+        annotations[names.resource_pool_namespace_annotation] = text_at(pool, "namespace")
+    return {**annotations, **_requester_annotations(names, resources.requester)}
 
 
-def _requester_annotations(requester: Requester) -> JsonObject:
+def _requester_annotations(names: DomainNames, requester: Requester) -> JsonObject:
     if requester.user is None:
         return {}
-    annotations: JsonObject = {constants.REQUESTER_USER_ANNOTATION: text_at(requester.user, "metadata", "name")}
+    annotations: JsonObject = {names.requester_user_annotation: text_at(requester.user, "metadata", "name")}
     for identity in requester.identities[:1]:
         extra = object_at(identity, "extra")
-        annotations[constants.REQUESTER_EMAIL_ANNOTATION] = text_at(extra, "email")
-        annotations[constants.REQUESTER_NAME_ANNOTATION] = text_at(extra, "name")
-        annotations[constants.REQUESTER_PREFERRED_USERNAME_ANNOTATION] = text_at(extra, "preferred_username")
+        annotations[names.requester_email_annotation] = text_at(extra, "email")
+        annotations[names.requester_name_annotation] = text_at(extra, "name")
+        annotations[names.requester_preferred_username_annotation] = text_at(extra, "preferred_username")
     return annotations
 
 

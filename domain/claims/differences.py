@@ -24,7 +24,7 @@ import jsonpatch
 import regex
 from pydantic import JsonValue
 
-from domain.claims.constants import DEFAULT_ALLOWED_OPS, OWN_ANNOTATIONS_PATH
+from domain.claims.constants import DEFAULT_ALLOWED_OPS
 from domain.claims.merging import DEEPEST, TooDeep
 
 Op = Literal["add", "remove", "replace"]
@@ -67,9 +67,6 @@ class UpdateFilter(NamedTuple):
     allowed_ops: tuple[str, ...] = DEFAULT_ALLOWED_OPS
 
 
-OWN_ANNOTATIONS = UpdateFilter(OWN_ANNOTATIONS_PATH)
-
-
 def differences(old: JsonValue, new: JsonValue) -> Iterator[Operation]:
     """The operations that turn `old` into `new`, in the fixed order, found while they are asked for.
 
@@ -91,23 +88,24 @@ def update_filters(update_filters: JsonValue) -> tuple[UpdateFilter, ...]:
 
 
 def update(
-    live: dict[str, JsonValue], definition: dict[str, JsonValue], filters: Iterable[UpdateFilter]
+    live: dict[str, JsonValue], definition: dict[str, JsonValue], filters: Iterable[UpdateFilter], *, own_path: str
 ) -> tuple[Operation, ...]:
     """What is patched in a live object to bring it to its definition, as far as the provider's filters let it.
 
     Nothing marks an adopted object that has no annotations at all as ours: the difference is then one add of all
-    annotations, which the implied filter does not match. So of these the operator's own are added all the same.
+    annotations, which the implied filter does not match. So of these the operator's own are added all the same: those
+    that `own_path` matches.
 
     Raises:
         BadPattern: a filter's expression is unusable.
         TooDeep: when both are nested beyond reason.
     """
-    every = (*filters, OWN_ANNOTATIONS)
+    every = (*filters, UpdateFilter(own_path))
     patch = []
     for operation in differences(live, definition):
         if _passes(operation, every):
             patch.append(operation)
-        elif operation.op == "add" and operation.path == ANNOTATIONS_PATH and (own := _own(operation.value)):
+        elif operation.op == "add" and operation.path == ANNOTATIONS_PATH and (own := _own(operation.value, own_path)):
             patch.append(operation._replace(value=own))
     return tuple(patch)
 
@@ -171,13 +169,13 @@ def _passes(operation: Operation, filters: Iterable[UpdateFilter]) -> bool:
     return False
 
 
-def _own(annotations: JsonValue) -> dict[str, JsonValue]:
+def _own(annotations: JsonValue, own_path: str) -> dict[str, JsonValue]:
     if not isinstance(annotations, dict):
         return {}
     return {
         key: value
         for key, value in annotations.items()
-        if matches(OWN_ANNOTATIONS_PATH, f"{ANNOTATIONS_PATH}/{pointer_token(key)}")
+        if matches(own_path, f"{ANNOTATIONS_PATH}/{pointer_token(key)}")
     }
 
 

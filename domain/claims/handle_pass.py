@@ -73,7 +73,12 @@ class _Pass:
         self.faults: list[Fault] = []
         self.refused: tuple[str, ...] = ()
         self.scene = Scene.at(
-            question.now, question.providers, claim=question.claim, handle=question.handle, newer=question.newer
+            question.now,
+            question.names,
+            question.providers,
+            claim=question.claim,
+            handle=question.handle,
+            newer=question.newer,
         )
 
     def plan(self) -> HandlePlan:
@@ -234,7 +239,12 @@ class _Pass:
                 recorded = resources.recorded(index)
             else:
                 recorded = reference_for(resources, index, outcome)
-            entries.append({**referring(entry, self.scene.providers), **({"reference": recorded} if recorded else {})})
+            entries.append(
+                {
+                    **referring(self.scene.names, entry, self.scene.providers),
+                    **({"reference": recorded} if recorded else {}),
+                }
+            )
         self._set_entries(entries)
 
     def _deeds(self, outcomes: Outcomes) -> tuple[tuple[tuple[int, JsonObject], ...], tuple[Operations, ...]]:
@@ -252,7 +262,7 @@ class _Pass:
             provider = provider_name(resources.entries[index])
             filters = update_filters(value_at(self.scene.providers.get(provider), "spec", "updateFilters"))
             with told(self.faults, f"ResourceProvider {provider}, updateFilters"):
-                if patch := update(state, outcome, filters):
+                if patch := update(state, outcome, filters, own_path=self.scene.names.own_annotations_path):
                     updates.append(Operations(index=index, patch=tuple(each.as_json() for each in patch)))
         return tuple(creations), tuple(updates)
 
@@ -290,7 +300,7 @@ class _Pass:
 
     def _repaired(self, claim: JsonObject) -> JsonObject:
         """The claim with the reference to this handle in its status, whatever stood there."""
-        status, reference = object_at(claim, "status"), handle_reference(self.handle)
+        status, reference = object_at(claim, "status"), handle_reference(self.scene.names, self.handle)
         before = object_at(status, "resourceHandle")
         kept = before if text_at(before, "name") == reference["name"] else {}
         return {**claim, "status": {**status, "resourceHandle": {**kept, **reference}}}

@@ -116,7 +116,9 @@ def pushed(scene: Scene, provider_names: Sequence[str]) -> Pushed:
     for index, resource in enumerate(objects_at(claim, "spec", "resources")):
         assigned = provider_names[index]
         if index >= len(entries):
-            entries.append({**only(resource, "name", "template"), "provider": reference(scene.provider(assigned))})
+            entries.append(
+                {**only(resource, "name", "template"), "provider": reference(scene.names, scene.provider(assigned))}
+            )
         elif provider_name(entries[index]) != assigned:
             refused.append(
                 f"resource {index} is of ResourceProvider {provider_name(entries[index])} in the handle: "

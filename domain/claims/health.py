@@ -66,7 +66,8 @@ def _checked(scene: Scene, provider: JsonObject, state: JsonObject, check: str) 
         return None, []
     what = f"ResourceProvider {text_at(provider, 'metadata', 'name')}, {check}"
     try:
-        return scene.renderer.condition(expression, {**state, "resource_handle": scene.handle_view}, what=what), []
+        variables = {**state, "resource_handle": scene.handle_view}
+        return scene.renderer.condition(expression, variables, what=what, lazy=scene.newer_vars(provider)), []
     except TemplateError as error:
         return None, [str(error)]
 

@@ -39,7 +39,7 @@ def _initialised(scene: Scene, index: int, entry: JsonObject, provider: JsonObje
     template: JsonValue = object_at(entry, "template")
     for defaults in (_provider_default(scene, index, entry, provider), _schema_default(provider)):
         template = merge(template, defaults, overwrite=False)
-    filled: JsonObject = {**entry, "provider": reference(provider)}
+    filled: JsonObject = {**entry, "provider": reference(scene.names, provider)}
     return {**filled, "template": template} if template else filled
 
 
@@ -54,7 +54,7 @@ def _provider_default(scene: Scene, index: int, entry: JsonObject, provider: Jso
         "resource_provider": scene.provider_view(provider),
     }
     what = f"ResourceProvider {text_at(provider, 'metadata', 'name')}, default"
-    return scene.renderer.render(default, variables, what=what)
+    return scene.renderer.render(default, variables, what=what, lazy=scene.newer_vars(provider))
 
 
 def _schema_default(provider: JsonObject) -> JsonValue:

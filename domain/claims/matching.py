@@ -25,8 +25,9 @@ from typing import NamedTuple
 
 from pydantic import JsonValue
 
-from domain.claims.constants import IGNORE_LABEL, NEAR_EXPIRY
+from domain.claims.constants import NEAR_EXPIRY
 from domain.claims.differences import differences, matches
+from domain.claims.domain_names import DomainNames
 from domain.claims.merging import TooDeep, contains
 from domain.claims.moments import born, end_of_handle
 from domain.claims.objects import JsonObject, object_at, objects_at, paused, text_at, value_at
@@ -220,11 +221,11 @@ def tolerated_differences(held: JsonObject, wanted: JsonObject, match_ignore: It
     return count
 
 
-def free_handle(handle: JsonObject) -> FreeHandle | None:
+def free_handle(names: DomainNames, handle: JsonObject) -> FreeHandle | None:
     """What binding reads of a ResourceHandle; None for one that is bound, being deleted, left alone or unhealthy."""
     held = value_at(handle, "spec", "resourceClaim")
     deleting = value_at(handle, "metadata", "deletionTimestamp")
-    left_alone = IGNORE_LABEL in object_at(handle, "metadata", "labels") or paused(handle)
+    left_alone = names.ignore_label in object_at(handle, "metadata", "labels") or paused(handle)
     healthy = _known(value_at(handle, "status", "healthy"))
     if held or deleting or left_alone or healthy is False:
         return None

@@ -19,6 +19,7 @@ from enum import StrEnum
 
 from pydantic import JsonValue
 
+from domain.claims.domain_names import DomainNames
 from domain.claims.lifespan import Wish
 from domain.claims.linked import NOBODY, Requester
 from domain.model import Model
@@ -27,9 +28,10 @@ JsonObject = dict[str, JsonValue]
 
 
 class Question(Model):
-    """What every question has: the one clock reading, and the providers that may matter, by name."""
+    """What every question has: the clock, the names under the domain, and the providers that may matter, by name."""
 
     now: datetime
+    names: DomainNames
     providers: dict[str, JsonObject] = {}
     newer: bool = False  # the template rules of Poolboy 1.13 and later
 

@@ -26,7 +26,8 @@ from datetime import datetime, timedelta
 
 from pydantic import JsonValue
 
-from domain.claims.constants import IGNORE_LABEL, MANAGE_POOLS_INTERVAL, POOL_SCALING_NAME_LABEL
+from domain.claims.constants import MANAGE_POOLS_INTERVAL
+from domain.claims.domain_names import DomainNames
 from domain.claims.durations import UnreadableMoment, parse_moment, whole_seconds
 from domain.claims.moments import born
 from domain.claims.objects import JsonObject, object_at, paused, present, text_at, value_at
@@ -173,13 +174,19 @@ def wants_of(pool: JsonObject) -> Wants:
     )
 
 
-def pool_handle(handle: JsonObject, pool: JsonObject) -> PoolHandle | None:
+def pool_handle(names: DomainNames, handle: JsonObject, pool: JsonObject) -> PoolHandle | None:
     """A ResourceHandle as the pool counts it; None if it is another's, bound, being deleted or ignored."""
     owner = object_at(handle, "spec", "resourcePool")
     ours = all(text_at(owner, field) == text_at(pool, "metadata", field) for field in ("name", "namespace"))
     labels = object_at(handle, "metadata", "labels")
     taken = value_at(handle, "spec", "resourceClaim")
-    if not owner or not ours or taken or value_at(handle, "metadata", "deletionTimestamp") or IGNORE_LABEL in labels:
+    if (
+        not owner
+        or not ours
+        or taken
+        or value_at(handle, "metadata", "deletionTimestamp")
+        or names.ignore_label in labels
+    ):
         return None
     healthy, ready = (value_at(handle, "status", field) for field in ("healthy", "ready"))
     return PoolHandle(
@@ -187,7 +194,7 @@ def pool_handle(handle: JsonObject, pool: JsonObject) -> PoolHandle | None:
         created=born(handle),
         healthy=healthy if isinstance(healthy, bool) else None,
         ready=ready if isinstance(ready, bool) else None,
-        scaling=text_at(labels, POOL_SCALING_NAME_LABEL),
+        scaling=text_at(labels, names.pool_scaling_name_label),
         paused=paused(handle),
     )
 

@@ -21,7 +21,7 @@ from typing import Self
 
 from pydantic import JsonValue
 
-from domain.claims.constants import API_VERSION, DOMAIN
+from domain.claims.domain_names import DomainNames
 from domain.claims.objects import JsonObject, object_at, objects_at, only, text_at, value_at
 from domain.claims.templates import ClaimView, HandleView, ProviderView, Renderer
 
@@ -51,6 +51,7 @@ class Scene:
     """What every rendering for one claim or one handle sees; `providers` are those that exist, by name."""
 
     now: datetime
+    names: DomainNames
     renderer: Renderer
     providers: Mapping[str, JsonObject]
     claim: JsonObject | None = None
@@ -60,6 +61,7 @@ class Scene:
     def at(
         cls,
         now: datetime,
+        names: DomainNames,
         providers: Mapping[str, JsonObject],
         *,
         claim: JsonObject | None = None,
@@ -67,7 +69,7 @@ class Scene:
         newer: bool = False,
     ) -> Self:
         """The scene at an instant; `newer` asks for the template rules of Poolboy 1.13 and later."""
-        return cls(now, Renderer(now, newer=newer), providers, claim, handle)
+        return cls(now, names, Renderer(now, newer=newer), providers, claim, handle)
 
     def provider(self, name: str) -> JsonObject:
         """The provider of the name.
@@ -83,6 +85,10 @@ class Scene:
         """The provider's variables, those of the handle over them: weaker than everything else, maybe templates."""
         return {**object_at(provider, "spec", "vars"), **object_at(self.handle, "spec", "vars")}
 
+    def newer_vars(self, provider: JsonObject) -> JsonObject:
+        """The same for what saw no variables before Poolboy 1.13: `default`, `healthCheck` and `readinessCheck`."""
+        return self.vars(provider) if self.renderer.newer else {}
+
     def views(self, provider: JsonObject) -> dict[str, object]:
         """The three objects that most renderings see; claim and handle may be None."""
         return {
@@ -93,17 +99,17 @@ class Scene:
 
     def provider_view(self, provider: JsonObject) -> ProviderView:
         """A provider as templates see it."""
-        return ProviderView(provider, now=self.now, domain=DOMAIN)
+        return ProviderView(provider, now=self.now, domain=self.names.domain)
 
     @cached_property
     def claim_view(self) -> ClaimView | None:
         """The claim as templates see it, None while there is none."""
-        return None if self.claim is None else ClaimView(self.claim, now=self.now, domain=DOMAIN)
+        return None if self.claim is None else ClaimView(self.claim, now=self.now, domain=self.names.domain)
 
     @cached_property
     def handle_view(self) -> HandleView | None:
         """The handle as templates see it, None while there is none."""
-        return None if self.handle is None else HandleView(self.handle, now=self.now, domain=DOMAIN)
+        return None if self.handle is None else HandleView(self.handle, now=self.now, domain=self.names.domain)
 
 
 def resource_list(scene: Scene, name: str, values: JsonObject | None = None) -> list[JsonObject]:
@@ -147,20 +153,20 @@ def default_value(parameter: JsonObject) -> tuple[bool, JsonValue]:
     return False, None
 
 
-def reference(provider: JsonObject) -> JsonObject:
+def reference(names: DomainNames, provider: JsonObject) -> JsonObject:
     """The full reference to a provider, in the configured domain whatever domain the object was named by."""
     return {
-        "apiVersion": API_VERSION,
+        "apiVersion": names.api_version,
         "kind": "ResourceProvider",
         "name": text_at(provider, "metadata", "name"),
         "namespace": text_at(provider, "metadata", "namespace"),
     }
 
 
-def referring(entry: JsonObject, providers: Mapping[str, JsonObject]) -> JsonObject:
+def referring(names: DomainNames, entry: JsonObject, providers: Mapping[str, JsonObject]) -> JsonObject:
     """An entry of a resource list with what it says of its provider's domain and namespace as they are here."""
     said, provider = object_at(entry, "provider"), providers.get(provider_name(entry))
-    here = only(reference(provider), *said) if provider else {}
+    here = only(reference(names, provider), *said) if provider else {}
     return {**entry, "provider": {**said, **here}} if here else entry
 
 
@@ -243,6 +249,7 @@ class _Evaluation:
     """One provider with its parameter values, which its own templates see over its variables."""
 
     def __init__(self, scene: Scene, provider: JsonObject, values: JsonObject) -> None:
+        self.names = scene.names
         self.renderer = scene.renderer
         self.provider = provider
         self.name = text_at(provider, "metadata", "name")
@@ -268,7 +275,7 @@ class _Evaluation:
             return []
         resource: JsonObject = {
             "name": resource_name or text_at(self.provider, "spec", "resourceName") or self.name,
-            "provider": reference(self.provider),
+            "provider": reference(self.names, self.provider),
         }
         if definition:
             what = f"ResourceProvider {self.name}, template.definition"

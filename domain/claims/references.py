@@ -5,24 +5,24 @@ And keys, by which their lifecycles are known.
 
 from __future__ import annotations
 
-from domain.claims.constants import API_VERSION
+from domain.claims.domain_names import DomainNames
 from domain.claims.objects import JsonObject, object_at, text_at
 from domain.identity import Key, Kind
 
 
-def claim_reference(claim: JsonObject) -> JsonObject:
+def claim_reference(names: DomainNames, claim: JsonObject) -> JsonObject:
     """What a handle's `spec.resourceClaim` says of its claim."""
-    return _reference("ResourceClaim", claim)
+    return _reference(names, "ResourceClaim", claim)
 
 
-def handle_reference(handle: JsonObject) -> JsonObject:
+def handle_reference(names: DomainNames, handle: JsonObject) -> JsonObject:
     """What a claim's `status.resourceHandle` says of its handle."""
-    return _reference("ResourceHandle", handle)
+    return _reference(names, "ResourceHandle", handle)
 
 
-def pool_reference(pool: JsonObject) -> JsonObject:
+def pool_reference(names: DomainNames, pool: JsonObject) -> JsonObject:
     """What a handle's `spec.resourcePool` says of its pool."""
-    return _reference("ResourcePool", pool)
+    return _reference(names, "ResourcePool", pool)
 
 
 def holder_of(handle: JsonObject | None) -> tuple[str, str] | None:
@@ -38,9 +38,9 @@ def key_of(kind: Kind, obj: JsonObject, cluster: str) -> Key:
     return Key(kind=kind.name, namespace=namespace, name=name, uid=uid, cluster=cluster)
 
 
-def _reference(kind: str, resource: JsonObject) -> JsonObject:
+def _reference(names: DomainNames, kind: str, resource: JsonObject) -> JsonObject:
     return {
-        "apiVersion": API_VERSION,
+        "apiVersion": names.api_version,
         "kind": kind,
         "name": text_at(resource, "metadata", "name"),
         "namespace": text_at(resource, "metadata", "namespace"),

@@ -72,10 +72,13 @@ class KubeApi:
         *,
         process: str,
         request_timeout: timedelta,
+        operator_domain: str,
         connections: int = 100,
         observing: bool = False,
     ) -> None:
+        """A client; `operator_domain` is the group of kinds that OPERATOR_DOMAIN names."""
         self._connection = connection
+        self.operator_domain = operator_domain
         self._timeout = request_timeout
         self._observing = observing
         self._heard = time.monotonic()
@@ -100,7 +103,7 @@ class KubeApi:
         """Find the cluster and make its client; close it with `close` or use it in `async with`.
 
         Args:
-            settings: timeouts, connections and mode.
+            settings: timeouts, connections, mode and domain.
             process: `worker`, `watch`, ...: part of the User-Agent, which audit logs show.
             kubeconfig: a file to use instead of what the environment says.
         """
@@ -110,6 +113,7 @@ class KubeApi:
             connection,
             process=process,
             request_timeout=settings.kube_request_timeout,
+            operator_domain=settings.claims_domain,
             connections=settings.kube_connections,
             observing=settings.observing,
         )
@@ -177,7 +181,7 @@ class KubeApi:
 
     async def get(self, kind: Kind, namespace: str, name: str) -> JsonObject:
         """One object; `Absent` if it does not exist. Namespace is empty for cluster-scoped kinds."""
-        return await self._send("GET", _attempt("get", kind, namespace, name), _path(kind, namespace, name))
+        return await self._send("GET", _attempt("get", kind, namespace, name), self._path(kind, namespace, name))
 
     async def list(
         self, kind: Kind, namespace: str = "", *, label_selector: str = "", field_selector: str = "", limit: int = 500
@@ -213,7 +217,7 @@ class KubeApi:
                 **{"continue": following},
             )
             answer = await self._send(
-                "GET", attempt, _path(kind, namespace), parameters, accept=_METADATA_LIST if metadata_only else ""
+                "GET", attempt, self._path(kind, namespace), parameters, accept=_METADATA_LIST if metadata_only else ""
             )
             items = [item for item in sequence(answer, "items") if isinstance(item, dict)]
             yield Listing(items, text(answer, "metadata", "resourceVersion"))
@@ -258,7 +262,7 @@ class KubeApi:
         try:
             accept = _METADATA_OBJECT if metadata_only else ""
             response = await self._answered(
-                "GET", attempt, _path(kind, namespace), parameters, accept=accept, stream=timeout
+                "GET", attempt, self._path(kind, namespace), parameters, accept=accept, stream=timeout
             )
             async with response:
                 if opened is not None:
@@ -279,8 +283,14 @@ class KubeApi:
     async def may(self, verbs: Iterable[str], kind: Kind, namespace: str = "") -> bool:
         """Whether we may do all of this to a kind's objects in a namespace, or without one in the whole cluster."""
         attempt = _attempt("ask for our rights to", kind, namespace, "")
+        group = kind.under(self.operator_domain).group
         for verb in verbs:
-            asked = {"verb": verb, "group": kind.group, "resource": kind.plural, "namespace": namespace}
+            asked = {
+                "verb": verb,
+                "group": group,
+                "resource": kind.plural,
+                "namespace": namespace,
+            }
             answer = await self._send(
                 "POST",
                 attempt,
@@ -300,10 +310,12 @@ class KubeApi:
     ) -> JsonObject:
         """The object as it would be after a server-side apply, checked and with its defaults; nothing is written."""
         name = text(obj, "metadata", "name")
-        body = {"apiVersion": kind.api_version, "kind": kind.name, **obj}
+        body = {"apiVersion": kind.under(self.operator_domain).api_version, "kind": kind.name, **obj}
         parameters = {"fieldManager": field_manager, "dryRun": "All", "force": "true"}
         attempt = _attempt("apply, as a trial,", kind, namespace, name)
-        return await self._send("PATCH", attempt, _path(kind, namespace, name), parameters, body, content_type=_APPLY)
+        return await self._send(
+            "PATCH", attempt, self._path(kind, namespace, name), parameters, body, content_type=_APPLY
+        )
 
     # Writing.
 
@@ -315,16 +327,16 @@ class KubeApi:
         `apiVersion` and `kind` may be left out of `obj`; `field_manager` is whose it is in `metadata.managedFields`.
         """
         name = text(obj, "metadata", "name") or text(obj, "metadata", "generateName")
-        body = {"apiVersion": kind.api_version, "kind": kind.name, **obj}
+        body = {"apiVersion": kind.under(self.operator_domain).api_version, "kind": kind.name, **obj}
         attempt = self._mutation(_attempt("create", kind, namespace, name))
-        return await self._send("POST", attempt, _path(kind, namespace), _written_by(field_manager), body)
+        return await self._send("POST", attempt, self._path(kind, namespace), _written_by(field_manager), body)
 
     async def create_under(
         self, kind: Kind, namespace: str, name: str, subresource: str, obj: Mapping[str, object]
     ) -> JsonObject:
         """Create what an object's subresource takes, as the eviction of a Pod."""
         attempt = self._mutation(_attempt("create", kind, namespace, name, subresource))
-        return await self._send("POST", attempt, _path(kind, namespace, name, subresource), body=obj)
+        return await self._send("POST", attempt, self._path(kind, namespace, name, subresource), body=obj)
 
     async def patch(
         self,
@@ -355,7 +367,7 @@ class KubeApi:
         if resource_version:
             body["metadata"] = {**mapping(patch, "metadata"), "resourceVersion": resource_version}
         attempt = self._mutation(_attempt("patch", kind, namespace, name, subresource))
-        path = _path(kind, namespace, name, subresource)
+        path = self._path(kind, namespace, name, subresource)
         return await self._send("PATCH", attempt, path, _written_by(field_manager), body, content_type=_MERGE_PATCH)
 
     async def json_patch(
@@ -372,17 +384,17 @@ class KubeApi:
         expected = {"op": "add", "path": "/metadata/resourceVersion", "value": resource_version}
         body = [*operations, expected] if resource_version else [*operations]
         attempt = self._mutation(_attempt("patch", kind, namespace, name))
-        path = _path(kind, namespace, name)
+        path = self._path(kind, namespace, name)
         return await self._send("PATCH", attempt, path, _written_by(field_manager), body, content_type=_JSON_PATCH)
 
     async def replace(
         self, kind: Kind, namespace: str, name: str, obj: Mapping[str, object], *, subresource: str = ""
     ) -> JsonObject:
         """Write the whole object; with `metadata.resourceVersion` in it only if it is still at that version."""
-        body = {"apiVersion": kind.api_version, "kind": kind.name, **obj}
+        body = {"apiVersion": kind.under(self.operator_domain).api_version, "kind": kind.name, **obj}
         attempt = self._mutation(_attempt("replace", kind, namespace, name, subresource))
         return await self._send(
-            "PUT", attempt, _path(kind, namespace, name, subresource), _written_by(FIELD_MANAGER), body
+            "PUT", attempt, self._path(kind, namespace, name, subresource), _written_by(FIELD_MANAGER), body
         )
 
     async def delete(
@@ -398,7 +410,7 @@ class KubeApi:
         if preconditions:
             body["preconditions"] = preconditions
         attempt = self._mutation(_attempt("delete", kind, namespace, name))
-        return await self._send("DELETE", attempt, _path(kind, namespace, name), body=body)
+        return await self._send("DELETE", attempt, self._path(kind, namespace, name), body=body)
 
     # The wire.
 
@@ -407,6 +419,13 @@ class KubeApi:
             raise Denied(f"{attempt}: not sent, Perdure runs in observe mode", code=OBSERVE_MODE)
         refuse_if_paused(attempt)
         return attempt
+
+    def _path(self, kind: Kind, namespace: str, name: str = "", subresource: str = "") -> str:
+        group = kind.under(self.operator_domain).group
+        parts = ["apis", group, kind.version] if group else ["api", kind.version]
+        parts += ["namespaces", namespace] if namespace else []
+        parts += [kind.plural, name, subresource]
+        return "".join(f"/{quote(part, safe='')}" for part in parts if part)
 
     async def _list(self, kind: Kind, namespace: str, label_selector: str, field_selector: str, limit: int) -> Listing:
         items: list[JsonObject] = []
@@ -538,13 +557,6 @@ def _attempt(verb: str, kind: Kind, namespace: str, name: str, subresource: str 
     what = f"{kind.name}/{subresource}" if subresource else kind.name
     where = "/".join(part for part in (namespace, name) if part)
     return f"{verb} {what} {where}".rstrip()
-
-
-def _path(kind: Kind, namespace: str, name: str = "", subresource: str = "") -> str:
-    parts = ["apis", kind.group, kind.version] if kind.group else ["api", kind.version]
-    parts += ["namespaces", namespace] if namespace else []
-    parts += [kind.plural, name, subresource]
-    return "".join(f"/{quote(part, safe='')}" for part in parts if part)
 
 
 def _parameters(**values: str) -> dict[str, str]:

@@ -15,9 +15,10 @@ import time
 from collections import Counter, defaultdict
 from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
+from functools import partial
 
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL
-from domain.claims.constants import RESOURCE_HANDLE_NAME_ANNOTATION
+from domain.claims.domain_names import DomainNames
 from domain.identity import Kind
 from engine.errors import ApiError
 from engine.kube.api import KubeApi
@@ -37,6 +38,8 @@ class Sightings:
 
     def __init__(self, kube: KubeApi) -> None:
         self._kube = kube
+        marked = DomainNames(domain=kube.operator_domain).resource_handle_name_annotation
+        self._words: Mapping[Kind, Words] = {**_WORDS, CONFIG_MAP: partial(_thing, marked)}
         self._first: dict[tuple[str, str], dict[str, float]] = defaultdict(dict)
         self._now: dict[tuple[str, str], frozenset[str]] = {}
         self._count: Counter[tuple[str, str]] = Counter()
@@ -76,7 +79,7 @@ class Sightings:
     async def followed(self) -> AsyncIterator[None]:
         """For as long as the context lasts."""
         try:
-            await self._begin(_WORDS)
+            await self._begin(self._words)
             yield
         finally:
             await self._end(tuple(self._following))
@@ -84,7 +87,7 @@ class Sightings:
     @asynccontextmanager
     async def only(self, *kinds: Kind) -> AsyncIterator[None]:
         """Follow nothing else for a while: each watch costs the API server and this program something per change."""
-        others = [kind for kind in _WORDS if kind not in kinds]
+        others = [kind for kind in self._words if kind not in kinds]
         await self._end(others)
         try:
             yield
@@ -93,7 +96,7 @@ class Sightings:
 
     async def _begin(self, kinds: Iterable[Kind]) -> None:
         for kind in kinds:
-            self._following[kind] = asyncio.create_task(self._follow(kind, _WORDS[kind]))
+            self._following[kind] = asyncio.create_task(self._follow(kind, self._words[kind]))
         await self.until(lambda: self._listed >= self._following.keys())
 
     async def _end(self, kinds: Iterable[Kind]) -> None:
@@ -173,9 +176,9 @@ def _pool(obj: JsonObject) -> Iterable[str]:
     return (READY,) if at(obj, "status", "resourceHandleCount", "ready") == at(obj, "spec", "minAvailable") else ()
 
 
-def _thing(obj: JsonObject) -> Iterable[str]:
+def _thing(marked: str, obj: JsonObject) -> Iterable[str]:
     """Only what handles manage: the cluster has ConfigMaps of its own."""
-    return (BOUND,) if text(obj, "metadata", "annotations", RESOURCE_HANDLE_NAME_ANNOTATION) else ()
+    return (BOUND,) if text(obj, "metadata", "annotations", marked) else ()
 
 
 def _deleting(obj: JsonObject) -> Iterable[str]:
@@ -190,5 +193,4 @@ _WORDS: Mapping[Kind, Words] = {
     RESOURCE_CLAIM: _claim,
     RESOURCE_HANDLE: _handle,
     RESOURCE_POOL: _pool,
-    CONFIG_MAP: _thing,
 }

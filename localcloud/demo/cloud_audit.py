@@ -22,7 +22,7 @@ from domain.accounts import ACCOUNT
 from domain.accounts.constants import ADMIN_USER_PREFIX, OPERATOR_NAMESPACE
 from domain.accounts.resources import Account
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
-from domain.claims.constants import RESOURCE_HANDLE_NAME_ANNOTATION, RESOURCE_INDEX_ANNOTATION
+from domain.claims.domain_names import DomainNames
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE
 from engine.errors import Absent
 from engine.kube import KubeApi
@@ -85,6 +85,7 @@ async def audit(kube: KubeApi, deployment: Deployment, emulator: Emulator) -> li
     return [
         *_aws(ours, await _keys_in_secrets(kube, ours), await asyncio.to_thread(emulator.world)),
         *_claims(
+            DomainNames(domain=kube.operator_domain),
             (await kube.list(RESOURCE_CLAIM)).items,
             (await kube.list(RESOURCE_HANDLE)).items,
             (await kube.list(CONFIG_MAP)).items,
@@ -149,7 +150,9 @@ def _aws(accounts: list[Account], keys: dict[str, str], world: World) -> list[Co
 # Resource claims: their cloud is Kubernetes.
 
 
-def _claims(claims: list[JsonObject], handles: list[JsonObject], things: list[JsonObject]) -> list[Comparison]:
+def _claims(
+    names: DomainNames, claims: list[JsonObject], handles: list[JsonObject], things: list[JsonObject]
+) -> list[Comparison]:
     holders = [(each, mapping(each, "spec", "resourceClaim")) for each in handles]
     return [
         *compare(
@@ -164,16 +167,16 @@ def _claims(claims: list[JsonObject], handles: list[JsonObject], things: list[Js
                 for handle in handles
                 for index, entry in enumerate(sequence(handle, "status", "resources"))
             },
-            ((_marked_for(each), _name(each)) for each in things if _marked_for(each)),
+            ((marked, _name(each)) for each in things if (marked := _marked_for(names, each))),
         ),
     ]
 
 
-def _marked_for(thing: JsonObject) -> str:
+def _marked_for(names: DomainNames, thing: JsonObject) -> str:
     """The handle whose resource it is, with its place there; empty for what is nobody's resource."""
     marks = mapping(thing, "metadata", "annotations")
-    handle = text(marks, RESOURCE_HANDLE_NAME_ANNOTATION)
-    return f"{handle} [{text(marks, RESOURCE_INDEX_ANNOTATION)}]" if handle else ""
+    handle = text(marks, names.resource_handle_name_annotation)
+    return f"{handle} [{text(marks, names.resource_index_annotation)}]" if handle else ""
 
 
 # OpenStack.

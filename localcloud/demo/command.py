@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from domain import operator_domain
 from engine import command_groups
 from localcloud import packages
 from localcloud.building import BuildError
@@ -228,14 +229,16 @@ def _link(url: str | None, name: str) -> str:
 
 def _linger(deployment: Deployment, running: Running, name: str) -> None:
     """Leave it to the person until Ctrl-C."""
+    from engine.settings import settings
     from localcloud.demo.scenarios import SCENARIOS
 
+    domain = settings().claims_domain
     temporal = running.service(TEMPORAL)
     lines = [
         "",
         "It runs on. In another shell:",
         f"  {deployment.state.to_enter}",
-        *(f"  {hint}" for hint in SCENARIOS[name].hints),
+        *(f"  {hint.replace(operator_domain.DEFAULT, domain)}" for hint in SCENARIOS[name].hints),
         f"The lifecycles: {_link(temporal.url, name) if temporal else ''}",
         "Ctrl-C stops it; `perdure demo` or `perdure up` resumes where it was."
         if deployment.owns_supervisor()

@@ -24,6 +24,7 @@ import yaml
 from temporalio.client import Client, WorkflowExecution, WorkflowQueryFailedError
 from temporalio.service import RPCError
 
+from domain import operator_domain
 from domain.identity import Key, Kind, all_kinds
 from domain.instances import EXTERNAL_KINDS
 from domain.resource import parse_timestamp
@@ -138,12 +139,15 @@ class Stage:
     async def apply(self, file: str, of: str = "") -> None:
         """Create the objects of a manifest, or change those that exist, as `kubectl apply -f` would.
 
+        Manifests are written for the default OPERATOR_DOMAIN, and are applied under the configured one.
+
         Args:
             file: the manifest's name in the demo's folder.
             of: the demo whose folder it is, if it is another one's.
         """
         folder = self._manifests.parent / of if of else self._manifests
-        for document in yaml.safe_load_all((folder / file).read_text()):
+        manifest = (folder / file).read_text().replace(operator_domain.DEFAULT, self.kube.operator_domain)
+        for document in yaml.safe_load_all(manifest):
             if document:
                 await self._apply(document)
 
@@ -225,7 +229,7 @@ class Stage:
         )
 
     async def _apply(self, document: JsonObject) -> None:
-        kind = _kind_of(document)
+        kind = _kind_of(document, self.kube.operator_domain)
         namespace, name = text(document, "metadata", "namespace"), text(document, "metadata", "name")
         try:
             await self.kube.create(kind, document, namespace)
@@ -299,10 +303,10 @@ def _waiting(row: WorkflowExecution) -> Waiting:
     )
 
 
-def _kind_of(document: JsonObject) -> Kind:
+def _kind_of(document: JsonObject, domain: str) -> Kind:
     name = text(document, "kind")
     kind = _known_kinds().get(name)
-    if kind is None or kind.api_version != text(document, "apiVersion"):
+    if kind is None or kind.under(domain).api_version != text(document, "apiVersion"):
         raise UnsettledError(f"a manifest has an object of {text(document, 'apiVersion')} {name}, which nobody knows")
     return kind
 

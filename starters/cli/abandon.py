@@ -167,9 +167,11 @@ def _say_what_stays(asked: Target, left: Sequence[str]) -> None:
 
 def _ours(kind: Kind) -> frozenset[str]:
     """The finalizers that mean us on objects of the kind."""
-    from domain.claims.constants import FINALIZER, OUR_FINALIZERS
+    from domain.claims.domain_names import DomainNames
+    from engine.settings import settings
 
-    ours = OUR_FINALIZERS if kind.finalizer == FINALIZER else (kind.finalizer,)
+    names = DomainNames(domain=settings().claims_domain)
+    ours = names.our_finalizers if kind.finalizer == names.finalizer else (kind.finalizer,)
     return frozenset(filter(None, ours))
 
 

@@ -83,11 +83,12 @@ async def _objects(kind: Kind, incomplete: str) -> list[str]:
     from engine.kube.json import text
     from engine.settings import settings
 
+    found = settings()
     if not kind.plural:
-        alone = ("/".join(filter(None, (key.namespace, key.name))) for key in standing(kind.name, ""))
+        keys = standing(kind.name, "", found.claims_domain)
+        alone = ("/".join(filter(None, (key.namespace, key.name))) for key in keys)
         return [name for name in alone if name.startswith(incomplete)]
     namespace, slash, _ = incomplete.partition("/")
-    found = settings()
     async with await KubeApi.open(found, "cli") as kube, served_cluster(found, kube, "cli") as served:
         listing = await (served if kind.served else kube).list(kind, namespace if slash else "")
     names = [f"{text(each, 'metadata', 'namespace')}/{text(each, 'metadata', 'name')}" for each in listing.items]

@@ -11,6 +11,7 @@ import yaml
 from domain.custom_resources import all_crds
 from domain.schema import Document
 from engine import command_groups
+from engine.settings import settings
 from starters.cli.environment import UnusedStateOption
 
 HEADER = "# Generated from the models in domain/ by `perdure crds --output deploy/crds`; do not edit.\n"
@@ -38,7 +39,7 @@ def crds(
 
     Example: perdure crds | kubectl apply -f -
     """
-    files = crd_files(selectable_fields=selectable_fields)
+    files = crd_files(settings().claims_domain, selectable_fields=selectable_fields)
     if output is None:
         typer.echo("---\n".join(files.values()), nl=False)
         return
@@ -48,9 +49,9 @@ def crds(
     typer.echo(f"{len(files)} files written to {output}")
 
 
-def crd_files(*, selectable_fields: bool = True) -> dict[str, str]:
+def crd_files(domain: str, *, selectable_fields: bool = True) -> dict[str, str]:
     """The text of each kind's file by its name, `<group>_<plural>.yaml` as controller-gen names them."""
-    crds = all_crds(selectable_fields=selectable_fields)
+    crds = all_crds(domain, selectable_fields=selectable_fields)
     return {_file_name(crd): HEADER + yaml.safe_dump(crd, sort_keys=False, width=120) for crd in crds}
 
 

@@ -32,6 +32,7 @@ from domain.why import Why
 from engine.errors import ApiError, Denied
 from engine.kube import BlockingKube, JsonObject, KubeApi, Listing, WatchEvent
 from engine.kube.json import text
+from engine.settings import settings
 from starters.cli.output import CommandError, Format, printed, say, utc_now
 from starters.cli.pausing import standing
 from starters.cli.session import Session, perform
@@ -69,7 +70,7 @@ def read(file: Path, namespace: str) -> list[tuple[Kind, JsonObject]]:
     objects: list[tuple[Kind, JsonObject]] = []
     for obj in found:
         kind = all_kinds().get(text(obj, "kind")) if isinstance(obj, dict) else None
-        if kind is None or not kind.lifecycle or not kind.plural or text(obj, "apiVersion") != kind.api_version:
+        if kind is None or not kind.lifecycle or not kind.plural or text(obj, "apiVersion") != _api_version(kind):
             named = f"{text(obj, 'kind')} of {text(obj, 'apiVersion')}" if isinstance(obj, dict) else repr(obj)
             raise CommandError(f"{file}: {named} has no lifecycle here", "`perdure crds` shows what there is")
         if not text(obj, "metadata", "name"):
@@ -79,6 +80,10 @@ def read(file: Path, namespace: str) -> list[tuple[Kind, JsonObject]]:
     if not objects:
         raise CommandError(f"{file} holds no object")
     return objects
+
+
+def _api_version(kind: Kind) -> str:
+    return kind.under(settings().claims_domain).api_version
 
 
 async def _planned(session: Session, objects: Sequence[tuple[Kind, JsonObject]]) -> list[tuple[Target, Why]]:

@@ -14,6 +14,7 @@ import typer
 
 from domain.identity import Kind, all_kinds, standing
 from domain.instances import EXTERNAL_KINDS
+from engine.settings import settings
 from starters.cli.completing import complete_kinds, complete_objects
 
 # RFC 1123 subdomains: the names of namespaces and of custom resources.
@@ -95,7 +96,7 @@ def _without_object(kind: Kind, name: str) -> Target:
 
     Without a name it is the only one of its kind.
     """
-    only = standing(kind.name, "")
+    only = standing(kind.name, "", settings().claims_domain)
     if not name and len(only) == 1:
         return Target(kind, only[0].namespace, only[0].name)
     namespace, _, short = name.rpartition("/")
@@ -126,11 +127,13 @@ def checked_name(name: str, hint: str = "NAMESPACE/NAME") -> str:
 
 def kind_named(word: str) -> Kind:
     """The kind of that name, plural or short name, in any case, with or without its group (`accounts.example.com`)."""
-    names = {name: kind for kind in all_kinds().values() for name in _with_group(kind, _names(kind))}
+    domain = settings().claims_domain
+    kinds = [kind.under(domain) for kind in all_kinds().values()]
+    names = {name: kind for kind in kinds for name in _with_group(kind, _names(kind))}
     asked = _KUBERNETES.get(word.lower(), word.lower())
     if others := _of_others(word):
         raise typer.BadParameter(f"{others.plural} have no lifecycles of their own; ec2instance has", param_hint="KIND")
-    if found := names.get(asked) or _short_names().get(asked):
+    if found := names.get(asked) or _short_names(domain).get(asked):
         return found
     close = [names[name].name for name in get_close_matches(word.lower(), names, n=1)]
     hint = f"did you mean {close[0]}?" if close else f"there are: {', '.join(sorted(all_kinds()))}"
@@ -141,12 +144,12 @@ def _names(kind: Kind) -> tuple[str, ...]:
     return (kind.name.lower(), kind.plural) if kind.plural else (kind.name.lower(),)
 
 
-def _short_names() -> dict[str, Kind]:
+def _short_names(domain: str) -> dict[str, Kind]:
     """Short names stand in the definitions, which take their time to load: asked for when nothing else fits."""
     from domain.custom_resources import custom_resources
 
-    models = custom_resources()
-    return {name: each.kind_of for each in models for name in _with_group(each.kind_of, each.definition.short_names)}
+    models = [(each.kind_of.under(domain), each.definition.short_names) for each in custom_resources()]
+    return {name: kind for kind, short in models for name in _with_group(kind, short)}
 
 
 def _with_group(kind: Kind, names: tuple[str, ...]) -> tuple[str, ...]:

@@ -105,7 +105,7 @@ def _served(settings: Settings) -> Sequence[str]:
 async def keys_of(session: Session, kind: Kind) -> list[Key]:
     """The keys of all objects of a kind, or of its lifecycles that stand behind no object."""
     if not kind.plural:
-        return list(standing(kind.name, session.settings.cluster))
+        return list(standing(kind.name, session.settings.cluster, session.settings.claims_domain))
     try:
         listing = await session.cluster_of(kind).list(kind)
     except Absent:

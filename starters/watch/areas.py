@@ -5,7 +5,7 @@
 | `WATCHED`, `watched_for` | kinds to watch; those that the settings decide on | `kinds.py` |
 | `opened_for` | lifecycles without an object, to be woken when a watcher begins | `opening.py` |
 | `GAUGES` | numbers to tell | `gauges.py` |
-| `DUTIES` | what else to do while leading | `duties.py` |
+| `duties_for` | what else to do while leading | `duties.py` |
 
 A module of this package with any but the third names its area, `AREA` (empty for none): where the settings say which
 areas are served, those of others are left out. Numbers are told of what is watched, so they need no such word.

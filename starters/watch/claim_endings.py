@@ -14,7 +14,6 @@ from datetime import UTC, datetime, timedelta
 
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.resource import parse_timestamp
-from starters.watch.claim_readings import OPERATOR_NAMESPACE
 from starters.watch.index import Index
 from starters.watch.projection import Projection
 
@@ -39,12 +38,12 @@ def handle_ending(before: Projection | None, after: Projection | None, index: In
     return after.deleting and goes and not _let_go(before, after)
 
 
-def managed_ending(before: Projection | None, after: Projection | None, index: Index) -> bool:
-    """A managed object that goes while its handle does."""
+def managed_ending(before: Projection | None, after: Projection | None, index: Index, namespace: str) -> bool:
+    """A managed object that goes while its handle, which is in the operator's namespace, does."""
     subject = after or before
     if subject is None or (after is not None and not after.deleting):
         return False
-    handle = index.get(RESOURCE_HANDLE.name, OPERATOR_NAMESPACE, subject.fact("handle"))
+    handle = index.get(RESOURCE_HANDLE.name, namespace, subject.fact("handle"))
     return handle is not None and handle.deleting
 
 

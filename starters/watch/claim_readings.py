@@ -28,37 +28,21 @@ from typing import cast
 
 from domain import levers
 from domain.claims.conditions import STALLED
-from domain.claims.constants import (
-    FINALIZER,
-    FORMER_FINALIZERS,
-    IGNORE_LABEL,
-    INIT_TIMESTAMP_ANNOTATION,
-    NAMESPACE_REQUESTER_ANNOTATION,
-    RESOURCE_HANDLE_NAME_ANNOTATION,
-    RESOURCE_HANDLE_NAMESPACE_ANNOTATION,
-)
+from domain.claims.constants import NAMESPACE_REQUESTER_ANNOTATION
 from domain.claims.definitions import WaitingFor
+from domain.claims.domain_names import DomainNames
 from domain.claims.linked import recorded_reference
 from domain.claims.objects import JsonObject as ClaimsObject
 from domain.claims.providers import links, named_providers
 from domain.resource import parse_timestamp, timestamp
 from engine.kube.json import JsonObject, at, flag, mapping, sequence, text
-from engine.settings import settings
+from engine.settings import Settings
 from starters.watch.projection import View, generation, others_finalizers
-
-OPERATOR_NAMESPACE = settings().claims_namespace
 
 # Poolboy's framework keeps its own memory in statuses; nobody reads it.
 _UNREAD_STATUS = frozenset({"diffBase", "kopf"})
-# Written by kubectl, by our own levers, or once by the binder; no decision reads them.
-_UNREAD_ANNOTATIONS = frozenset(
-    {
-        "kubectl.kubernetes.io/last-applied-configuration",
-        levers.RETRIED,
-        levers.ABANDONED,
-        INIT_TIMESTAMP_ANNOTATION,
-    }
-)
+# Written by kubectl or by our own levers; no decision reads them.
+_UNREAD_ANNOTATIONS = frozenset({"kubectl.kubernetes.io/last-applied-configuration", levers.RETRIED, levers.ABANDONED})
 # Users write into templates what they like: each character has one place here only, or reading one text takes for ever.
 _LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 _API_VERSION = re.compile(rf"({_LABEL}(\.{_LABEL})*/)?v[a-z0-9]{{1,62}}")
@@ -66,64 +50,146 @@ _KIND = re.compile(r"[A-Za-z][A-Za-z0-9]{0,62}")
 _TRUE = "true"
 
 
-def read_claim(obj: JsonObject) -> View:
-    """A ResourceClaim."""
-    status = mapping(obj, "status")
-    link = mapping(status, "resourceHandle")
-    detached, ignored, paused = flag(link, "detached"), _ignored(obj), _paused(obj)
-    served = bool(
-        text(link, "name")
-        and at(obj, "metadata", "annotations", INIT_TIMESTAMP_ANNOTATION)
-        and mapping(status, "lifespan")
-    )
-    return View(
-        fingerprint=_content(obj),
-        settled=_left_in_peace(obj) if ignored else (served or detached) and not _retry_wanted(obj),
-        facts=_facts(
-            obj,
-            handle=text(link, "name"),
-            detached=_word(detached),
-            ignored=_word(ignored),
-            paused=_word(paused),
-            stalled=_word(_stalled(obj)),
-            end=_earliest(text(status, "lifespan", "end"), text(obj, "spec", "lifespan", "end")),
-            unbound=_word(not (text(link, "name") or detached or ignored or _deleting(obj))),
-            providers=_lines(named_providers(cast("ClaimsObject", obj))),
-            healthy=_truth(status, "healthy"),
-            ready=_truth(status, "ready"),
-        ),
-    )
+class Readings:
+    """The readings of one installation: its domain and its operator's namespace."""
 
+    def __init__(self, settings: Settings) -> None:
+        self._names = DomainNames(domain=settings.claims_domain)
+        self._namespace = settings.claims_namespace
+        # The mark of initialisation is written once, by the binder; no other pass reads it.
+        self._unread_annotations = _UNREAD_ANNOTATIONS | {self._names.init_timestamp_annotation}
 
-def read_handle(obj: JsonObject) -> View:
-    """A ResourceHandle."""
-    spec, status = mapping(obj, "spec"), mapping(obj, "status")
-    bound = bool(mapping(spec, "resourceClaim"))
-    healthy, ready, ignored, paused = _truth(status, "healthy"), _truth(status, "ready"), _ignored(obj), _paused(obj)
-    free = not (bound or ignored or _deleting(obj))
-    references = [_reference(obj, index) for index in range(len(sequence(spec, "resources")))]
-    return View(
-        fingerprint=_content(obj),
-        handed=(paused,),  # a lever pulled in its own workflow is for the claim's, which looks after both
-        settled=_left_in_peace(obj) if ignored else _complete(obj, free=free) and not _retry_wanted(obj),
-        facts=_facts(
-            obj,
-            pool=_path(mapping(spec, "resourcePool")),
-            claim=_path(mapping(spec, "resourceClaim")),
-            end=_earliest(text(spec, "lifespan", "end")),
-            ignored=_word(ignored),
-            paused=_word(paused),
-            stalled=_word(_stalled(obj)),
-            healthy=healthy,
-            ready=ready,
-            free=_word(free),
-            fit=f"{generation(obj)} {healthy != 'false'}" if free and not paused else "",
-            counts=f"healthy {healthy}, ready {ready}, paused {paused}" if free else "",
-            providers=_lines(named_providers(cast("ClaimsObject", obj))),
-            kinds=_lines(_managed_kinds(obj)),
-            references=_lines(reference for reference in references if reference),
-        ),
-    )
+    def claim(self, obj: JsonObject) -> View:
+        """A ResourceClaim."""
+        status = mapping(obj, "status")
+        link = mapping(status, "resourceHandle")
+        detached, ignored, paused = flag(link, "detached"), self._ignored(obj), _paused(obj)
+        served = bool(
+            text(link, "name")
+            and at(obj, "metadata", "annotations", self._names.init_timestamp_annotation)
+            and mapping(status, "lifespan")
+        )
+        return View(
+            fingerprint=self._content(obj),
+            settled=self._left_in_peace(obj) if ignored else (served or detached) and not _retry_wanted(obj),
+            facts=_facts(
+                obj,
+                handle=text(link, "name"),
+                detached=_word(detached),
+                ignored=_word(ignored),
+                paused=_word(paused),
+                stalled=_word(_stalled(obj)),
+                end=_earliest(text(status, "lifespan", "end"), text(obj, "spec", "lifespan", "end")),
+                unbound=_word(not (text(link, "name") or detached or ignored or _deleting(obj))),
+                providers=_lines(named_providers(cast("ClaimsObject", obj))),
+                healthy=_truth(status, "healthy"),
+                ready=_truth(status, "ready"),
+            ),
+        )
+
+    def handle(self, obj: JsonObject) -> View:
+        """A ResourceHandle."""
+        spec, status = mapping(obj, "spec"), mapping(obj, "status")
+        bound = bool(mapping(spec, "resourceClaim"))
+        healthy, ready, ignored, paused = (
+            _truth(status, "healthy"),
+            _truth(status, "ready"),
+            self._ignored(obj),
+            _paused(obj),
+        )
+        free = not (bound or ignored or _deleting(obj))
+        references = [_reference(obj, index) for index in range(len(sequence(spec, "resources")))]
+        return View(
+            fingerprint=self._content(obj),
+            handed=(paused,),  # a lever pulled in its own workflow is for the claim's, which looks after both
+            settled=self._left_in_peace(obj) if ignored else _complete(obj, free=free) and not _retry_wanted(obj),
+            facts=_facts(
+                obj,
+                pool=_path(mapping(spec, "resourcePool")),
+                claim=_path(mapping(spec, "resourceClaim")),
+                end=_earliest(text(spec, "lifespan", "end")),
+                ignored=_word(ignored),
+                paused=_word(paused),
+                stalled=_word(_stalled(obj)),
+                healthy=healthy,
+                ready=ready,
+                free=_word(free),
+                fit=f"{generation(obj)} {healthy != 'false'}" if free and not paused else "",
+                counts=f"healthy {healthy}, ready {ready}, paused {paused}" if free else "",
+                providers=_lines(named_providers(cast("ClaimsObject", obj))),
+                kinds=_lines(_managed_kinds(obj)),
+                references=_lines(reference for reference in references if reference),
+            ),
+        )
+
+    def pool(self, obj: JsonObject) -> View:
+        """A ResourcePool; its workflow is woken at every start, as its counts may be stale without its saying so."""
+        return View(
+            fingerprint=self._content(obj),
+            facts=_facts(
+                obj,
+                providers=_lines(named_providers(cast("ClaimsObject", obj))),
+                ignored=_word(self._ignored(obj)),
+                paused=_word(_paused(obj)),
+                stalled=_word(_stalled(obj)),
+                minimum=_number(obj, "spec", "minAvailable"),
+            ),
+        )
+
+    def scaling(self, obj: JsonObject) -> View:
+        """A ResourcePoolScaling."""
+        return View(
+            fingerprint=self._content(obj),
+            settled=text(obj, "status", "state") == "done",
+            facts=_facts(obj, pool=f"{text(obj, 'metadata', 'namespace')}/{text(obj, 'spec', 'resourcePool', 'name')}"),
+        )
+
+    def provider(self, obj: JsonObject) -> View:
+        """A ResourceProvider, with the providers that it links to.
+
+        Its generation counts writes of its status as well, as that is no subresource: the spec counts by itself.
+        """
+        linked = (text(link, "name") for link in links(cast("ClaimsObject", obj)))
+        metadata = mapping(obj, "metadata")
+        fingerprint = (
+            hash(json.dumps(mapping(obj, "spec"), sort_keys=True, default=str)),
+            _sorted(mapping(metadata, "labels")),
+            _sorted(mapping(metadata, "annotations"), self._unread_annotations),
+        )
+        return View(fingerprint=fingerprint, settled=True, facts=_facts(obj, links=_lines(linked)))
+
+    def managed(self, obj: JsonObject) -> View:
+        """An object of a kind that handles manage; most are nobody's here, and nothing is kept of them.
+
+        Everything in a managed object counts: templates may look at any of it, and the claim's status shows all of it.
+        """
+        annotations = mapping(obj, "metadata", "annotations")
+        handle = text(annotations, self._names.resource_handle_name_annotation)
+        if not handle or text(annotations, self._names.resource_handle_namespace_annotation) != self._namespace:
+            return View((), settled=True)
+        return View((text(obj, "metadata", "resourceVersion"),), settled=True, facts={"handle": handle})
+
+    def _content(self, obj: JsonObject) -> tuple[object, ...]:
+        """What an object's pass reads: all but what Kubernetes, kubectl and former frameworks write for themselves.
+
+        The spec is counted by its generation.
+        """
+        metadata, status = mapping(obj, "metadata"), mapping(obj, "status")
+        return (
+            generation(obj),
+            others_finalizers(obj, self._names.finalizer),
+            self._names.finalizer in sequence(metadata, "finalizers"),
+            _sorted(mapping(metadata, "labels")),
+            _sorted(mapping(metadata, "annotations"), self._unread_annotations),
+            hash(json.dumps(_sorted(status, _UNREAD_STATUS), sort_keys=True, default=str)),
+        )
+
+    def _left_in_peace(self, obj: JsonObject) -> bool:
+        """Whether an object that is to be left alone carries none of our finalizers any more."""
+        return not set(self._names.our_finalizers) & {str(name) for name in sequence(obj, "metadata", "finalizers")}
+
+    def _ignored(self, obj: JsonObject) -> bool:
+        return self._names.ignore_label in mapping(obj, "metadata", "labels")
 
 
 def _complete(handle: JsonObject, *, free: bool) -> bool:
@@ -161,77 +227,10 @@ def _kind_of(obj: Mapping[str, object]) -> str:
     return f"{api_version} {kind}" if _API_VERSION.fullmatch(api_version) and _KIND.fullmatch(kind) else ""
 
 
-def read_pool(obj: JsonObject) -> View:
-    """A ResourcePool; its workflow is woken at every start, as its counts may be stale without its saying so."""
-    return View(
-        fingerprint=_content(obj),
-        facts=_facts(
-            obj,
-            providers=_lines(named_providers(cast("ClaimsObject", obj))),
-            ignored=_word(_ignored(obj)),
-            paused=_word(_paused(obj)),
-            stalled=_word(_stalled(obj)),
-            minimum=_number(obj, "spec", "minAvailable"),
-        ),
-    )
-
-
-def read_scaling(obj: JsonObject) -> View:
-    """A ResourcePoolScaling."""
-    return View(
-        fingerprint=_content(obj),
-        settled=text(obj, "status", "state") == "done",
-        facts=_facts(obj, pool=f"{text(obj, 'metadata', 'namespace')}/{text(obj, 'spec', 'resourcePool', 'name')}"),
-    )
-
-
-def read_provider(obj: JsonObject) -> View:
-    """A ResourceProvider, with the providers that it links to.
-
-    Its generation counts writes of its status as well, as that is no subresource: the spec counts by itself.
-    """
-    linked = (text(link, "name") for link in links(cast("ClaimsObject", obj)))
-    metadata = mapping(obj, "metadata")
-    fingerprint = (
-        hash(json.dumps(mapping(obj, "spec"), sort_keys=True, default=str)),
-        _sorted(mapping(metadata, "labels")),
-        _sorted(mapping(metadata, "annotations"), _UNREAD_ANNOTATIONS),
-    )
-    return View(fingerprint=fingerprint, settled=True, facts=_facts(obj, links=_lines(linked)))
-
-
 def read_namespace(obj: JsonObject) -> View:
     """A Namespace: who asked for it, and nothing else."""
     requester = text(mapping(obj, "metadata", "annotations"), NAMESPACE_REQUESTER_ANNOTATION)
     return View(fingerprint=(requester,), settled=True)
-
-
-def read_managed(obj: JsonObject) -> View:
-    """An object of a kind that handles manage; most are nobody's here, and nothing is kept of them.
-
-    Everything in a managed object counts: templates may look at any of it, and the claim's status shows all of it.
-    """
-    annotations = mapping(obj, "metadata", "annotations")
-    handle = text(annotations, RESOURCE_HANDLE_NAME_ANNOTATION)
-    if not handle or text(annotations, RESOURCE_HANDLE_NAMESPACE_ANNOTATION) != OPERATOR_NAMESPACE:
-        return View((), settled=True)
-    return View((text(obj, "metadata", "resourceVersion"),), settled=True, facts={"handle": handle})
-
-
-def _content(obj: JsonObject) -> tuple[object, ...]:
-    """What an object's pass reads: everything but what Kubernetes, kubectl and former frameworks write for themselves.
-
-    The spec is counted by its generation.
-    """
-    metadata, status = mapping(obj, "metadata"), mapping(obj, "status")
-    return (
-        generation(obj),
-        others_finalizers(obj, FINALIZER),
-        FINALIZER in sequence(metadata, "finalizers"),
-        _sorted(mapping(metadata, "labels")),
-        _sorted(mapping(metadata, "annotations"), _UNREAD_ANNOTATIONS),
-        hash(json.dumps(_sorted(status, _UNREAD_STATUS), sort_keys=True, default=str)),
-    )
 
 
 def _sorted(values: Mapping[str, object], unread: frozenset[str] = frozenset()) -> tuple[tuple[str, object], ...]:
@@ -248,15 +247,6 @@ def _earliest(*moments: str) -> str:
     """The first of these moments; empty where none can be read, as that ends nothing."""
     read = filter(None, map(parse_timestamp, filter(None, moments)))
     return min((timestamp(moment) for moment in read), default="")
-
-
-def _left_in_peace(obj: JsonObject) -> bool:
-    """Whether an object that is to be left alone carries none of our finalizers any more."""
-    return not {FINALIZER, *FORMER_FINALIZERS} & {str(name) for name in sequence(obj, "metadata", "finalizers")}
-
-
-def _ignored(obj: JsonObject) -> bool:
-    return IGNORE_LABEL in mapping(obj, "metadata", "labels")
 
 
 def _paused(obj: JsonObject) -> bool:

@@ -12,13 +12,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from functools import partial
 
 from domain.claims import RESOURCE_HANDLE, RESOURCE_WATCH
 from domain.claims.names import watch_name
 from engine.errors import ApiError, Conflict
 from engine.kube.api import KubeApi
 from engine.kube.json import JsonObject, text
-from starters.watch.claim_readings import OPERATOR_NAMESPACE
+from engine.settings import Settings
+from starters.watch.duties import Duty
 from starters.watch.index import Index
 
 AREA = "claims"
@@ -35,8 +37,8 @@ MANAGED_BY = {"app.kubernetes.io/managed-by": "perdure"}
 logger = logging.getLogger(__name__)
 
 
-async def keep_views(api: KubeApi, index: Index) -> None:
-    """Make the views that are missing, for ever."""
+async def keep_views(namespace: str, api: KubeApi, index: Index) -> None:
+    """Make the views that are missing in the operator's namespace, for ever."""
     there: set[str] = set()
     listed = float("-inf")
     while True:
@@ -44,10 +46,10 @@ async def keep_views(api: KubeApi, index: Index) -> None:
         try:
             wanted = wanted_views(index)
             if wanted.keys() - there and time.monotonic() - listed > LIST_AGAIN:
-                there = await _existing(api)
+                there = await _existing(api, namespace)
                 listed = time.monotonic()
             for name in sorted(wanted.keys() - there):
-                await _make(api, name, wanted[name])
+                await _make(api, namespace, name, wanted[name])
                 there.add(name)
                 await asyncio.sleep(BETWEEN_WRITES)
             if time.monotonic() - listed > LIST_AGAIN:
@@ -57,7 +59,9 @@ async def keep_views(api: KubeApi, index: Index) -> None:
             await asyncio.sleep(AFTER_FAILURE)
 
 
-DUTIES = (keep_views,)
+def duties_for(settings: Settings) -> tuple[Duty, ...]:
+    """What the watcher does for the area."""
+    return (partial(keep_views, settings.claims_namespace),)
 
 
 def wanted_views(index: Index) -> dict[str, JsonObject]:
@@ -73,15 +77,13 @@ def wanted_views(index: Index) -> dict[str, JsonObject]:
     return views
 
 
-async def _existing(api: KubeApi) -> set[str]:
-    listing = await api.list(RESOURCE_WATCH, OPERATOR_NAMESPACE)
+async def _existing(api: KubeApi, namespace: str) -> set[str]:
+    listing = await api.list(RESOURCE_WATCH, namespace)
     return {text(view, "metadata", "name") for view in listing.items}
 
 
-async def _make(api: KubeApi, name: str, spec: JsonObject) -> None:
+async def _make(api: KubeApi, namespace: str, name: str, spec: JsonObject) -> None:
     try:
-        await api.create(
-            RESOURCE_WATCH, {"metadata": {"name": name, "labels": MANAGED_BY}, "spec": spec}, OPERATOR_NAMESPACE
-        )
+        await api.create(RESOURCE_WATCH, {"metadata": {"name": name, "labels": MANAGED_BY}, "spec": spec}, namespace)
     except Conflict:
         logger.debug("ResourceWatch %s is there already", name)

@@ -24,7 +24,7 @@ carries it out (`claim_endings.py`).
 from __future__ import annotations
 
 from collections.abc import Iterator
-from functools import cache
+from functools import partial
 
 from domain.claims import (
     RESOURCE_CLAIM,
@@ -32,22 +32,14 @@ from domain.claims import (
     RESOURCE_POOL,
     RESOURCE_POOL_SCALING,
     RESOURCE_PROVIDER,
-    THE_BINDER,
+    binder,
 )
 from domain.claims.constants import RESOURCE_FIELD_MANAGER
 from domain.identity import Key, Kind
 from engine.kube import kinds as built_in
+from engine.settings import Settings
 from starters.watch.claim_endings import claim_ending, handle_ending, managed_ending
-from starters.watch.claim_readings import (
-    OPERATOR_NAMESPACE,
-    read_claim,
-    read_handle,
-    read_managed,
-    read_namespace,
-    read_pool,
-    read_provider,
-    read_scaling,
-)
+from starters.watch.claim_readings import Readings, read_namespace
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
 from starters.watch.projection import Projection, own_write
@@ -67,20 +59,10 @@ DECLARED_LINGERS = 300.0
 # Who does the work.
 
 
-def claim_carrier(claim: Projection, _: Index) -> Key:
-    """The binder, while the claim has no handle."""
-    return binder(claim) if claim.fact("unbound") else claim.key
-
-
 def handle_carrier(handle: Projection, index: Index) -> Key:
     """The claim that holds the handle, unless either is left alone or the claim has given it up."""
     claim = _at(index, RESOURCE_CLAIM, handle.fact("claim"))
     return claim.key if claim and not handle.fact("ignored") and not _gives_up(claim) else handle.key
-
-
-def binder(seen: Projection) -> Key:
-    """The one workflow that gives handles to claims; no custom resource stands behind it."""
-    return THE_BINDER.model_copy(update={"cluster": seen.key.cluster})
 
 
 def _gives_up(claim: Projection) -> bool:
@@ -102,23 +84,6 @@ def claim_dependents(before: Projection | None, after: Projection | None, index:
 
 def _handles_of(claim: Projection, index: Index) -> list[Projection]:
     return index.find(RESOURCE_HANDLE.name, "claim", "/".join(claim.name))
-
-
-def handle_dependents(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
-    """Pool, claim and binder of a handle."""
-    keys: set[Key] = set()
-    if _counts(before) != _counts(after) and not _made_by_pool(before, after):
-        for side in _existing(before, after):
-            keys |= _keys(_at(index, RESOURCE_POOL, side.fact("pool")))
-    fits = after is not None and after.fact("fit") and (before is None or before.fact("fit") != after.fact("fit"))
-    if after is not None and fits and unbound_claims(index):
-        keys.add(binder(after))
-    # A claim waits for the end of one that is left alone, which no change before that tells it of.
-    if before is not None and (_left(before) != _left(after) or (after is None and before.fact("ignored"))):
-        for side in _existing(before, after):
-            keys |= _keys(_at(index, RESOURCE_CLAIM, side.fact("claim")))
-            keys |= _keys(*index.find(RESOURCE_CLAIM.name, "handle", side.key.name))
-    return keys
 
 
 def _counts(handle: Projection | None) -> str:
@@ -152,20 +117,6 @@ def scaling_dependents(before: Projection | None, after: Projection | None, inde
     if own_write(before, after):
         return set()
     return _keys(*(_at(index, RESOURCE_POOL, side.fact("pool")) for side in _existing(before, after)))
-
-
-def provider_dependents(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
-    """Everything that uses the provider, or one that links to it; the binder, as any claim may match it now."""
-    if before is not None and after is not None and before.fingerprint == after.fingerprint:
-        return set()
-    keys: set[Key] = set()
-    for side in _existing(before, after)[:1]:
-        for name in _linking(side.key.name, index):
-            for kind in (RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL):
-                keys |= _keys(*index.find(kind.name, "providers", name))
-        if unbound_claims(index):
-            keys.add(binder(side))
-    return keys
 
 
 def _linking(name: str, index: Index) -> set[str]:
@@ -204,13 +155,6 @@ def _existing(before: Projection | None, after: Projection | None) -> list[Proje
 # Who misses what is not there.
 
 
-def claims_without_handle(index: Index) -> set[Key]:
-    """The claims whose handle does not exist (any more)."""
-    claims = index.all(RESOURCE_CLAIM.name)
-    bound = ((claim, claim.fact("handle")) for claim in claims if claim.fact("handle") and not claim.fact("detached"))
-    return {claim.key for claim, name in bound if not index.get(RESOURCE_HANDLE.name, OPERATOR_NAMESPACE, name)}
-
-
 def handles_without_claim(index: Index) -> set[Key]:
     """The handles whose claim does not exist (any more)."""
     held = ((handle, handle.fact("claim")) for handle in index.all(RESOURCE_HANDLE.name) if handle.fact("claim"))
@@ -218,50 +162,6 @@ def handles_without_claim(index: Index) -> set[Key]:
 
 
 # The kinds that handles manage.
-
-
-def managed_kinds(handle: Projection) -> tuple[Watched, ...]:
-    """What has to be watched for a handle."""
-    return tuple(managed(kind) for kind in handle.fact("kinds").splitlines())
-
-
-@cache
-def managed(kind: str) -> Watched:
-    """The one watch of a kind, named by apiVersion and kind, over the whole cluster."""
-    api_version, _, name = kind.partition(" ")
-    group, _, version = api_version.rpartition("/")
-
-    def dependents(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
-        """The handle that a managed object names, and any that has recorded it: they may wait for each other.
-
-        Whoever looks after them knows what handles have written.
-        """
-        if own_write(before, after):
-            return set()
-        keys: set[Key] = set()
-        for side in _existing(before, after):
-            keys |= set(index.keys(RESOURCE_HANDLE.name, OPERATOR_NAMESPACE, [side.fact("handle")]))
-            keys |= _keys(*index.find(RESOURCE_HANDLE.name, "references", f"{kind} {'/'.join(side.name)}"))
-        return keys
-
-    def missed_by(index: Index) -> set[Key]:
-        """The handles whose recorded object of this kind does not exist."""
-        there = {f"{kind} {'/'.join(known)}" for known in index.of(entry.name)}
-        handles = index.find(RESOURCE_HANDLE.name, "kinds", kind)
-        return {handle.key for handle in handles if any(_misses(handle, kind, there))}
-
-    entry = Watched(
-        kind=Kind(name=name, group=group, version=version, plural="", area=""),
-        name=f"{name} of {api_version}, managed",
-        read=read_managed,
-        dependents=dependents,
-        ending=managed_ending,
-        has_workflow=False,
-        missed_by=missed_by,
-        writer=RESOURCE_FIELD_MANAGER,
-        lingers=DECLARED_LINGERS,
-    )
-    return entry
 
 
 def _misses(handle: Projection, kind: str, there: set[str]) -> Iterator[bool]:
@@ -279,43 +179,152 @@ NAMESPACES = Watched(
     lingers=DECLARED_LINGERS,
 )
 
-WATCHED = (
-    Watched(
-        kind=RESOURCE_CLAIM,
-        read=read_claim,
-        dependents=claim_dependents,
-        carrier=claim_carrier,
-        ending=claim_ending,
-        relieved=RELIEVED,
-        missed_by=handles_without_claim,
-        declares=lambda _: (NAMESPACES,),
-    ),
-    Watched(
-        kind=RESOURCE_HANDLE,
-        read=read_handle,
-        dependents=handle_dependents,
-        carrier=handle_carrier,
-        ending=handle_ending,
-        made_by_others=True,
-        relieved=MADE_BY_POOL,
-        namespace=OPERATOR_NAMESPACE,
-        missed_by=claims_without_handle,
-        declares=managed_kinds,
-    ),
-    Watched(kind=RESOURCE_POOL, read=read_pool, dependents=pool_dependents, namespace=OPERATOR_NAMESPACE),
-    Watched(
-        kind=RESOURCE_POOL_SCALING,
-        read=read_scaling,
-        dependents=scaling_dependents,
-        has_workflow=False,
-        namespace=OPERATOR_NAMESPACE,
-    ),
-    Watched(
-        kind=RESOURCE_PROVIDER,
-        read=read_provider,
-        dependents=provider_dependents,
-        has_workflow=False,
-        gathers=PROVIDER_EDITS_GATHER,
-        namespace=OPERATOR_NAMESPACE,
-    ),
-)
+
+class ClaimsWatch:
+    """What is watched for one installation."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._domain = settings.claims_domain
+        self._namespace = settings.claims_namespace
+        self._readings = Readings(settings)
+        self._entries: dict[str, Watched] = {}  # the kinds that handles manage, each with its one watch
+
+    def watched(self) -> tuple[Watched, ...]:
+        """The area's own kinds."""
+        readings = self._readings
+        return (
+            Watched(
+                kind=RESOURCE_CLAIM,
+                read=readings.claim,
+                dependents=claim_dependents,
+                carrier=self.claim_carrier,
+                ending=claim_ending,
+                relieved=RELIEVED,
+                missed_by=handles_without_claim,
+                declares=lambda _: (NAMESPACES,),
+            ),
+            Watched(
+                kind=RESOURCE_HANDLE,
+                read=readings.handle,
+                dependents=self.handle_dependents,
+                carrier=handle_carrier,
+                ending=handle_ending,
+                made_by_others=True,
+                relieved=MADE_BY_POOL,
+                namespace=self._namespace,
+                missed_by=self.claims_without_handle,
+                declares=self.managed_kinds,
+            ),
+            Watched(kind=RESOURCE_POOL, read=readings.pool, dependents=pool_dependents, namespace=self._namespace),
+            Watched(
+                kind=RESOURCE_POOL_SCALING,
+                read=readings.scaling,
+                dependents=scaling_dependents,
+                has_workflow=False,
+                namespace=self._namespace,
+            ),
+            Watched(
+                kind=RESOURCE_PROVIDER,
+                read=readings.provider,
+                dependents=self.provider_dependents,
+                has_workflow=False,
+                gathers=PROVIDER_EDITS_GATHER,
+                namespace=self._namespace,
+            ),
+        )
+
+    def claim_carrier(self, claim: Projection, _: Index) -> Key:
+        """The binder, while the claim has no handle."""
+        return self._binder(claim) if claim.fact("unbound") else claim.key
+
+    def _binder(self, seen: Projection) -> Key:
+        """The one workflow that gives handles to claims; no custom resource stands behind it."""
+        return binder(self._domain, seen.key.cluster)
+
+    def handle_dependents(self, before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
+        """Pool, claim and binder of a handle."""
+        keys: set[Key] = set()
+        if _counts(before) != _counts(after) and not _made_by_pool(before, after):
+            for side in _existing(before, after):
+                keys |= _keys(_at(index, RESOURCE_POOL, side.fact("pool")))
+        fits = after is not None and after.fact("fit") and (before is None or before.fact("fit") != after.fact("fit"))
+        if after is not None and fits and unbound_claims(index):
+            keys.add(self._binder(after))
+        # A claim waits for the end of one that is left alone, which no change before that tells it of.
+        if before is not None and (_left(before) != _left(after) or (after is None and before.fact("ignored"))):
+            for side in _existing(before, after):
+                keys |= _keys(_at(index, RESOURCE_CLAIM, side.fact("claim")))
+                keys |= _keys(*index.find(RESOURCE_CLAIM.name, "handle", side.key.name))
+        return keys
+
+    def provider_dependents(self, before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
+        """Everything that uses the provider, or one that links to it; the binder, as any claim may match it now."""
+        if before is not None and after is not None and before.fingerprint == after.fingerprint:
+            return set()
+        keys: set[Key] = set()
+        for side in _existing(before, after)[:1]:
+            for name in _linking(side.key.name, index):
+                for kind in (RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL):
+                    keys |= _keys(*index.find(kind.name, "providers", name))
+            if unbound_claims(index):
+                keys.add(self._binder(side))
+        return keys
+
+    def claims_without_handle(self, index: Index) -> set[Key]:
+        """The claims whose handle does not exist (any more)."""
+        claims = index.all(RESOURCE_CLAIM.name)
+        bound = (
+            (claim, claim.fact("handle")) for claim in claims if claim.fact("handle") and not claim.fact("detached")
+        )
+        return {claim.key for claim, name in bound if not index.get(RESOURCE_HANDLE.name, self._namespace, name)}
+
+    def managed_kinds(self, handle: Projection) -> tuple[Watched, ...]:
+        """What has to be watched for a handle."""
+        return tuple(self.managed(kind) for kind in handle.fact("kinds").splitlines())
+
+    def managed(self, kind: str) -> Watched:
+        """The one watch of a kind, named by apiVersion and kind, over the whole cluster."""
+        if kind not in self._entries:
+            self._entries[kind] = self._managed(kind)
+        return self._entries[kind]
+
+    def _managed(self, kind: str) -> Watched:
+        api_version, _, name = kind.partition(" ")
+        group, _, version = api_version.rpartition("/")
+
+        def dependents(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
+            """The handle that a managed object names, and any that has recorded it: they may wait for each other.
+
+            Whoever looks after them knows what handles have written.
+            """
+            if own_write(before, after):
+                return set()
+            keys: set[Key] = set()
+            for side in _existing(before, after):
+                keys |= set(index.keys(RESOURCE_HANDLE.name, self._namespace, [side.fact("handle")]))
+                keys |= _keys(*index.find(RESOURCE_HANDLE.name, "references", f"{kind} {'/'.join(side.name)}"))
+            return keys
+
+        def missed_by(index: Index) -> set[Key]:
+            """The handles whose recorded object of this kind does not exist."""
+            there = {f"{kind} {'/'.join(known)}" for known in index.of(entry.name)}
+            handles = index.find(RESOURCE_HANDLE.name, "kinds", kind)
+            return {handle.key for handle in handles if any(_misses(handle, kind, there))}
+
+        entry = Watched(
+            kind=Kind(name=name, group=group, version=version, plural="", area=""),
+            name=f"{name} of {api_version}, managed",
+            read=self._readings.managed,
+            dependents=dependents,
+            ending=partial(managed_ending, namespace=self._namespace),
+            has_workflow=False,
+            missed_by=missed_by,
+            writer=RESOURCE_FIELD_MANAGER,
+            lingers=DECLARED_LINGERS,
+        )
+        return entry
+
+
+def watched_for(settings: Settings) -> tuple[Watched, ...]:
+    """What is watched for resource claims."""
+    return ClaimsWatch(settings).watched()

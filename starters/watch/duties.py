@@ -1,6 +1,7 @@
 """What an area has its watcher do besides waking, while this one leads.
 
-An area joins with `DUTIES` in a module of its own here: functions of the API and the index that run for ever. They must
+An area joins with `duties_for` in a module of its own here: of the settings, it gives functions of the API and the
+index that run for ever. They must
 not matter: one that fails is begun again after a while, and nothing else notices.
 """
 
@@ -24,7 +25,8 @@ logger = logging.getLogger(__name__)
 
 def duties_of_areas(settings: Settings) -> tuple[Duty, ...]:
     """What the areas that are served have done."""
-    return tuple(duty for module in areas.modules_served(settings) for duty in getattr(module, "DUTIES", ()))
+    chosen = (module.duties_for(settings) for module in areas.modules_served(settings) if hasattr(module, "duties_for"))
+    return tuple(duty for duties in chosen for duty in duties)
 
 
 async def attend(duty: Duty, api: KubeApi, index: Index) -> None:

@@ -143,7 +143,15 @@ class Watched:
     def selection(self) -> tuple[str, ...]:
         """What is listed and watched, as values that compare."""
         kind = self.kind
-        return (self.name, kind.api_version, kind.plural, self.namespace, self.field_selector, self.label_selector)
+        return (
+            self.name,
+            kind.group,
+            kind.version,
+            kind.plural,
+            self.namespace,
+            self.field_selector,
+            self.label_selector,
+        )
 
 
 def watched_under(settings: Settings) -> tuple[Watched, ...]:

@@ -14,8 +14,7 @@ from typing import Any
 import httpx
 from chaos_cluster import Cluster, Workflows
 from chaos_worker_log import WorkerLog
-
-from domain.claims.constants import RESOURCE_HANDLE_NAME_ANNOTATION
+from claim_domain import NAMES
 
 USERS = "users"
 POOLBOY = "poolboy"
@@ -74,7 +73,7 @@ class ClaimsOracle:
         things = (
             thing
             for thing in self._cluster.list("configmaps", USERS)
-            if RESOURCE_HANDLE_NAME_ANNOTATION in (thing["metadata"].get("annotations") or {})
+            if NAMES.resource_handle_name_annotation in (thing["metadata"].get("annotations") or {})
         )
         return State(
             claims=_named(self._cluster.list("resourceclaims", USERS)),
@@ -173,7 +172,7 @@ def _pools(state: State, expected: Expected) -> Iterator[str]:
 
 
 def _owner(thing: Json | None) -> str:
-    return str((at(thing, "metadata", "annotations") or {}).get(RESOURCE_HANDLE_NAME_ANNOTATION, ""))
+    return str((at(thing, "metadata", "annotations") or {}).get(NAMES.resource_handle_name_annotation, ""))
 
 
 def without_states(claim: Json) -> Json:

@@ -28,10 +28,9 @@ from chaos_cluster import until
 from chaos_installation import ROOT, Process, Record
 from chaos_load import CHANGES_A_SECOND, Load
 from chaos_worker_log import WorkerLog
+from claim_domain import NAMES
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client
-
-from domain.claims.constants import RESOURCE_HANDLE_NAME_ANNOTATION
 
 pytestmark = [pytest.mark.integration, pytest.mark.chaos, pytest.mark.timeout(1200)]
 
@@ -60,7 +59,7 @@ class Phase:
 def _patch_boxes(lab: ClaimsLab, handle: str, **values: str) -> None:
     """Somebody else, who works on the resource of a handle, writes into it."""
     for name, thing in lab.oracle.look().things.items():
-        if at(thing, "metadata", "annotations", RESOURCE_HANDLE_NAME_ANNOTATION) == handle:
+        if at(thing, "metadata", "annotations", NAMES.resource_handle_name_annotation) == handle:
             lab.cluster.patch("configmaps", USERS, name, {"data": values})
 
 

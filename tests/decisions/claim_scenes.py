@@ -5,7 +5,8 @@ from __future__ import annotations
 from datetime import UTC, datetime
 from typing import Any
 
-from domain.claims.constants import API_VERSION
+from claim_domain import NAMES
+
 from domain.claims.linked import NOBODY, Requester, Resources
 from domain.claims.providers import Scene
 
@@ -15,12 +16,17 @@ OPERATOR_NAMESPACE = "poolboy"
 
 def provider(name: str = "base", **spec: Any) -> dict[str, Any]:
     metadata = {"name": name, "namespace": OPERATOR_NAMESPACE}
-    return {"apiVersion": API_VERSION, "kind": "ResourceProvider", "metadata": metadata, "spec": spec}
+    return {"apiVersion": NAMES.api_version, "kind": "ResourceProvider", "metadata": metadata, "spec": spec}
 
 
 def claim(status: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
     metadata = {"name": "mine", "namespace": "user-ada", "uid": "claim-uid", "annotations": {"mood": "fine"}}
-    made: dict[str, Any] = {"apiVersion": API_VERSION, "kind": "ResourceClaim", "metadata": metadata, "spec": spec}
+    made: dict[str, Any] = {
+        "apiVersion": NAMES.api_version,
+        "kind": "ResourceClaim",
+        "metadata": metadata,
+        "spec": spec,
+    }
     return made if status is None else {**made, "status": status}
 
 
@@ -32,13 +38,13 @@ def asking(values: dict[str, Any], accepted: dict[str, Any] | None = None, name:
 
 def handle(*resources: dict[str, Any], status: dict[str, Any] | None = None, **spec: Any) -> dict[str, Any]:
     metadata = {"name": "guid-b7k2q", "generateName": "guid-", "namespace": OPERATOR_NAMESPACE, "uid": "handle-uid"}
-    made: dict[str, Any] = {"apiVersion": API_VERSION, "kind": "ResourceHandle", "metadata": metadata}
+    made: dict[str, Any] = {"apiVersion": NAMES.api_version, "kind": "ResourceHandle", "metadata": metadata}
     made["spec"] = {"resources": list(resources), **spec} if resources else spec
     return made if status is None else {**made, "status": status}
 
 
 def link(kind: str, namespace: str, name: str) -> dict[str, Any]:
-    return {"apiVersion": API_VERSION, "kind": kind, "namespace": namespace, "name": name}
+    return {"apiVersion": NAMES.api_version, "kind": kind, "namespace": namespace, "name": name}
 
 
 BOUND = {"resourceClaim": link("ResourceClaim", "user-ada", "mine")}
@@ -60,7 +66,7 @@ def config_map(name: str = "", **data: Any) -> dict[str, Any]:
 
 
 def scene(*providers: dict[str, Any], newer: bool = False, **objects: dict[str, Any]) -> Scene:
-    return Scene.at(NOW, {each["metadata"]["name"]: each for each in providers}, newer=newer, **objects)
+    return Scene.at(NOW, NAMES, {each["metadata"]["name"]: each for each in providers}, newer=newer, **objects)
 
 
 def resources(

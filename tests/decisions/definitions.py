@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 from domain.custom_resources import all_crds, custom_resources
+from domain.operator_domain import DEFAULT
 from domain.resource import CustomResource
 
 Json = dict[str, Any]
 
-CRDS: dict[str, Json] = {crd["spec"]["names"]["kind"]: crd for crd in all_crds()}  # type: ignore[index]
+CRDS: dict[str, Json] = {crd["spec"]["names"]["kind"]: crd for crd in all_crds(DEFAULT)}  # type: ignore[index]
 MODELS: dict[str, type[CustomResource]] = {model.kind_of.name: model for model in custom_resources()}
 
 _LISTS = {None: "list", "atomic": "atomic", "map": "map-by-type"}

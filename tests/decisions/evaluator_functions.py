@@ -11,7 +11,6 @@ from collections.abc import Callable
 from datetime import UTC, datetime
 from pathlib import Path
 
-from domain.claims.constants import IGNORE_LABEL
 from domain.claims.templates import Json, Renderer
 from domain.model import Model
 
@@ -51,7 +50,6 @@ def misbehave(request: Deed) -> Rendered:
         "raise a bug": lambda: {"a": 1}["absent"],
         "die": lambda: os.abort(),
         "tell its process": lambda: os.getpid(),
-        "tell its labels": lambda: IGNORE_LABEL,
     }
     try:
         return Rendered(value=str(deeds[request.name]()))

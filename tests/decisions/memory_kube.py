@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from domain.identity import Kind
+from domain.operator_domain import DEFAULT
 from domain.resource import timestamp
 from domain.writes import merge
 from engine.errors import Absent, Conflict
@@ -26,6 +27,8 @@ Json = dict[str, Any]
 
 class MemoryKube:
     """What passes ask of a KubeApi."""
+
+    operator_domain = DEFAULT
 
     def __init__(self) -> None:
         self._objects: dict[tuple[str, str, str], Json] = {}
@@ -68,7 +71,7 @@ class MemoryKube:
             "generation": 1,
             "creationTimestamp": timestamp(datetime.now(UTC)),
         }
-        made |= {"apiVersion": kind.api_version, "kind": kind.name}
+        made |= {"apiVersion": kind.under(self.operator_domain).api_version, "kind": kind.name}
         return self._store(kind, made)
 
     async def patch(

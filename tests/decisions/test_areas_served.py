@@ -14,7 +14,7 @@ from workers.roster import areas as executable
 from workers.roster import observing_queues
 
 QUEUES = ("111111111111/us-east-1",)
-JOINED_BY = ("WATCHED", "watched_for", "opened_for", "DUTIES")
+JOINED_BY = ("WATCHED", "watched_for", "opened_for", "duties_for")
 
 
 def test_every_module_through_which_an_area_joins_names_it() -> None:

@@ -6,14 +6,14 @@ import dataclasses
 from typing import Any
 
 import pytest
+from claim_domain import NAMES
 
-from domain.claims.constants import DOMAIN, IGNORE_LABEL
 from starters.cli.audits import audits
 from starters.cli.audits.claims import Snapshot, findings, kinds_named
 
 Json = dict[str, Any]
 DELETED = {"deletionTimestamp": "2026-11-21T12:00:00Z"}
-IGNORED = {"labels": {IGNORE_LABEL: ""}}
+IGNORED = {"labels": {NAMES.ignore_label: ""}}
 
 
 def obj(kind: str, namespace: str, name: str, *, metadata: Json | None = None, **parts: Any) -> Json:
@@ -34,7 +34,7 @@ def handle(
 
 
 def thing(name: str = "thing", of: str = "guid-aaaaa", *, index: int = 0, **metadata: Any) -> Json:
-    marks = {f"{DOMAIN}/resource-handle-name": of, f"{DOMAIN}/resource-index": str(index)}
+    marks = {f"{NAMES.domain}/resource-handle-name": of, f"{NAMES.domain}/resource-index": str(index)}
     return obj("ConfigMap", "labs", name, metadata={"annotations": marks, **metadata})
 
 
@@ -47,7 +47,7 @@ RUNNING = frozenset(
         "ResourcePool/poolboy/warm/warm",
     }
 )
-WHOLE = Snapshot((claim(),), (handle(), FREE), (POOL,), (thing(), thing("spare", "guid-fffff")), RUNNING)
+WHOLE = Snapshot(NAMES, (claim(),), (handle(), FREE), (POOL,), (thing(), thing("spare", "guid-fffff")), RUNNING)
 
 
 def world(**changes: Any) -> Snapshot:
@@ -67,7 +67,7 @@ def running(*more: str) -> frozenset[str]:
     "found",
     [
         WHOLE,
-        Snapshot(),
+        Snapshot(NAMES),
         world(claims=(claim(), claim("waiting", ""))),
         world(claims=(claim(), claim("gone", "guid-zzzzz", detached=True)), workflows=running("gone")),
         world(claims=(claim(), claim("left-alone", "guid-zzzzz", metadata=IGNORED))),

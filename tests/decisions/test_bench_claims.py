@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 import typer
+from claim_domain import NAMES
 
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
-from domain.claims.constants import RESOURCE_HANDLE_NAME_ANNOTATION
 from domain.claims.objects import value_at
 from domain.custom_resources import custom_resources
 from domain.identity import Kind
@@ -17,7 +17,6 @@ from engine.kube.kinds import CONFIG_MAP
 from localcloud.bench import claims as bench
 from localcloud.bench.claims_race import agreed
 from localcloud.bench.claims_sightings import (
-    _WORDS,
     BOUND,
     DELETING,
     DETACHED,
@@ -39,7 +38,7 @@ def obj(name: str = "it", *, spec: Json | None = None, metadata: Json | None = N
 
 
 def shown(kind: Kind, each: Json) -> set[str]:
-    return set(_WORDS[kind](each))
+    return set(Sightings(Cluster())._words[kind](each))  # type: ignore[arg-type]
 
 
 HELD: Json = {"resourceHandle": {"name": "guid-abcde"}}
@@ -62,6 +61,8 @@ def test_words_say_what_an_object_shows(kind: Kind, each: Json, words: set[str])
 
 class Cluster:
     """Lists and watches what it is told to."""
+
+    operator_domain = NAMES.domain
 
     def __init__(self, *events: tuple[str, Json]) -> None:
         self.events = events
@@ -107,7 +108,9 @@ async def test_what_is_not_followed_for_a_while_is_listed_anew() -> None:
     async with asyncio.timeout(5), seen.followed():
         async with seen.only(RESOURCE_CLAIM):
             assert cluster.watched <= {RESOURCE_CLAIM}
-            cluster.things = [obj("made meanwhile", metadata={"annotations": {RESOURCE_HANDLE_NAME_ANNOTATION: "h"}})]
+            cluster.things = [
+                obj("made meanwhile", metadata={"annotations": {NAMES.resource_handle_name_annotation: "h"}})
+            ]
         assert seen.count(CONFIG_MAP, BOUND) == 1
 
 

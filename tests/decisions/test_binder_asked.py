@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from claim_domain import BINDER
 
 from domain.carry import Carry
-from domain.claims import RESOURCE_CLAIM, THE_BINDER
+from domain.claims import RESOURCE_CLAIM
 from domain.identity import Key
 from workflows.claims import ClaimBinderWorkflow
 
@@ -31,7 +32,7 @@ def test_a_claim_that_asks_is_compared_with_no_other(monkeypatch: pytest.MonkeyP
         compared.append(one.name)
         return plain(one, other)
 
-    binder = ClaimBinderWorkflow(Carry(key=THE_BINDER))
+    binder = ClaimBinderWorkflow(Carry(key=BINDER))
     claims = [claim(number) for number in range(20)]
     monkeypatch.setattr(Key, "__eq__", equal)
     for each in claims:
@@ -41,7 +42,7 @@ def test_a_claim_that_asks_is_compared_with_no_other(monkeypatch: pytest.MonkeyP
 
 
 def test_each_claim_is_remembered_once_until_a_batch_has_looked_at_it_after_it_asked() -> None:
-    binder = ClaimBinderWorkflow(Carry(key=THE_BINDER))
+    binder = ClaimBinderWorkflow(Carry(key=BINDER))
     for number in (0, 1, 0):
         binder.serve(claim(number))
     assert batch(binder, claim(2), claim(1), claim(2)) == (claim(0), claim(1))
@@ -53,7 +54,7 @@ def test_each_claim_is_remembered_once_until_a_batch_has_looked_at_it_after_it_a
 
 def test_a_claim_that_the_run_before_has_handed_over_is_not_remembered_twice() -> None:
     known = {"asked": [claim(0).model_dump(mode="json")]}
-    binder = ClaimBinderWorkflow(Carry(key=THE_BINDER, known=known))
+    binder = ClaimBinderWorkflow(Carry(key=BINDER, known=known))
     for number in (0, 1):
         binder.serve(claim(number))
     assert batch(binder) == (claim(0), claim(1))

@@ -5,11 +5,12 @@ from __future__ import annotations
 from typing import Any, cast
 
 import pytest
+from claim_domain import BINDER
 from told_known import MOMENT, a_moment, told_known
 
 from activities.claims import known as module
 from activities.claims.known import Known
-from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, THE_BINDER
+from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.identity import Key
 
 
@@ -36,7 +37,7 @@ async def test_many_edits_of_many_claims_wake_the_binder_once(known: Known, woke
         for name in ("one", "two", "three"):
             edit(known, name, version)
     await a_moment()
-    assert woken == [THE_BINDER]
+    assert woken == [BINDER]
 
 
 async def test_what_comes_after_the_wake_wakes_again(known: Known, woken: list[Key]) -> None:
@@ -44,7 +45,7 @@ async def test_what_comes_after_the_wake_wakes_again(known: Known, woken: list[K
     await a_moment()
     edit(known, "two", 1)
     await a_moment()
-    assert woken == [THE_BINDER, THE_BINDER]
+    assert woken == [BINDER, BINDER]
 
 
 async def test_a_claim_that_got_its_handle_in_time_wakes_nobody(known: Known, woken: list[Key]) -> None:
@@ -59,7 +60,7 @@ async def test_one_claim_that_was_taken_does_not_hide_another(known: Known, woke
     edit(known, "two", 1)
     edit(known, "one", 2, handle="guid-1")
     await a_moment()
-    assert woken == [THE_BINDER]
+    assert woken == [BINDER]
 
 
 async def test_a_batch_under_way_takes_what_comes(known: Known, woken: list[Key]) -> None:

@@ -7,16 +7,10 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
+from claim_domain import NAMES
 from claim_scenes import BOUND, NOW, POOLED, asking, claim, config_map, entry, handle, link, provider, reference
 
 from domain.claims.binding import plan_binding, plan_pool_handle
-from domain.claims.constants import (
-    API_VERSION,
-    CLAIM_NAME_LABEL,
-    CLAIM_NAMESPACE_LABEL,
-    POOL_NAME_LABEL,
-    POOL_NAMESPACE_LABEL,
-)
 from domain.claims.handle_pass import plan_handle
 from domain.claims.lifespan import for_pool_handle
 from domain.claims.objects import objects_at
@@ -39,7 +33,7 @@ def wanted(*entries: dict[str, Any]) -> tuple[WantedEntry, ...]:
 
 
 def take(asked: dict[str, Any], held: dict[str, Any], *entries: dict[str, Any]) -> BindingPlan:
-    question = BindingQuestion(now=NOW, claim=asked, handle=held, wanted=wanted(*entries))
+    question = BindingQuestion(names=NAMES, now=NOW, claim=asked, handle=held, wanted=wanted(*entries))
     before = copy.deepcopy(question)
     plan = plan_binding(question)
     assert question == before, "the question was changed"
@@ -54,7 +48,7 @@ LISTED = claim(resources=[entry("base", "mine")])
 
 def test_the_handle_is_the_claims_from_then_on() -> None:
     plan = take(LISTED, handle(entry("base", "mine"), vars={"a": 1}, **POOLED), entry("base", "mine"))
-    assert plan.labels == {CLAIM_NAME_LABEL: "mine", CLAIM_NAMESPACE_LABEL: "user-ada"}
+    assert plan.labels == {NAMES.claim_name_label: "mine", NAMES.claim_namespace_label: "user-ada"}
     assert plan.spec == {"resources": [entry("base", "mine")], "vars": {"a": 1}, **POOLED, **BOUND}
     assert plan.fault is None
 
@@ -149,6 +143,7 @@ def test_the_pass_after_the_binding_starts_the_claim_at_that_moment_and_keeps_th
     made = provider("base", override={"apiVersion": "v1", "kind": "ConfigMap"}, readinessCheck="true")
     after = plan_handle(
         HandleQuestion(
+            names=NAMES,
             now=NOW,
             providers={"base": made},
             handle={**held, "spec": plan.spec, "status": {"ready": True}},
@@ -172,12 +167,12 @@ def test_the_pass_after_the_binding_starts_the_claim_at_that_moment_and_keeps_th
 
 def pool(**spec: Any) -> dict[str, Any]:
     metadata = {"name": "spare", "namespace": "poolboy", "uid": "pool-uid"}
-    return {"apiVersion": API_VERSION, "kind": "ResourcePool", "metadata": metadata, "spec": spec}
+    return {"apiVersion": NAMES.api_version, "kind": "ResourcePool", "metadata": metadata, "spec": spec}
 
 
 def make(asked: dict[str, Any], *providers: dict[str, Any], name: str = "guid-b7k2q") -> HandleBody:
     known = {each["metadata"]["name"]: each for each in providers}
-    return plan_pool_handle(PoolQuestion(now=NOW, providers=known, pool=asked, handle_name=name))
+    return plan_pool_handle(PoolQuestion(names=NAMES, now=NOW, providers=known, pool=asked, handle_name=name))
 
 
 SIZES = provider(
@@ -193,7 +188,7 @@ SIZES = provider(
 def test_a_pools_handle_is_complete_from_birth() -> None:
     body = make(pool(provider={"name": "sizes", "parameterValues": {"size": 3}}, vars={"v": "pools"}), SIZES)
     assert body.fault is None
-    assert body.labels == {POOL_NAME_LABEL: "spare", POOL_NAMESPACE_LABEL: "poolboy"}
+    assert body.labels == {NAMES.pool_name_label: "spare", NAMES.pool_namespace_label: "poolboy"}
     assert body.spec == {
         "resourcePool": link("ResourcePool", "poolboy", "spare"),
         "provider": {"name": "sizes", "parameterValues": {"size": 3}},
@@ -279,7 +274,9 @@ def test_while_the_name_is_not_known_they_are_left_to_the_first_pass() -> None:
     body = make(pool(provider={"name": "named"}), NAMED, name="")
     assert (body.fault, "resources" in body.spec) == (None, False)
     metadata = {"name": "guid-b7k2q", "generateName": "guid-", "namespace": "poolboy"}
-    born = HandleQuestion(now=NOW, providers={"named": NAMED}, handle={"metadata": metadata, "spec": body.spec})
+    born = HandleQuestion(
+        names=NAMES, now=NOW, providers={"named": NAMED}, handle={"metadata": metadata, "spec": body.spec}
+    )
     (made,) = objects_at(plan_handle(born).spec, "resources")
     assert made["template"] == {"data": {"guid": "b7k2q"}}
 
@@ -292,14 +289,14 @@ def test_what_speaks_of_what_only_a_made_handle_has_is_left_to_the_first_pass(sa
     spec: dict[str, Any] = body.spec
     born = handle(**spec)
     born["metadata"]["creationTimestamp"] = "handle-uid"
-    plan = plan_handle(HandleQuestion(now=NOW, providers={"tagged": tagged}, handle=born))
+    plan = plan_handle(HandleQuestion(names=NAMES, now=NOW, providers={"tagged": tagged}, handle=born))
     assert objects_at(plan.spec, "resources")[0]["template"] == {"data": {"tag": "handle-uid"}}
 
 
 def test_the_pass_after_its_birth_changes_nothing_but_the_reference() -> None:
     body = make(pool(provider={"name": "sizes"}, vars={"v": 1}), SIZES)
     spec: dict[str, Any] = body.spec
-    plan = plan_handle(HandleQuestion(now=NOW, providers={"sizes": SIZES}, handle=handle(**spec)))
+    plan = plan_handle(HandleQuestion(names=NAMES, now=NOW, providers={"sizes": SIZES}, handle=handle(**spec)))
     recorded = {"apiVersion": "v1", "kind": "ConfigMap", "name": "guid0-b7k2q"}
     (made,) = spec["resources"]
     assert plan.spec == {**spec, "resources": [{**made, "reference": recorded}]}

@@ -9,6 +9,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from claim_domain import NAMES
 
 from activities.claims.bundle import Bundles
 from activities.claims.evaluation import Beyond, Evaluation
@@ -18,7 +19,6 @@ from activities.claims.serving import MOST_TRIES, Serving
 from activities.claims.surplus import is_surplus
 from activities.claims.writing import Writer
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
-from domain.claims.constants import IGNORE_LABEL
 from domain.claims.matching import Wanted, WantedResource
 from domain.claims.plans import BindingPlan, ClaimPlan, Fault, HandlePlan, WantedEntry
 from domain.claims.references import claim_reference
@@ -30,7 +30,7 @@ from engine.kube.store import Followed, Mirror, Store
 from engine.settings import Settings
 
 Json = dict[str, Any]
-HOLDER = claim_reference(cast(Any, {"metadata": {"namespace": "users", "name": "mine"}}))
+HOLDER = claim_reference(NAMES, cast(Any, {"metadata": {"namespace": "users", "name": "mine"}}))
 Knower = Callable[["Cluster"], Known]
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 CLAIM: Json = {"metadata": {"namespace": "users", "name": "mine", "uid": "1", "resourceVersion": "1"}, "spec": {}}
@@ -101,7 +101,7 @@ class Mirrors:
 
     def follow(self, followed: Followed) -> Mirror:
         mirror = Mirror(cast(KubeApi, self.cluster), followed)
-        if followed.kind is RESOURCE_HANDLE:
+        if followed.kind.name == RESOURCE_HANDLE.name:
             self.cluster.mirrored.append(mirror)
         return mirror
 
@@ -110,7 +110,7 @@ class Answers:
     """Binds without asking a template."""
 
     async def binding(self, question: Any) -> BindingPlan:
-        return BindingPlan(spec={**question.handle["spec"], "resourceClaim": claim_reference(question.claim)})
+        return BindingPlan(spec={**question.handle["spec"], "resourceClaim": claim_reference(NAMES, question.claim)})
 
 
 class Refuses(Answers):
@@ -216,7 +216,7 @@ async def test_a_handle_that_is_known_to_be_held_is_not_bound_again(know: Knower
     known = know(cluster)
     candidate = next(iter(known.free.candidates(WANTED, NOW)))
     another = {**CLAIM, "metadata": {**CLAIM["metadata"], "name": "another"}}
-    bound = a_handle("guid-best", claim_reference(another), resourceVersion="2")
+    bound = a_handle("guid-best", claim_reference(NAMES, another), resourceVersion="2")
     cluster.there["guid-best"] = bound
     known.learn(RESOURCE_HANDLE, bound)
     known.free.add(candidate)
@@ -253,7 +253,7 @@ class Accepts:
 
 
 async def test_a_claims_handle_that_is_to_be_left_alone_is_shown_and_not_written(know: Knower) -> None:
-    left_alone = a_handle("guid-first", HOLDER, labels={IGNORE_LABEL: ""})
+    left_alone = a_handle("guid-first", HOLDER, labels={NAMES.ignore_label: ""})
     cluster = Cluster(left_alone)
     known = know(cluster)
     cluster.there["mine"] = CLAIM

@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from claim_domain import NAMES
 from claim_scenes import BOUND, OPERATOR_NAMESPACE, POOLED, claim, config_map, entry, handle, provider, resources
 
-from domain.claims.constants import DOMAIN
 from domain.claims.definitions import (
     DefinitionError,
     WaitingFor,
@@ -46,7 +46,7 @@ def overridden(data: Any, held: dict[str, Any] | None = None, *others: dict[str,
 
 
 def annotation(name: str) -> str:
-    return f"{DOMAIN}/resource-{name}"
+    return f"{NAMES.domain}/resource-{name}"
 
 
 # Override

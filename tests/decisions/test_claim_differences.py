@@ -5,11 +5,11 @@ from __future__ import annotations
 from copy import deepcopy
 
 import pytest
+from claim_domain import NAMES
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from domain.claims.constants import DOMAIN
 from domain.claims.differences import (
     LONGEST_PATH,
     LONGEST_PATTERN,
@@ -30,8 +30,9 @@ DOCUMENTS: st.SearchStrategy[JsonValue] = st.recursive(
     lambda below: st.lists(below, max_size=4) | st.dictionaries(st.text("ab~/01", max_size=2), below, max_size=4),
     max_leaves=12,
 )
-OWN = f"{DOMAIN}/resource-handle-name"
-OWN_PATH = f"/metadata/annotations/{DOMAIN}~1resource-handle-name"
+OWN = f"{NAMES.domain}/resource-handle-name"
+OWN_PATH = NAMES.own_annotations_path
+OWN_PATH = f"/metadata/annotations/{NAMES.domain}~1resource-handle-name"
 
 
 def lines(old: JsonValue, new: JsonValue) -> list[str]:
@@ -139,18 +140,20 @@ DEFINITION: dict[str, JsonValue] = {
     ],
 )
 def test_filters_decide_what_is_patched(filters: list[UpdateFilter], expected: list[str]) -> None:
-    assert [f"{op.op} {op.path}" for op in update(LIVE, DEFINITION, filters)] == expected
+    assert [f"{op.op} {op.path}" for op in update(LIVE, DEFINITION, filters, own_path=OWN_PATH)] == expected
 
 
 def test_an_adopted_object_without_annotations_gets_ours_and_only_ours() -> None:
     live: dict[str, JsonValue] = {"metadata": {"name": "x"}}
     definition: dict[str, JsonValue] = {"metadata": {"name": "x", "annotations": {OWN: "guid-new", "wanted": "1"}}}
-    assert update(live, definition, ()) == (Operation("add", "/metadata/annotations", {OWN: "guid-new"}),)
+    assert update(live, definition, (), own_path=OWN_PATH) == (
+        Operation("add", "/metadata/annotations", {OWN: "guid-new"}),
+    )
     everything = (UpdateFilter("/metadata/annotations"),)
-    assert update(live, definition, everything) == (
+    assert update(live, definition, everything, own_path=OWN_PATH) == (
         Operation("add", "/metadata/annotations", {OWN: "guid-new", "wanted": "1"}),
     )
-    assert update(live, {"metadata": {"annotations": {"wanted": "1"}}}, ()) == ()
+    assert update(live, {"metadata": {"annotations": {"wanted": "1"}}}, (), own_path=OWN_PATH) == ()
 
 
 def test_filters_are_read_from_a_provider_and_allow_everything_by_default() -> None:

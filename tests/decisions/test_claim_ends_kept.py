@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import pytest
+from claim_domain import NAMES
 
 from activities.claims.bundle import Bundle, Bundles
 from activities.claims.evaluation import Evaluation
@@ -32,6 +33,8 @@ def ending_at(moment: str) -> dict[str, Any]:
 
 class Api:
     """All that a pass works with; its evaluations meet a bug, at least where the claim's conditions are judged."""
+
+    names = NAMES
 
     def __init__(self, *, always: bool = True) -> None:
         self.always = always
@@ -135,7 +138,7 @@ async def test_whose_end_has_come_is_evaluated_however_many_wait_before_it() -> 
     claim = {"metadata": {"namespace": "users", "name": "mine"}}
     for end in (NOW - timedelta(seconds=1), NOW + timedelta(hours=1)):
         handle: Any = {"metadata": {}, "spec": {"lifespan": {"end": timestamp(end)}}}
-        await evaluation.claim(ClaimQuestion(now=NOW, claim=claim, handle=handle))
-        await evaluation.handle(HandleQuestion(now=NOW, claim=claim, handle=handle))
-    await evaluation.claim(ClaimQuestion(now=NOW, claim=claim))
+        await evaluation.claim(ClaimQuestion(names=NAMES, now=NOW, claim=claim, handle=handle))
+        await evaluation.handle(HandleQuestion(names=NAMES, now=NOW, claim=claim, handle=handle))
+    await evaluation.claim(ClaimQuestion(names=NAMES, now=NOW, claim=claim))
     assert patience == [True, True, False, False, False]

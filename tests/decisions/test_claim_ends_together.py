@@ -8,6 +8,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import pytest
+from claim_domain import BINDER, NAMES
 from told_known import MOMENT, a_moment, told_known
 
 from activities.claims import binder as binder_module
@@ -17,8 +18,7 @@ from activities.claims.binder import AT_ONCE, SERVED_AT_LEAST, BinderActivities,
 from activities.claims.crowd import Crowd, behind_the_others
 from activities.claims.ends import Ends
 from activities.claims.known import Known
-from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, THE_BINDER, standing
-from domain.claims.constants import IGNORE_LABEL
+from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, standing
 from domain.claims.moments import agreed_end
 from domain.claims.passes import ObjectWorld, PassClaim
 from domain.claims.plans import HandlePlan
@@ -168,14 +168,14 @@ async def test_ends_that_come_in_wake_the_binder_once_and_again_only_for_a_soone
     for number in range(10):
         known.learn(RESOURCE_HANDLE, cast(Any, a_handle(str(number), end=far(10 + number))))
     await a_moment()
-    assert woken == [THE_BINDER]
+    assert woken == [BINDER]
     known.learn(RESOURCE_HANDLE, cast(Any, a_handle("late", end=far(30))))
     known.learn(RESOURCE_HANDLE, cast(Any, a_handle("0", end=far(40), version=2)))
     await a_moment()
-    assert woken == [THE_BINDER]
+    assert woken == [BINDER]
     known.learn(RESOURCE_HANDLE, cast(Any, a_handle("soon", end=far(1))))
     await a_moment()
-    assert woken == [THE_BINDER] * 2
+    assert woken == [BINDER] * 2
 
 
 async def test_a_batch_under_way_hears_of_a_nearer_end_by_itself(known: Known, woken: list[Key]) -> None:
@@ -279,7 +279,7 @@ async def test_all_that_end_are_ended_and_their_workflows_told(ended: Area) -> N
 
 async def test_what_is_not_plain_is_left_to_its_own_workflow(ended: Area) -> None:
     ignored, detached = a_claim("ignored"), a_claim("detached")
-    ignored["metadata"]["labels"] = {IGNORE_LABEL: "true"}
+    ignored["metadata"]["labels"] = {NAMES.ignore_label: "true"}
     detached["status"]["resourceHandle"]["detached"] = True
     another, cut = a_claim("another"), a_claim("cut", end=LATER)
     another["status"]["resourceHandle"]["name"] = "guid-of-another"
@@ -302,7 +302,7 @@ async def test_one_that_cannot_be_ended_holds_up_nobody_and_looks_at_itself(
     ended.has(*map(a_claim, ("bug", "unanswered", "plain")))
     await ended.batch()
     assert ended.told == [("plain", False)]
-    assert sorted(key.name for key in ended.woken if key != THE_BINDER) == ["bug", "unanswered"]
+    assert sorted(key.name for key in ended.woken if key != BINDER) == ["bug", "unanswered"]
     assert "users/unanswered could not be ended with others: no answer" in caplog.text
 
 
@@ -403,7 +403,7 @@ async def test_one_that_cannot_be_asked_in_time_looks_at_itself_and_waiting_is_n
     ended.has(a_claim("hangs"), a_claim("plain"))
     async with asyncio.timeout(5):
         await ended.batch()
-    assert (ended.told, [key.name for key in ended.woken if key != THE_BINDER]) == ([("plain", False)], ["hangs"])
+    assert (ended.told, [key.name for key in ended.woken if key != BINDER]) == ([("plain", False)], ["hangs"])
 
 
 async def test_an_end_comes_in_time_however_slowly_others_are_served(
@@ -535,13 +535,13 @@ async def test_an_end_that_the_binder_does_not_take_is_told_once_more(
     monkeypatch.setattr(known_module, "ENDS_GATHER", 60.0)  # what is told at once has not been heard
     known.learn(RESOURCE_HANDLE, cast(Any, a_handle(end=datetime.now(UTC))))
     await a_moment()
-    assert woken == [THE_BINDER]
+    assert woken == [BINDER]
     await a_moment()
-    assert woken == [THE_BINDER], "once: a paused one stays where it is"
+    assert woken == [BINDER], "once: a paused one stays where it is"
     soon = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=1)
     known.learn(RESOURCE_HANDLE, cast(Any, a_handle("next", end=soon)))
     await asyncio.sleep((soon - datetime.now(UTC)).total_seconds() + 3 * MOMENT)
-    assert woken == [THE_BINDER] * 2
+    assert woken == [BINDER] * 2
 
 
 @pytest.mark.parametrize(

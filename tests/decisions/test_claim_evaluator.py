@@ -5,8 +5,6 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import AsyncIterator
 from datetime import timedelta
@@ -67,30 +65,6 @@ async def gone(*pids: int) -> None:
 async def test_a_call_gives_what_the_function_gives(evaluator: Evaluator) -> None:
     request = Rendering(template={"a": ["{{ x | int }}", None, 1.5, True]}, variables={"x": 7})
     assert (await evaluator.call(render, request, Rendered)).value == {"a": [7, None, 1.5, True]}
-
-
-def test_an_evaluator_has_the_domain_of_its_worker() -> None:
-    program = """
-import asyncio
-from activities.claims.evaluator import Evaluator
-from evaluator_functions import Deed, Rendered, misbehave
-
-async def main():
-    async with Evaluator([misbehave]) as evaluator:
-        print((await evaluator.call(misbehave, Deed(name="tell its labels"), Rendered)).value)
-
-asyncio.run(main())
-"""
-    tests = Path(__file__).parent
-    path = os.pathsep.join([str(tests), str(tests.parents[1])])
-    ran = subprocess.run(
-        [sys.executable, "-c", program],
-        env={**os.environ, "OPERATOR_DOMAIN": "poolboy.dev.local", "PYTHONPATH": path},
-        capture_output=True,
-        text=True,
-        timeout=PATIENT.total_seconds(),
-    )
-    assert ran.stdout == "poolboy.dev.local/ignore\n", ran.stderr
 
 
 async def test_a_faulty_template_is_told_as_by_the_renderer(evaluator: Evaluator) -> None:

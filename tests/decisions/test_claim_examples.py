@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from claim_domain import NAMES
 from claim_scenes import NOW
 from definitions import Json
 from manifests import dropped, manifests
@@ -27,7 +28,7 @@ PROVIDERS, CLAIMS = named(RESOURCE_PROVIDER.name), named(RESOURCE_CLAIM.name)
 
 
 def scene(claim: Json | None = None) -> Scene:
-    return Scene.at(NOW, PROVIDERS, claim=claim)
+    return Scene.at(NOW, NAMES, PROVIDERS, claim=claim)
 
 
 def template_of(claim: Json) -> list[Any]:

@@ -20,9 +20,9 @@ YOUNG = {"metadata": {"name": "x"}}
 CHECKED = {"healthCheck": "status.up", "readinessCheck": "status.ready"}
 
 
-def health(state: Any, **spec: Any) -> tuple[bool | None, bool | None]:
+def health(state: Any, newer: bool = False, **spec: Any) -> tuple[bool | None, bool | None]:
     base = provider("base", **spec)
-    found, _ = resource_health(scene(base, handle=handle(entry("base"))), base, state)
+    found, _ = resource_health(scene(base, newer=newer, handle=handle(entry("base"))), base, state)
     return found.healthy, found.ready
 
 
@@ -41,13 +41,27 @@ def health(state: Any, **spec: Any) -> tuple[bool | None, bool | None]:
         (UP, {"healthCheck": "1 // 0", "readinessCheck": "true"}, None, True),
         (UP, {"healthCheck": "true", "readinessCheck": "1 // 0"}, True, None),
         (UP, {"healthCheck": "metadata.name == 'x' and resource_handle.guid == 'b7k2q'"}, True, None),
-        (UP, {"healthCheck": "v is defined", "vars": {"v": 1}}, False, False),  # vars are not seen
     ],
 )
 def test_health_and_readiness_follow_from_the_live_object(
     state: Any, spec: Any, healthy: bool | None, ready: bool | None
 ) -> None:
     assert health(state, **spec) == (healthy, ready)
+
+
+VARS = {"name": "x", "wanted": "{{ name }}", "status": "the object's own field wins"}
+BY_VARS = {"healthCheck": "metadata.name == wanted", "readinessCheck": "status.ready and name == 'x'", "vars": VARS}
+
+
+@pytest.mark.parametrize(("newer", "found"), [(True, (True, True)), (False, (False, False))])
+def test_checks_see_variables_as_poolboy_1_13_and_later_have_them(newer: bool, found: Any) -> None:
+    assert health(UP, newer, **BY_VARS) == found
+
+
+def test_checks_see_the_variables_of_the_handle_over_those_of_the_provider() -> None:
+    base = provider("base", healthCheck="v == 'of the handle'", vars={"v": "of the provider"})
+    seen = scene(base, newer=True, handle=handle(entry("base"), vars={"v": "of the handle"}))
+    assert resource_health(seen, base, UP)[0].healthy is True
 
 
 def test_a_check_that_cannot_be_evaluated_is_handed_on() -> None:

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import pytest
+from claim_domain import NAMES
 from claim_scenes import BOUND, claim, handle
 
 from activities.claims.claims import ClaimActivities
@@ -13,7 +14,6 @@ from activities.claims.judging import Judged
 from activities.claims.releasing import Ended
 from activities.claims.serving import Serving
 from activities.claims.tools import Tools
-from domain.claims.constants import DOMAIN, IGNORE_LABEL
 from domain.claims.passes import ObjectWorld, PassClaim
 from domain.claims.plans import ClaimPlan, HandlePlan
 from domain.identity import Key
@@ -28,7 +28,7 @@ KEY = Key(kind="ResourceClaim", namespace="user-ada", name="mine", uid="claim-ui
 
 def claiming(**metadata: str) -> Json:
     made = claim({"resourceHandle": {"name": "guid-b7k2q"}})
-    return {**made, "metadata": {**made["metadata"], "finalizers": [DOMAIN], **metadata}}
+    return {**made, "metadata": {**made["metadata"], "finalizers": [NAMES.domain], **metadata}}
 
 
 def paused(each: Json, **metadata: str) -> Json:
@@ -38,6 +38,7 @@ def paused(each: Json, **metadata: str) -> Json:
 class Cluster:
     """A claim and its handle, and all that a pass over them works with; it notes what is done."""
 
+    names = NAMES
     namespace = "poolboy"
 
     def __init__(self, asked: Json, held: Json) -> None:
@@ -125,7 +126,7 @@ async def test_nothing_is_done_with_a_paused_handle_and_its_resources(spec: Json
 @pytest.mark.parametrize("woken", [True, False])
 async def test_a_handle_that_a_label_leaves_alone_is_not_ended_though_it_is_being_deleted(woken: bool) -> None:
     held = handle(**BOUND)
-    held["metadata"] |= {"deletionTimestamp": timestamp(NOW), "labels": {IGNORE_LABEL: ""}}
+    held["metadata"] |= {"deletionTimestamp": timestamp(NOW), "labels": {NAMES.ignore_label: ""}}
     cluster = Cluster(claiming(), held)
     assert (await look(cluster, woken=woken)).decision.phase == "Ignored"
     assert cluster.done == []

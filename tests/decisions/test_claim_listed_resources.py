@@ -13,8 +13,9 @@ from domain.claims.providers import ProviderMissing
 from domain.claims.templates import TemplateError
 
 
-def initialised(entry: dict[str, Any], **spec: Any) -> dict[str, Any]:
-    (found,) = initialised_resources(scene(provider("base", **spec), claim=claim(resources=[entry])), ["base"])
+def initialised(entry: dict[str, Any], newer: bool = False, **spec: Any) -> dict[str, Any]:
+    listed = scene(provider("base", **spec), newer=newer, claim=claim(resources=[entry]))
+    (found,) = initialised_resources(listed, ["base"])
     return found
 
 
@@ -61,6 +62,13 @@ SCHEMA = {
 )
 def test_defaults_fill_up_what_the_user_wrote(entry: Any, spec: Any, template: Any) -> None:
     assert initialised(entry, **spec) == {"provider": reference("base"), "template": template}
+
+
+def test_defaults_see_variables_as_poolboy_1_13_and_later_have_them() -> None:
+    default = {"url": "{{ url | default('none') }}"}
+    spec: Any = {"default": default, "template": {"enable": True}, "vars": {"base": "x", "url": "https://{{ base }}"}}
+    assert initialised({}, newer=True, **spec)["template"] == {"url": "https://x"}
+    assert initialised({}, **spec)["template"] == {"url": "none"}
 
 
 def test_a_template_without_content_is_not_written() -> None:

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from claim_domain import NAMES
 
 from activities.claims.binder import BinderActivities
 from activities.claims.bundle import Settled
@@ -47,7 +48,7 @@ class Answers:
 
 def tools(answers: Answers) -> Tools:
     nobody = cast(Any, SimpleNamespace())
-    return Tools(SimpleNamespace(free={}, waiting={}), nobody, answers, answers, nobody, SETTINGS)  # type: ignore[arg-type]
+    return Tools(SimpleNamespace(names=NAMES, free={}, waiting={}), nobody, answers, answers, nobody, SETTINGS)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
@@ -166,7 +167,9 @@ async def test_a_conflict_that_cannot_be_looked_into_holds_up_nobody(monkeypatch
     async def contested(*_: object) -> Any:
         raise Conflict("somebody else was quicker")
 
-    known = SimpleNamespace(get=lambda *_: CLAIM, fresh=away, waiting={("users", "mine"): None}, news_for_all=0)
+    known = SimpleNamespace(
+        names=NAMES, get=lambda *_: CLAIM, fresh=away, waiting={("users", "mine"): None}, news_for_all=0
+    )
     activities = BinderActivities(cast(Any, SimpleNamespace(known=known, settings=SETTINGS)), *[cast(Any, None)] * 4)
     monkeypatch.setattr(activities, "_serve", contested)
     told = await activities.one(("users", "mine"), "")

@@ -9,11 +9,11 @@ from itertools import permutations
 from typing import Any
 
 import pytest
+from claim_domain import NAMES
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from domain.claims.constants import IGNORE_LABEL
 from domain.claims.differences import BadPattern, differences
 from domain.claims.matching import (
     FreeHandle,
@@ -209,10 +209,10 @@ def brute_force(handles: Sequence[FreeHandle], asked: Wanted) -> list[str]:
 
 
 TEMPLATES = st.sampled_from([SMALL, LARGE, MORE, {}])
-PROVIDERS, NAMES = st.sampled_from(["a", "b"]), st.sampled_from(["", "n"])
-HELD = st.builds(HeldResource, PROVIDERS, NAMES, TEMPLATES)
+PROVIDERS, RESOURCE_NAMES = st.sampled_from(["a", "b"]), st.sampled_from(["", "n"])
+HELD = st.builds(HeldResource, PROVIDERS, RESOURCE_NAMES, TEMPLATES)
 WANTED = st.builds(
-    WantedResource, PROVIDERS, NAMES, TEMPLATES, st.sampled_from([(), ("/spec/.*",), ("/spec/size", "/m.*")])
+    WantedResource, PROVIDERS, RESOURCE_NAMES, TEMPLATES, st.sampled_from([(), ("/spec/.*",), ("/spec/size", "/m.*")])
 )
 HANDLES = st.lists(
     st.builds(
@@ -332,7 +332,7 @@ def with_fields(part: str, **fields: JsonValue) -> JsonObject:
 
 
 def test_a_free_handle_is_read_from_its_object() -> None:
-    assert free_handle(BODY) == FreeHandle(
+    assert free_handle(NAMES, BODY) == FreeHandle(
         name="guid-abcde",
         resources=(HeldResource("things", "thing", SMALL), HeldResource("b")),
         created=BORN,
@@ -346,9 +346,9 @@ def test_a_free_handle_is_read_from_its_object() -> None:
 
 
 def test_a_hand_made_handle_needs_nothing_but_a_name() -> None:
-    assert free_handle({"metadata": {"name": "guid-demo-base-7", "creationTimestamp": timestamp(BORN)}}) == FreeHandle(
-        "guid-demo-base-7", (), BORN
-    )
+    assert free_handle(
+        NAMES, {"metadata": {"name": "guid-demo-base-7", "creationTimestamp": timestamp(BORN)}}
+    ) == FreeHandle("guid-demo-base-7", (), BORN)
 
 
 @pytest.mark.parametrize(
@@ -356,10 +356,12 @@ def test_a_hand_made_handle_needs_nothing_but_a_name() -> None:
     [
         pytest.param(with_fields("spec", resourceClaim={"name": "c", "namespace": "n"}), id="bound"),
         pytest.param(with_fields("metadata", deletionTimestamp=timestamp(NOW)), id="being deleted"),
-        pytest.param(with_fields("metadata", labels={IGNORE_LABEL: ""}), id="ignored, whatever the label's value"),
+        pytest.param(
+            with_fields("metadata", labels={NAMES.ignore_label: ""}), id="ignored, whatever the label's value"
+        ),
         pytest.param(with_fields("status", healthy=False), id="unhealthy"),
         pytest.param(with_fields("metadata", annotations={PAUSED: "true"}), id="paused"),
     ],
 )
 def test_what_no_claim_may_take_is_not_free(body: JsonObject) -> None:
-    assert free_handle(body) is None
+    assert free_handle(NAMES, body) is None

@@ -82,10 +82,10 @@ def test_a_missed_handle_and_a_refused_claim_are_counted() -> None:
 def test_attempts_of_the_area_are_timed_under_poolboys_name(error: Exception | None, status: str) -> None:
     labels = {"method": "claims.pass_claim", "status": status, "app": "poolboy", "cluster_domain": ""}
     step = Step("ResourceClaim", "claims.pass_claim", 0.5, error)
-    assert more(lambda: metrics.LISTENER.on_step(step), "poolboy_process_time_seconds_sum", **labels) == 0.5
+    assert more(lambda: metrics.ClaimListener("").on_step(step), "poolboy_process_time_seconds_sum", **labels) == 0.5
 
 
 def test_attempts_of_other_areas_are_not() -> None:
     labels = {"method": "accounts.observe", "status": "success", "app": "poolboy", "cluster_domain": ""}
     step = Step("Account", "accounts.observe", 0.5, None)
-    assert more(lambda: metrics.LISTENER.on_step(step), "poolboy_process_time_seconds_count", **labels) == 0
+    assert more(lambda: metrics.ClaimListener("").on_step(step), "poolboy_process_time_seconds_count", **labels) == 0

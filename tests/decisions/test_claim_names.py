@@ -11,14 +11,15 @@ import sys
 from pathlib import Path
 
 import pytest
+from claim_domain import NAMES
 
-from domain.claims import constants
-from domain.claims.constants import OWN_ANNOTATIONS_PATH
+from domain.claims.domain_names import DomainNames
 from domain.claims.names import claim_handle_name, guid_of, pool_handle_name, resource_name, watch_name
 from domain.operator_domain import DEFAULT as DEFAULT_DOMAIN
 from domain.operator_domain import parse
 
 ROOT = Path(__file__).parents[2]
+OTHER = DomainNames(domain="a.example.org")
 UID = "5f0cbb6e-6c5a-4f5e-9d0f-2f9a5d1f8f11"
 
 
@@ -109,37 +110,20 @@ def test_what_is_no_domain_is_refused_by_name(configured: str) -> None:
         parse(configured)
 
 
-def test_every_key_hangs_on_the_domain() -> None:
-    keys = [value for name, value in vars(constants).items() if name.endswith(("_LABEL", "_ANNOTATION"))]
-    ours = [key for key in keys if key != constants.NAMESPACE_REQUESTER_ANNOTATION]
-    assert len(ours) == len(keys) - 1 > 15
-    assert all(key.startswith(f"{constants.DOMAIN}/") for key in ours)
+def test_every_name_contains_the_domain_and_no_other() -> None:
+    properties = {name for name, each in vars(DomainNames).items() if isinstance(each, property)} - {"model_extra"}
+    names = [getattr(OTHER, name) for name in sorted(properties)]
+    flat = [each for name in names for each in (name if isinstance(name, tuple) else (name,))]
+    assert len(flat) > 20
+    assert all(
+        each.replace("\\", "").removeprefix("/metadata/annotations/").startswith("a.example.org") for each in flat
+    )
 
 
 def test_the_operators_own_annotations_match_the_filter_that_every_provider_has() -> None:
-    escaped = constants.RESOURCE_INDEX_ANNOTATION.replace("/", "~1")
-    assert re.fullmatch(OWN_ANNOTATIONS_PATH, f"/metadata/annotations/{escaped}")
-    assert not re.fullmatch(OWN_ANNOTATIONS_PATH, f"/metadata/annotations/{escaped}".replace(".", "x"))
-
-
-def test_another_domain_changes_definitions_finalizers_and_keys() -> None:
-    told = """
-from domain.claims import KINDS
-from domain.claims.constants import IGNORE_LABEL
-from domain.custom_resources import all_crds
-groups, finalizers = {kind.group for kind in KINDS if kind.plural}, {kind.finalizer for kind in KINDS} - {""}
-print(*sorted(groups), *sorted(finalizers), IGNORE_LABEL)
-print(*sorted(crd["metadata"]["name"] for crd in all_crds()))
-"""
-    environ = {**os.environ, "OPERATOR_DOMAIN": "poolboy.dev.local"}
-    ran = subprocess.run(
-        [sys.executable, "-c", told], cwd=ROOT, env=environ, capture_output=True, text=True, timeout=60, check=True
-    )
-    keys, definitions = ran.stdout.splitlines()
-    assert keys == "poolboy.dev.local poolboy.dev.local poolboy.dev.local/ignore"
-    assert "resourceclaims.poolboy.dev.local" in definitions.split()
-    assert "accounts.aws.managed.openshift.io" in definitions.split()
-    assert DEFAULT_DOMAIN not in ran.stdout
+    escaped = NAMES.resource_index_annotation.replace("/", "~1")
+    assert re.fullmatch(NAMES.own_annotations_path, f"/metadata/annotations/{escaped}")
+    assert not re.fullmatch(NAMES.own_annotations_path, f"/metadata/annotations/{escaped}".replace(".", "x"))
 
 
 def test_the_command_renders_the_definitions_of_another_domain_and_of_older_servers(tmp_path: Path) -> None:

@@ -7,6 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from claim_domain import NAMES
 from claim_scenes import (
     BOUND,
     NOW,
@@ -23,13 +24,12 @@ from claim_scenes import (
 
 from domain.claims.assignment import NotAssigned, assign
 from domain.claims.claim_pass import plan_claim
-from domain.claims.constants import DOMAIN, INIT_TIMESTAMP_ANNOTATION, POOL_NAME_ANNOTATION
 from domain.claims.objects import objects_at, text_at
 from domain.claims.plans import ClaimPlan, ClaimQuestion, Fault, Halt
 
 NOW_TEXT = "2026-11-21T12:00:00Z"
 LATER = NOW + timedelta(minutes=5)
-INITIALISED = {INIT_TIMESTAMP_ANNOTATION: "2026-11-20T00:00:00Z"}
+INITIALISED = {NAMES.init_timestamp_annotation: "2026-11-20T00:00:00Z"}
 
 AT_MOST_3 = {"name": "at most 3", "check": "value <= 3"}
 SIZES = provider(
@@ -57,7 +57,7 @@ def ask(
 ) -> ClaimPlan:
     """The plan for a claim, its providers assigned as they are before each look."""
     known = {each["metadata"]["name"]: each for each in providers}
-    question = ClaimQuestion(now=now, providers=known, claim=asked, handle=held, **more)
+    question = ClaimQuestion(names=NAMES, now=now, providers=known, claim=asked, handle=held, **more)
     if "assigned" not in more and isinstance(asked["spec"].get("resources"), list):
         try:
             question = question.model_copy(update={"assigned": assign(asked, known)})
@@ -157,7 +157,7 @@ FORCING = provider("base", resourceClaimAnnotations={"a/b": "1", "mood": "bad"},
 
 def test_the_providers_annotations_and_labels_are_put_on_the_claim() -> None:
     plan = ask(asking({}), FORCING)
-    assert plan.annotations == {"a/b": "1", "mood": "bad", INIT_TIMESTAMP_ANNOTATION: NOW_TEXT}
+    assert plan.annotations == {"a/b": "1", "mood": "bad", NAMES.init_timestamp_annotation: NOW_TEXT}
     assert plan.labels == {"c": "2"}
 
 
@@ -178,8 +178,10 @@ def test_templates_see_the_annotations_that_are_being_put() -> None:
 
 
 def test_a_pool_that_the_provider_forces_is_wanted() -> None:
-    assert ask(asking({}), provider("base", resourceClaimAnnotations={POOL_NAME_ANNOTATION: "x"})).wanted_pool == "x"
-    assert ask(annotated(asking({}), **{POOL_NAME_ANNOTATION: "y"}), provider("base")).wanted_pool == "y"
+    assert (
+        ask(asking({}), provider("base", resourceClaimAnnotations={NAMES.pool_name_annotation: "x"})).wanted_pool == "x"
+    )
+    assert ask(annotated(asking({}), **{NAMES.pool_name_annotation: "y"}), provider("base")).wanted_pool == "y"
     assert ask(asking({}), provider("base")).wanted_pool == ""
 
 
@@ -266,7 +268,7 @@ def test_the_provider_of_a_held_entry_stays_shown_when_the_claim_names_another()
 
 def test_a_claim_is_marked_and_its_entries_get_references_and_defaults() -> None:
     plan = ask(listing({"provider": {"name": "maps"}, "template": {"data": {"x": "1"}}}), MAPS)
-    assert plan.annotations == {INIT_TIMESTAMP_ANNOTATION: NOW_TEXT}
+    assert plan.annotations == {NAMES.init_timestamp_annotation: NOW_TEXT}
     filled = {"provider": reference("maps"), "template": {"data": {"x": "1", "color": "red"}}}
     assert plan.resources == (filled,)
     assert [wanted.template for wanted in plan.wanted] == [filled["template"]]
@@ -281,12 +283,12 @@ def test_defaults_are_never_applied_again() -> None:
 
 def test_in_provider_mode_only_the_mark_is_set() -> None:
     plan = ask(asking({}, name="sizes"), SIZES, now=NOW.replace(microsecond=900_000))
-    assert (plan.annotations, plan.resources) == ({INIT_TIMESTAMP_ANNOTATION: NOW_TEXT}, None)
+    assert (plan.annotations, plan.resources) == ({NAMES.init_timestamp_annotation: NOW_TEXT}, None)
 
 
 def test_an_invalid_claim_is_initialised_all_the_same() -> None:
     plan = ask(asking({"size": 9}, name="sizes"), SIZES)
-    assert (plan.halt, list(plan.annotations)) == (Halt.INVALID, [INIT_TIMESTAMP_ANNOTATION])
+    assert (plan.halt, list(plan.annotations)) == (Halt.INVALID, [NAMES.init_timestamp_annotation])
 
 
 def test_a_default_that_cannot_be_rendered_leaves_the_claim_uninitialised() -> None:
@@ -620,11 +622,11 @@ def test_references_are_written_in_the_configured_domain() -> None:
     entries = [{"provider": {"name": "maps", "apiVersion": "poolboy.dev.local/v1", "namespace": "x"}}]
     plan = ask(listing(*entries), MAPS)
     assert plan.resources is not None
-    expected = {"apiVersion": f"{DOMAIN}/v1", "kind": "ResourceProvider", "name": "maps"}
+    expected = {"apiVersion": f"{NAMES.domain}/v1", "kind": "ResourceProvider", "name": "maps"}
     assert plan.resources[0]["provider"] == {**expected, "namespace": OPERATOR_NAMESPACE}
 
 
 def test_a_claim_in_list_mode_without_its_providers_is_a_bug_of_the_caller() -> None:
-    question = ClaimQuestion(now=datetime(2026, 1, 1, tzinfo=UTC), claim=listing(entry("maps")))
+    question = ClaimQuestion(names=NAMES, now=datetime(2026, 1, 1, tzinfo=UTC), claim=listing(entry("maps")))
     with pytest.raises(ValueError, match="zip"):
         plan_claim(question)

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from claim_domain import NAMES
 
 from activities.claims.bundle import Bundle, Settled
 from activities.claims.filling import Filling, PoolTools
@@ -14,7 +15,7 @@ from activities.claims.pools import PoolActivities
 from activities.claims.releasing import Ended
 from activities.claims.tools import Tools
 from activities.conflicts import MOST_CONFLICTS
-from domain.claims.constants import API_VERSION, MANAGE_POOLS_INTERVAL
+from domain.claims.constants import MANAGE_POOLS_INTERVAL
 from domain.claims.passes import PoolKnown, PoolWorld
 from domain.claims.plans import Fault, HandleBody, HandlePlan, PoolQuestion
 from domain.claims.references import pool_reference
@@ -26,7 +27,7 @@ from engine.settings import Settings
 
 Json = dict[str, Any]
 POOL: Json = {
-    "apiVersion": API_VERSION,
+    "apiVersion": NAMES.api_version,
     "kind": "ResourcePool",
     "metadata": {"namespace": "poolboy", "name": "spare", "uid": "1"},
     "spec": {"minAvailable": 2, "deleteUnhealthyResourceHandles": True},
@@ -37,6 +38,7 @@ KEY = Key(kind="ResourcePool", namespace="poolboy", name="spare", uid="1")
 class Cluster:
     """The handles that there are: what is made is unhealthy at once. It plays all that a pass works with."""
 
+    names = NAMES
     namespace = "poolboy"
 
     def __init__(self, fault: Fault | None = None) -> None:
@@ -67,7 +69,7 @@ class Cluster:
         return {}
 
     async def pool_handle(self, question: PoolQuestion) -> HandleBody:
-        return HandleBody(spec={"resourcePool": pool_reference(question.pool)}, fault=self.fault)
+        return HandleBody(spec={"resourcePool": pool_reference(NAMES, question.pool)}, fault=self.fault)
 
     async def plan(self, *_: object) -> HandlePlan:
         return HandlePlan()
@@ -172,7 +174,9 @@ async def test_a_paused_handle_stays_and_its_pool_with_it(monkeypatch: pytest.Mo
     monkeypatch.setattr("activities.claims.pools.now", lambda: datetime(2026, 1, 1, tzinfo=UTC))
     cluster = Cluster()
     metadata = {"name": "guid-a", "annotations": {PAUSED: "true"}}
-    cluster.handles = {"guid-a": {"metadata": metadata, "spec": {"resourcePool": pool_reference(cast(Any, POOL))}}}
+    cluster.handles = {
+        "guid-a": {"metadata": metadata, "spec": {"resourcePool": pool_reference(NAMES, cast(Any, POOL))}}
+    }
     world = await PoolActivities(cluster.tools())._end(KEY, cast(Any, POOL))
     assert world.exists
     assert world.decision.why.endswith(f"guid-a is paused by its annotation {PAUSED}")
@@ -181,7 +185,7 @@ async def test_a_paused_handle_stays_and_its_pool_with_it(monkeypatch: pytest.Mo
 
 async def test_free_handles_that_the_mirror_does_not_know_go_with_the_pool() -> None:
     cluster = Cluster()
-    reference = pool_reference(cast(Any, POOL))
+    reference = pool_reference(NAMES, cast(Any, POOL))
 
     def handle(name: str, **spec: Any) -> Json:
         return {"metadata": {"name": name}, "spec": {"resourcePool": reference, **spec}}

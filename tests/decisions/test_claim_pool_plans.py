@@ -6,11 +6,12 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
+from claim_domain import NAMES
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from domain.claims.constants import IGNORE_LABEL, MANAGE_POOLS_INTERVAL, POOL_SCALING_NAME_LABEL
+from domain.claims.constants import MANAGE_POOLS_INTERVAL
 from domain.claims.objects import JsonObject
 from domain.claims.pools import (
     NewHandle,
@@ -293,8 +294,8 @@ def test_what_a_pool_wants_is_read_from_it() -> None:
 
 
 def test_a_pool_counts_its_own_free_handles_only() -> None:
-    labels: JsonObject = {POOL_SCALING_NAME_LABEL: "more"}
-    assert pool_handle(handle(labels=labels), POOL) == PoolHandle(
+    labels: JsonObject = {NAMES.pool_scaling_name_label: "more"}
+    assert pool_handle(NAMES, handle(labels=labels), POOL) == PoolHandle(
         name="guid-a", created=BORN, healthy=True, scaling="more"
     )
     for other in (
@@ -303,9 +304,9 @@ def test_a_pool_counts_its_own_free_handles_only() -> None:
         handle({"resourcePool": None}),
         handle({"resourceClaim": {"name": "c"}}),
         handle(deletionTimestamp=timestamp(NOW)),
-        handle(labels={IGNORE_LABEL: ""}),
+        handle(labels={NAMES.ignore_label: ""}),
     ):
-        assert pool_handle(other, POOL) is None
+        assert pool_handle(NAMES, other, POOL) is None
 
 
 @pytest.mark.parametrize(

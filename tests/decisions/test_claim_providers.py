@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from claim_domain import NAMES
 from claim_scenes import asking, claim, config_map, entry, handle, link, provider, reference, scene
 
 from domain.claims.providers import (
@@ -268,7 +269,7 @@ def test_nothing_given_is_changed() -> None:
 
 def test_a_reference_is_of_the_configured_domain() -> None:
     foreign = {**provider("base"), "apiVersion": "other.example.com/v1"}
-    assert reference_to(foreign) == reference("base")
+    assert reference_to(NAMES, foreign) == reference("base")
 
 
 @pytest.mark.parametrize(

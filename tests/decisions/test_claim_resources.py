@@ -23,6 +23,7 @@ from domain.claims.resources import (
     WaitingFor,
 )
 from domain.custom_resources import all_crds, custom_resources
+from domain.operator_domain import DEFAULT, PLACEHOLDER
 from domain.reading import Malformed, read, read_all
 from starters.cli.target import target
 from starters.cli.waking import kinds_with_objects
@@ -209,7 +210,7 @@ def test_only_watches_have_selectable_fields_and_old_servers_get_none() -> None:
     paths = [{"jsonPath": f".spec.{name}"} for name in ("apiVersion", "kind", "namespace")]
     assert version_of("ResourceWatch")["selectableFields"] == paths
     assert [kind for kind in CRDS if "selectableFields" in version_of(kind)] == ["ResourceWatch"]
-    for crd in all_crds(selectable_fields=False):
+    for crd in all_crds(DEFAULT, selectable_fields=False):
         assert "selectableFields" not in str(crd)
 
 
@@ -222,7 +223,7 @@ def test_every_kind_of_the_claims_area_has_a_definition() -> None:
 
 def test_only_claims_handles_and_pools_carry_the_finalizer() -> None:
     carrying = {kind.name: kind.finalizer for kind in KINDS if kind.finalizer}
-    assert carrying == dict.fromkeys(("ResourceClaim", "ResourceHandle", "ResourcePool"), "poolboy.gpte.redhat.com")
+    assert carrying == dict.fromkeys(("ResourceClaim", "ResourceHandle", "ResourcePool"), PLACEHOLDER)
 
 
 def test_providers_scalings_and_watches_have_no_lifecycle_to_wake_or_ask() -> None:
@@ -358,20 +359,6 @@ def test_the_status_decides_where_spec_and_status_differ() -> None:
 )
 def test_a_claim_is_approved_by_an_approver_or_by_having_been_served(status: Json, approved: bool) -> None:
     assert ResourceClaim.model_validate({"status": status}).approved is approved
-
-
-def test_the_ignore_label_counts_by_being_there() -> None:
-    labels = {"poolboy.gpte.redhat.com/ignore": "false"}
-    for model in (ResourceClaim, ResourceHandle, ResourcePool):
-        assert model.model_validate({"metadata": {"labels": labels}}).ignored
-        assert not model.model_validate({}).ignored
-
-
-def test_annotations_of_a_claim_say_that_it_is_initialised_and_which_pool_it_wants() -> None:
-    claim = ResourceClaim.model_validate(OBJECTS["claim-1.12-bound"])
-    assert (claim.initialised, claim.wanted_pool, claim.detached) == (True, "warm", False)
-    fresh = ResourceClaim.model_validate(OBJECTS["claim-new-by-provider"])
-    assert (fresh.initialised, fresh.wanted_pool) == (False, "")
 
 
 def test_what_abandoning_leaves_behind_is_told() -> None:

@@ -10,14 +10,14 @@ from domain.claims.constants import IGNORED_VARIABLES
 from engine.settings import Settings, present_variables
 
 TAKEN = {
+    "CLUSTER_DOMAIN": ("claims_cluster_domain", "apps.example.org", "apps.example.org"),
+    "OPERATOR_DOMAIN": ("claims_domain", "poolboy.dev.local", "poolboy.dev.local"),
     "OPERATOR_NAMESPACE": ("claims_namespace", "elsewhere", "elsewhere"),
     "MANAGE_CLAIMS_INTERVAL": ("claims_interval", "61", timedelta(seconds=61)),
     "MANAGE_HANDLES_INTERVAL": ("claims_handles_interval", "62", timedelta(seconds=62)),
     "MANAGE_POOLS_INTERVAL": ("claims_pools_interval", "11", timedelta(seconds=11)),
     "RESOURCE_REFRESH_INTERVAL": ("claims_refresh_interval", "601", timedelta(seconds=601)),
 }
-# Read where the API group is made, and where metrics are labelled.
-READ_ELSEWHERE = {"OPERATOR_DOMAIN", "CLUSTER_DOMAIN"}
 OF_POOLBOY = {
     "CLUSTER_DOMAIN",
     "KOPF_OPTIONS",
@@ -48,7 +48,7 @@ def test_a_variable_of_poolboy_means_what_it_meant(variable: str, monkeypatch: p
 
 
 def test_no_variable_of_poolboy_is_forgotten() -> None:
-    assert {*TAKEN, *READ_ELSEWHERE, *IGNORED_VARIABLES} == OF_POOLBOY
+    assert {*TAKEN, *IGNORED_VARIABLES} == OF_POOLBOY
 
 
 def test_what_has_no_effect_is_named_only_where_it_is_set(monkeypatch: pytest.MonkeyPatch) -> None:

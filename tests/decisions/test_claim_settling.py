@@ -8,6 +8,7 @@ from typing import Any, cast
 
 import jsonpatch
 import pytest
+from claim_domain import NAMES
 from claim_scenes import BOUND, NOW, asking, entry, handle, provider
 
 from activities.claims.bundle import MOST_PATCHES, Bundle, Bundles, Settled
@@ -28,6 +29,8 @@ ANYTHING = [{"pathMatch": "/spec/.*"}]
 
 class Server:
     """A claim, its handle and the live objects of its resources, as an API server has them; plans are the real ones."""
+
+    names = NAMES
 
     def __init__(self, asked: Json | None, held: Json, *providers: Json) -> None:
         self.claim, self.held = asked, held
@@ -176,6 +179,7 @@ class Discovery:
 async def test_a_kind_is_unknown_only_where_the_api_server_says_so(refused: bool, unknown: object) -> None:
     wrong = [{"kind": "Gadgett"}, {"apiVersion": "lab.perdure.dve/v1"}, {"apiVersion": "lab.perdure.dev/v11"}, {}, {}]
     held = handle(*(entry("base", reference={**GADGET, **each, "name": "a"}) for each in wrong), entry("base"))
-    managed = Managed(cast(Any, None), cast(Any, Discovery(refused=refused)), cast(Any, None))
+    known = SimpleNamespace(names=NAMES)
+    managed = Managed(cast(Any, None), cast(Any, Discovery(refused=refused)), cast(Any, known))
     states = (None, None, None, None, {"kind": "Gadget"}, None)
     assert await managed.unknown_kinds(cast(Any, held), cast(Any, states)) == unknown

@@ -6,6 +6,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import pytest
+from claim_domain import NAMES
 
 from activities.claims.bundle import Bundle, Bundles
 from activities.claims.managed import States
@@ -68,6 +69,8 @@ def test_no_rest_goes_beyond_a_deadline() -> None:
 
 class Api:
     """An API server that takes each change, or takes it without changing anything; and all that a pass works with."""
+
+    names = NAMES
 
     def __init__(self, *, changing: bool) -> None:
         self.changing = changing

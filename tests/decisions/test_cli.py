@@ -22,6 +22,7 @@ from domain.custom_resources import custom_resources
 from domain.identity import Kind
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET, SERVICE
 from domain.model import Model
+from domain.operator_domain import DEFAULT
 from starters.cli import environment, output
 from starters.cli.abandon import outside
 from starters.cli.crds import crd_files
@@ -294,10 +295,10 @@ def test_wrong_usage_ends_with_2(arguments: tuple[str, ...], said: str) -> None:
 
 def test_crds_can_be_piped_to_kubectl(tmp_path: Path) -> None:
     printed = perdure("crds")
-    assert printed.stdout == "---\n".join(crd_files().values())
+    assert printed.stdout == "---\n".join(crd_files(DEFAULT).values())
     written = perdure("crds", "--output", str(tmp_path / "new"))
     assert written.returncode == 0
-    assert {path.name: path.read_text() for path in (tmp_path / "new").iterdir()} == crd_files()
+    assert {path.name: path.read_text() for path in (tmp_path / "new").iterdir()} == crd_files(DEFAULT)
 
 
 def test_version_needs_no_server() -> None:

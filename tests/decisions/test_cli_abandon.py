@@ -8,13 +8,13 @@ from typing import Any, cast
 
 import pytest
 import typer
+from claim_domain import NAMES
 from cli_performing import performing
 from memory_kube import MemoryKube
 from typer.testing import CliRunner, Result
 
 from domain.accounts import ACCOUNT
 from domain.claims import RESOURCE_CLAIM
-from domain.claims.constants import FINALIZER, FORMER_FINALIZERS
 from domain.identity import Kind
 from domain.levers import ABANDONED
 from engine.errors import Absent, Denied
@@ -70,7 +70,9 @@ def abandon(kind: Kind, *arguments: str) -> Result:
     return CliRunner().invoke(build(), command, env={"PERDURE_STATE": "", "KUBECONFIG": "/nowhere"})
 
 
-@pytest.mark.parametrize("held", [(FINALIZER, *FORMER_FINALIZERS), FORMER_FINALIZERS, (FINALIZER,)])
+@pytest.mark.parametrize(
+    "held", [(NAMES.finalizer, *NAMES.former_finalizers), NAMES.former_finalizers, (NAMES.finalizer,)]
+)
 def test_finalizers_of_former_installations_are_taken_off_as_well(kube: MemoryKube, held: tuple[str, ...]) -> None:
     stuck(kube, RESOURCE_CLAIM, "example.com/other", *held)
     done = abandon(RESOURCE_CLAIM)
@@ -83,7 +85,7 @@ def test_finalizers_of_former_installations_are_taken_off_as_well(kube: MemoryKu
 
 
 def test_an_account_is_not_held_by_what_held_claims(kube: MemoryKube) -> None:
-    stuck(kube, ACCOUNT, *FORMER_FINALIZERS)
+    stuck(kube, ACCOUNT, *NAMES.former_finalizers)
     assert abandon(ACCOUNT).exit_code == 1
 
 

@@ -70,7 +70,7 @@ def woken(monkeypatch: pytest.MonkeyPatch) -> list[str]:
         found.append(key.path)
 
     monkeypatch.setattr(temporal, "wake", wake)
-    monkeypatch.setattr(waking, "standing", lambda kind, cluster: ())
+    monkeypatch.setattr(waking, "standing", lambda kind, cluster, domain: ())
     return found
 
 

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from pathlib import Path
+from typing import Any, cast
 
 import pytest
+from memory_kube import MemoryKube
 
-from localcloud.demo.claims import failure, look
-from localcloud.demo.stage import Waiting
+from domain.claims import RESOURCE_CLAIM, RESOURCE_PROVIDER
+from domain.operator_domain import DEFAULT
+from engine.kube.api import KubeApi
+from localcloud.demo.claims import SCENARIO, failure, look
+from localcloud.demo.stage import Stage, Waiting
+from localcloud.deployment import Deployment
+
+EXAMPLES = Path(__file__).parents[2] / "examples" / "claims"
 
 END = "2026-11-21T12:00:08Z"
 
@@ -79,3 +87,24 @@ def test_a_row_shows_how_far_the_object_is(shown: dict[str, Any], expected: Wait
 )
 def test_what_a_person_would_have_to_mend_ends_the_demo(shown: dict[str, Any], reason: str) -> None:
     assert failure(shown) == reason
+
+
+@pytest.mark.parametrize("domain", [DEFAULT, "poolboy.dev.local"])
+async def test_the_examples_are_applied_under_the_configured_domain(domain: str, tmp_path: Path) -> None:
+    kube = MemoryKube()
+    kube.operator_domain = domain
+    stage = Stage(
+        kube=cast(KubeApi, kube),
+        temporal=cast(Any, None),
+        deployment=Deployment(tmp_path),
+        emulator=None,
+        manifests=EXAMPLES,
+        spectator=cast(Any, None),
+        scenario=SCENARIO,
+    )
+    for file in ("providers.yaml", "claim-lab.yaml", "claim-notebooks.yaml"):
+        await stage.apply(file)
+    made = [*(await kube.list(RESOURCE_PROVIDER)).items, *(await kube.list(RESOURCE_CLAIM)).items]
+    assert len(made) > 4
+    assert {each["apiVersion"] for each in made} == {f"{domain}/v1"}
+    assert domain == DEFAULT or DEFAULT not in str(made)

@@ -12,9 +12,10 @@ from pathlib import Path
 from urllib.parse import unquote
 
 import pytest
+from claim_domain import NAMES
 from pydantic import AliasChoices
 
-from domain.claims import constants
+from domain.claims.domain_names import DomainNames
 from domain.custom_resources import custom_resources
 from domain.loadbalancers import constants as balancers
 from domain.resource import CustomResource
@@ -38,8 +39,8 @@ Temporal's connection is set by Temporal's own variables (`TEMPORAL_ADDRESS`, `T
 What users change while Perdure runs stays in the replaced systems' own ConfigMaps and Secrets
 ([AWS accounts](accounts.md#configuration)).
 
-`OPERATOR_DOMAIN` is the API group of resource claims and the prefix of all their labels and annotations, by default
-`poolboy.gpte.redhat.com`. Worker, watcher and command line of one installation need the same one.
+Worker, watcher and command line of one installation need the same `OPERATOR_DOMAIN`; `perdure crds` renders the
+definitions of resource claims for it.
 
 A value that cannot be used ends the process with one line that names the variable. A variable `PERDURE_*` that is no
 setting has no effect: each process warns of it when it starts, and names the nearest setting.
@@ -132,10 +133,11 @@ def test_every_field_and_column_is_documented(model: type[CustomResource]) -> No
 
 
 def test_every_label_and_annotation_of_resource_claims_is_documented() -> None:
-    prefix = f"{constants.DOMAIN}/"
-    keys = {value.removeprefix(prefix) for value in vars(constants).values() if str(value).startswith(prefix)}
+    names = [getattr(NAMES, name) for name in vars(DomainNames) if name.endswith(("_label", "_annotation"))]
+    keys = {key.removeprefix(f"{NAMES.domain}/") for key in names}
+    assert len(keys) > 15
     told = re.findall(r"`([a-z-]+)`", section("### Labels, annotations, finalizers of resource claims"))
-    assert keys - {constants.VERSION} - set(told) == set()
+    assert keys - set(told) == set()
 
 
 def test_every_label_annotation_and_finalizer_of_load_balancers_is_documented() -> None:

@@ -14,6 +14,7 @@ import tutorial
 JOINS = """
 from domain.areas import installed
 from domain.custom_resources import all_crds
+from domain.operator_domain import DEFAULT
 from engine.settings import Settings
 from starters.cli.target import kind_named
 from starters.watch.kinds import watched_under
@@ -28,7 +29,7 @@ assert queues_of(["greetings"], "") == {("greetings", "workflow"), ("greetings",
 assert "greetings" in served_areas(Settings())
 watched = {each.name for each in watched_under(Settings(areas=("greetings",)))}
 assert {"Greeting", "greetings ConfigMap"} <= watched and "Account" not in watched, watched
-assert "Greeting" in {definition["spec"]["names"]["kind"] for definition in all_crds()}
+assert "Greeting" in {definition["spec"]["names"]["kind"] for definition in all_crds(DEFAULT)}
 assert kind_named("greetings").name == "Greeting"
 """
 

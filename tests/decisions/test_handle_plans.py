@@ -8,10 +8,10 @@ from typing import Any
 
 import jsonpatch
 import pytest
+from claim_domain import NAMES
 from claim_scenes import BOUND, NOW, POOLED, asking, claim, config_map, entry, handle, link, provider, reference
 
 from domain.claims import handle_pass
-from domain.claims.constants import CLAIM_NAME_LABEL, DOMAIN, RESOURCE_CLAIM_NAME_ANNOTATION
 from domain.claims.definitions import definitions
 from domain.claims.handle_pass import plan_handle
 from domain.claims.lifespan import Wish
@@ -45,7 +45,7 @@ def ask(
     **more: Any,
 ) -> HandlePlan:
     known = {each["metadata"]["name"]: each for each in providers}
-    question = HandleQuestion(now=now, providers=known, handle=held, states=tuple(states), **more)
+    question = HandleQuestion(names=NAMES, now=now, providers=known, handle=held, states=tuple(states), **more)
     before = copy.deepcopy(question)
     plan = plan_handle(question)
     assert question == before, "the question was changed"
@@ -148,7 +148,7 @@ def test_what_shares_an_object_already_leaves_it_to_the_first() -> None:
     there = {**state("box-b7k2q"), "metadata": {"name": "box-b7k2q", "namespace": "things"}}
     live = Live(None, held, maps(), states=[there, there])
     plan = live.look()
-    assert live.states[0]["metadata"]["annotations"][f"{DOMAIN}/resource-index"] == "0"
+    assert live.states[0]["metadata"]["annotations"][f"{NAMES.domain}/resource-index"] == "0"
     assert live.states[1] == there
     assert stalled(plan.handle_status)[0][0] == "ResourceDoubled"
 
@@ -1020,8 +1020,12 @@ def test_asked_again_a_plan_that_was_done_changes_nothing(asked: Any, held: Any)
 
 
 def test_a_handle_that_is_not_made_yet_is_completed() -> None:
-    born = {"apiVersion": f"{DOMAIN}/v1", "kind": "ResourceHandle", "spec": {"provider": {"name": "busy"}, **BOUND}}
-    born["metadata"] = {"name": "guid-b7k2q", "generateName": "guid-", "labels": {CLAIM_NAME_LABEL: "mine"}}
+    born = {
+        "apiVersion": f"{NAMES.domain}/v1",
+        "kind": "ResourceHandle",
+        "spec": {"provider": {"name": "busy"}, **BOUND},
+    }
+    born["metadata"] = {"name": "guid-b7k2q", "generateName": "guid-", "labels": {NAMES.claim_name_label: "mine"}}
     plan = bound(asking({"n": 1}, accepted={"n": 1}, name="busy"), born, maps(), BUSY)
     assert [each["name"] for each in entries(plan)] == ["base", "busy"]
     assert plan.spec["provider"] == {"name": "busy", "parameterValues": {"n": 1}}
@@ -1042,7 +1046,7 @@ def test_a_name_that_the_handle_gives_only_once_it_is_made_is_not_recorded_befor
 def test_the_claim_is_named_on_what_is_made() -> None:
     plan = bound(long(), holding(), maps())
     annotations = plan.creations[0][1]["metadata"]["annotations"]  # type: ignore[index, call-overload]
-    assert annotations[RESOURCE_CLAIM_NAME_ANNOTATION] == "mine"  # type: ignore[index, call-overload]
+    assert annotations[NAMES.resource_claim_name_annotation] == "mine"  # type: ignore[index, call-overload]
 
 
 def test_templates_are_only_data() -> None:

@@ -11,6 +11,7 @@ from aiohttp import web
 
 from domain.accounts import ACCOUNT
 from domain.identity import Key
+from domain.operator_domain import DEFAULT
 from engine.health import Health, Progress
 from engine.kube import KubeApi
 from engine.kube import reflector as reflectors
@@ -52,7 +53,9 @@ async def api() -> AsyncIterator[KubeApi]:
     }
     connection = Connection(content=content)
     await connection.load()
-    async with KubeApi(connection, process="tests", request_timeout=timedelta(seconds=20)) as found:
+    async with KubeApi(
+        connection, process="tests", request_timeout=timedelta(seconds=20), operator_domain=DEFAULT
+    ) as found:
         yield found
     await runner.cleanup()
 

@@ -7,6 +7,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from claim_domain import NAMES
 from claim_scenes import entry, handle
 
 from activities.claims.known import Known
@@ -34,6 +35,8 @@ CHANGE = Operations(index=0, patch=({"op": "add", "path": "/data", "value": {}},
 
 class Cluster:
     """Has one object; the answers to reads of others are errors of that name."""
+
+    names = NAMES
 
     def __init__(self, live: Json = LIVE) -> None:
         self.live = live

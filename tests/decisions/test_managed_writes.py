@@ -5,6 +5,8 @@ from __future__ import annotations
 from types import SimpleNamespace
 from typing import Any, cast
 
+from claim_domain import NAMES
+
 from activities.claims.known import Known
 from activities.claims.managed import Managed
 from domain.claims.constants import RESOURCE_FIELD_MANAGER
@@ -23,6 +25,8 @@ HANDLE: dict[str, Any] = {"metadata": {"name": "guid-b7k2q"}}
 
 class Cluster:
     """Notes who is said to write."""
+
+    names = NAMES
 
     def __init__(self) -> None:
         self.writers: list[str] = []

@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator
 from typing import Any
 
 import pytest
+from claim_domain import NAMES
 from claim_scenes import BOUND, NOW, asking, claim, config_map, entry, handle, provider
 from test_binding_plans import pool, wanted
 
@@ -66,13 +67,13 @@ async def evaluator() -> AsyncIterator[Evaluator]:
     [(asking({}), ()), (claim(resources=[entry("base", template=config_map())]), ("base",)), (claim(), ())],
 )
 async def test_a_claim_is_planned(evaluator: Evaluator, asked: Any, assigned: Any) -> None:
-    question = ClaimQuestion(now=NOW, providers=PROVIDERS, claim=asked, assigned=assigned)
+    question = ClaimQuestion(names=NAMES, now=NOW, providers=PROVIDERS, claim=asked, assigned=assigned)
     plan = await evaluator.call(plan_claim, question, ClaimPlan)
     assert (plan.creation is None) == (plan.fault is not None) == (not asked["spec"])
 
 
 async def test_refused_values_are_told(evaluator: Evaluator) -> None:
-    question = ClaimQuestion(now=NOW, providers=PROVIDERS, claim=asking({"n": 9000, "m": 1}))
+    question = ClaimQuestion(names=NAMES, now=NOW, providers=PROVIDERS, claim=asking({"n": 9000, "m": 1}))
     plan = await evaluator.call(plan_claim, question, ClaimPlan)
     assert len(plan.status["provider"]["validationErrors"]) == 2  # type: ignore[index, call-overload, arg-type]
 
@@ -85,13 +86,19 @@ async def test_a_handle_is_bound_looked_at_and_its_claim_shown(evaluator: Evalua
     }
     held = handle(entry("base", "x"), lifespan={"default": "{{ '2h' }}", "relativeMaximum": "5h"})
     binding = BindingQuestion(
-        now=NOW, providers=PROVIDERS, claim=asked, handle=held, wanted=wanted(entry("base", "base"))
+        names=NAMES, now=NOW, providers=PROVIDERS, claim=asked, handle=held, wanted=wanted(entry("base", "base"))
     )
     bound = await evaluator.call(plan_binding, binding, BindingPlan)
     assert bound.fault is None
     live = {**config_map("guid0-b7k2q", at="0", n="0"), "metadata": {"name": "guid0-b7k2q", "annotations": {}}}
     question = HandleQuestion(
-        now=NOW, providers=PROVIDERS, handle={**held, "spec": bound.spec}, claim=asked, states=(live,), push=True
+        names=NAMES,
+        now=NOW,
+        providers=PROVIDERS,
+        handle={**held, "spec": bound.spec},
+        claim=asked,
+        states=(live,),
+        push=True,
     )
     plan = await evaluator.call(plan_handle, question, HandlePlan)
     assert plan.faults == ()
@@ -101,7 +108,7 @@ async def test_a_handle_is_bound_looked_at_and_its_claim_shown(evaluator: Evalua
 
 async def test_a_pools_handle_is_made(evaluator: Evaluator) -> None:
     question = PoolQuestion(
-        now=NOW, providers=PROVIDERS, pool=pool(provider={"name": "base", "parameterValues": {"n": 1}})
+        names=NAMES, now=NOW, providers=PROVIDERS, pool=pool(provider={"name": "base", "parameterValues": {"n": 1}})
     )
     body = await evaluator.call(plan_pool_handle, question, HandleBody)
     assert body.spec["resources"][0]["template"] == {"data": {"n": "1"}}  # type: ignore[index, call-overload]
@@ -111,6 +118,8 @@ async def test_faults_come_back_as_answers(evaluator: Evaluator) -> None:
     broken = provider(
         "base", template={"enable": True}, override={"x": "{{ gone }}"}, updateFilters=[{"pathMatch": "("}]
     )
-    question = HandleQuestion(now=NOW, providers={"base": broken}, handle=handle(entry("base"), **BOUND), claim=claim())
+    question = HandleQuestion(
+        names=NAMES, now=NOW, providers={"base": broken}, handle=handle(entry("base"), **BOUND), claim=claim()
+    )
     plan = await evaluator.call(plan_handle, question, HandlePlan)
     assert [fault.reason for fault in plan.faults] == ["TemplateFailed"]

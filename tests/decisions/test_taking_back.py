@@ -6,10 +6,10 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from claim_domain import NAMES
 
 from activities.claims.known import Known
 from activities.claims.managed import Managed
-from domain.claims.constants import RESOURCE_HANDLE_NAME_ANNOTATION
 from engine.errors import Absent, ApiError, Conflict, Unavailable
 from engine.kube import CONFIG_MAP, KubeApi
 from engine.kube.discovery import Discovery
@@ -20,13 +20,15 @@ HANDLE: Json = {"metadata": {"name": "guid-abcde", "uid": "1"}}
 
 
 def an_object(name: str, owner: str = "") -> Json:
-    annotations = {RESOURCE_HANDLE_NAME_ANNOTATION: owner} if owner else {}
+    annotations = {NAMES.resource_handle_name_annotation: owner} if owner else {}
     metadata = {"namespace": "users", "name": name, "uid": name, "annotations": annotations}
     return {"apiVersion": "v1", "kind": "ConfigMap", "metadata": metadata}
 
 
 class Cluster:
     """The objects of one test, and the handle as the API server has it."""
+
+    names = NAMES
 
     def __init__(self, handle: Json | None, *objects: Json) -> None:
         self.handle = handle

@@ -8,24 +8,17 @@ from dataclasses import fields, replace
 from typing import Any, cast
 
 import pytest
+from claim_domain import NAMES
 from claim_scenes import BOUND, POOLED, claim, config_map, entry, handle, provider
 
-from domain.claims.constants import (
-    API_VERSION,
-    FINALIZER,
-    IGNORE_LABEL,
-    INIT_TIMESTAMP_ANNOTATION,
-    NAMESPACE_REQUESTER_ANNOTATION,
-    RESOURCE_FIELD_MANAGER,
-    RESOURCE_HANDLE_NAME_ANNOTATION,
-    RESOURCE_HANDLE_NAMESPACE_ANNOTATION,
-)
+from domain.claims.constants import NAMESPACE_REQUESTER_ANNOTATION, RESOURCE_FIELD_MANAGER
 from domain.claims.names import watch_name
 from domain.identity import Key
 from domain.levers import PAUSED
 from engine.kube.api import KubeApi
+from engine.settings import Settings
 from starters.watch.claim_views import wanted_views
-from starters.watch.claims import NAMESPACES, WATCHED, managed
+from starters.watch.claims import NAMESPACES, ClaimsWatch
 from starters.watch.gauges import _families
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
@@ -34,7 +27,9 @@ from starters.watch.watcher import Watcher
 
 Obj = dict[str, Any]
 
-ENTRIES = {each.kind.name: each for each in (*WATCHED, NAMESPACES, managed("v1 ConfigMap"))}
+WATCH = ClaimsWatch(Settings())
+WATCHED = WATCH.watched()
+ENTRIES = {each.kind.name: each for each in (*WATCHED, NAMESPACES, WATCH.managed("v1 ConfigMap"))}
 SERVED = {"resourceHandle": {"name": "guid-b7k2q"}, "lifespan": {"start": "2026-11-21T12:00:00Z"}}
 # What is declared would be watched, and no reflector runs here.
 NOTHING = {each.name: each for each in fields(Watched)}["declares"].default
@@ -119,7 +114,7 @@ def deleting(each: Obj) -> Obj:
     return edited(each, "metadata.deletionTimestamp", "2026-11-21T12:00:00Z")
 
 
-def labelled(each: Obj, label: str = IGNORE_LABEL) -> Obj:
+def labelled(each: Obj, label: str = NAMES.ignore_label) -> Obj:
     after = copy.deepcopy(each)
     after["metadata"].setdefault("labels", {})[label] = ""
     return after
@@ -133,7 +128,7 @@ def annotated(each: Obj, **annotations: str) -> Obj:
 
 def served(**spec: Any) -> Obj:
     """A claim as the binder leaves it."""
-    return annotated(claim(SERVED, **spec), **{INIT_TIMESTAMP_ANNOTATION: "2026-11-21T12:00:00Z"})
+    return annotated(claim(SERVED, **spec), **{NAMES.init_timestamp_annotation: "2026-11-21T12:00:00Z"})
 
 
 def bound(*resources: Obj, status: Obj | None = None, **spec: Any) -> Obj:
@@ -142,7 +137,7 @@ def bound(*resources: Obj, status: Obj | None = None, **spec: Any) -> Obj:
 
 def pool(name: str = "spare", **spec: Any) -> Obj:
     metadata = {"name": name, "namespace": "poolboy", "uid": f"uid-{name}", "generation": 1}
-    return {"apiVersion": API_VERSION, "kind": "ResourcePool", "metadata": metadata, "spec": spec}
+    return {"apiVersion": NAMES.api_version, "kind": "ResourcePool", "metadata": metadata, "spec": spec}
 
 
 def scaling(**status: Any) -> Obj:
@@ -159,7 +154,7 @@ def namespace(requester: str = "") -> Obj:
 def resource(version: str = "1", of: str = "guid-b7k2q") -> Obj:
     metadata = {"name": "thing", "namespace": "things", "uid": "uid-thing", "resourceVersion": version}
     made = {"kind": "ConfigMap", "metadata": metadata}
-    marks = {RESOURCE_HANDLE_NAME_ANNOTATION: of, RESOURCE_HANDLE_NAMESPACE_ANNOTATION: "poolboy"}
+    marks = {NAMES.resource_handle_name_annotation: of, NAMES.resource_handle_namespace_annotation: "poolboy"}
     return annotated(made, **marks) if of else made
 
 
@@ -257,7 +252,7 @@ def test_what_frameworks_keep_in_a_status_is_no_news() -> None:
 
 
 def test_the_init_annotation_is_no_news() -> None:
-    assert Scene().changed(claim(), annotated(claim(), **{INIT_TIMESTAMP_ANNOTATION: "now"})) == set()
+    assert Scene().changed(claim(), annotated(claim(), **{NAMES.init_timestamp_annotation: "now"})) == set()
 
 
 def test_labels_and_annotations_are_news() -> None:
@@ -468,7 +463,7 @@ def test_objects_that_are_nobodys_are_no_news_and_cost_no_facts() -> None:
 
 
 def test_objects_of_another_installation_are_nobodys() -> None:
-    others = annotated(resource(), **{RESOURCE_HANDLE_NAMESPACE_ANNOTATION: "poolboy-dev"})
+    others = annotated(resource(), **{NAMES.resource_handle_namespace_annotation: "poolboy-dev"})
     assert Scene(handle()).seen(others).facts == {}
 
 
@@ -528,7 +523,7 @@ def entry_of(status: Obj) -> Obj:
         (deleting(served()), False),
         (claim({"resourceHandle": {"name": "x", "detached": True}}), True),
         (labelled(claim()), True),
-        (edited(labelled(claim()), "metadata.finalizers", [FINALIZER]), False),
+        (edited(labelled(claim()), "metadata.finalizers", [NAMES.finalizer]), False),
         (handle(), False),
         (entry_of({"name": "a"}), True),
         (entry_of({"waitingFor": "Linked ResourceProvider"}), False),

@@ -10,6 +10,7 @@ from typing import Any
 
 from domain.custom_resources import all_crds
 from domain.identity import Kind
+from domain.operator_domain import DEFAULT
 from engine.errors import Absent, Conflict
 from engine.kube import NAMESPACE, KubeApi
 from engine.kube.json import sequence, text
@@ -34,14 +35,14 @@ async def definitions_served(deployment: Deployment) -> AsyncIterator[KubeApi]:
 
 async def install(api: KubeApi) -> None:
     """Create the definitions, or bring those that are there up to date, and wait until they are served."""
-    for crd in all_crds():
+    for crd in all_crds(DEFAULT):
         name = text(crd, "metadata", "name")
         try:
             await api.create(CUSTOM_RESOURCE_DEFINITION, crd)
         except Conflict:
             await api.patch(CUSTOM_RESOURCE_DEFINITION, "", name, {"spec": crd["spec"]})
     async with asyncio.timeout(60):
-        for crd in all_crds():
+        for crd in all_crds(DEFAULT):
             name = text(crd, "metadata", "name")
             while "Established" not in true_conditions(await api.get(CUSTOM_RESOURCE_DEFINITION, "", name)):  # noqa: ASYNC110 - a server
                 await asyncio.sleep(0.05)
@@ -74,6 +75,6 @@ async def remove(api: KubeApi, kind: Kind, name: str) -> None:
 
 def status_is_a_subresource(kind: Kind) -> bool:
     """Whether the kind's status is written by itself."""
-    (crd,) = (crd for crd in all_crds() if text(crd, "spec", "names", "kind") == kind.name)
+    (crd,) = (crd for crd in all_crds(DEFAULT) if text(crd, "spec", "names", "kind") == kind.name)
     (version,) = sequence(crd, "spec", "versions")
     return text(version, "name") == kind.version and "subresources" in version  # type: ignore[operator]

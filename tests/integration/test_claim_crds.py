@@ -27,6 +27,7 @@ from domain.claims import (
 from domain.claims.names import claim_handle_name, guid_of
 from domain.custom_resources import crd_of, custom_resources
 from domain.identity import Kind
+from domain.operator_domain import DEFAULT
 from domain.reading import Malformed, read
 from engine.errors import Absent, Conflict, Invalid
 from engine.kube import KubeApi
@@ -205,12 +206,12 @@ async def accepted(api: KubeApi, kind: Kind, name: str, spec: Mapping[str, objec
 
 @pytest.mark.parametrize("kind", SERVED, ids=label)
 async def test_the_api_server_accepts_the_definition(kube: KubeApi, kind: Kind) -> None:
-    stored = await kube.get(CUSTOM_RESOURCE_DEFINITION, "", f"{kind.plural}.{kind.group}")
+    stored = await kube.get(CUSTOM_RESOURCE_DEFINITION, "", f"{kind.plural}.{DEFAULT}")
     conditions = true_conditions(stored)
     assert {"Established", "NamesAccepted"} <= conditions
     assert "NonStructuralSchema" not in conditions
     # Nothing of it was dropped on the way in.
-    (sent,), (kept,) = crd_of(MODELS[kind.name])["spec"]["versions"], stored["spec"]["versions"]  # type: ignore[index]
+    (sent,), (kept,) = crd_of(MODELS[kind.name], DEFAULT)["spec"]["versions"], stored["spec"]["versions"]  # type: ignore[index]
     assert {name: kept.get(name) for name in sent} == sent
 
 

@@ -12,6 +12,7 @@ from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.resources import Account, AccountClaim, AccountPool
 from domain.custom_resources import all_crds
 from domain.identity import Kind
+from domain.operator_domain import DEFAULT
 from engine.errors import Invalid
 from engine.kube import KubeApi
 from engine.kube.json import at, text
@@ -125,7 +126,7 @@ async def kube(deployment: Deployment) -> AsyncIterator[KubeApi]:
 
 
 async def test_the_api_server_finds_no_fault_in_the_definitions(kube: KubeApi) -> None:
-    for crd in all_crds():
+    for crd in all_crds(DEFAULT):
         stored = await kube.get(CUSTOM_RESOURCE_DEFINITION, "", text(crd, "metadata", "name"))
         assert {"Established", "NamesAccepted"} <= true_conditions(stored)
         assert "NonStructuralSchema" not in true_conditions(stored)

@@ -9,11 +9,11 @@ from urllib.parse import parse_qs, urlsplit
 import boto3
 import httpx
 import pytest
+from claim_domain import NAMES
 from product import perdure
 
 from domain.accounts import ACCOUNT
 from domain.claims import RESOURCE_CLAIM
-from domain.claims.constants import RESOURCE_HANDLE_NAME_ANNOTATION, RESOURCE_INDEX_ANNOTATION
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, SERVICE
 from engine.kube import CONFIG_MAP, KubeApi
 from engine.settings import Settings
@@ -100,6 +100,6 @@ def _put_strays(deployment: Deployment) -> None:
 
 
 async def _put_stray_resource(deployment: Deployment) -> None:
-    marks = {RESOURCE_HANDLE_NAME_ANNOTATION: "guid-stray", RESOURCE_INDEX_ANNOTATION: "0"}
+    marks = {NAMES.resource_handle_name_annotation: "guid-stray", NAMES.resource_index_annotation: "0"}
     async with await KubeApi.open(Settings(), "tests", deployment.env()["KUBECONFIG"]) as kube:
         await kube.create(CONFIG_MAP, {"metadata": {"name": "exam-stray", "annotations": marks}}, "labs")

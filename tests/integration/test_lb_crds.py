@@ -19,6 +19,7 @@ from domain.loadbalancers.rollout import set_document
 from domain.loadbalancers.scaling import machine_document
 from domain.loadbalancers.services.objects import Installation, Node, Service
 from domain.loadbalancers.services.synchronization import work_for
+from domain.operator_domain import DEFAULT
 from domain.reading import Malformed, read
 from domain.resource import CustomResource
 from engine.errors import Invalid
@@ -80,7 +81,7 @@ async def test_the_api_server_accepts_the_definition_of_a_load_balancer_kind(kub
     conditions = true_conditions(stored)
     assert {"Established", "NamesAccepted"} <= conditions
     assert "NonStructuralSchema" not in conditions
-    (sent,), (kept,) = crd_of(MODELS[kind.name])["spec"]["versions"], stored["spec"]["versions"]  # type: ignore[index]
+    (sent,), (kept,) = crd_of(MODELS[kind.name], DEFAULT)["spec"]["versions"], stored["spec"]["versions"]  # type: ignore[index]
     assert {name: kept.get(name) for name in sent} == sent
 
 

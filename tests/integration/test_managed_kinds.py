@@ -11,17 +11,12 @@ from pathlib import Path
 from uuid import uuid4
 
 import pytest
+from claim_domain import NAMES
 from service_accounts import kubeconfig_of
 from waiting import PATIENT, eventually
 
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_WATCH
-from domain.claims.constants import (
-    API_VERSION,
-    DOMAIN,
-    RESOURCE_FIELD_MANAGER,
-    RESOURCE_HANDLE_NAME_ANNOTATION,
-    RESOURCE_HANDLE_NAMESPACE_ANNOTATION,
-)
+from domain.claims.constants import RESOURCE_FIELD_MANAGER
 from domain.claims.names import watch_name
 from domain.identity import Key, Kind
 from engine.errors import Absent
@@ -33,7 +28,7 @@ from engine.kube.reflector import Timing
 from engine.settings import Settings
 from localcloud.deployment import Deployment
 from starters.watch import claim_views
-from starters.watch.claims import OPERATOR_NAMESPACE, WATCHED
+from starters.watch.claims import watched_for
 from starters.watch.index import Index
 from starters.watch.projection import Projection
 from starters.watch.watcher import Watcher
@@ -41,7 +36,9 @@ from starters.watch.watcher import Watcher
 pytestmark = pytest.mark.integration
 
 SERVICE_ACCOUNT = Kind(name="ServiceAccount", group="", version="v1", plural="serviceaccounts", area="")
-WATCHED_HERE = [each for each in WATCHED if each.kind in (RESOURCE_CLAIM, RESOURCE_HANDLE)]
+SETTINGS = Settings()
+OPERATOR_NAMESPACE = SETTINGS.claims_namespace
+WATCHED_HERE = [each for each in watched_for(SETTINGS) if each.kind in (RESOURCE_CLAIM, RESOURCE_HANDLE)]
 
 
 class Woken:
@@ -120,7 +117,12 @@ async def remove(kube: KubeApi, kind: Kind) -> None:
 async def make_handle(kube: KubeApi, made: AsyncExitStack, kind: Kind) -> str:
     """A free handle with a resource of the kind, as an administrator may make it."""
     name = f"guid-{uuid4().hex[:8]}"
-    provider = {"apiVersion": API_VERSION, "kind": "ResourceProvider", "namespace": OPERATOR_NAMESPACE, "name": "none"}
+    provider = {
+        "apiVersion": NAMES.api_version,
+        "kind": "ResourceProvider",
+        "namespace": OPERATOR_NAMESPACE,
+        "name": "none",
+    }
     template = {"apiVersion": kind.api_version, "kind": kind.name}
     spec = {"resources": [{"provider": provider, "template": template}]}
     await kube.create(RESOURCE_HANDLE, {"metadata": {"name": name}, "spec": spec}, OPERATOR_NAMESPACE)
@@ -130,7 +132,10 @@ async def make_handle(kube: KubeApi, made: AsyncExitStack, kind: Kind) -> str:
 
 async def make_object(kube: KubeApi, kind: Kind, namespace: str, name: str, handle: str) -> None:
     """An object that a handle has made, as soon as the API server serves its kind."""
-    marks = {RESOURCE_HANDLE_NAME_ANNOTATION: handle, RESOURCE_HANDLE_NAMESPACE_ANNOTATION: OPERATOR_NAMESPACE}
+    marks = {
+        NAMES.resource_handle_name_annotation: handle,
+        NAMES.resource_handle_namespace_annotation: OPERATOR_NAMESPACE,
+    }
     async with asyncio.timeout(PATIENT):
         while True:
             try:
@@ -227,7 +232,7 @@ async def test_a_kind_that_may_not_be_watched_is_told_and_holds_nobody_up(
 ) -> None:
     await kube.create(SERVICE_ACCOUNT, {"metadata": {"name": "watcher"}}, namespace)
     role = f"watcher-{namespace}"
-    rules = [{"apiGroups": [DOMAIN], "resources": ["*"], "verbs": ["list", "watch"]}]
+    rules = [{"apiGroups": [NAMES.domain], "resources": ["*"], "verbs": ["list", "watch"]}]
     subject = {"kind": "ServiceAccount", "name": "watcher", "namespace": namespace}
     reference = {"apiGroup": CLUSTER_ROLE.group, "kind": "ClusterRole", "name": role}
     await kube.create(CLUSTER_ROLE, {"metadata": {"name": role}, "rules": rules})
@@ -268,7 +273,7 @@ async def test_views_of_what_is_watched_are_made_and_others_are_left_alone(
         made.push_async_callback(kube.delete, RESOURCE_WATCH, OPERATOR_NAMESPACE, name)
     theirs = {"metadata": {"name": taken}, "spec": {"apiVersion": "v1", "kind": "Pod"}}
     before = await kube.create(RESOURCE_WATCH, theirs, OPERATOR_NAMESPACE)
-    keeping = asyncio.create_task(claim_views.keep_views(kube, index))
+    keeping = asyncio.create_task(claim_views.keep_views(OPERATOR_NAMESPACE, kube, index))
     try:
         spec = await existing(kube, missing)
     finally:

@@ -23,6 +23,7 @@ from activities.loadbalancers.predecessor import LEASES
 from domain.accounts import ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.custom_resources import all_crds
 from domain.identity import Kind
+from domain.operator_domain import DEFAULT
 from domain.threescale.drift import COMPARED
 from engine.errors import Absent, Conflict
 from engine.kube import NAMESPACE, SECRET, KubeApi
@@ -408,7 +409,9 @@ async def test_every_kind_is_in_the_roles_for_people(kube: KubeApi) -> None:
         YAWOL: ("perdure-loadbalancers-view", "perdure-loadbalancers-operator", "perdure-loadbalancers-audit"),
     }
     for group, names in named.items():
-        plurals = {text(crd, "spec", "names", "plural") for crd in all_crds() if text(crd, "spec", "group") == group}
+        plurals = {
+            text(crd, "spec", "names", "plural") for crd in all_crds(DEFAULT) if text(crd, "spec", "group") == group
+        }
         assert plurals
         for name in names:
             assert plurals <= {resource for rule in roles[name]["rules"] for resource in rule["resources"]}

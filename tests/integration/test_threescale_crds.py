@@ -12,6 +12,7 @@ from crd_lab import NAMESPACE_NAME, definitions_served, remove, store, true_cond
 
 from domain.custom_resources import crd_of, custom_resources
 from domain.identity import Kind
+from domain.operator_domain import DEFAULT
 from domain.reading import Malformed, read
 from domain.resource import CustomResource
 from domain.threescale import ACTIVE_DOC, APPLICATION, BACKEND, CUSTOM_KINDS, DEVELOPER_USER, OPEN_API, PRODUCT
@@ -86,7 +87,7 @@ async def test_the_api_server_accepts_the_definition_of_a_3scale_kind(kube: Kube
     conditions = true_conditions(stored)
     assert {"Established", "NamesAccepted"} <= conditions
     assert "NonStructuralSchema" not in conditions
-    (sent,), (kept,) = crd_of(MODELS[kind.name])["spec"]["versions"], stored["spec"]["versions"]  # type: ignore[index]
+    (sent,), (kept,) = crd_of(MODELS[kind.name], DEFAULT)["spec"]["versions"], stored["spec"]["versions"]  # type: ignore[index]
     assert kept["schema"] == sent["schema"]
 
 

@@ -8,6 +8,7 @@ import pytest
 from temporal_server import TemporalServer, eventually, pointing_at
 
 from domain.identity import Key, all_kinds, standing
+from domain.operator_domain import DEFAULT
 from engine.kube import KubeApi
 from engine.temporal import connect, wake
 from starters.cli.lifecycle import find_key
@@ -15,7 +16,7 @@ from starters.cli.listing import row_of
 from starters.cli.session import Session
 from starters.cli.target import path, target
 
-STANDING = [key for kind in all_kinds() for key in standing(kind, "north")]
+STANDING = [key for kind in all_kinds() for key in standing(kind, "north", DEFAULT)]
 
 
 @pytest.mark.parametrize("key", STANDING, ids=lambda key: key.kind)

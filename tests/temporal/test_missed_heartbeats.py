@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 
 import pytest
+from claim_domain import BINDER
 from temporal_server import TemporalServer, eventually, pointing_at
 from temporalio import activity
 from temporalio.api.enums.v1 import EventType
@@ -15,7 +16,6 @@ from temporalio.client import Client, WorkflowHandle
 from temporalio.worker import Worker
 
 from activities import attempt
-from domain.claims import THE_BINDER
 from domain.claims.passes import BinderWorld, Serve, idle
 from domain.decision import Queue
 from engine.temporal import connect, wake
@@ -67,8 +67,8 @@ async def test_each_missed_heartbeat_gives_the_next_attempt_twice_as_long(
     client = await connect(pointing_at(temporal, monkeypatch), "tests")
     slow = Slow(seconds=2.6)
     async with served_by(client, slow):
-        await wake(client, THE_BINDER)
-        handle = client.get_workflow_handle(THE_BINDER.workflow_id)
+        await wake(client, BINDER)
+        handle = client.get_workflow_handle(BINDER.workflow_id)
         try:
             given, done = await eventually(lambda: batches(handle), "a batch comes to its end")
         finally:

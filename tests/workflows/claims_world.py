@@ -13,6 +13,7 @@ from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
 from typing import Any
 
+from claim_domain import BINDER
 from temporalio import activity
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import EventType
@@ -22,7 +23,6 @@ from temporalio.service import RPCError
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
-from domain.claims import THE_BINDER
 from domain.claims.passes import BinderWorld, ObjectWorld, PassClaim, PassHandle, PassPool, PoolWorld, Serve
 from domain.decision import Action, Decision, Outcome, Queue
 from domain.identity import Key
@@ -63,7 +63,7 @@ class Area:
         self.env = env
         self.answers: dict[str, Answer] = {}
         self.calls: list[tuple[str, datetime, Any]] = []
-        self.told: set[Key] = {THE_BINDER, HANDLE, POOL, claim()}
+        self.told: set[Key] = {BINDER, HANDLE, POOL, claim()}
 
     # --- what is played ---
 

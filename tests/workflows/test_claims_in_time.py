@@ -8,13 +8,14 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
+from claim_domain import BINDER
 from claims_world import HANDLE, POOL, READY, STALLED, Area, area, claim, until_then
 from temporalio.client import WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 from temporalio.testing import WorkflowEnvironment
 
 import workflows.entity
-from domain.claims import THE_BINDER, standing
+from domain.claims import standing
 from domain.claims.passes import BinderWorld, ObjectWorld, PassClaim, PassHandle, PassPool, PoolWorld, Serve
 from domain.decision import Action, Decision
 from domain.identity import Key
@@ -25,8 +26,8 @@ from engine import clock
 from engine.errors import Denied, Unavailable
 from engine.temporal import open_with, tell, tell_open, wake
 
-PASSES: dict[Key, type[Action]] = {claim(): PassClaim, HANDLE: PassHandle, POOL: PassPool, THE_BINDER: Serve}
-OF_OBJECTS = [key for key in PASSES if key != THE_BINDER]
+PASSES: dict[Key, type[Action]] = {claim(): PassClaim, HANDLE: PassHandle, POOL: PassPool, BINDER: Serve}
+OF_OBJECTS = [key for key in PASSES if key != BINDER]
 EACH = pytest.mark.parametrize("key", OF_OBJECTS, ids=lambda key: key.kind)
 
 
@@ -117,7 +118,7 @@ async def test_what_is_woken_is_read_afresh(claims: Area, key: Key) -> None:
     claims.play(PASSES[key], always(until_then(await claims.now() + timedelta(hours=1))))
     await wake(claims.env.client, key)
     looks = await claims.looks(PASSES[key], 1)
-    if key != THE_BINDER:
+    if key != BINDER:
         assert looks[0].woken is True
     await claims.why(key, lambda why: why.phase == "Ready")
     await claims.env.sleep(timedelta(minutes=10))
@@ -141,7 +142,7 @@ async def test_the_binder_goes_on_at_once_while_somebody_waits(claims: Area) -> 
         return BinderWorld(key=look.key, decision=READY, more=batches < 4)
 
     claims.play(Serve, batch)
-    await wake(claims.env.client, THE_BINDER)
+    await wake(claims.env.client, BINDER)
     await claims.looks(Serve, 4)
     await claims.env.sleep(timedelta(minutes=5))
     assert batches == 4
@@ -152,9 +153,9 @@ async def test_the_binder_goes_on_at_once_while_somebody_waits(claims: Area) -> 
 
 
 async def test_the_binder_is_told_which_claims_ask_and_tells_each_batch_once(claims: Area) -> None:
-    await tell(claims.env.client, THE_BINDER, "serve", claim("one"))
+    await tell(claims.env.client, BINDER, "serve", claim("one"))
     assert (await claims.looks(Serve, 1))[0].asked == (claim("one"),)
-    await wake(claims.env.client, THE_BINDER)
+    await wake(claims.env.client, BINDER)
     assert (await claims.looks(Serve, 2))[1].asked == ()
 
 
@@ -166,36 +167,36 @@ async def test_claims_that_ask_during_a_batch_come_into_the_next(claims: Area) -
         return BinderWorld(key=look.key, decision=READY)
 
     claims.play(Serve, slow)
-    await tell(claims.env.client, THE_BINDER, "serve", claim("one"))
+    await tell(claims.env.client, BINDER, "serve", claim("one"))
     await claims.looks(Serve, 1)
     for name in ("one", "two"):  # the first one again: the batch may have looked at it before it asked
-        await tell(claims.env.client, THE_BINDER, "serve", claim(name))
+        await tell(claims.env.client, BINDER, "serve", claim(name))
     go_on.set()
     assert (await claims.looks(Serve, 2))[1].asked == (claim("one"), claim("two"))
 
 
 async def test_claims_that_have_asked_survive_a_batch_that_was_refused(claims: Area) -> None:
     claims.play(Serve, refuse(Denied("no rights")))
-    await tell(claims.env.client, THE_BINDER, "serve", claim("one"))
-    await claims.why(THE_BINDER, lambda why: bool(why.hindrances))
+    await tell(claims.env.client, BINDER, "serve", claim("one"))
+    await claims.why(BINDER, lambda why: bool(why.hindrances))
     claims.answers.clear()
-    await wake(claims.env.client, THE_BINDER)
+    await wake(claims.env.client, BINDER)
     looks = await claims.looks(Serve, 2)
     assert looks[-1].asked == (claim("one"),)
 
 
 async def test_claims_that_have_asked_survive_the_end_of_a_run(claims: Area, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(workflows.entity, "LONGEST_HISTORY", 40)
-    await wake(claims.env.client, THE_BINDER)
+    await wake(claims.env.client, BINDER)
     await claims.looks(Serve, 1)
-    first = await claims.run_id(THE_BINDER)
+    first = await claims.run_id(BINDER)
     for number in range(12):
-        await claims.surely(lambda n=number: tell(claims.env.client, THE_BINDER, "serve", claim(f"claim-{n}")))
+        await claims.surely(lambda n=number: tell(claims.env.client, BINDER, "serve", claim(f"claim-{n}")))
         await claims.until(
             lambda n=number: any(claim(f"claim-{n}") in look.asked for look in claims.asked(Serve)),
             f"claim-{number} in a batch",
         )
-    assert await claims.run_id(THE_BINDER) != first
+    assert await claims.run_id(BINDER) != first
 
 
 async def test_what_the_binder_tells_takes_the_place_of_what_was_known(claims: Area) -> None:
@@ -315,15 +316,15 @@ async def test_a_pause_is_written_on_the_object_and_taken_off_again(claims: Area
 
 
 async def test_the_binder_cannot_be_paused_and_says_so(claims: Area) -> None:
-    await wake(claims.env.client, THE_BINDER)
-    await claims.why(THE_BINDER, lambda why: why.phase == "Ready")
+    await wake(claims.env.client, BINDER)
+    await claims.why(BINDER, lambda why: why.phase == "Ready")
     for lever in ("pause", "resume"):
         with pytest.raises(WorkflowUpdateFailedError) as refused:
-            await claims.handle(THE_BINDER).execute_update(lever, "a test")
+            await claims.handle(BINDER).execute_update(lever, "a test")
         assert isinstance(refused.value.cause, ApplicationError)
         assert "has no object" in refused.value.cause.message
-    await claims.handle(THE_BINDER).signal("pause")
-    await wake(claims.env.client, THE_BINDER)
+    await claims.handle(BINDER).signal("pause")
+    await wake(claims.env.client, BINDER)
     await claims.looks(Serve, 2)
     assert claims.asked(Patch) == []
 

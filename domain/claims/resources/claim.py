@@ -11,12 +11,10 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from domain.claims import RESOURCE_CLAIM
-from domain.claims.constants import INIT_TIMESTAMP_ANNOTATION, POOL_NAME_ANNOTATION
 from domain.claims.resources.shared import (
     DEFINITION,
     ApprovalState,
     Duration,
-    Ignorable,
     ObjectReference,
     Open,
     ProviderChoice,
@@ -25,7 +23,7 @@ from domain.claims.resources.shared import (
     WaitingReason,
 )
 from domain.identity import Kind
-from domain.resource import AGE, Definition, PrinterColumn
+from domain.resource import AGE, CustomResource, Definition, PrinterColumn
 from domain.schema import DateTime, JsonObject, Marker, Preserved, Required
 
 
@@ -133,7 +131,7 @@ class ResourceClaimStatus(Open):
     summary: JsonObject | None = Field(None, description="What the provider's summary template makes of it all.")
 
 
-class ResourceClaim(Ignorable):
+class ResourceClaim(CustomResource):
     """A wish for resources, and their holder while it lives."""
 
     kind_of: ClassVar[Kind] = RESOURCE_CLAIM
@@ -151,16 +149,6 @@ class ResourceClaim(Ignorable):
 
     spec: ResourceClaimSpec = ResourceClaimSpec()
     status: Preserved[ResourceClaimStatus] = ResourceClaimStatus()
-
-    @property
-    def initialised(self) -> bool:
-        """True once defaults were applied, which happens once in its life."""
-        return INIT_TIMESTAMP_ANNOTATION in self.metadata.annotations
-
-    @property
-    def wanted_pool(self) -> str:
-        """The only pool whose handles it may take, empty for any."""
-        return self.metadata.annotations.get(POOL_NAME_ANNOTATION, "")
 
     @property
     def approved(self) -> bool:

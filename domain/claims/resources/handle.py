@@ -16,7 +16,6 @@ from domain.claims.names import guid_of
 from domain.claims.resources.claim import described
 from domain.claims.resources.shared import (
     DEFINITION,
-    Ignorable,
     LabelValue,
     Open,
     OwnerLink,
@@ -26,7 +25,7 @@ from domain.claims.resources.shared import (
     WaitingReason,
 )
 from domain.identity import Kind
-from domain.resource import AGE, Definition, PrinterColumn
+from domain.resource import AGE, CustomResource, Definition, PrinterColumn
 from domain.schema import DateTime, JsonObject, Preserved
 
 
@@ -85,7 +84,7 @@ class ResourceHandleStatus(Open):
     summary: JsonObject | None = Field(None, description="What the provider's summary template makes of it all.")
 
 
-class ResourceHandle(Ignorable):
+class ResourceHandle(CustomResource):
     """The holder of managed resources, bound to a claim or free for one."""
 
     kind_of: ClassVar[Kind] = RESOURCE_HANDLE

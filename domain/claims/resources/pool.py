@@ -14,7 +14,6 @@ from domain.claims.resources.shared import (
     DEFINITION,
     Count,
     Duration,
-    Ignorable,
     LabelValue,
     Open,
     ProviderChoice,
@@ -86,7 +85,7 @@ class ResourcePoolStatus(Open):
     resource_handles: tuple[PooledHandle, ...] = Field((), description="The free handles.")
 
 
-class ResourcePool(Ignorable):
+class ResourcePool(CustomResource):
     """A wanted number of handles that no claim has taken."""
 
     kind_of: ClassVar[Kind] = RESOURCE_POOL

@@ -11,8 +11,8 @@ from typing import Annotated, ClassVar
 from pydantic import Field
 
 from domain.claims import RESOURCE_PROVIDER
-from domain.claims.constants import API_VERSION, APPROVAL_PENDING_MESSAGE, DEFAULT_ALLOWED_OPS
-from domain.claims.resources.shared import DEFINITION, Duration, Open, ProviderLink
+from domain.claims.constants import APPROVAL_PENDING_MESSAGE, DEFAULT_ALLOWED_OPS
+from domain.claims.resources.shared import DEFINITION, Duration, Open
 from domain.identity import Kind
 from domain.resource import AGE, Condition, CustomResource, Definition, KubeModel, PrinterColumn
 from domain.schema import Json, JsonObject, Marker, Preserved, Required
@@ -152,13 +152,3 @@ class ResourceProvider(CustomResource):
 
     spec: ResourceProviderSpec = ResourceProviderSpec()
     status: ResourceProviderStatus = ResourceProviderStatus()
-
-    @property
-    def link(self) -> ProviderLink:
-        """How handles and claims refer to it: under the configured domain, in its own namespace."""
-        return ProviderLink(
-            api_version=API_VERSION,
-            kind=self.kind_of.name,
-            name=self.metadata.name,
-            namespace=self.metadata.namespace,
-        )

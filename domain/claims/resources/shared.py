@@ -6,8 +6,7 @@ from typing import Annotated
 
 from pydantic import Field
 
-from domain.claims.constants import IGNORE_LABEL
-from domain.resource import CustomResource, Definition, KubeModel
+from domain.resource import Definition, KubeModel
 from domain.schema import JsonObject, Marker, Required
 
 # Whole numbers with one unit: what Poolboy's schemas take where the value is no template.
@@ -58,15 +57,6 @@ class Open(KubeModel):
     """A part of an object that keeps fields which it does not know: entries of lists are written whole."""
 
     model_config = {**KubeModel.model_config, "extra": "allow"}
-
-
-class Ignorable(CustomResource):
-    """An object that its user may have left alone completely."""
-
-    @property
-    def ignored(self) -> bool:
-        """True while a person wants it left alone: by the label's presence, whatever its value."""
-        return IGNORE_LABEL in self.metadata.labels
 
 
 class ObjectReference(Open):

@@ -8,9 +8,10 @@ only if the whole of it is one expression that ends in a typing filter:
     " {{ 1 + 1 | int }}"       " 2"      a blank outside switches typing off, as does a second {{ or a second line
     "{{ omit }}"               the entry, or item, is left out; null where it is the whole value
 
-Poolboy's rules of 1.12 hold: what cannot be typed is null, `bool` raises on an unknown word, `| list }}` gives text,
-and vars that contain Jinja text are plain text. With `newer`, those of 1.13 and later: untypable stays text, an unknown
-word is false, `| list }}` gives a list, and the vars named in `lazy` are rendered when used.
+There are two sets of rules. With `newer`, the product's default, those of Poolboy 1.13 and later hold: what cannot be
+typed stays text, `bool` takes an unknown word for false, `| list }}` gives a list, and the vars named in `lazy` are
+rendered when used. Without it those of 1.12 hold: what cannot be typed is null, an unknown word raises, `| list }}`
+gives text, and vars that contain Jinja text are plain text.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ class Renderer:
         """
         self._clock = Clock(now)
         self._names = names(self._clock)
-        self._newer = newer
+        self.newer = newer
         self._sandbox = _sandbox(newer)
 
     def render(
@@ -140,7 +141,7 @@ class _Run:
 
     def __init__(self, renderer: Renderer, variables: Mapping[str, object], lazy: Mapping[str, object]) -> None:
         self._sandbox = renderer._sandbox
-        self._newer = renderer._newer
+        self._newer = renderer.newer
         self.budget = limits.Budget()
         self.omit = f"__omit_place_holder__{secrets.token_hex(16)}"
         self._lazy_depth = 0

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL, RESOURCE_PROVIDER, RESOURCE_WATCH
-from domain.claims.constants import IGNORE_LABEL, RESOURCE_HANDLE_NAME_ANNOTATION, RESOURCE_INDEX_ANNOTATION
+from domain.claims.domain_names import DomainNames
 from domain.identity import Key, Kind
 from engine.errors import Absent, Denied
 from engine.kube.discovery import Discovery
@@ -38,6 +38,7 @@ _WORKFLOWS = "ExecutionStatus = 'Running' AND WorkflowType IN ('ResourceClaim', 
 class Snapshot:
     """Everything at one moment; `things` are the objects of any kind that carry the name of a handle."""
 
+    names: DomainNames
     claims: Sequence[JsonObject] = ()
     handles: Sequence[JsonObject] = ()
     pools: Sequence[JsonObject] = ()
@@ -51,6 +52,14 @@ class Snapshot:
         """Index what is looked up."""
         object.__setattr__(self, "handles_by_name", {_name(each): each for each in self.handles})
         object.__setattr__(self, "claims_by_path", {_path(each): each for each in self.claims})
+
+    def stays(self, obj: JsonObject) -> bool:
+        """Neither being deleted, nor left alone at somebody's wish."""
+        return not text(obj, "metadata", "deletionTimestamp") and not self.ignored(obj)
+
+    def ignored(self, obj: JsonObject) -> bool:
+        """Left alone at somebody's wish."""
+        return self.names.ignore_label in mapping(obj, "metadata", "labels")
 
 
 async def audit(session: Session, *, thorough: bool) -> list[Finding]:
@@ -79,7 +88,7 @@ def findings(found: Snapshot) -> Iterator[Finding]:
 
 def without_claim(found: Snapshot) -> Iterator[Finding]:
     """Handles that a claim holds which is not there, or which holds another one."""
-    for handle in filter(_stays, found.handles):
+    for handle in filter(found.stays, found.handles):
         holder = _holder(handle)
         if not holder:
             continue
@@ -87,21 +96,21 @@ def without_claim(found: Snapshot) -> Iterator[Finding]:
         held = _held(claim)
         if claim is None:
             yield _finding(_subject(handle), f"held by ResourceClaim {holder}, which is not there", _LOOK)
-        elif held != _name(handle) and _stays(claim) and not _detached(claim):
+        elif held != _name(handle) and found.stays(claim) and not _detached(claim):
             shown = f"shows {held}" if held else "shows none"
             yield _finding(_subject(handle), f"held by ResourceClaim {holder}, which {shown}", _LOOK)
 
 
 def without_handle(found: Snapshot) -> Iterator[Finding]:
     """Claims that show a handle which is not there, or which somebody else holds."""
-    for claim in filter(_stays, found.claims):
+    for claim in filter(found.stays, found.claims):
         held = _held(claim)
         if not held or _detached(claim):
             continue
         handle = found.handles_by_name.get(held)
         if handle is None:
             yield _finding(_subject(claim), f"shows ResourceHandle {held}, which is not there", _LOOK)
-        elif _stays(handle) and _holder(handle) != _path(claim):
+        elif found.stays(handle) and _holder(handle) != _path(claim):
             holder = _holder(handle)
             problem = f"shows ResourceHandle {held}, which {f'{holder} holds' if holder else 'is free'}"
             yield _finding(_subject(claim), problem, _LOOK)
@@ -110,10 +119,10 @@ def without_handle(found: Snapshot) -> Iterator[Finding]:
 def bound_twice(found: Snapshot) -> Iterator[Finding]:
     """Handles that several claims show, and claims that several handles are held by."""
     holders, held = defaultdict(list), defaultdict(list)
-    for claim in filter(_stays, found.claims):
+    for claim in filter(found.stays, found.claims):
         if _held(claim) and not _detached(claim):
             holders[_held(claim)].append(_path(claim))
-    for handle in filter(_stays, found.handles):
+    for handle in filter(found.stays, found.handles):
         if _holder(handle):
             held[_holder(handle)].append(_name(handle))
     for name, claims in sorted(holders.items()):
@@ -131,13 +140,13 @@ def bound_twice(found: Snapshot) -> Iterator[Finding]:
 
 def orphans(found: Snapshot) -> Iterator[Finding]:
     """Resources that carry the name of a handle which is not there, or which knows nothing of them."""
-    for thing in filter(_stays, found.things):
-        name = _handle_of(thing)
+    for thing in filter(found.stays, found.things):
+        name = _handle_of(found.names, thing)
         handle = found.handles_by_name.get(name)
         if handle is None:
             problem = f"made for ResourceHandle {name}, which is not there"
             yield _finding(_subject(thing), problem, "delete it, unless somebody uses it")
-        elif _stays(handle) and _identity(thing) not in set(_references(handle)):
+        elif found.stays(handle) and _identity(thing) not in set(_references(handle)):
             problem = f"made for ResourceHandle {name}, which does not name it among its resources"
             yield _finding(_subject(thing), problem, "look what the handle has in its place; delete one of them")
 
@@ -145,8 +154,11 @@ def orphans(found: Snapshot) -> Iterator[Finding]:
 def doubled(found: Snapshot) -> Iterator[Finding]:
     """Several resources that stand for one entry of a handle."""
     entries: dict[tuple[str, str], list[JsonObject]] = defaultdict(list)
-    for thing in filter(_stays, found.things):
-        entries[_handle_of(thing), text(thing, "metadata", "annotations", RESOURCE_INDEX_ANNOTATION)].append(thing)
+    for thing in filter(found.stays, found.things):
+        entries[
+            _handle_of(found.names, thing),
+            text(thing, "metadata", "annotations", found.names.resource_index_annotation),
+        ].append(thing)
     for (handle, index), things in sorted(entries.items()):
         if len(things) > 1:
             problem = f"resource {index} is there several times: {', '.join(sorted(map(_subject, things)))}"
@@ -160,7 +172,7 @@ def without_workflow(found: Snapshot) -> Iterator[Finding]:
     """Objects that no workflow looks after, though one should."""
     for kind, objects in _with_workflows(found):
         for each in objects:
-            if _key(found, kind, each).workflow_id not in found.workflows and not _ignored(each):
+            if _key(found, kind, each).workflow_id not in found.workflows and not found.ignored(each):
                 yield _finding(
                     _subject(each, kind), "no workflow looks after it", "`perdure wake` it; is a watcher up?"
                 )
@@ -198,7 +210,8 @@ async def _look(session: Session, discovery: Discovery) -> Snapshot:
     claims, handles, pools = await asyncio.gather(
         kube.list(RESOURCE_CLAIM), kube.list(RESOURCE_HANDLE, namespace), kube.list(RESOURCE_POOL, namespace)
     )
-    return Snapshot(claims.items, handles.items, pools.items, things, workflows, session.settings.cluster)
+    names = DomainNames(domain=session.settings.claims_domain)
+    return Snapshot(names, claims.items, handles.items, pools.items, things, workflows, session.settings.cluster)
 
 
 def kinds_named(
@@ -218,13 +231,14 @@ def kinds_named(
 
 
 async def _things(session: Session, discovery: Discovery, kinds: Iterable[tuple[str, str]]) -> list[JsonObject]:
+    names = DomainNames(domain=session.settings.claims_domain)
     found: list[JsonObject] = []
     for api_version, name in sorted(kinds):
         try:
             served = await discovery.served(api_version, name)
             async for page in session.kube.pages(served.kind):
                 named = {"apiVersion": api_version, "kind": name}
-                found += [{**_slim(each), **named} for each in page.items if _handle_of(each)]
+                found += [{**_slim(each), **named} for each in page.items if _handle_of(names, each)]
         except (Absent, Denied) as error:
             warn(f"not looked at: {name} of {api_version}: {error.message}")
     return found
@@ -256,8 +270,8 @@ def _holder(handle: JsonObject) -> str:
     return f"{text(handle, 'spec', 'resourceClaim', 'namespace')}/{name}" if name else ""
 
 
-def _handle_of(thing: JsonObject) -> str:
-    return text(thing, "metadata", "annotations", RESOURCE_HANDLE_NAME_ANNOTATION)
+def _handle_of(names: DomainNames, thing: JsonObject) -> str:
+    return text(thing, "metadata", "annotations", names.resource_handle_name_annotation)
 
 
 def _references(handle: JsonObject) -> Iterator[tuple[str, str, str]]:
@@ -269,15 +283,6 @@ def _references(handle: JsonObject) -> Iterator[tuple[str, str, str]]:
 
 def _identity(thing: JsonObject) -> tuple[str, str, str]:
     return text(thing, "kind"), text(thing, "metadata", "namespace"), _name(thing)
-
-
-def _stays(obj: JsonObject) -> bool:
-    """Neither being deleted, nor left alone at somebody's wish."""
-    return not text(obj, "metadata", "deletionTimestamp") and not _ignored(obj)
-
-
-def _ignored(obj: JsonObject) -> bool:
-    return IGNORE_LABEL in mapping(obj, "metadata", "labels")
 
 
 def _name(obj: JsonObject) -> str:

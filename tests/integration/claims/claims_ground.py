@@ -20,7 +20,7 @@ from uuid import uuid4
 import pytest
 import yaml
 
-from claims.claims_objects import Json, deleting, link, look, told, version, without_noise
+from claims.claims_objects import NAMES, Json, deleting, link, look, told, version, without_noise
 from domain.claims import (
     RESOURCE_CLAIM,
     RESOURCE_HANDLE,
@@ -28,7 +28,6 @@ from domain.claims import (
     RESOURCE_POOL_SCALING,
     RESOURCE_PROVIDER,
 )
-from domain.claims.constants import DOMAIN
 from domain.identity import Kind
 from engine.errors import Absent, Conflict
 from engine.kube import CONFIG_MAP, EVENT, NAMESPACE, KubeApi
@@ -144,7 +143,7 @@ class Ground:
 
     async def label(self, kind: Kind, name: str, **labels: str | None) -> None:
         """Set labels under the operator's domain, by the last part of their keys; None removes one."""
-        patch = {f"{DOMAIN}/{key.replace('_', '-')}": value for key, value in labels.items()}
+        patch = {f"{NAMES.domain}/{key.replace('_', '-')}": value for key, value in labels.items()}
         await self.edit(kind, name, {"metadata": {"labels": patch}})
 
     async def report(self, gadget: str, **status: Any) -> None:

@@ -16,7 +16,7 @@ from product import process
 from service_accounts import kubeconfig_of
 
 from claims.claims_ground import FOLLOWED, GADGET, GADGET_GROUP, OPERATOR_NAMESPACE, PATIENT, Ground
-from claims.claims_objects import Json
+from claims.claims_objects import NAMES, Json
 from domain.identity import Kind, all_kinds
 from engine.errors import Absent, Conflict
 from engine.kube import NAMESPACE, KubeApi
@@ -24,6 +24,7 @@ from engine.kube.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, CUSTOM_RESOURC
 from engine.settings import Settings
 from localcloud.deployment import Deployment
 from localcloud.objects import Objects
+from localcloud.seed import seed_cluster
 
 # Templates that depend on the clock are rendered again so often; nothing else may need it.
 CLOCK_SECONDS = 5
@@ -51,12 +52,13 @@ class Lab:
         """Worker and watcher in one process, as small installations run them, under a role of the tests' own."""
         kubeconfig = await self._kubeconfig()
         intervals = dict.fromkeys(LOOKS, str(NEVER_SECONDS)) | {"MANAGE_HANDLES_INTERVAL": str(CLOCK_SECONDS)}
-        running = process(self._deployment, "run", KUBECONFIG=str(kubeconfig), **intervals)
+        environ = {"KUBECONFIG": str(kubeconfig), "OPERATOR_DOMAIN": NAMES.domain, **intervals}
+        running = process(self._deployment, "run", **environ)
         await self._product.enter_async_context(running)
 
     async def _kubeconfig(self) -> Path:
         """Rights on everything except the kinds of one group."""
-        ours = sorted({kind.group for kind in all_kinds().values()})
+        ours = sorted({NAMES.of(kind).group for kind in all_kinds().values()})
         groups = [*ours, "coordination.k8s.io", "user.openshift.io", GADGET_GROUP]
         for kind, obj in (
             (SERVICE_ACCOUNT, {"metadata": {"name": ROLE}}),
@@ -106,7 +108,9 @@ class Lab:
 @asynccontextmanager
 async def laboratory(deployment: Deployment) -> AsyncIterator[Lab]:
     """The deployment with the tests' own kind served and everything followed; the product is not started."""
-    async with await KubeApi.open(Settings(), "tests", deployment.env()["KUBECONFIG"]) as kube:
+    settings = Settings(claims_domain=NAMES.domain)
+    async with await KubeApi.open(settings, "tests", deployment.env()["KUBECONFIG"]) as kube:
+        await seed_cluster(kube)
         await serve(kube, GADGET)
         lab = Lab(deployment, kube)
         async with lab.objects.followed(*FOLLOWED), lab.ground() as others:

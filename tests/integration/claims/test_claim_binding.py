@@ -9,9 +9,8 @@ from typing import Any
 import pytest
 
 from claims.claims_ground import GADGET, OPERATOR_NAMESPACE, PATIENT, PROMPT, Ground
-from claims.claims_objects import Json, annotation, deleting, label_of, look, now, stamp
+from claims.claims_objects import NAMES, Json, annotation, deleting, label_of, look, now, stamp
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
-from domain.claims.constants import FINALIZER, POOL_NAME_ANNOTATION
 from engine.errors import Absent
 from localcloud.objects import Objects
 
@@ -108,7 +107,7 @@ async def test_a_claim_may_name_the_pool_that_it_wants(ground: Ground) -> None:
     for word in ("first", "second"):
         await ground.pool(word, minAvailable=1, provider={"name": ground.named("lab")})
         await ground.until(f"{word} is filled", lambda: pooled(ground, word))  # noqa: B023
-    await ground.ask("mine", provider="lab", annotations={POOL_NAME_ANNOTATION: ground.named("second")})
+    await ground.ask("mine", provider="lab", annotations={NAMES.pool_name_annotation: ground.named("second")})
     handle = await ground.bound()
     assert look(handle, "spec.resourcePool.name") == ground.named("second")
 
@@ -125,7 +124,7 @@ async def test_a_handle_made_by_hand_is_found_and_named_after(ground: Ground) ->
     claim, handle = await ground.served(), await ground.bound()
     assert look(handle, "metadata.name") == name
     assert look(ground.resource(), "metadata.name") == f"guid0-{ground.named('demo-base')}"
-    assert look(handle, "metadata.finalizers") == [FINALIZER]
+    assert look(handle, "metadata.finalizers") == [NAMES.finalizer]
     assert (label_of(handle, "resource-claim-name"), label_of(handle, "resource-claim-namespace")) == (
         "mine",
         ground.namespace,
@@ -233,7 +232,7 @@ async def test_a_claim_made_again_under_its_name_gets_another_handle(ground: Gro
     await ground.ask("mine", resources=wanted(ground))
     await ground.ready()
     former = ground.handle_name()
-    await ground.edit(RESOURCE_HANDLE, former, {"metadata": {"finalizers": [FINALIZER, "tests/hold"]}})
+    await ground.edit(RESOURCE_HANDLE, former, {"metadata": {"finalizers": [NAMES.finalizer, "tests/hold"]}})
     await ground.delete(RESOURCE_CLAIM, "mine")
     await ground.gone(RESOURCE_CLAIM, "mine")
     await ground.ask("mine", resources=wanted(ground))
@@ -274,7 +273,7 @@ async def test_a_second_handle_that_was_bound_unheard_goes_and_one_bound_by_a_pe
     spec = {"resources": [ground.entry("lab")], "resourceClaim": look(ground.handle(), "spec.resourceClaim")}
     stays = await ground.make_handle("by-a-person", **spec)
     goes = f"guid-{ground.named('unheard')}"
-    metadata = {"name": goes, "finalizers": [FINALIZER]}
+    metadata = {"name": goes, "finalizers": [NAMES.finalizer]}
     await ground.kube.create(RESOURCE_HANDLE, {"metadata": metadata, "spec": spec}, OPERATOR_NAMESPACE)
     async with asyncio.timeout(PATIENT):
         while await is_there(ground, goes):  # noqa: ASYNC110 - it may come and go unseen

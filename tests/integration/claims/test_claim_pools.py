@@ -8,9 +8,8 @@ from typing import Any
 import pytest
 
 from claims.claims_ground import GADGET, PROMPT, Ground
-from claims.claims_objects import Json, annotation, deleting, label_of, link, look, moment, now, stamp
+from claims.claims_objects import NAMES, Json, annotation, deleting, label_of, link, look, moment, now, stamp
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL, RESOURCE_POOL_SCALING
-from domain.claims.constants import FINALIZER
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
@@ -78,7 +77,7 @@ async def test_a_new_pool_is_filled_at_once_and_says_so(ground: Ground) -> None:
             "poolboy",
         )
         assert look(handle, "metadata.generateName") == "guid-"
-        assert look(handle, "metadata.finalizers") == [FINALIZER]
+        assert look(handle, "metadata.finalizers") == [NAMES.finalizer]
         made_for = gadget_of(ground, look(handle, "metadata.name"))
         assert annotation(made_for, "resource-pool-name") == ground.named("pool")
         assert annotation(made_for, "resource-claim-name") is None
@@ -173,7 +172,8 @@ async def test_handles_without_resources_are_of_unknown_health(ground: Ground) -
     await ground.provider("nothing", vars={"makes": "nothing"})
     name = await ground.make_handle("empty", provider={"name": ground.named("nothing")})
     await ground.until(
-        "it is looked after", lambda: look(ground.one(RESOURCE_HANDLE, name), "metadata.finalizers") == [FINALIZER]
+        "it is looked after",
+        lambda: look(ground.one(RESOURCE_HANDLE, name), "metadata.finalizers") == [NAMES.finalizer],
     )
     await ground.others_go_on()
     assert not {"healthy", "ready"} & (look(ground.one(RESOURCE_HANDLE, name), "status") or {}).keys()

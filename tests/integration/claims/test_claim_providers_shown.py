@@ -9,14 +9,14 @@ import pytest
 from waiting import eventually
 
 from claims.claims_ground import OPERATOR_NAMESPACE, Ground
-from claims.claims_objects import Json, look
+from claims.claims_objects import NAMES, Json, look
 from domain.claims import RESOURCE_PROVIDER
 from domain.claims.provider_conditions import VARS_ARE_TEMPLATES
 from engine.kube.kinds import CUSTOM_RESOURCE_DEFINITION
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
-DEFINITION = f"{RESOURCE_PROVIDER.plural}.{RESOURCE_PROVIDER.group}"
+DEFINITION = f"{RESOURCE_PROVIDER.plural}.{NAMES.domain}"
 
 
 async def claimed(ground: Ground, url: str) -> None:

@@ -9,9 +9,8 @@ import pytest
 
 from claims.claims_ground import GADGET, PROMPT, Ground
 from claims.claims_lab import CLOCK_SECONDS, serve
-from claims.claims_objects import annotation, look
+from claims.claims_objects import NAMES, annotation, look
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
-from domain.claims.constants import FINALIZER, IGNORE_LABEL
 from domain.identity import Kind
 from engine.kube import NAMESPACE
 from engine.kube.kinds import CUSTOM_RESOURCE_DEFINITION
@@ -86,8 +85,8 @@ async def test_an_ignored_claim_and_handle_lose_their_finalizers_and_are_left_al
     await ground.label(RESOURCE_HANDLE, handle, ignore=None)
     await ground.label(RESOURCE_CLAIM, "mine", ignore=None)
     await ground.until("the edit is carried out", lambda: look(ground.resource(), "spec.size") == 2, PROMPT)
-    assert look(ground.claim(), "metadata.finalizers") == [FINALIZER]
-    await ground.until("so is the handle's", lambda: look(ground.handle(), "metadata.finalizers") == [FINALIZER])
+    assert look(ground.claim(), "metadata.finalizers") == [NAMES.finalizer]
+    await ground.until("so is the handle's", lambda: look(ground.handle(), "metadata.finalizers") == [NAMES.finalizer])
     assert ground.handle_name() == handle
 
 
@@ -112,7 +111,7 @@ async def test_deleting_an_ignored_claim_leaves_its_ignored_handle(ground: Groun
 
 async def test_a_claim_that_is_born_ignored_is_not_touched(ground: Ground) -> None:
     await ground.provider()
-    await ground.ask("mine", provider="lab", labels={IGNORE_LABEL: "yes"})
+    await ground.ask("mine", provider="lab", labels={NAMES.ignore_label: "yes"})
     await ground.others_go_on()
     claim = ground.claim()
     assert "status" not in claim

@@ -14,17 +14,8 @@ import pytest
 
 from claims.claims_ground import GADGET, OPERATOR_NAMESPACE, PROMPT, Ground
 from claims.claims_lab import Lab
-from claims.claims_objects import Json, annotation, deleting, link, look, now, stamp, version
+from claims.claims_objects import NAMES, Json, annotation, deleting, link, look, now, stamp, version
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL
-from domain.claims.constants import (
-    DOMAIN,
-    FINALIZER,
-    FORMER_FINALIZERS,
-    IGNORE_LABEL,
-    INIT_TIMESTAMP_ANNOTATION,
-    RESOURCE_HANDLE_NAME_ANNOTATION,
-    RESOURCE_HANDLE_UID_ANNOTATION,
-)
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
@@ -57,18 +48,18 @@ class Left:
         in_status: bool = True,
         bound: bool = True,
         shown: bool = True,
-        finalizers: tuple[str, ...] = (FINALIZER,),
+        finalizers: tuple[str, ...] = (NAMES.finalizer,),
         ignored: bool = False,
         gadget: bool = True,
     ) -> None:
         """All of it; `bound`: the handle names the claim, `shown`: the claim names the handle."""
         await self._provider()
-        labels = {IGNORE_LABEL: "restored"} if ignored else {}
+        labels = {NAMES.ignore_label: "restored"} if ignored else {}
         held = [] if ignored else list(finalizers)
         if gadget:
             await self._gadget()
         await self._handle({"labels": labels, "finalizers": held}, in_spec=in_spec, in_status=in_status, bound=bound)
-        await self._claim({"labels": labels, "finalizers": held[:1] and [FINALIZER]}, shown=shown)
+        await self._claim({"labels": labels, "finalizers": held[:1] and [NAMES.finalizer]}, shown=shown)
 
     async def _provider(self) -> None:
         await self.ground.provider(
@@ -82,7 +73,10 @@ class Left:
         )
 
     async def _gadget(self) -> None:
-        marks = {RESOURCE_HANDLE_NAME_ANNOTATION: self.handle, RESOURCE_HANDLE_UID_ANNOTATION: "of-the-saved-handle"}
+        marks = {
+            NAMES.resource_handle_name_annotation: self.handle,
+            NAMES.resource_handle_uid_annotation: "of-the-saved-handle",
+        }
         obj = self.ground.gadget(self.gadget, metadata={"annotations": marks}, spec={"size": 4})
         await self.ground.create(GADGET, obj)
 
@@ -104,7 +98,7 @@ class Left:
 
     async def _claim(self, metadata: Json, *, shown: bool) -> None:
         ground = self.ground
-        annotations = {INIT_TIMESTAMP_ANNOTATION: INITIALISED}
+        annotations = {NAMES.init_timestamp_annotation: INITIALISED}
         await ground.ask("mine", provider="lab", values={"size": 4}, annotations=annotations, **{})
         await ground.edit(RESOURCE_CLAIM, "mine", {"metadata": metadata})
         reference = self.ground.provider_reference("lab")
@@ -168,7 +162,7 @@ async def half_deleted_claim(ground: Ground) -> None:
 
 async def half_deleted_handle(ground: Ground) -> None:
     """The later releases' finalizer beside the old one; and only the spec knows the resource."""
-    await Left(ground).make(in_status=False, finalizers=(FINALIZER, *FORMER_FINALIZERS))
+    await Left(ground).make(in_status=False, finalizers=(NAMES.finalizer, *NAMES.former_finalizers))
     await ground.delete(RESOURCE_HANDLE, f"guid-{ground.named('left')}")
 
 
@@ -192,16 +186,18 @@ async def full_pool(ground: Ground) -> None:
         name = f"guid-{ground.named(word)}"
         pool = link("ResourcePool", OPERATOR_NAMESPACE, ground.named("pool"))
         provider = {"name": ground.named("lab"), "parameterValues": {}}
-        metadata = {"name": name, "generateName": "guid-", "finalizers": [*FORMER_FINALIZERS]}
+        metadata = {"name": name, "generateName": "guid-", "finalizers": [*NAMES.former_finalizers]}
         spec = {"resourcePool": pool, "provider": provider}
         await ground.create(RESOURCE_HANDLE, {"metadata": metadata, "spec": spec})
     await ground.pool(minAvailable=2, provider={"name": ground.named("lab")})
-    await ground.edit(RESOURCE_POOL, ground.named("pool"), {"metadata": {"finalizers": [FINALIZER]}, "status": KOPF})
+    await ground.edit(
+        RESOURCE_POOL, ground.named("pool"), {"metadata": {"finalizers": [NAMES.finalizer]}, "status": KOPF}
+    )
 
 
 CASES = {
     "1.12": left(in_status=False),
-    "1.17": left(in_spec=False, finalizers=(FORMER_FINALIZERS[0],)),
+    "1.17": left(in_spec=False, finalizers=(NAMES.former_finalizers[0],)),
     "bound, not shown": left(shown=False),
     "shown, not bound": left(bound=False),
     "resource lost": left(gadget=False),
@@ -318,7 +314,7 @@ async def test_a_restored_backup_is_taken_over_when_its_labels_are_removed(groun
         lambda: annotation(ground.resource(), "resource-handle-uid") == look(ground.handle(), "metadata.uid"),
     )
     assert not deleting(ground.handle())
-    assert look(ground.claim(), "metadata.finalizers") == [FINALIZER] == [DOMAIN]
+    assert look(ground.claim(), "metadata.finalizers") == [NAMES.finalizer] == [NAMES.domain]
 
 
 async def test_a_takeover_of_objects_that_need_nothing_writes_nothing(lab: Lab) -> None:

@@ -7,9 +7,8 @@ from typing import Any
 import pytest
 
 from claims.claims_ground import GADGET, PROMPT, Ground
-from claims.claims_objects import Json, annotation, look
+from claims.claims_objects import NAMES, Json, annotation, look
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
-from domain.claims.constants import RESOURCE_HANDLE_NAME_ANNOTATION
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
@@ -70,7 +69,7 @@ async def test_a_filter_that_allows_removal_strips_what_others_have_added(ground
 async def test_the_operators_annotations_are_put_back_whatever_the_filters_say(ground: Ground) -> None:
     await listed(ground, size=1)
     name = look(ground.resource(), "metadata.name")
-    theirs = {f"{RESOURCE_HANDLE_NAME_ANNOTATION.rpartition('/')[0]}/resource-index": "9", "theirs": "stays"}
+    theirs = {f"{NAMES.resource_handle_name_annotation.rpartition('/')[0]}/resource-index": "9", "theirs": "stays"}
     await ground.edit(GADGET, name, {"metadata": {"annotations": theirs}})
     await ground.until("the index is put back", lambda: annotation(ground.resource(), "resource-index") == "0", PROMPT)
     assert look(ground.resource(), "metadata.annotations.theirs") == "stays"
@@ -133,8 +132,8 @@ async def test_an_object_that_has_the_name_already_is_adopted(ground: Ground) ->
 async def test_an_object_with_a_stale_uid_of_a_handle_is_adopted_all_the_same(ground: Ground) -> None:
     name = f"shared-{ground.tag}"
     stale = {
-        RESOURCE_HANDLE_NAME_ANNOTATION: "guid-long-gone",
-        RESOURCE_HANDLE_NAME_ANNOTATION.replace("-name", "-uid"): "0",
+        NAMES.resource_handle_name_annotation: "guid-long-gone",
+        NAMES.resource_handle_name_annotation.replace("-name", "-uid"): "0",
     }
     await ground.create(GADGET, ground.gadget(name, metadata={"annotations": stale}))
     await listed(ground, name=name, size=1)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 
 from claims.claims_ground import GADGET, OPERATOR_NAMESPACE, PROMPT, Ground
-from claims.claims_objects import Json, annotation, deleting, label_of, link, look, version
+from claims.claims_objects import NAMES, Json, annotation, deleting, label_of, link, look, version
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_PROVIDER
-from domain.claims.constants import API_VERSION, FINALIZER
 from domain.resource import parse_timestamp
 from engine.kube import CONFIG_MAP, NAMESPACE
 
@@ -50,7 +49,7 @@ async def test_handle_and_claim_point_at_each_other_and_carry_the_operators_mark
     expected = link("ResourceHandle", OPERATOR_NAMESPACE, name)
     assert {field: look(claim, f"status.resourceHandle.{field}") for field in expected} == expected
     assert look(handle, "spec.resourceClaim") == link("ResourceClaim", ground.namespace, "mine")
-    assert look(handle, "metadata.finalizers") == look(claim, "metadata.finalizers") == [FINALIZER]
+    assert look(handle, "metadata.finalizers") == look(claim, "metadata.finalizers") == [NAMES.finalizer]
     assert look(handle, "metadata.generateName") == "guid-"
     assert (label_of(handle, "resource-claim-name"), label_of(handle, "resource-claim-namespace")) == (
         "mine",
@@ -311,7 +310,7 @@ async def test_a_claim_whose_handle_is_being_deleted_takes_no_other(ground: Grou
     await ground.ask("mine", provider="lab")
     await ground.ready()
     handle = ground.handle_name()
-    await ground.edit(RESOURCE_HANDLE, handle, {"metadata": {"finalizers": [FINALIZER, "tests/hold"]}})
+    await ground.edit(RESOURCE_HANDLE, handle, {"metadata": {"finalizers": [NAMES.finalizer, "tests/hold"]}})
     await ground.delete(RESOURCE_HANDLE, handle)
     await ground.gone(RESOURCE_CLAIM, "mine")
     assert [look(obj, "metadata.name") for obj in ground.handles()] == [handle]
@@ -333,5 +332,5 @@ async def test_other_domains_in_references_are_written_as_ours(ground: Ground) -
     reference = {**foreign, "name": ground.named("lab"), "namespace": "elsewhere"}
     await ground.ask("mine", resources=[{"provider": reference}])
     claim = await ground.served()
-    assert look(claim, "spec.resources.0.provider.apiVersion") == API_VERSION
+    assert look(claim, "spec.resources.0.provider.apiVersion") == NAMES.api_version
     assert look(claim, "spec.resources.0.provider.namespace") == OPERATOR_NAMESPACE
