@@ -56,7 +56,7 @@ def clean_region(sessions: Sessions, action: CleanRegion) -> Cleaned:
         ec2 = member.ec2(action.region)
         if action.marks:
             end_marked(ec2, action.marks)
-            return Cleaned(report="nothing of ours runs there")
+            return Cleaned(report="no instance of ours runs there")
         ended = _end_instances(ec2, sweep)
     except (Denied, Invalid, Pending, Unavailable):
         if _usable(member, action.region):

@@ -90,10 +90,17 @@ def _decide(world: AccountWorld, now: datetime) -> Decision:
     if account.metadata.deleting:
         return deleting(world, now)
     if account.paused:
-        return waiting(account, "reconciliation is paused by its annotation", "annotation removed", phase="Paused")
+        return waiting(
+            account,
+            "reconciliation is paused by an annotation of the Account",
+            "removal of the annotation",
+            phase="Paused",
+        )
     if protected(world) and not out_of_bounds(world):
         return waiting(
-            account, f"{account.spec.aws_account_id} is a payer or protected account: refused", "its removal"
+            account,
+            f"AWS account {account.spec.aws_account_id} is a payer or protected account: nothing is done in it",
+            "its removal",
         )
     if not world.config.present:
         return waiting(account, "the operator's ConfigMap does not exist", "ConfigMap")
@@ -146,7 +153,7 @@ def _prepare(world: AccountWorld) -> Decision:
 def _new(world: AccountWorld, now: datetime) -> Decision:
     account, known = world.account, world.known
     if account.status.claimed:
-        return waiting(account, "claimed, but its state is blank", "status.state or status.claimed")
+        return waiting(account, "status.claimed is true, but status.state is empty", "status.state or status.claimed")
     if account.spec.aws_account_id:
         status = with_account_state(account.status, AccountState.CREATING, _creating_message(world), now)
         if world.dev_mode and account.spec.aws_account_id == DEVELOPMENT_ACCOUNT:
@@ -185,7 +192,9 @@ def _wanting(world: AccountWorld, now: datetime, email: str) -> Decision:
             until=permit.until,
             search=bool(world.known.inherited),
         )
-        return working(account, "ask AWS for the account", create, deadline=permit.until, at="the permit ends")
+        return working(
+            account, "ask AWS for the account", create, deadline=permit.until, at="the permit to create it expires"
+        )
     asks = "the organization's permit to create an account"
     born = account.metadata.creation_timestamp
     zombie_at = born + CREATION_TIMEOUT if born and account.pool_owned else None
@@ -228,7 +237,7 @@ def _unrecorded(world: AccountWorld) -> Decision:
     From the blank state the organization is searched by name and e-mail address, and what died there is adopted.
     """
     blank = world.account.status.model_copy(update={"state": AccountState.NEW})
-    why = f"state {world.account.status.state} without an AWS account id: look for the account by its name"
+    why = f"state {world.account.status.state}, but spec.awsAccountID is empty: search AWS for the account by its name"
     return working(world.account, why, status_written(world, blank, note="blank status.state"))
 
 
@@ -267,7 +276,7 @@ def _opted_in(world: AccountWorld, now: datetime) -> Decision:
 
 def _only_shown(world: AccountWorld, now: datetime) -> Decision:
     """Development mode on what is the payer's own account: Ready without identities and regions."""
-    why = f"development mode does nothing in {world.account.spec.aws_account_id}: it is a payer or protected account"
+    why = f"development mode: nothing is done in {world.account.spec.aws_account_id}, a payer or protected account"
     ready = with_account_state(world.account.status, AccountState.READY, READY_MESSAGE, now)
     return working(world.account, why, status_written(world, ready))
 
@@ -275,17 +284,17 @@ def _only_shown(world: AccountWorld, now: datetime) -> Decision:
 def _credentials(world: AccountWorld, now: datetime, deadline: datetime | None, at: str) -> Decision:
     account, known = world.account, world.known
     if not account.spec.aws_account_id:
-        why = f"state {account.status.state} without an AWS account id"
+        why = f"state {account.status.state}, but spec.awsAccountID is empty"
         return waiting(account, why, "spec.awsAccountID", deadline, at)
     if missing := world.config.missing("ami-owner", "support-jump-role"):
-        return waiting(account, f"the ConfigMap lacks {', '.join(missing)}", "ConfigMap", deadline, at)
+        return waiting(account, f"missing in the operator's ConfigMap: {', '.join(missing)}", "ConfigMap", deadline, at)
     if refusal := refused_for_good(world):
         return working(
             account, f"IAM refused: {refusal.message}", status_written(world, iam_failure(account, refusal, now))
         )
     actions = _credential_actions(world)
     if actions:
-        return working(account, "create credentials and look at the regions", *actions, deadline=deadline, at=at)
+        return working(account, "create credentials and list the regions", *actions, deadline=deadline, at=at)
     if account.spec.iam_user_secret != known.admin_secret:
         spec = account.spec.model_copy(update={"iam_user_secret": known.admin_secret})
         return working(
@@ -296,7 +305,7 @@ def _credentials(world: AccountWorld, now: datetime, deadline: datetime | None, 
             at=at,
         )
     status = with_account_state(account.status, AccountState.INITIALIZING_REGIONS, "Initializing Regions", now)
-    return working(account, "credentials are there", status_written(world, status))
+    return working(account, "the credentials are ready", status_written(world, status))
 
 
 def _credential_actions(world: AccountWorld) -> tuple[Action, ...]:
@@ -345,8 +354,8 @@ def _ready(world: AccountWorld, now: datetime) -> Decision:
         claimed = status.model_copy(update={"claimed": True, "conditions": conditions})
         return working(account, message, status_written(world, claimed, note="claimed"))
     if status.claimed and (claim := world.claim) and still_names(claim, account):
-        why = f"names no claim, but {claim.key.path} has it: it is given to nobody else"
-        return waiting(account, why, "spec.claimLink, or the end of that claim")
+        why = f"spec.claimLink is empty, but claim {claim.key.path} still names this Account: no other claim gets it"
+        return waiting(account, why, "spec.claimLink, or the deletion of that claim")
     if status.claimed and not spec.claim_link:  # a release that died between its two writes
         return working(account, "complete the release", status_written(world, released(status, now), note="released"))
     if status.reused and not spec.iam_user_secret and not spec.claim_link and not out_of_bounds(world):
@@ -369,16 +378,16 @@ def _failed(world: AccountWorld) -> Decision:
     account = world.account
     given_by_pool = account.pool_owned and not account.spec.byoc
     if not account.spec.aws_account_id and given_by_pool and not world.known.request_id:
-        return _discard(world, "failed without ever having had an AWS account")
+        return _discard(world, "it failed before it had an AWS account")
     if sweep := region_sweeps(world):
-        return working(account, "remove what a cut initialisation may have left", *sweep)
+        return working(account, "terminate instances that an interrupted initialisation may have left", *sweep)
     failure = failure_of(account.status)
     why = f"{failure.reason}: {failure.message}" if failure else f"status.state is {account.status.state}"
     return Decision(
         phase=AccountState.FAILED,
         outcome=Outcome.FAILED,
         why=why,
-        waits_for=("a person's retry, or a blank status.state",),
+        waits_for=("perdure retry, or an empty status.state",),
     )
 
 
@@ -388,9 +397,11 @@ def _retry(world: AccountWorld) -> Decision:
     token = retry_wanted(account.metadata)
     if account.failed:
         blank = account.status.model_copy(update={"state": AccountState.NEW})
-        return working(account, "start again, as asked", status_written(world, blank, note="retry: blank status.state"))
+        return working(
+            account, "start again, as the retry asks", status_written(world, blank, note="retry: blank status.state")
+        )
     patch: JsonPatch = {"metadata": {"annotations": {RETRIED: token}}}
-    return working(account, "note the retry", patched(world, patch, note="retry honoured"))
+    return working(account, "record the retry", patched(world, patch, note="retry honoured"))
 
 
 def _discard(world: AccountWorld, why: str) -> Decision:

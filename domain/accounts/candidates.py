@@ -69,11 +69,11 @@ class Rejections:
             return "the pool has no accounts"
         parts = {
             "held by other claims": self._held,
-            "of other legal entities": self._all_kept - self._kept[claim.spec.legal_entity.id],
+            "reserved for other legal entities": self._all_kept - self._kept[claim.spec.legal_entity.id],
             "not ready yet": self._unready,
             "failed": self._failed,
             "paused": self._paused,
-            "let go without being cleaned": self._uncleaned,
+            "released without a clean-up": self._uncleaned,
         }
         return ", ".join(f"{number} {what}" for what, number in parts.items() if number) or "no account fits"
 

@@ -75,8 +75,10 @@ def _decide(world: ClaimWorld, now: datetime) -> Decision:
 def _on_pool(world: ClaimWorld, now: datetime) -> Decision:
     claim = world.claim
     if until := _pools_turn(world, now):
-        why = "the pool serves it at once if it can"
-        return waiting(claim, why, "AccountPool").model_copy(update={"deadline": until, "at_deadline": "say Pending"})
+        why = "a new claim is left to its pool for a moment"
+        return waiting(claim, why, "AccountPool").model_copy(
+            update={"deadline": until, "at_deadline": "the claim shows Pending"}
+        )
     if step := taken_in_hand(world):
         return step
     satisfied = claim.spec.account_link and claim.status.state == ClaimState.READY
@@ -117,8 +119,8 @@ def _unbound(world: ClaimWorld) -> Decision:
     claim = world.claim
     pool = claim.spec.account_pool or world.config.default_pool
     if not pool:
-        problem = world.config.problems.get("accountpool") or "flags no pool as default"
-        return waiting(claim, f"names no pool, and the ConfigMap's accountpool {problem}", "ConfigMap")
+        problem = world.config.problems.get("accountpool") or "marks no pool as default"
+        return waiting(claim, f"spec.accountPool is empty, and the ConfigMap key accountpool {problem}", "ConfigMap")
     if not world.pool_exists:
         return waiting(claim, f"AccountPool {pool} does not exist", f"AccountPool/{pool}")
     why = "can't find a suitable account to claim"
@@ -130,14 +132,18 @@ def _bound(world: ClaimWorld, now: datetime) -> Decision:
     if account is None:
         return waiting(claim, f"Account {claim.spec.account_link} does not exist", f"Account/{claim.spec.account_link}")
     if not holds(claim, account):
-        why = f"Account {account.metadata.name} does not name this claim as its holder: nothing is copied"
+        why = f"Account {account.metadata.name} does not name this claim in spec.claimLink: it is not handed over"
         return waiting(claim, why, "spec.accountLink or the Account's spec.claimLink")
     if protected(world, account.spec.aws_account_id):
-        return waiting(claim, f"{account.spec.aws_account_id} is a payer or protected account: refused", "its removal")
+        return waiting(
+            claim,
+            f"AWS account {account.spec.aws_account_id} is a payer or protected account: nothing is done in it",
+            "its removal",
+        )
     if paused := held(claim, account):
         return paused
     if missing := config.missing("root", "base", "fedramp"):
-        return waiting(claim, f"the ConfigMap lacks a readable {', '.join(missing)}", "ConfigMap")
+        return waiting(claim, f"missing or invalid in the operator's ConfigMap: {', '.join(missing)}", "ConfigMap")
     if world.known.fulfilled != account.metadata.name:
         return working(claim, f"hand over {account.metadata.name}", _fulfil(world, account))
     if equipping := claim_fleet.equip(world, account):
@@ -178,21 +184,24 @@ def _releasing(world: ClaimWorld, now: datetime) -> Decision:
     if over := given_up(claim.metadata):
         return waiting(claim, *over, "Deleting")
     if others := others_of(claim.metadata):
-        why = f"nothing is released while other finalizers stand: {others}"
+        why = f"the release waits for other finalizers: {others}"
         return waiting(claim, why, "other finalizers", "Deleting")
     if claim_byoc.of_customer(world):
         return claim_byoc.releasing(world, now)
     if account is None or not holds(claim, account):
         drop = patched(world, {"metadata": {"finalizers": []}}, note="drop the finalizer")
-        return working(claim, "nothing is held any more", drop, phase="Deleting")
+        return working(claim, "it holds no Account any more", drop, phase="Deleting")
     if protected(world, account.spec.aws_account_id):
         return waiting(
-            claim, f"{account.spec.aws_account_id} is a payer or protected account: refused", "a person", "Deleting"
+            claim,
+            f"AWS account {account.spec.aws_account_id} is a payer or protected account: nothing is done in it",
+            "a person",
+            "Deleting",
         )
     # Only on the Account: a tenant can annotate its own claim, and would get the account back with its live key.
     if why := told_to(account):
         let_go = _release(world, account, failed=True).model_copy(update={"uncleaned": True})
-        return working(claim, f"let go uncleaned: {why}", let_go, phase="Deleting")
+        return working(claim, f"release without a clean-up: {why}", let_go, phase="Deleting")
     if paused := held(claim, account, DELETING):
         return paused
     cleaning = () if has_begun(world, account) else _cleaning(world, account)

@@ -57,11 +57,13 @@ def decide(world: ClaimWorld, now: datetime) -> Decision:
     if step := taken_in_hand(world):
         return step
     if protected(world, account_id := customers_account(claim)):
-        return waiting(claim, f"{account_id} is a payer or protected account: refused", "another account")
+        return waiting(
+            claim, f"AWS account {account_id} is a payer or protected account: nothing is done in it", "another account"
+        )
     if not claim.spec.account_link:
         return _unlinked(world, now)
     if _to_hold(world):
-        return working(claim, "keep the customer's Secret", _hold(world))
+        return working(claim, "protect the customer's Secret from deletion", _hold(world))
     return _linked(world, now)
 
 
@@ -78,9 +80,11 @@ def _unlinked(world: ClaimWorld, now: datetime) -> Decision:
         # To keep it is tried again and again, so that it is seen in the end although nobody may watch it.
         return _telling(world, SHUT_OUT, reason, f"{where} {what}", where, now, _hold(world))
     if claim.status.state == ClaimState.ERROR or _is_true(claim.status, SHUT_OUT):
-        return working(claim, "go on", status_written(world, _mended(claim.status, ClaimState.NEW, now)))
+        return working(
+            claim, "continue: the fault is corrected", status_written(world, _mended(claim.status, ClaimState.NEW, now))
+        )
     if _to_hold(world):
-        return working(claim, "keep the customer's Secret", _hold(world))
+        return working(claim, "protect the customer's Secret from deletion", _hold(world))
     if known.made:
         link = patched(world, {"spec": {"accountLink": known.made}}, note="record accountLink")
         return working(claim, f"link {known.made}", link)
@@ -90,7 +94,7 @@ def _unlinked(world: ClaimWorld, now: datetime) -> Decision:
         legal_entity=claim.spec.legal_entity,
         manual_sts_mode=claim.spec.manual_sts_mode,
     )
-    return working(claim, "make its Account", make)
+    return working(claim, "create its Account", make)
 
 
 def _linked(world: ClaimWorld, now: datetime) -> Decision:
@@ -99,7 +103,7 @@ def _linked(world: ClaimWorld, now: datetime) -> Decision:
     if account is None:
         return waiting(claim, f"{link} does not exist", link)
     if not holds(claim, account):
-        why = f"{link} does not name this claim as its holder: it is not used"
+        why = f"{link} does not name this claim in spec.claimLink: it is not used"
         return waiting(claim, why, "spec.accountLink or the Account's spec.claimLink")
     if account.failed:
         return _failed(world, account, link, now)
@@ -169,7 +173,7 @@ def _failed(world: ClaimWorld, account: Account, link: str, now: datetime) -> De
     conditions = with_latest(status.conditions, "InternalError", reason or FAILED, message or "", now)
     status = status.model_copy(update={"conditions": conditions})
     told = (status_written(world, status),) if status != claim.status else ()
-    decision = waiting(claim, f"{link} has failed: {message or reason or 'it does not say why'}", link, "", *told)
+    decision = waiting(claim, f"{link} has failed: {message or reason or 'no reason given'}", link, "", *told)
     return decision.model_copy(update={"phase": ClaimState.ERROR})
 
 
@@ -204,7 +208,9 @@ def releasing(world: ClaimWorld, now: datetime) -> Decision:
         if account.failed:
             failure = condition_of(account.status.conditions, "AccountClientError")
             what = failure.message if failure and failure.message else "its account cannot be cleaned up"
-            message = f"{link}: {what} (a person can let it go: annotation {LET_GO}, or perdure release)"
+            message = (
+                f"{link}: {what} (`perdure release` ends it without the clean-up, as does the annotation {LET_GO})"
+            )
             reason = "AccountClientError" if failure else "AccountFailed"
             return _telling(world, BLOCKED, reason, message, link, now)
         return waiting(claim, f"{link} is being cleaned up", link, DELETING)
@@ -214,9 +220,9 @@ def releasing(world: ClaimWorld, now: datetime) -> Decision:
             input_secret=claim.spec.byoc_secret_ref.name,
             secret=claim.spec.aws_credential_secret.name if _was_given_a_key(claim) else "",
         )
-        return working(claim, "let its Secrets go", let_go, phase=DELETING)
+        return working(claim, "release its Secrets", let_go, phase=DELETING)
     drop = patched(world, {"metadata": {"finalizers": []}}, note="drop the finalizer")
-    return working(claim, "nothing is held any more", drop, phase=DELETING)
+    return working(claim, "it holds no Account and no Secret any more", drop, phase=DELETING)
 
 
 def _was_given_a_key(claim: AccountClaim) -> bool:
@@ -234,8 +240,8 @@ def _accesses_first(world: ClaimWorld, account: Account, now: datetime) -> Decis
         return None
     namespace = world.claim.metadata.namespace
     waits_for = tuple(f"AWSFederatedAccountAccess/{namespace}/{name}" for name in world.accesses)
-    why = f"federated access is taken back first: {', '.join(world.accesses)}"
-    at = "the account is let go with the roles of these accesses in it"
+    why = f"federated access is revoked first: {', '.join(world.accesses)}"
+    at = "the account is released with the roles of these accesses left in it"
     waits = {"waits_for": waits_for, "deadline": until, "at_deadline": at}
     return waiting(world.claim, why, "", DELETING).model_copy(update=waits)
 

@@ -34,9 +34,9 @@ def decide(world: ClaimWorld, now: datetime) -> Decision:
     if claim.status.state == ClaimState.READY:
         return Decision(phase=ClaimState.READY, outcome=Outcome.SETTLED, why="a fake claim: its Secret opens nothing")
     if not world.known.fake_secret:
-        return working(claim, "put dummy keys into its Secret", _secret(world, wanted=True))
+        return working(claim, "write dummy keys into its Secret", _secret(world, wanted=True))
     status = with_claim_state(claim.status, ClaimState.READY, "Claimed", "AccountClaimed", FULFILLED, now)
-    return working(claim, "its Secret is there", status_written(world, status))
+    return working(claim, "its Secret exists", status_written(world, status))
 
 
 def _ending(world: ClaimWorld) -> Decision:
@@ -47,7 +47,7 @@ def _ending(world: ClaimWorld) -> Decision:
         return working(claim, "delete its Secret", _secret(world, wanted=False), phase=DELETING)
     remaining = [each for each in claim.metadata.finalizers if each != FINALIZER]
     drop = patched(world, {"metadata": {"finalizers": remaining}}, note="drop the finalizer")
-    return working(claim, "nothing of it is left", drop, phase=DELETING)
+    return working(claim, "its Secret is deleted", drop, phase=DELETING)
 
 
 def _secret(world: ClaimWorld, *, wanted: bool) -> FakeSecret:

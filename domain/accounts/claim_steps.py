@@ -95,7 +95,7 @@ def taken_in_hand(world: ClaimWorld) -> Decision | None:
         return working(claim, "set the finalizer", patched(world, held_by_us, note="finalizer"))
     if token := retry_wanted(claim.metadata):
         noted: JsonPatch = {"metadata": {"annotations": {RETRIED: token}}}
-        return working(claim, "note the retry", patched(world, noted, note="retry honoured"))
+        return working(claim, "record the retry", patched(world, noted, note="retry honoured"))
     return None
 
 
@@ -124,5 +124,9 @@ def invalid(world: ClaimWorld, reason: str, explanation: str, now: datetime) -> 
     status = status.model_copy(update={"conditions": conditions})
     actions = () if status == claim.status else (status_written(world, status),)
     return Decision(
-        phase=ClaimState.ERROR, outcome=Outcome.WAITING, why=explanation, actions=actions, waits_for=("a mended spec",)
+        phase=ClaimState.ERROR,
+        outcome=Outcome.WAITING,
+        why=explanation,
+        actions=actions,
+        waits_for=("a corrected spec",),
     )

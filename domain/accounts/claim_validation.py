@@ -50,16 +50,16 @@ def customers_account(claim: AccountClaim) -> str:
 def _sts_fault(claim: AccountClaim) -> Fault | None:
     spec = claim.spec
     if not spec.sts_role_arn:
-        return "STSRoleARNMissing", "spec.stsRoleARN is empty: in STS mode the account is entered by that role"
+        return "STSRoleARNMissing", "spec.stsRoleARN is empty: STS mode needs the role to assume"
     if fault := _secret_elsewhere(claim):
         return fault
     account = sts_account(claim)
     if not account:
-        return "STSRoleARNInvalid", f"spec.stsRoleARN {spec.sts_role_arn!r} is no ARN of an IAM role"
+        return "STSRoleARNInvalid", f"spec.stsRoleARN {spec.sts_role_arn!r} is not the ARN of an IAM role"
     if spec.byoc and spec.byoc_aws_account_id not in {"", account}:
         return (
             "STSRoleARNInvalid",
-            f"spec.stsRoleARN is of account {account}, not of {spec.byoc_aws_account_id}",
+            f"spec.stsRoleARN is in account {account}, not in {spec.byoc_aws_account_id}",
         )
     return None if spec.byoc else _pool_fault(claim)
 
@@ -78,7 +78,7 @@ def _byoc_fault(claim: AccountClaim) -> Fault | None:
     if fault := _secret_elsewhere(claim):
         return fault
     if not _ACCOUNT.fullmatch(spec.byoc_aws_account_id):
-        return "BYOCAccountIDInvalid", f"spec.byocAWSAccountID {spec.byoc_aws_account_id!r} has not twelve digits"
+        return "BYOCAccountIDInvalid", f"spec.byocAWSAccountID {spec.byoc_aws_account_id!r} does not have twelve digits"
     return None
 
 

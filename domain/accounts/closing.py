@@ -50,7 +50,7 @@ def closing(world: ClaimWorld, account: Account, release: ReleaseAccount, now: d
         return None
     until = parse_timestamp(account.metadata.annotations.get(CLOSE_LIMITED_UNTIL))
     if until is not None and now < until:
-        why = f"AWS's limit on closing accounts: {account_id} is tried again at {timestamp(until)}"
+        why = f"AWS's limit on closing accounts is reached: {account_id} is tried again at {timestamp(until)}"
         put_off = waiting(claim, why, "CloseAccount", PHASE)
         return put_off.model_copy(update={"deadline": until, "at_deadline": "ask AWS again to close the account"})
     if config.close_dry_run and not begun:
@@ -61,7 +61,7 @@ def closing(world: ClaimWorld, account: Account, release: ReleaseAccount, now: d
         return None
     if not begun:
         note = _note(account, {CLOSING_FOR: claim.metadata.uid}, "closing begins")
-        return working(claim, f"AWS account {account_id} is to be closed", note, phase=PHASE)
+        return working(claim, f"AWS account {account_id} will be closed", note, phase=PHASE)
     return working(claim, f"close AWS account {account_id}", CloseAccount(account_id=account_id), phase=PHASE)
 
 
@@ -77,7 +77,7 @@ def why_freed(world: ClaimWorld) -> str:
     if not config.features.close_on_release or config.fedramp:
         return ""
     if config.close_dry_run:
-        return "; close_account.dry_run: it would be closed"
+        return "; it would be closed, but close_account.dry_run is set"
     refusal = world.refused(CloseAccount.activity)
     return f"; it is not closed: {refusal.message}" if refusal else ""
 
@@ -94,7 +94,7 @@ def _put_off(account: Account, now: datetime) -> NoteClosing:
     delay = back_off(account)
     until, seconds = timestamp(now + delay), str(int(delay.total_seconds()))
     note: dict[str, str | None] = {CLOSE_LIMITED_UNTIL: until, CLOSE_BACKOFF_SECONDS: seconds, CLOSING_FOR: None}
-    return _note(account, note, f"closing is put off by {delay}")
+    return _note(account, note, f"closing is postponed by {delay}")
 
 
 def _note(account: Account, annotations: Mapping[str, str | None], what: str) -> NoteClosing:

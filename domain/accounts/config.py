@@ -146,7 +146,7 @@ def _integer(data: Mapping[str, str], key: str, problems: dict[str, str]) -> int
     try:
         return int(text.strip())
     except ValueError:
-        problems[key] = f"{text!r} is no whole number"
+        problems[key] = f"{text!r} is not a whole number"
         return None
 
 

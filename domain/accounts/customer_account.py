@@ -62,7 +62,7 @@ def _new(world: AccountWorld, now: datetime) -> Decision:
     if world.claim is None:
         return _without_claim(world, now)
     if not account.spec.aws_account_id:
-        return waiting(account, "names no AWS account", "spec.awsAccountID")
+        return waiting(account, "spec.awsAccountID is empty", "spec.awsAccountID")
     status = account.status.model_copy(update={"claimed": True})
     status = with_account_state(status, AccountState.CREATING, "Creating", now)
     return working(account, "the customer's account is claimed", status_written(world, status))
@@ -78,7 +78,7 @@ def _without_claim(world: AccountWorld, now: datetime) -> Decision:
 def _creating(world: AccountWorld, claim: AccountClaim, now: datetime) -> Decision:
     account, known = world.account, world.known
     if missing := world.config.missing(*_needed(world)):
-        return waiting(account, f"the ConfigMap lacks {', '.join(missing)}", "ConfigMap")
+        return waiting(account, f"missing in the operator's ConfigMap: {', '.join(missing)}", "ConfigMap")
     if not account.spec.manual_sts_mode:
         if not known.support_role:
             return _support_role(world, claim, now)
@@ -89,7 +89,7 @@ def _creating(world: AccountWorld, claim: AccountClaim, now: datetime) -> Decisi
         waits_for = f"role {claim.spec.sts_role_arn}"
         return _troubled(world, _reason(refusal), refusal.message, waits_for, now, list_regions(world))
     if todo := _credentials(world):
-        return working(account, "create credentials and look at the regions", *todo)
+        return working(account, "create credentials and list the regions", *todo)
     if not account.spec.manual_sts_mode and account.spec.iam_user_secret != known.admin_secret:
         spec = account.spec.model_copy(update={"iam_user_secret": known.admin_secret})
         return working(account, "record the Secret", spec_written(world, spec, note="record iamUserSecret"))
@@ -114,12 +114,16 @@ def _support_role(world: AccountWorld, claim: AccountClaim, now: datetime) -> De
     )
     where = f"Secret {claim.metadata.namespace}/{claim.spec.byoc_secret_ref.name}"
     if secret is None or not secret.complete:
-        reason, what = ("BYOCSecretIncomplete", "lacks a key") if secret else ("BYOCSecretMissing", "does not exist")
+        reason, what = (
+            ("BYOCSecretIncomplete", "lacks aws_access_key_id or aws_secret_access_key")
+            if secret
+            else ("BYOCSecretMissing", "does not exist")
+        )
         return _troubled(world, reason, f"{where} {what}", where, now, ensure)
     refusal = world.refused(EnsureSupportRole.activity)
     if refusal and refusal.type is not ErrorType.BUG:
         return _troubled(world, _reason(refusal), f"{where}: {refusal.message}", where, now, ensure)
-    return working(account, "make the support role with the customer's key", ensure)
+    return working(account, "create the support role with the customer's key", ensure)
 
 
 def _credentials(world: AccountWorld) -> tuple[Action, ...]:
@@ -140,7 +144,7 @@ def _entered(world: AccountWorld, now: datetime) -> Decision:
         failed = with_failure(status, "AccountCreationFailed", "RegionNotSupported", message, now)
         return working(account, message, status_written(world, failed))
     status = with_account_state(status, AccountState.INITIALIZING_REGIONS, "Initializing Regions", now)
-    return working(account, "the account can be entered", status_written(world, status))
+    return working(account, "the credentials are ready", status_written(world, status))
 
 
 def _initialized(world: AccountWorld, now: datetime) -> Decision:

@@ -34,9 +34,15 @@ def in_the_way(world: AccountWorld, now: datetime) -> Decision | None:
     """What has to be done in the customer's account before it is let go; None if nothing (more)."""
     account = world.account
     if why := told_to(account, world.claim):
-        return None if account.status.state == AccountState.FAILED else _noted(world, f"let go: {why}", now)
+        return (
+            None
+            if account.status.state == AccountState.FAILED
+            else _noted(world, f"release without a clean-up: {why}", now)
+        )
     if ends := launches_to_end(world):
-        return working(account, "end what a cut initialisation may have left", *ends, phase="Deleting")
+        return working(
+            account, "terminate instances that an interrupted initialisation may have left", *ends, phase="Deleting"
+        )
     if account.spec.manual_sts_mode or world.known.identities_deleted or not account.spec.aws_account_id:
         return None
     refusal = world.refused(DeleteIdentities.activity)
@@ -102,8 +108,8 @@ def _shut_out(world: AccountWorld, refusal: Refusal, until: datetime, now: datet
     again = _identities(world)
     if account.status.state != AccountState.FAILED:
         return _noted(world, refusal.message, now, again)
-    why = f"{account.spec.aws_account_id} cannot be entered any more: {refusal.message}"
-    at = "it is let go with what is left in it (at once: perdure release)"
+    why = f"AWS account {account.spec.aws_account_id} cannot be accessed any more: {refusal.message}"
+    at = "it is released with what is left in it (at once: perdure release)"
     decision = waiting(account, why, "access to the account, or perdure release", until, at, phase="Deleting")
     return decision.model_copy(update={"actions": (again,)})
 

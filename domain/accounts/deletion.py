@@ -45,18 +45,20 @@ def deleting(world: AccountWorld, now: datetime) -> Decision:
         wait = AwaitAccount(name=account.metadata.name, email=email, request_id=known.request_id)
         return working(account, "AWS is still creating the account", wait, phase="Deleting")
     if account.customers and not protected(world):
-        why = "nothing of ours is left, or can be reached"
+        why = "nothing that Perdure created is left or reachable"
         return in_the_way(world, now) or working(account, why, dropped(account), phase="Deleting")
     if why := told_to(account):
-        return working(account, f"let go: {why}", dropped(account), phase="Deleting")
+        return working(account, f"release without a clean-up: {why}", dropped(account), phase="Deleting")
     if case := None if protected(world) else case_to_resolve(world):
-        return working(account, "nobody waits for its support case any more", case, phase="Deleting")
+        return working(account, "its support case is not needed any more", case, phase="Deleting")
     if sweep := region_sweeps(world):
-        return working(account, "remove what a cut initialisation may have left", *sweep, phase="Deleting")
+        return working(
+            account, "terminate instances that an interrupted initialisation may have left", *sweep, phase="Deleting"
+        )
     account_id = account.spec.aws_account_id or known.created_account_id
     if account_id and not known.identities_deleted and not account.customers and not protected(world):
         return _clean_identities(world, account_id, now)
-    return working(account, "nothing of ours is left", dropped(account), phase="Deleting")
+    return working(account, "nothing that Perdure created is left", dropped(account), phase="Deleting")
 
 
 def _clean_identities(world: AccountWorld, account_id: str, now: datetime) -> Decision:
@@ -69,7 +71,7 @@ def _clean_identities(world: AccountWorld, account_id: str, now: datetime) -> De
     )
     refusal = world.refused(DeleteIdentities.activity)
     if refusal and refusal.code in {PROTECTED, NO_ACCOUNT_ID}:
-        return working(account, f"nothing of ours can be there: {refusal.message}", dropped(account), phase="Deleting")
+        return working(account, f"there is nothing to delete: {refusal.message}", dropped(account), phase="Deleting")
     if refusal and refusal.attempts >= DELETION_TRIES and account.status.state != AccountState.FAILED:
         failed = with_failure(account.status, "AccountClientError", "AccountClientError", refusal.message, now)
         return working(account, refusal.message, status_written(world, failed), clean, phase="Deleting")

@@ -108,9 +108,9 @@ def initializing(world: AccountWorld, now: datetime, done: Done) -> Decision:
         )
         return working(account, f"regions not initialised: {_open_regions(world)}", status_written(world, failed))
     if missing := world.config.missing("ami-owner"):
-        return waiting(account, f"the ConfigMap lacks {', '.join(missing)}", "ConfigMap", deadline, at)
+        return waiting(account, f"missing in the operator's ConfigMap: {', '.join(missing)}", "ConfigMap", deadline, at)
     if known.regions is None and not world.config.fedramp:
-        return working(account, "look at the regions", list_regions(world), deadline=deadline, at=at)
+        return working(account, "list the regions", list_regions(world), deadline=deadline, at=at)
     open_regions = [region for region in wanted if region not in known.outcomes]
     if open_regions:
         actions = tuple(_region(world, region, entered) for region in open_regions)
@@ -166,7 +166,7 @@ def none_initialized(world: AccountWorld, now: datetime) -> Decision | None:
         f"No region could be initialized; {region}: {message}",
         now,
     )
-    return working(account, "every region refused", status_written(world, failed))
+    return working(account, "no region could be initialised", status_written(world, failed))
 
 
 def _open_regions(world: AccountWorld) -> str:

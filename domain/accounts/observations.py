@@ -83,7 +83,11 @@ class PassPool(Action):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return "plan the pool" if self.dry_run else "count, fill, bind"
+        return (
+            "plan the pool"
+            if self.dry_run
+            else "reconcile the pool: count its accounts, create missing ones, bind claims"
+        )
 
 
 class OrganizationWorld(PassedWorld):
@@ -115,7 +119,7 @@ class PassOrganization(Action):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return "count the organization's accounts, give permits, check support cases"
+        return "count the organization's accounts, grant permits, check support cases"
 
 
 class TellPools(Action):
@@ -131,7 +135,7 @@ class TellPools(Action):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return "send the pools how many more accounts there may be"
+        return "send the pools the number of accounts that may still be created"
 
     def fold(self, world: OrganizationWorld, result: Model | None) -> OrganizationWorld:  # type: ignore[override]
         """They know; unless a pass has measured another room meanwhile, of which they are told next."""

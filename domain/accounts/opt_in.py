@@ -106,7 +106,7 @@ def opting_in(world: AccountWorld, now: datetime) -> Decision:
 def _enabled(world: AccountWorld, status: AccountStatus, now: datetime) -> Decision:
     status = _with_manual_actions(status, now)
     status = with_account_state(status, AccountState.OPT_IN_REGIONS_ENABLED, ENABLED_MESSAGE, now)
-    return working(world.account, "no opt-in region is open", status_written(world, status))
+    return working(world.account, "AWS has decided on every opt-in region", status_written(world, status))
 
 
 # --- in Ready ---
@@ -122,7 +122,9 @@ def of_ready_account(world: AccountWorld, now: datetime) -> Decision | None:
         if _open(status):
             return _looking(world, status)
         status = _with_manual_actions(status, now)
-        return working(account, "no opt-in region is open", status_written(world, status, note="optInRegions"))
+        return working(
+            account, "AWS has decided on every opt-in region", status_written(world, status, note="optInRegions")
+        )
     grown = tuple(region for region in regions if region not in account.status.opt_in_regions)
     if not grown or world.config.shard_name is None:  # validation is off
         return None
@@ -143,8 +145,10 @@ def _without_permit(world: AccountWorld, now: datetime) -> Decision | None:
     if until is not None and now < until:
         return None
     if until is not None or not world.known.opt_in_asked:
-        return working(account, "ask for the turn to opt in to regions", AskToOptIn(account=world.key))
-    return waiting(account, "waits for its turn to opt in to regions: nine accounts do at once", "Organization")
+        return working(account, "request a turn to opt in to regions", AskToOptIn(account=world.key))
+    return waiting(
+        account, "waits for its turn to opt in to regions: at most nine accounts do so at once", "Organization"
+    )
 
 
 def _todo(status: AccountStatus, regions: tuple[str, ...]) -> AccountStatus:
@@ -174,7 +178,7 @@ def _looking(world: AccountWorld, status: AccountStatus) -> Decision:
     return Decision(
         phase=account.status.state,
         outcome=Outcome.WORKING,
-        why=f"{len(seen)} opt-in regions are open; AWS is enabling {', '.join(enabling) or 'none yet'}",
+        why=f"{len(seen)} opt-in regions are pending; AWS is enabling {', '.join(enabling) or 'none yet'}",
         actions=actions,
         waits_for=tuple(f"Region/{name}" for name in enabling),
     )
@@ -184,6 +188,6 @@ def _with_manual_actions(status: AccountStatus, now: datetime) -> AccountStatus:
     named = [name for name, region in sorted(status.opt_in_regions.items()) if region.status == MANUAL_ACTION]
     if not named:
         return status
-    message = f"AWS denies to enable {', '.join(named)}: allow account:EnableRegion, or enable them by hand"
+    message = f"AWS refuses to enable {', '.join(named)}: allow account:EnableRegion, or enable them by hand"
     conditions = with_condition(status.conditions, MANUAL_CONDITION, MANUAL_ACTION, message, now)
     return status.model_copy(update={"conditions": conditions})

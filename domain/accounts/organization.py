@@ -234,7 +234,7 @@ def judge(
         may_be_its = wants_account(first) or name in open_permits or name in creating or found is not None
         passes = first.key != account.key
         if passes and may_be_its:
-            message = f"waits until {first.key.path} has its AWS account: nothing but the name tells them apart at AWS"
+            message = f"waits until {first.key.path} has its AWS account: AWS knows both by the same name only"
             behind[account.key.path] = Permit(verdict=Verdict.QUEUED, message=message)
             continue
         firsts[name] = account
@@ -245,7 +245,7 @@ def judge(
         elif limit is None and not config.fedramp:
             permits[name] = Permit(
                 verdict=Verdict.LIMIT_REACHED,
-                message="the ConfigMap lacks a readable account-limit: no account is created",
+                message="account-limit is missing or invalid in the operator's ConfigMap: no account is created",
             )
         elif free <= 0 and not config.fedramp:  # in GovCloud the limit stops pools, not Accounts
             message = f"the organization is at its limit: {census.active} active accounts, account-limit {limit}"

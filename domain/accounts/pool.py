@@ -141,7 +141,7 @@ def decide(view: PoolView, now: datetime) -> PoolDecision:
         why=why if short else f"{len(unserved)} claims wait for an account" if unserved else "full",
         waits_for=waits_for if short else (("Account",) if unserved else ()),
         deadline=until,
-        at_deadline="creation goes on" if until else "",
+        at_deadline="creation continues" if until else "",
     )
 
 
@@ -221,7 +221,12 @@ def _fill(
         stuck = sum(_at_limit(a) for a in members)
         if stuck and view.config.missing("account-limit"):
             return (), _problem(view.config, "account-limit"), ("ConfigMap",), None
-        return (), f"{stuck} accounts wait for room" if stuck else "full", ("AccountLimit",) if stuck else (), None
+        return (
+            (),
+            f"{stuck} accounts wait for room in the organization" if stuck else "full",
+            ("AccountLimit",) if stuck else (),
+            None,
+        )
     if not view.config.present:
         return (), "the operator's ConfigMap does not exist", ("ConfigMap",), None
     if missing := view.config.missing("accountpool", "account-limit", "fedramp"):
@@ -230,7 +235,7 @@ def _fill(
     if entry is not None and entry.problem:
         return (), f"ConfigMap key accountpool: {entry.problem}", ("ConfigMap",), None
     if view.room is None or view.room.limit is None:  # the latter: counted before the limit was there
-        return (), "the organization is being counted", ("Organization",), None
+        return (), "the organization's accounts are being counted", ("Organization",), None
     pause = view.deaths.pause_until
     if pause and now < pause:
         dead = len(view.deaths.names)
@@ -245,7 +250,7 @@ def _fill(
     if view.room.free < wanted:
         return create, f"the organization has room for {max(0, view.room.free)} more accounts", ("AccountLimit",), None
     if view.room.budget < wanted and view.room.budget < view.in_flight_limit:
-        why = "the create budget is spent; it is left by `perdure retry AccountPool` or as time moves on"
+        why = "the create budget is spent; it frees up with time, or at once by `perdure retry accountpool`"
         return create, why, ("CreateBudget",), view.room.budget_free_at
     return create, f"{wanted} accounts to create, {unborn + len(create)} in flight", ("Account",), None
 
@@ -261,7 +266,7 @@ def _at_limit(account: Account) -> bool:
 
 def _problem(config: OperatorConfig, key: str) -> str:
     problem = config.problems.get(key)
-    return f"ConfigMap key {key}: {problem}" if problem else f"the ConfigMap lacks {key}"
+    return f"ConfigMap key {key}: {problem}" if problem else f"missing in the operator's ConfigMap: {key}"
 
 
 def _new_accounts(view: PoolView, number: int) -> tuple[NewAccount, ...]:

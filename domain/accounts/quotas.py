@@ -185,7 +185,7 @@ def with_manual_actions(status: AccountStatus, now: datetime) -> AccountStatus:
     named = _named(quotas_of(status), {MANUAL_ACTION})
     if not named:
         return status
-    message = f"{len(named)} quotas have to be raised by hand: {_listed(named)}"
+    message = f"{len(named)} quotas must be raised by hand: {_listed(named)}"
     conditions = with_condition(status.conditions, MANUAL_CONDITION, MANUAL_ACTION, message, now)
     return status.model_copy(update={"conditions": conditions})
 

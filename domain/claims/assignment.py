@@ -55,7 +55,9 @@ def _only_one(where: str, entry: JsonObject, matches: Mapping[str, JsonValue]) -
     if not found:
         raise NotAssigned(NO_PROVIDER, f"{where}: no ResourceProvider matches the template")
     if len(found) > 1:
-        raise NotAssigned(SEVERAL_PROVIDERS, f"{where}: the template matches {len(found)} of them: {', '.join(found)}")
+        raise NotAssigned(
+            SEVERAL_PROVIDERS, f"{where}: the template matches {len(found)} ResourceProviders: {', '.join(found)}"
+        )
     return found[0]
 
 

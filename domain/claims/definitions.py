@@ -126,7 +126,7 @@ def definition(resources: Resources, index: int, provider: JsonObject, lent: Len
     except TooDeep as error:
         raise DefinitionError(f"{here}: the definition is {error}") from error
     if not isinstance(merged, dict) or not isinstance(merged.get("metadata", {}), dict):
-        raise DefinitionError(f"{here}: the definition or its metadata is no object")
+        raise DefinitionError(f"{here}: the definition or its metadata is not an object")
     for field in _KIND:
         if not text_at(merged, field):
             raise DefinitionError(f"{here}: the definition has no {field}")

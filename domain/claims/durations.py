@@ -30,7 +30,7 @@ class UnreadableDuration(ValueError):  # noqa: N818 - says what the text is
 
     def __init__(self, what: str, text: str) -> None:
         shown = text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}..."
-        super().__init__(f"{what} is {shown!r}, which is no duration such as 30m, 1h30m or 2 days")
+        super().__init__(f"{what} is {shown!r}, which is not a duration such as 30m, 1h30m or 2 days")
         self.what = what
         self.text = text
 
@@ -40,7 +40,7 @@ class UnreadableMoment(ValueError):  # noqa: N818 - says what the text is
 
     def __init__(self, what: str, text: str) -> None:
         shown = text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}..."
-        super().__init__(f"{what} is {shown!r}, which is no moment such as 2025-01-31T12:00:00Z")
+        super().__init__(f"{what} is {shown!r}, which is not a time such as 2025-01-31T12:00:00Z")
         self.what = what
         self.text = text
 

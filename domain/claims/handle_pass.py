@@ -347,7 +347,7 @@ class _Pass:
 _SAID = {
     WaitingFor.CLAIM: "a claim",
     WaitingFor.LINKED: "a linked resource",
-    WaitingFor.DEFINITION: "a name of its own",
+    WaitingFor.DEFINITION: "its definition: it has no name yet",
 }
 
 

@@ -122,7 +122,7 @@ def pushed(scene: Scene, provider_names: Sequence[str]) -> Pushed:
         elif provider_name(entries[index]) != assigned:
             refused.append(
                 f"resource {index} is of ResourceProvider {provider_name(entries[index])} in the handle: "
-                f"neither that nor its template changes to those of {assigned}"
+                f"its provider and template cannot change to those of {assigned}"
             )
         else:
             entries[index] = _merged(entries[index], resource)

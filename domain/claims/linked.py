@@ -160,7 +160,7 @@ def _lent(provider: JsonObject, link: JsonObject, state: JsonObject | None) -> L
         name, pointer = text_at(variable, "name"), text_at(variable, "from")
         if pointer and not pointer.startswith("/"):
             where = f"link to {text_at(link, 'name')}, templateVars {name}"
-            raise ProviderError(text_at(provider, "metadata", "name"), f"{where}: {pointer!r} is no JSON pointer")
+            raise ProviderError(text_at(provider, "metadata", "name"), f"{where}: {pointer!r} is not a JSON pointer")
         found, value = pointed(state, pointer)
         values.pop(name, None)
         missing.discard(name)

@@ -131,7 +131,7 @@ class PassPool(_Pass):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return "count the pool's handles, make and give up handles, write the status"
+        return "count the pool's handles, create missing and delete surplus ones, write the status"
 
 
 class Serve(Action):
@@ -153,7 +153,7 @@ class Serve(Action):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return "bind or create handles for the claims that have none, end those whose lifespan is over"
+        return "bind or create handles for claims without one, delete claims that have expired"
 
 
 def idle(why: str, *, phase: str = "Idle", deadline: datetime | None = None, at_deadline: str = "") -> Decision:

@@ -41,7 +41,7 @@ def violation(schema: JsonValue, value: JsonValue, what: str = "") -> str | None
         SchemaError: when the schema itself is at fault.
     """
     if not isinstance(schema, dict):
-        raise SchemaError(f"openAPIV3Schema is no object but {json.dumps(schema)[:100]}")
+        raise SchemaError(f"openAPIV3Schema is not an object but {json.dumps(schema)[:100]}")
     renderer.announce(what)
     try:
         error = next(_validator(json.dumps(schema)).iter_errors(value), None)

@@ -23,8 +23,10 @@ LEFT_TO_BINDER = timedelta(seconds=20)
 RETRYABLE = (STALLED, DELETING, BUG)
 
 GONE = Decision(phase="Deleted", outcome=Outcome.GONE, why="it does not exist any more")
-HANDLE_LEFT_ALONE = Decision(phase="Ignored", outcome=Outcome.SETTLED, why="its handle is left alone by a label")
-LEFT_ALONE = Decision(phase="Ignored", outcome=Outcome.SETTLED, why="its ignore label asks to leave it alone")
+HANDLE_LEFT_ALONE = Decision(
+    phase="Ignored", outcome=Outcome.SETTLED, why="a label of its handle excludes it from reconciliation"
+)
+LEFT_ALONE = Decision(phase="Ignored", outcome=Outcome.SETTLED, why="its ignore label excludes it from reconciliation")
 
 
 def not_begun(start: datetime) -> Decision:
@@ -32,10 +34,10 @@ def not_begun(start: datetime) -> Decision:
     return Decision(
         phase="Waiting",
         outcome=Outcome.WAITING,
-        why=f"its lifespan starts at {start:%Y-%m-%d %H:%M:%S} UTC, before which nothing is done",
-        waits_for=("its start",),
+        why=f"its lifespan starts at {start:%Y-%m-%d %H:%M:%S} UTC, and nothing is done before",
+        waits_for=("the start of its lifespan",),
         deadline=start,
-        at_deadline="begin",
+        at_deadline="it is reconciled",
     )
 
 
@@ -44,7 +46,7 @@ def asked_binder(look_at: datetime) -> Decision:
     return Decision(
         phase=BINDING,
         outcome=Outcome.WORKING,
-        why="it has no handle: the binder was asked for one",
+        why="it has no handle yet; the binder was asked for one",
         waits_for=("the binder",),
         deadline=look_at,
         at_deadline="ask again",
@@ -60,15 +62,15 @@ def halted(plan: ClaimPlan, look_at: datetime) -> Decision:
         return Decision(
             phase="Rejected" if rejected else "ApprovalPending",
             outcome=Outcome.WAITING,
-            why=f"its provider asks for approval, which is {state}" + (f": {message}" if message else ""),
+            why=f"its provider requires approval: {state}" + (f": {message}" if message else ""),
             waits_for=("approval",),
         )
     if plan.halt is Halt.INVALID:
         return Decision(
             phase="Invalid",
             outcome=Outcome.WAITING,
-            why=f"what it asks for is not accepted: {'; '.join(_errors(plan.status)) or 'see its status'}",
-            waits_for=("an edit of the claim",),
+            why=f"the spec is not accepted: {'; '.join(_errors(plan.status)) or 'see its status'}",
+            waits_for=("a corrected spec",),
             **_by_clock(plan, look_at),
         )
     return faulty(plan.fault or Fault(reason="Stalled", message="see its status"), look_at)
@@ -79,7 +81,7 @@ def halted_holding(
 ) -> Decision:
     """The same for one that has a handle, which is looked after as ever, and ends as ever."""
     deadline = earliest([held.end, look_at])
-    at_deadline = _ends(claimed=True) if deadline == held.end else "look again"
+    at_deadline = _ends(claimed=True) if deadline == held.end else "observe again"
     patience = _patience(deadline, binder_ends_at)
     return halted(plan, look_at).model_copy(
         update={"deadline": deadline, "at_deadline": at_deadline, "patience": patience}
@@ -92,9 +94,9 @@ def faulty(fault: Fault, look_at: datetime) -> Decision:
         phase=STALLED,
         outcome=Outcome.WAITING,
         why=f"{fault.reason}: {fault.message}",
-        waits_for=("an edit of the claim or of its provider",),
+        waits_for=("a change of the claim or of its provider",),
         deadline=look_at,
-        at_deadline="look again",
+        at_deadline="observe again",
     )
 
 
@@ -103,8 +105,8 @@ def waits_for_free(plan: ClaimPlan, look_at: datetime) -> Decision:
     return Decision(
         phase="WaitingForHandle",
         outcome=Outcome.WAITING,
-        why=f"no free handle fits, and none is made: {plan.no_creation or 'creation is disabled'}",
-        waits_for=("a free ResourceHandle that fits",),
+        why=f"no free handle matches, and none is created: {plan.no_creation or 'creation is disabled'}",
+        waits_for=("a free ResourceHandle that matches",),
         **_by_clock(plan, look_at),
     )
 
@@ -125,7 +127,7 @@ def settled(
     status = plan.handle_status
     name, end = text_at(handle, "metadata", "name"), plan.end
     deadline = earliest([end, plan.look_at, look_at])
-    at_deadline = _ends(claimed=claimed) if deadline is not None and deadline == end else "look again"
+    at_deadline = _ends(claimed=claimed) if deadline is not None and deadline == end else "observe again"
     of = f"by ResourceHandle {name}" if claimed else "for a claim"
     common: dict[str, Any] = {
         "deadline": deadline,
@@ -138,25 +140,25 @@ def settled(
             phase=STALLED,
             outcome=Outcome.WAITING,
             why="; ".join(f"{fault.reason}: {fault.message}" for fault in faults)[:1000],
-            waits_for=("an edit that mends it",),
+            waits_for=("a change that corrects it",),
             **common,
         )
     if status.get("healthy") is False:
         return Decision(
             phase="Unhealthy",
             outcome=Outcome.WAITING,
-            why=f"a resource held {of} is not healthy",
+            why=f"a resource bound {of} is not healthy",
             waits_for=_unready(status),
             **common,
         )
     if status.get("ready") is True:
-        lives = f"; lives until {end:%Y-%m-%d %H:%M:%S} UTC" if end else ""
+        lives = f"; it expires at {end:%Y-%m-%d %H:%M:%S} UTC" if end else ""
         return Decision(phase="Ready", outcome=Outcome.SETTLED, why=f"its resources are ready{lives}", **common)
     waits = _unready(status)
     return Decision(
         phase="Bound" if claimed else "Provisioning",
         outcome=Outcome.WAITING if waits else Outcome.SETTLED,
-        why="; ".join(plan.waits) or (f"held {of}" if claimed else "its resources are not ready"),
+        why="; ".join(plan.waits) or (f"bound {of}" if claimed else "its resources are not ready"),
         waits_for=waits,
         **common,
     )
@@ -172,7 +174,7 @@ def carried(handle: JsonObject) -> Decision:
     """A handle whose claim looks after it."""
     holder = object_at(handle, "spec", "resourceClaim")
     claim = f"ResourceClaim/{text_at(holder, 'namespace')}/{text_at(holder, 'name')}"
-    return Decision(phase="Bound", outcome=Outcome.SETTLED, why=f"{claim} holds it and looks after it", owner=claim)
+    return Decision(phase="Bound", outcome=Outcome.SETTLED, why=f"bound to {claim}, which reconciles it", owner=claim)
 
 
 def detached(claim: JsonObject, end: datetime | None) -> Decision:
@@ -180,7 +182,7 @@ def detached(claim: JsonObject, end: datetime | None) -> Decision:
     return Decision(
         phase="Detached",
         outcome=Outcome.SETTLED,
-        why="it has given up its handle" + ("" if end else "; it has no end"),
+        why="detached from its handle" + ("" if end else "; it does not expire"),
         deadline=end,
         at_deadline="delete the claim" if end else "",
     )
@@ -194,7 +196,7 @@ def ending(why: str, waits_for: Sequence[str] = (), look_at: datetime | None = N
         why=why,
         waits_for=tuple(waits_for),
         deadline=look_at,
-        at_deadline="look again" if look_at else "",
+        at_deadline="observe again" if look_at else "",
     )
 
 
@@ -214,9 +216,9 @@ def filled(
             phase=STALLED,
             outcome=Outcome.WAITING,
             why=f"{why}; {fault.reason}: {fault.message}",
-            waits_for=("an edit of the pool or its provider",),
+            waits_for=("a change of the pool or its provider",),
             deadline=look_at,
-            at_deadline="look again" if look_at else "",
+            at_deadline="observe again" if look_at else "",
         )
     enough = len(handles) >= wants.min_available
     deadline = earliest([begins_at, look_at])
@@ -226,7 +228,7 @@ def filled(
         why=why,
         waits_for=() if enough else ("readiness of its handles",),
         deadline=deadline,
-        at_deadline="begin a scaling" if deadline and deadline == begins_at else "count again",
+        at_deadline="start a scaling" if deadline and deadline == begins_at else "count again",
     )
 
 
@@ -245,7 +247,7 @@ def owner(handle: JsonObject, *, claimed: bool) -> str:
 
 def _by_clock(plan: ClaimPlan, look_at: datetime) -> dict[str, Any]:
     """When to look again at a claim without a handle, if what it waits for may come by itself."""
-    return {"deadline": look_at, "at_deadline": "look again"} if plan.by_clock else {}
+    return {"deadline": look_at, "at_deadline": "observe again"} if plan.by_clock else {}
 
 
 def _patience(deadline: datetime | None, binder_ends_at: datetime | None) -> timedelta:

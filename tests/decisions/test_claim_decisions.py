@@ -134,8 +134,8 @@ def test_a_claim_names_its_pool_or_means_the_default_one() -> None:
 @pytest.mark.parametrize(
     ("accountpool", "says"),
     [
-        (None, "flags no pool as default"),
-        ("pool: {}", "flags no pool as default"),
+        (None, "marks no pool as default"),
+        ("pool: {}", "marks no pool as default"),
         ("pool: [", "cannot be read"),
     ],
 )

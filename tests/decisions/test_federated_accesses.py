@@ -90,7 +90,7 @@ def test_the_uid_is_derived_so_that_a_lost_label_finds_what_was_made() -> None:
         ),
         (
             {"awsCustomerCredentialSecret": {"name": "", "namespace": TENANT}},
-            "Invalid spec: awsCustomerCredentialSecret names no Secret",
+            "Invalid spec: awsCustomerCredentialSecret does not name a Secret",
         ),
     ],
 )

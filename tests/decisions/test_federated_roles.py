@@ -56,7 +56,7 @@ def test_a_role_that_iam_does_not_take_is_invalid_with_the_reason(reason: str, m
     said = condition(world.role, "Invalid")
     assert said is not None
     assert (world.role.status.state, said.reason, said.message) == ("Invalid", reason, message)
-    assert (decision.outcome, decision.waits_for) == (Outcome.WAITING, ("a mended spec",))
+    assert (decision.outcome, decision.waits_for) == (Outcome.WAITING, ("a corrected spec",))
 
 
 def test_a_role_without_policies_says_so_and_has_no_state() -> None:

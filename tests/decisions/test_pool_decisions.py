@@ -292,13 +292,16 @@ def test_a_spent_budget_says_when_it_has_room_again() -> None:
 @pytest.mark.parametrize(
     ("of_config", "says"),
     [
-        (config(accountpool=None), "lacks accountpool"),
+        (config(accountpool=None), "operator's ConfigMap: accountpool"),
         (config(accountpool="pool: [1"), "cannot be read"),
         (config(accountpool="pool: {servicequotas: {default: {L-1: many}}}"), "cannot be read"),
-        (config(account_limit=None), "lacks account-limit"),
-        (config(account_limit="many"), "'many' is no whole number"),
+        (config(account_limit=None), "operator's ConfigMap: account-limit"),
+        (config(account_limit="many"), "'many' is not a whole number"),
         (config(fedramp="maybe"), "ConfigMap key fedramp: 'maybe' is neither true nor false"),
-        (config(account_limit="many", accountpool=None), "lacks accountpool; ConfigMap key account-limit"),
+        (
+            config(account_limit="many", accountpool=None),
+            "operator's ConfigMap: accountpool; ConfigMap key account-limit",
+        ),
     ],
 )
 def test_without_a_readable_key_nothing_is_created_whatever_room_was_counted(
@@ -377,7 +380,7 @@ def test_a_pool_whose_accounts_wait_for_room_is_stalled_though_it_has_made_them_
     decision = decide(view(ready_account(), stuck, size=2, room=Room(active=9, limit=9, free=0, budget=30)), NOW)
     stalled = condition_of(decision.status.conditions, "Stalled")
     assert stalled is not None
-    assert (stalled.reason, stalled.message) == ("AccountLimit", "1 accounts wait for room")
+    assert (stalled.reason, stalled.message) == ("AccountLimit", "1 accounts wait for room in the organization")
     assert (decision.create, decision.outcome, decision.waits_for) == ((), Outcome.WAITING, ("AccountLimit",))
     unlimited = decide(view(ready_account(), stuck, size=2, of_config=config(account_limit=None)), NOW)
     assert unlimited.waits_for == ("ConfigMap",), "what is missing is the limit itself"
@@ -565,7 +568,7 @@ def test_unserved_claims_are_told_why() -> None:
     ]
     decision = decide(view(*members, claims=(claim(),), size=0), NOW)
     assert decision.unserved == {
-        "tenant/claim": "1 held by other claims, 1 of other legal entities, 1 not ready yet, 1 failed"
+        "tenant/claim": "1 held by other claims, 1 reserved for other legal entities, 1 not ready yet, 1 failed"
     }
     assert (decision.outcome, decision.waits_for) == (Outcome.WAITING, ("Account",))
 

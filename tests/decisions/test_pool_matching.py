@@ -139,7 +139,7 @@ def test_an_account_that_was_let_go_uncleaned_is_given_to_no_claim() -> None:
     view = PoolView(pool=pool(), accounts=(marked,), claims=(claim(),), config=CONFIG, room=None)
     bindings, unserved = bind(view)
     assert bindings == ()
-    assert list(unserved.values()) == ["1 let go without being cleaned"]
+    assert list(unserved.values()) == ["1 released without a clean-up"]
 
 
 @pytest.mark.parametrize(("uid", "complete"), [("uid-claim", [True]), ("uid-of-one-before", [])])
@@ -197,7 +197,7 @@ def reasons(members: list[Account], entity: str) -> str:
     free = [each for each in members if can_be_given(each)]
     parts = {
         "held by other claims": sum(bool(each.spec.claim_link or each.status.claimed) for each in members),
-        "of other legal entities": sum(each.spec.legal_entity.id not in {"", entity} for each in free),
+        "reserved for other legal entities": sum(each.spec.legal_entity.id not in {"", entity} for each in free),
         "not ready yet": sum(each.status.state in PROGRESSING_STATES | {""} for each in members),
         "failed": sum(each.failed for each in members),
         "paused": sum(held_up(each) for each in members),

@@ -53,7 +53,7 @@ POOL = Key(kind="ResourcePool", namespace="poolboy", name="spares", uid="uid-poo
 
 def until_then(moment: datetime | None, phase: str = "Ready") -> Decision:
     """Settled until then."""
-    return Decision(phase=phase, outcome=Outcome.SETTLED, why="a test", deadline=moment, at_deadline="look again")
+    return Decision(phase=phase, outcome=Outcome.SETTLED, why="a test", deadline=moment, at_deadline="observe again")
 
 
 class Area:

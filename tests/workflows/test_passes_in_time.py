@@ -93,7 +93,10 @@ async def test_the_timeline_says_what_each_look_was_made_after(env: WorkflowEnvi
         await passes.until(2)
         told = await summaries(env)
         await end(env)
-    assert told == ["count, fill, bind", "observe again; was Waiting: a test"]
+    assert told == [
+        "reconcile the pool: count its accounts, create missing ones, bind claims",
+        "observe again; was Waiting: a test",
+    ]
 
 
 async def summaries(env: WorkflowEnvironment) -> list[str]:

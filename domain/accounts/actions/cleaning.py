@@ -40,7 +40,7 @@ class CleanRegion(MemberAction):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return f"end our launches in {self.region}" if self.marks else f"clean {self.region}"
+        return f"terminate initialisation instances in {self.region}" if self.marks else f"clean {self.region}"
 
     def fold(self, world: CleanedWorld, result: Model | None) -> CleanedWorld:  # type: ignore[override]
         """The region is clean."""

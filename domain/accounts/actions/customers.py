@@ -58,7 +58,7 @@ class HoldInputSecret(Action):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return f"keep Secret {self.secret} while the claim lives"
+        return f"protect Secret {self.secret} from deletion while the claim exists"
 
     def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
         """It is kept, or is on its way out already and cannot be."""
@@ -87,7 +87,7 @@ class DeliverCredentials(Action):
     def summary(self) -> str:
         """For the timeline."""
         one = self.secret == self.input_secret
-        return "name its support role" if one else f"copy the account's key into Secret {self.secret}"
+        return "record its support role" if one else f"copy the account's key into Secret {self.secret}"
 
     def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
         """Both are there; the claim's resourceVersion is not known here, so the next write goes without."""
@@ -111,7 +111,7 @@ class LetSecretsGo(Action):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return f"release Secret {self.input_secret}, delete Secret {self.secret}"
+        return f"stop protecting Secret {self.input_secret}, delete Secret {self.secret}"
 
     def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
         """Done."""

@@ -79,7 +79,12 @@ class ReleaseAccount(Action):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        ways = ((self.uncleaned, "let go"), (self.failed, "mark Failed"), (self.closed, "delete"), (True, "free"))
+        ways = (
+            (self.uncleaned, "release without a clean-up"),
+            (self.failed, "mark Failed"),
+            (self.closed, "delete"),
+            (True, "free"),
+        )
         return f"{next(way for holds, way in ways if holds)} {self.account}"
 
     def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]

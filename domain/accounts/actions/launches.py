@@ -25,8 +25,8 @@ class EndLaunches(MemberAction):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return f"end our launches in {self.region}"
+        return f"terminate initialisation instances in {self.region}"
 
     def fold(self, world: AccountWorld, result: Model | None) -> AccountWorld:  # type: ignore[override]
         """Nothing of ours runs there."""
-        return world.learn(cleaned={**world.known.cleaned, self.region: "nothing of ours runs there"})
+        return world.learn(cleaned={**world.known.cleaned, self.region: "no instance of ours runs there"})

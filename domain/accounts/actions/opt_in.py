@@ -22,7 +22,7 @@ class AskToOptIn(Action):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return "ask for the turn to opt in to regions"
+        return "request a turn to opt in to regions"
 
     def fold(self, world: AccountWorld, result: Model | None) -> AccountWorld:  # type: ignore[override]
         """The organization has been told; it answers by a message."""

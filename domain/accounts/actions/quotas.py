@@ -48,7 +48,7 @@ class RaiseQuotas(MemberAction):
     def summary(self) -> str:
         """For the timeline."""
         if not self.quotas:
-            return f"await the vCPUs of {self.region}"
+            return f"wait for the vCPU quota of {self.region}"
         return f"raise {len(self.quotas)} quotas {f'in {self.region}' if self.region else 'of the account'}"
 
     def fold(self, world: AccountWorld, result: Model | None) -> AccountWorld:  # type: ignore[override]

@@ -56,7 +56,7 @@ def decide(world: FederatedAccessWorld, now: datetime) -> Decision:
     if access.metadata.deleting:
         return _ending(world, now)
     if fault := spec_fault(world):
-        return _faulty(world, f"Invalid spec: {fault}", "a mended spec", now)
+        return _faulty(world, f"Invalid spec: {fault}", "a corrected spec", now)
     if role is None or role.metadata.deleting:
         return _faulty(world, NO_ROLE, str(access.owner), now)
     if fault := role_name_fault(role.metadata.name):
@@ -66,11 +66,13 @@ def decide(world: FederatedAccessWorld, now: datetime) -> Decision:
     if token := retry_wanted(access.metadata):
         if is_granted(world, role):  # what was granted may have been changed in AWS since
             anew = access.status.model_copy(update={"granted": ANEW})
-            return _working(world, "compare it with AWS anew", _status(world, anew))
+            return _working(world, "compare it with AWS again", _status(world, anew))
         patch = {"metadata": {"annotations": {RETRIED: token}}}
-        return _working(world, "note the retry", _patch(world, patch, note="retry honoured"))
+        return _working(world, "record the retry", _patch(world, patch, note="retry honoured"))
     if is_granted(world, role):
-        return _decision(world, Outcome.SETTLED, f"role {role_name(world, role)} is in {access.place.account_id}")
+        return _decision(
+            world, Outcome.SETTLED, f"role {role_name(world, role)} exists in account {access.place.account_id}"
+        )
     return _granting(world, role, now)
 
 
@@ -80,7 +82,7 @@ def spec_fault(world: FederatedAccessWorld) -> str:
     secret = access.spec.aws_customer_credential_secret
     if secret.namespace and secret.namespace != access.metadata.namespace:
         return NAMESPACE_MISMATCH
-    return "" if secret.name else "awsCustomerCredentialSecret names no Secret"
+    return "" if secret.name else "awsCustomerCredentialSecret does not name a Secret"
 
 
 def is_granted(world: FederatedAccessWorld, role: AWSFederatedRole) -> bool:
@@ -122,7 +124,7 @@ def _granting(world: FederatedAccessWorld, role: AWSFederatedRole, now: datetime
         return _step(world, IdentifyCustomer(secret=_secret(world), partition=world.config.partition), now)
     if account_id != access.place.account_id:
         patch: JsonPatch = {"metadata": {"labels": {ACCOUNT_LABEL: account_id}}}
-        return _working(world, f"it is account {account_id}", _patch(world, patch, note="account label"))
+        return _working(world, f"record that its account is {account_id}", _patch(world, patch, note="account label"))
     if moved := _moved_from(world, role):
         return _moving(world, moved, now)
     steps = _steps(world, role, digest)
@@ -174,7 +176,7 @@ def _moving(world: FederatedAccessWorld, before: str, now: datetime) -> Decision
     if world.known.moved_from != before:
         return _step(world, _revoke(world, before, moving=True), now)
     status = world.access.status.model_copy(update={"state": AccessState.NEW, "console_url": "", "granted": ""})
-    return _working(world, f"{before} is gone", _status(world, status))
+    return _working(world, f"role {before} is deleted", _status(world, status))
 
 
 def _moved_from(world: FederatedAccessWorld, role: AWSFederatedRole) -> str:
@@ -225,9 +227,9 @@ def _ending(world: FederatedAccessWorld, now: datetime) -> Decision:
         why, waits_for = over
         return _decision(world, Outcome.WAITING, why, waits_for=(waits_for,))
     if not (place.uid and place.account_id):
-        return _working(world, "nothing was made for it", dropped(access))
+        return _working(world, "nothing was created for it", dropped(access))
     if world.known.revoked:
-        return _working(world, "its role is gone", dropped(access))
+        return _working(world, "its role is deleted", dropped(access))
     action = _revoke(world, place.role or named(access.spec.aws_federated_role.name, place.uid))
     refusal = world.refused(action.slot)
     if refusal is None:
@@ -235,9 +237,9 @@ def _ending(world: FederatedAccessWorld, now: datetime) -> Decision:
     until = (access.metadata.deletion_timestamp or now) + GIVE_UP_AFTER
     if now >= until:
         left = "; ".join(access.outside)
-        return _working(world, f"given up, left to the customer: {left} ({refusal.message})", dropped(access))
+        return _working(world, f"gave up; left in the customer's account: {left} ({refusal.message})", dropped(access))
     decision = _decision(world, Outcome.WAITING, refusal.message, action, waits_for=(_what_lifts(world, refusal),))
-    then = "let it go, leaving its role to the customer"
+    then = "it is released, and its role stays in the customer's account"
     return decision.model_copy(update={"deadline": until, "at_deadline": then})
 
 

@@ -65,7 +65,7 @@ class ClearValidation(Action):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return "delete policies that a validation has left"
+        return "delete policies that a validation has left behind"
 
     def fold(self, world: FederatedRoleWorld, result: Model | None) -> FederatedRoleWorld:  # type: ignore[override]
         """There is none."""

@@ -88,7 +88,7 @@ def _name_fault(name: str, longest: int) -> str:
     room = longest - SUFFIX_LENGTH - 1
     if len(name) > room:
         return f"{name!r} has {len(name)} characters, IAM leaves {room} beside the uid"
-    return "" if _NAME.fullmatch(name) else f"{name!r} is no name for IAM: letters, digits and +=,.@_- only"
+    return "" if _NAME.fullmatch(name) else f"{name!r} is not a valid name in IAM: letters, digits and +=,.@_- only"
 
 
 def wanted_digest(access: AWSFederatedAccountAccess, role: AWSFederatedRole, partition: str) -> str:

@@ -49,7 +49,7 @@ def decide(world: FederatedRoleWorld, now: datetime) -> Decision:
     if world.config.missing("fedramp"):
         return _waiting(world, f"ConfigMap key fedramp: {world.config.problems['fedramp']}", "ConfigMap")
     if world.config.fedramp:
-        why = "the ConfigMap says fedramp: federated roles are not looked after"
+        why = "the ConfigMap says fedramp: federated roles are not reconciled"
         return Decision(phase="Skipped", outcome=Outcome.SETTLED, why=why)
     if FINALIZER not in role.metadata.finalizers:
         patch: JsonPatch = {"metadata": {"finalizers": [*role.metadata.finalizers, FINALIZER]}}
@@ -65,7 +65,7 @@ def decide(world: FederatedRoleWorld, now: datetime) -> Decision:
     if verdict.valid and living and world.known.stamped != verdict.generation:
         stamp = now.astimezone(UTC).strftime(_RFC850)
         told = StampAccesses(accesses=living, stamp=stamp, generation=verdict.generation)
-        return _working(world, "tell its accesses", told)
+        return _working(world, "wake its accesses", told)
     return _working(world, verdict.detail or verdict.message, _status(world, status_of(role, verdict, now)))
 
 
@@ -86,16 +86,16 @@ def _told(role: AWSFederatedRole) -> Decision:
     why = (faults[-1].message or "") if faults else MESSAGES[NOTHING]
     if fault := _fault(role, role.metadata.generation):
         why = fault.detail or why
-    return Decision(phase=RoleState.INVALID, outcome=Outcome.WAITING, why=why, waits_for=("a mended spec",))
+    return Decision(phase=RoleState.INVALID, outcome=Outcome.WAITING, why=why, waits_for=("a corrected spec",))
 
 
 def _retried(world: FederatedRoleWorld, token: str) -> Decision:
     """A person wants it judged anew: what was found is forgotten first."""
     if judged(world.role):
         status = world.role.status.model_copy(update={"observed_generation": 0, "state": RoleState.NEW})
-        return _working(world, "judge the policies anew", _status(world, status))
+        return _working(world, "validate the policies again", _status(world, status))
     patch: JsonPatch = {"metadata": {"annotations": {RETRIED: token}}}
-    return _working(world, "note the retry", _patch(world, patch, note="retry honoured"))
+    return _working(world, "record the retry", _patch(world, patch, note="retry honoured"))
 
 
 def _verdict(world: FederatedRoleWorld) -> Verdict | None:
@@ -104,7 +104,7 @@ def _verdict(world: FederatedRoleWorld) -> Verdict | None:
     if world.known.verdict is not None and world.known.verdict.generation == generation:
         return world.known.verdict
     if role.status.state == RoleState.VALID and not role.status.observed_generation:
-        return _valid(generation, detail="believed to be Valid, as it was found")
+        return _valid(generation, detail="taken over as Valid from its status")
     return _fault(role, generation)
 
 
@@ -136,9 +136,9 @@ def _judging(world: FederatedRoleWorld) -> Decision:
         managed=tuple(dict.fromkeys(spec.aws_managed_policies)),
     )
     if refusal := world.refused(action.slot):
-        why = f"its policies cannot be judged: {refusal.message}"
+        why = f"its policies cannot be validated: {refusal.message}"
         return _waiting(world, why, "AWS IAM of the payer's account", action)
-    return _working(world, "have IAM judge the policies", action)
+    return _working(world, "validate the policies with IAM", action)
 
 
 def status_of(role: AWSFederatedRole, verdict: Verdict, now: datetime) -> FederatedRoleStatus:
@@ -173,13 +173,13 @@ def _ending(world: FederatedRoleWorld) -> Decision:
         return _working(world, f"delete its accesses ({len(living)})", DeleteAccesses(accesses=living))
     if world.accesses:
         names = ", ".join(f"{seen.key.namespace}/{seen.key.name}" for seen in world.accesses[:5])
-        why = f"{len(world.accesses)} accesses still clean up: {names}"
+        why = f"{len(world.accesses)} accesses are still being cleaned up: {names}"
         return _waiting(world, why, *(str(seen.key) for seen in world.accesses[:5]))
     clear = ClearValidation(uid=role.metadata.uid)
     # Whether a torn validation has left something is not worth holding a role for: the audit finds it.
     if role.spec.aws_custom_policy.name and not world.known.cleared and world.refused(clear.slot) is None:
         return _working(world, clear.summary, clear)
-    return _working(world, "nothing of it is left", dropped(role))
+    return _working(world, "nothing that Perdure created for it is left", dropped(role))
 
 
 # --- the words of decisions ---

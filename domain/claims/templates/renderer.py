@@ -238,7 +238,7 @@ def _converted(text: str, kind: str, *, newer: bool) -> object:
     if kind == "float":
         number = float(text)
         if not math.isfinite(number):
-            raise ValueError("not a number of JSON")
+            raise ValueError("not a JSON number")
         return number
     if _HALF.search(text):
         _refuse_halves(json.dumps(json.loads(text), ensure_ascii=False))
@@ -256,7 +256,7 @@ def _refuse_halves(text: str) -> None:
 
 
 def _no_constant(text: str) -> object:
-    raise ValueError(f"{text} is no JSON")
+    raise ValueError(f"{text} is not JSON")
 
 
 def _without_omitted(value: object, run: _Run) -> object:

@@ -81,7 +81,7 @@ def test_with_marks_nothing_goes_but_what_carries_them(lab: Lab) -> None:
     ours = [{"Key": key, "Value": value} for key, value in {**marks(name), "Name": REGION_INIT_TAG_NAME}.items()]
     launch(lab, account_id, TagSpecifications=[{"ResourceType": "instance", "Tags": ours}])
     cut = region(account_id).model_copy(update={"marks": marks(name)})
-    assert lab.run(lab.activities.clean_region, cut).report == "nothing of ours runs there"
+    assert lab.run(lab.activities.clean_region, cut).report == "no instance of ours runs there"
     assert [instance.id for instance in lab.instances(account_id)] == [theirs]
     assert left(lab, account_id) == before
 
