@@ -313,7 +313,7 @@ class TellRefuted(Action):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return f"AWS does not bear out {self.cause}: nothing is done"
+        return f"AWS does not confirm {self.cause}: nothing is done"
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
         """It is not reacted to, however often it is told again."""

@@ -20,7 +20,7 @@ def decide_instance(world: InstanceWorld, now: datetime) -> Decision:
     """What should be done for the instance now."""
     work = work_for_instance(world.observed, now)
     if work.close:
-        return Decision(phase=work.phase.value, outcome=Outcome.GONE, why="nothing is left to look after")
+        return Decision(phase=work.phase.value, outcome=Outcome.GONE, why="nothing is left to observe")
     actions: list[Action] = [look_at(world, now)] if work.patch else []
     find_at = _find_at(world, now)
     if find_at is not None and find_at <= now:

@@ -110,7 +110,7 @@ def waits_for(
     if machine.control_plane:
         unwell = next((each for each in others if not _well(each)), None)
         if unwell is not None:
-            return f"{group}: Machine {unwell.metadata.name} is not well"
+            return f"{group}: Machine {unwell.metadata.name} is unhealthy"
     elif taken:
         return ""
     lasting = {each.uid: each.name for each in under_way if each.uid != uid and lasts(each, members, now)}

@@ -118,7 +118,7 @@ def name_of(fields: Fields, name: str, longest: int = _LONGEST_TEXT) -> str:
     """A name that calls to AWS are made with: as it is, or the event is refused. A group's may be of any letters."""
     value = known_text(fields, name)
     if not value.isprintable() or len(value.encode()) > longest:
-        raise InvalidError(f"{name} is no name")
+        raise InvalidError(f"{name} is not a name")
     return value
 
 

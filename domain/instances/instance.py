@@ -68,7 +68,7 @@ def work_for_instance(observed: ObservedInstance, now: datetime) -> InstanceWork
         if over:
             return InstanceWork(phase=InstancePhase.UNMANAGED, close=True)
         # Whether it is anybody's is not known yet, and AWS is not asked on behalf of strangers.
-        return InstanceWork(phase=phase, why="no AWSMachine has this instance yet", deadline=closing)
+        return InstanceWork(phase=phase, why="no AWSMachine names this instance yet", deadline=closing)
     absence_counts = observed.absence_counts
     found = causes(observed.record, observed.policy, observed.facts, now, absence_counts=absence_counts)
     hooks = hooks_of(observed, now)
@@ -205,6 +205,6 @@ def _told(observed: ObservedInstance, found: Sequence[Cause], hooks: Sequence[Ho
         return f"lifecycle hook {held.action.name} of {held.group} holds the instance"
     unsure = [cause for cause in found if unproven(observed, cause, now)]
     if unsure:
-        return f"asks AWS whether {unsure[0].name} is true"
+        return f"asks AWS to confirm {unsure[0].name}"
     later = [cause for cause in found if cause.from_ > now]
-    return f"a scheduled event, acted upon from {later[0].from_:%Y-%m-%dT%H:%MZ} on" if later else ""
+    return f"a scheduled event; Perdure acts at {later[0].from_:%Y-%m-%dT%H:%MZ}" if later else ""

@@ -93,7 +93,7 @@ def parse(message: Message) -> Parsed:
         )
     if invalid:
         return Invalid(reason=invalid[0])
-    return ignored[0] if ignored else Invalid(reason="nothing in it")
+    return ignored[0] if ignored else Invalid(reason="it is empty")
 
 
 def _read(part: Unwrapped, message: Message) -> Read | Invalid:
@@ -130,7 +130,7 @@ def _foreign(header: Header, message: Message) -> tuple[Ignored, ...]:
     """A bus delivers its own account's events: who may send to one account's queue has no say about another's."""
     if header.account == message.account:
         return ()
-    return (Ignored(reason="foreign", what=f"account {header.account}, not the queue's"),)
+    return (Ignored(reason="foreign", what=f"account {header.account} is not the queue's account"),)
 
 
 def _unknown(source: str) -> str:
@@ -150,7 +150,7 @@ def _detail(fields: Fields) -> Fields:
         except NotJsonError:
             detail = None
     if not isinstance(detail, dict):
-        raise InvalidError("detail is no object")
+        raise InvalidError("detail is not an object")
     return detail
 
 
@@ -160,7 +160,7 @@ def _detail(fields: Fields) -> Fields:
 def _state(detail: Fields, header: Header) -> InstanceEvent:
     state = known_text(detail, "state").lower()
     if state not in set(InstanceState):
-        raise InvalidError("state is none of EC2's six")
+        raise InvalidError("state is not one of EC2's six")
     return header.event(EventKind.STATE, instance_id=instance_id(detail, "instance-id"), state=InstanceState(state))
 
 
@@ -179,7 +179,7 @@ def _capacity(detail: Fields, header: Header) -> tuple[InstanceEvent, ...]:
 def _interruption(kind: EventKind, detail: Fields, header: Header) -> InstanceEvent:
     action = known_text(detail, "instance-action").lower()
     if action not in _ACTIONS:
-        raise InvalidError("instance-action is none that is known")
+        raise InvalidError("instance-action is unknown")
     return header.event(kind, instance_id=instance_id(detail, "instance-id"), action=action)
 
 
@@ -208,7 +208,7 @@ def _action(detail: Fields, header: Header) -> InstanceEvent:
     transition = known_text(detail, "LifecycleTransition")
     kind = _TRANSITIONS.get(transition)
     if kind is None:
-        raise InvalidError("LifecycleTransition is none that is known")
+        raise InvalidError("LifecycleTransition is unknown")
     hook = HookAction(
         name=name_of(detail, "LifecycleHookName"),
         token=name_of(detail, "LifecycleActionToken", 128),

@@ -72,5 +72,5 @@ def place_of(text: str) -> Place:
     checks = ((account, ACCOUNT), (region, REGION), (queue, _QUEUE), *(((role, _ROLE),) if "@" in text else ()))
     wrong = [value for value, shape in checks if not shape.fullmatch(value)]
     if wrong:
-        raise ValueError(f"{text!r} is no ACCOUNT/REGION[/QUEUE][@ROLE]: {wrong[0]!r}")
+        raise ValueError(f"{text!r} is not of the form ACCOUNT/REGION[/QUEUE][@ROLE]: {wrong[0]!r}")
     return Place(account=account, region=region, queue=queue, role=role)

@@ -71,12 +71,14 @@ class ReactionPolicy(Model):
         chosen = {cause.strip().replace("-", "_"): reaction.strip() for cause, _, reaction in given}
         wrong = sorted(set(chosen) - set(cls.model_fields))
         if wrong:
-            raise ValueError(f"{wrong[0]!r} is no CAUSE=REACTION; causes are {', '.join(sorted(cls.model_fields))}")
+            raise ValueError(
+                f"{wrong[0]!r} is not of the form CAUSE=REACTION; causes are {', '.join(sorted(cls.model_fields))}"
+            )
         for cause in _UNCONFIRMED:
             if chosen.get(cause, Reaction.LABEL) != Reaction.LABEL:
                 named = cause.replace("_", "-")
                 raise ValueError(
-                    f"{named}={chosen[cause]}: EC2 has no call that confirms this event, so that anybody who may send "
+                    f"{named}={chosen[cause]}: EC2 has no call that confirms this event, so anyone who may send "
                     f"to the queue could cause the reaction. Use {named}=label; `spot` and `terminated` can react."
                 )
         try:

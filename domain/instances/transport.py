@@ -189,7 +189,7 @@ def _from_sns(value: dict[str, object], place: str, depth: int) -> tuple[Unwrapp
     if depth == 0:
         return (Fault(reason="wrapped too often"),)
     if not isinstance(text, str):
-        return (Fault(reason="an SNS message that is no text"),)
+        return (Fault(reason="an SNS message that is not text"),)
     try:
         inner = decoded(text)
     except NotJsonError as error:
@@ -202,4 +202,4 @@ def _mapping(value: object) -> Mapping[str, object]:
 
 
 def _refuse_constant(name: str) -> object:
-    raise NotJsonError(f"{name} is no number")
+    raise NotJsonError(f"{name} is not a number")

@@ -125,13 +125,13 @@ def work_for_balancer(
         return _farewell(balancer, cloud, own, hindrance)
     if LOAD_BALANCER_FINALIZER not in balancer.metadata.finalizers:
         return BalancerWork(
-            phase=Phase.NEW, why="sets its finalizer", patch=_adopted(balancer, own, reached=cloud is not None)
+            phase=Phase.NEW, why="add its finalizer", patch=_adopted(balancer, own, reached=cloud is not None)
         )
     today = migrated(balancer)
     looked = cloud is not None and not cloud.groups_only
     plan = _plan(today, cloud, now, hindrance)
     known = LoadBalancer.model_validate(merge(today.model_dump(mode="json"), plan.status))
-    waits = plan.problem or ("" if plan.settled else "the cloud is brought up to date first")
+    waits = plan.problem or ("" if plan.settled else "waits until the cloud is up to date")
     rollout = plan_rollout(known, own, now, frozen=waits, gate_times=gate_times)
     problem = plan.problem or ("" if waits else rollout.problem)
     return BalancerWork(
@@ -227,14 +227,14 @@ def _farewell(
 ) -> BalancerWork:
     """Machines first: they use all the rest."""
     if LOAD_BALANCER_FINALIZER not in balancer.metadata.finalizers:
-        return BalancerWork(phase=Phase.GONE, why="it has let go of everything")
+        return BalancerWork(phase=Phase.GONE, why="it has released everything")
     if sets:
         names = tuple(each.metadata.name for each in sets if not each.metadata.deleting)
         return BalancerWork(phase=Phase.DELETING, why=f"waits until {len(sets)} sets are gone", delete_sets=names)
     if NOTHING_MADE_ANNOTATION in balancer.metadata.annotations and balancer.status.records_no_object:
-        return BalancerWork(phase=Phase.DELETING, why="nothing was made in the cloud", drop_finalizer=True)
+        return BalancerWork(phase=Phase.DELETING, why="nothing was created in the cloud", drop_finalizer=True)
     if hindrance is not None or cloud is None:
-        why = hindrance.why if hindrance else "looks what is left in the cloud"
+        why = hindrance.why if hindrance else "find out what is left in the cloud"
         notices = notices_of(hindrance.problem, hindrance) if hindrance else ()
         return BalancerWork(phase=Phase.DELETING, why=why, notices=notices)
     removal = remove_load_balancer(migrated(balancer), cloud)

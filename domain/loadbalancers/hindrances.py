@@ -96,4 +96,4 @@ def overdue(hindrance: Hindrance | None, since: datetime | None, now: datetime) 
     """What people are told of something that should have ended by itself, and stands in the way since then."""
     if hindrance is None or since is None or hindrance.nature is not Nature.UNDER_WAY or now - since < OVERDUE_AFTER:
         return ()
-    return (warning("Failed", f"{hindrance.why}: for more than ten minutes already"),)
+    return (warning("Failed", f"{hindrance.why}; this has lasted for more than ten minutes"),)

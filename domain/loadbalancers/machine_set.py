@@ -108,7 +108,7 @@ def work_for_set(
     if machine_set.metadata.deleting:
         return _farewell(machine_set, machines)
     if token := retry_wanted(machine_set.metadata):
-        return SetWork(phase=SetPhase.SCALING, why="tries again at once, as was asked", patch=tried_again(token))
+        return SetWork(phase=SetPhase.SCALING, why="try again at once, as the retry asks", patch=tried_again(token))
     adopted: JsonPatch = {}
     if SET_FINALIZER not in machine_set.metadata.finalizers:
         adopted = {"metadata": {"finalizers": [*machine_set.metadata.finalizers, SET_FINALIZER]}}
@@ -164,7 +164,7 @@ def _deleted(names: Sequence[str]) -> tuple[Notice, ...]:
 
 def _farewell(machine_set: LoadBalancerSet, machines: Sequence[LoadBalancerMachine]) -> SetWork:
     if SET_FINALIZER not in machine_set.metadata.finalizers:
-        return SetWork(phase=SetPhase.GONE, why="it has let go of everything")
+        return SetWork(phase=SetPhase.GONE, why="it has released everything")
     if not machines:
         return SetWork(phase=SetPhase.DELETING, why="no machine is left", drop_finalizer=True)
     names = tuple(each.metadata.name for each in machines if not each.metadata.deleting)

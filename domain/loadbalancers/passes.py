@@ -81,7 +81,7 @@ class PassSet(_Pass):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return "count the set's machines, judge them, make and give up machines"
+        return "count the set's machines, check their health, create and replace machines"
 
 
 class PassMachine(_Pass):

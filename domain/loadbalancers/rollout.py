@@ -143,7 +143,7 @@ def plan_rollout(
     """
     counts = _counts(balancer, sets)
     if balancer.revision and _number(balancer.revision) is None:
-        problem = f"annotation {REVISION_ANNOTATION} is {balancer.revision!r}, which is no revision"
+        problem = f"annotation {REVISION_ANNOTATION} is {balancer.revision!r}, which is not a revision"
         return Rollout(status=counts, problem=problem)
     if not balancer.status.port_id:
         return Rollout(status=counts, why="waits for the port with the virtual address")
@@ -155,7 +155,7 @@ def plan_rollout(
         if frozen:
             return Rollout(status=counts, problem=frozen, why=frozen)
         revision = _top(sets) + 1
-        why = "makes machines of the new template" if sets else "makes machines"
+        why = "create machines from the new template" if sets else "create machines"
         create = set_document(balancer, hash_, revision)
         return Rollout(revise=_revised(balancer, revision), create=create, status=counts, why=why)
     revision = _revision(balancer, current, sets)
@@ -190,9 +190,9 @@ def gate_of(
     found = next((each for each in status.conditions if each.type == HAS_MASTER), None)
     moments = [parse_timestamp(found.last_transition_time) if found else current.metadata.creation_timestamp]
     if found is None:
-        wait, why = times.unknown, "nobody knows yet who holds the virtual address"
+        wait, why = times.unknown, "it is not known yet which machine holds the virtual address"
     elif found.status == "True":
-        wait, why = times.stable, "a new machine must have held the virtual address for a while"
+        wait, why = times.stable, "a new machine holds the virtual address, but not for long enough yet"
     else:
         wait, why = times.lacking, "no new machine holds the virtual address yet"
         # None could before they were ready: the set may have been empty for days, or have waited for a quota.
@@ -298,7 +298,7 @@ def _serves(each: LoadBalancerSet) -> tuple[bool, int, int]:
 
 
 def _to_zero(each: LoadBalancerSet) -> SetPatch:
-    return SetPatch(name=each.metadata.name, patch={"spec": {"replicas": 0}}, note="empty: another set serves")
+    return SetPatch(name=each.metadata.name, patch={"spec": {"replicas": 0}}, note="scale to zero: another set serves")
 
 
 def _forgotten(others: Sequence[LoadBalancerSet]) -> tuple[str, ...]:

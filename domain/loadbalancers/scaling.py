@@ -229,7 +229,7 @@ def _outdated(machine_set: LoadBalancerSet, alive: Sequence[MachineStanding]) ->
 
 
 def _silence(fleet: Fleet) -> str:
-    return f"none of {fleet.reported} machines reports: the way to the API server may be broken, nothing is deleted"
+    return f"none of {fleet.reported} machines reports: the API server may be out of their reach, so none is deleted"
 
 
 def config_fault(alive: Sequence[MachineStanding], now: datetime, timings: Timings) -> str:
@@ -245,7 +245,7 @@ def config_fault(alive: Sequence[MachineStanding], now: datetime, timings: Timin
     if any(not unmet(machine, now, timings.window, stable=False) for machine in reporting):
         return ""
     rejections = [found for machine in reporting if (found := rejection_of(machine))]
-    return f"the configuration is at fault, not the machines: {rejections[0]}" if rejections else ""
+    return f"Envoy rejects the configuration, so no machine is replaced: {rejections[0]}" if rejections else ""
 
 
 def rejection_of(machine: LoadBalancerMachine) -> str:
@@ -301,5 +301,5 @@ def _with(machine_set: LoadBalancerSet, annotate: JsonPatch) -> LoadBalancerSet:
 
 def _why(missing: int, paused_to: datetime | None) -> str:
     if paused_to is not None:
-        return f"machines do not boot: the next one is made at {timestamp(paused_to)}"
-    return f"{missing} more machines are made" if missing > 0 else ""
+        return f"machines do not boot: the next one is created at {timestamp(paused_to)}"
+    return f"{missing} more machines are created" if missing > 0 else ""

@@ -93,7 +93,7 @@ def work_for_document(observed: ObservedDocument, now: datetime) -> Work:
         return farewell(document, _leaving(observed), observed.refusals, now)
     patch = adopted(document.metadata, ACTIVE_DOC, of_active_doc(document))
     if patch:
-        return Work(phase=Phase.NEW, why="sets its finalizer and its defaults", patch=patch)
+        return Work(phase=Phase.NEW, why="set its finalizer and defaults", patch=patch)
     if isinstance(account, NoAccount):
         return without_account(document, account, now)
     fields: dict[str, object] = {"provider_account_host": account.url}
@@ -158,7 +158,7 @@ def _hindrance(observed: ObservedDocument, product: Product | None, url: str) ->
         return Hindrance(standing=Standing.WAITING, message=lost, waits_for=waits_for)
     host = product.status.provider_account_host
     if host and not same_tenant(host, url):
-        message = f"{lost}: Product {called} is another tenant's"
+        message = f"{lost}: Product {called} belongs to another tenant"
         return Hindrance(standing=Standing.INVALID, message=message, waits_for=waits_for)
     if is_true(product.status.conditions, INVALID):
         return Hindrance(standing=Standing.INVALID, message=f"Product {called} is invalid", waits_for=waits_for)

@@ -85,13 +85,13 @@ def work_for_application(observed: ObservedApplication, now: datetime) -> Work:
     if application.metadata.deleting:
         return farewell(application, _leaving(observed), observed.refusals, now)
     if bereft(application.metadata, DEVELOPER_ACCOUNT, application.spec.account_cr.name, account):
-        return Work(phase=Phase.DELETING, why="its account is gone", delete=True)
+        return Work(phase=Phase.DELETING, why="its account does not exist any more", delete=True)
     if why := _goes_with_product(observed):
         return Work(phase=Phase.DELETING, why=why, delete=True)
     owner = owned(application.metadata, account) if account else {}
     patch = combined(adopted(application.metadata, APPLICATION, {}), owner)
     if patch:
-        return Work(phase=Phase.NEW, why="sets its finalizer and notes its account", patch=patch)
+        return Work(phase=Phase.NEW, why="set its finalizer and record its account", patch=patch)
     if account is None or product is None:
         return hindered(application, _absent(observed), now, {})
     if isinstance(observed.provider, NoAccount):
@@ -115,12 +115,12 @@ def _goes_with_product(observed: ObservedApplication) -> str:
     if not application.status.application_id:
         return ""
     if product.metadata.deleting:
-        return f"Product {product.metadata.name} is being deleted, and takes its applications along"
+        return f"Product {product.metadata.name} is being deleted, and its applications with it"
     plan = application.spec.application_plan_name
     if plan in product.spec.application_plans or observed.account is None:
         return ""
     done = Memo.of(application.metadata) == _wished(application, observed.account, product)
-    return f"Product {product.metadata.name} offers the plan {plan} no more" if done else ""
+    return f"Product {product.metadata.name} does not offer the plan {plan} any more" if done else ""
 
 
 def _wished(application: Application, account: DeveloperAccount, product: Product) -> Memo:
@@ -277,7 +277,7 @@ def _leaving(observed: ObservedApplication) -> Leaving:
     if not account_id and bereft(application.metadata, DEVELOPER_ACCOUNT, account.metadata.name, account):
         return leaving
     if takes_its_own(account) or not account_id:
-        message = "goes with its account" if account.metadata.deleting else "the id of its account is not known yet"
+        message = "deleted with its account" if account.metadata.deleting else "the id of its account is not known yet"
         waits_for = (f"DeveloperAccount/{account.metadata.namespace}/{account.metadata.name}",)
         hindrance = Hindrance(standing=Standing.WAITING, message=message, waits_for=waits_for)
         return leaving.model_copy(update={"hindrance": hindrance})

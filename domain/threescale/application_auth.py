@@ -104,7 +104,7 @@ def work_for_auth(observed: ObservedAuth, now: datetime) -> AuthWork:
     """What to do now for an ApplicationAuth that exists."""
     auth = observed.auth
     if auth.metadata.deleting:
-        return AuthWork(phase=Phase.GONE, why="nothing is its own")
+        return AuthWork(phase=Phase.GONE, why="it owns nothing in 3scale")
     if is_true(auth.status.conditions, READY):
         return AuthWork(phase=Phase.SYNCED, why="done")
     if isinstance(observed.provider, NoAccount):
@@ -118,7 +118,7 @@ def work_for_auth(observed: ObservedAuth, now: datetime) -> AuthWork:
         # Clients of the replaced operator read an application key of a product with user keys, too.
         made_up = tuple(dict.fromkeys((*wanted, APPLICATION_KEY)))
         if missing := tuple(key for key in made_up if key not in secret.filled):
-            why = f"makes up {', '.join(missing)}"
+            why = f"generate {', '.join(missing)}"
             return _into_secret(observed, AuthWork(phase=Phase.SYNCING, why=why, make_up=missing), now)
     lacking = tuple(key for key in wanted if key not in secret.filled)
     keys = tuple(key for key in (USER_KEY, APPLICATION_KEY) if key in secret.filled)
@@ -147,7 +147,7 @@ def _written(observed: ObservedAuth, secret: SecretContent, keys: tuple[str, ...
     id_ = found.item.application_id if found.item else ""
     noted = {**missing, **({APPLICATION_ID: id_} if id_ and id_ != secret.application_id else {})}
     if noted:
-        work = AuthWork(phase=Phase.SYNCING, why="notes the application's id", note=noted)
+        work = AuthWork(phase=Phase.SYNCING, why="record the application's id", note=noted)
         return _into_secret(observed, work, now)
     return _plain(fine(auth, now, {}, {}, "done"))
 

@@ -81,7 +81,7 @@ def work_for_backend(observed: ObservedBackend, now: datetime) -> Work:
         return farewell(backend, _leaving(observed), observed.refusals, now)
     patch = adopted(backend.metadata, BACKEND, of_backend(backend.spec))
     if patch:
-        return Work(phase=Phase.NEW, why="sets its finalizer and its defaults", patch=patch)
+        return Work(phase=Phase.NEW, why="set its finalizer and defaults", patch=patch)
     if isinstance(account, NoAccount):
         return without_account(backend, account, now)
     fields: dict[str, object] = {"provider_account_host": account.url}

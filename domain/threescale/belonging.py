@@ -45,7 +45,7 @@ def belonging(resource: CustomResource, account: ProviderAccount | NoAccount, te
         return None
     owner = next((each for each in tenants if _takes_along(each, resource, account)), None)
     patch = owned(meta, owner) if owner else {}
-    return Work(phase=Phase.NEW, why="notes its Tenant", patch=patch) if patch else None
+    return Work(phase=Phase.NEW, why="record its Tenant", patch=patch) if patch else None
 
 
 def _takes_along(tenant: Tenant, resource: CustomResource, account: ProviderAccount) -> bool:

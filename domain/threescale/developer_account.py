@@ -81,7 +81,7 @@ def work_for_account(observed: ObservedAccount, now: datetime) -> Work:
         return farewell(account, _leaving(observed), observed.refusals, now)
     patch = adopted(account.metadata, DEVELOPER_ACCOUNT, {})
     if patch:
-        return Work(phase=Phase.NEW, why="sets its finalizer", patch=patch)
+        return Work(phase=Phase.NEW, why="set its finalizer", patch=patch)
     if isinstance(provider, NoAccount):
         return without_account(account, provider, now)
     fields: dict[str, object] = {"provider_account_host": provider.url}

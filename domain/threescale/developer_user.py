@@ -81,10 +81,10 @@ def work_for_user(observed: ObservedUser, now: datetime) -> Work:
     if user.metadata.deleting:
         return farewell(user, _leaving(observed), observed.refusals, now)
     if bereft(user.metadata, DEVELOPER_ACCOUNT, user.spec.developer_account_ref.name, account):
-        return Work(phase=Phase.DELETING, why="its account is gone", delete=True)
+        return Work(phase=Phase.DELETING, why="its account does not exist any more", delete=True)
     patch = adopted(user.metadata, DEVELOPER_USER, {})
     if patch:
-        return Work(phase=Phase.NEW, why="sets its finalizer", patch=patch)
+        return Work(phase=Phase.NEW, why="set its finalizer", patch=patch)
     if isinstance(provider, NoAccount):
         return without_account(user, provider, now)
     fields: dict[str, object] = {"provider_account_host": provider.url}
@@ -121,7 +121,7 @@ def _synced(observed: ObservedUser, account: DeveloperAccount, fields: dict[str,
     user, found = observed.user, observed.found
     patch = owned(user.metadata, account)
     if patch:
-        return Work(phase=Phase.SYNCING, why="notes its account", patch=patch)
+        return Work(phase=Phase.SYNCING, why="record its account", patch=patch)
     account_id = account.status.account_id or 0
     fields = {**fields, "account_id": account_id}
     wished = Memo(synced=digest(account.status.provider_account_host, account_id, user.spec))
@@ -227,7 +227,7 @@ def _leaving(observed: ObservedUser) -> Leaving:
     if account is None or has_let_go(account) or not now_of or not (known_id or begun):
         return leaving
     if takes_its_own(account):
-        return leaving.model_copy(update={"hindrance": _orphan(user, "goes with its account")})
+        return leaving.model_copy(update={"hindrance": _orphan(user, "deleted with its account")})
     before = user.status.account_id or now_of
     look = Read(resource=Resource.USER, path=f"accounts/{now_of}/users") if begun else None
 

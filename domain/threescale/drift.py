@@ -146,7 +146,7 @@ def _compared(each: CustomResource, there: Mapping[int, F], differs: Callable[[F
     found = there.get(_id(each))
     if found is None:
         return f"{_id(each)} is not in 3scale any more"
-    return f"{_id(each)} is otherwise in 3scale than the object says" if differs(found) else ""
+    return f"{_id(each)} differs in 3scale from the object" if differs(found) else ""
 
 
 def _other_application(application: Application, found: FoundApplication) -> bool:

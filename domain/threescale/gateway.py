@@ -156,7 +156,7 @@ def _configuration(path: str, text: str | None, faults: list[Fault]) -> dict[str
     except ValueError:
         read = None
     if not isinstance(read, dict):
-        faults.append(Fault(path=path, value=CONFIGURATION_KEY, detail="the configuration is no JSON object"))
+        faults.append(Fault(path=path, value=CONFIGURATION_KEY, detail="the configuration is not a JSON object"))
         return None
     return read
 

@@ -137,9 +137,9 @@ def work_for_open_api(observed: ObservedOpenApi, now: datetime) -> OpenApiWork:
         return _leaving(observed, now)
     patch = combined(adopted(open_api.metadata, OPEN_API, {}), source_noted(open_api.metadata, observed.source))
     if patch:
-        return OpenApiWork(phase=Phase.NEW, why="sets its finalizer and notes its Secret", patch=patch)
+        return OpenApiWork(phase=Phase.NEW, why="set its finalizer and record its Secret", patch=patch)
     if observed.source is not None and not observed.source.labelled:
-        return OpenApiWork(phase=Phase.SYNCING, why="labels its Secret", labels_source=True)
+        return OpenApiWork(phase=Phase.SYNCING, why="label its Secret", labels_source=True)
     if isinstance(account, NoAccount):
         return _plain(without_account(open_api, account, now))
     fields: dict[str, object] = {"provider_account_host": account.url}
@@ -181,7 +181,7 @@ def _made(observed: ObservedOpenApi, text: Text, fields: dict[str, object], now:
     if children and not any(each.retry_at > now for each in hindering.values()):
         return OpenApiWork(
             phase=Phase.SYNCING,
-            why=f"writes {', '.join(each.slot for each in children)}",
+            why=f"write {', '.join(each.slot for each in children)}",
             children=children,
             warnings=generated.warnings,
         )
@@ -201,7 +201,7 @@ def _settled(open_api: OpenApi, product: Product, fields: dict[str, object], now
     current = (status.observed_generation or 0) >= meta.generation
     waits_for = (f"Product/{meta.namespace}/{meta.name}",)
     if current and usable(status.conditions) and not meta.deleting:
-        return fine(open_api, now, fields, {}, "made, and in 3scale")
+        return fine(open_api, now, fields, {}, "its objects exist and are synced with 3scale")
     wrong = next((each for each in status.conditions if each.type in (INVALID, FAILED) and each.status == "True"), None)
     if current and wrong is not None and _is_final(product):
         message = f"Product {meta.name}: {wrong.message or 'failed'}"
@@ -223,7 +223,7 @@ def _hindrance(
     """Why what was generated cannot be written."""
     wanted = open_api.spec.product_system_name
     if wanted and system_name and wanted != system_name:
-        detail = f"what it has made is called {system_name}, which cannot change: make another OpenAPI"
+        detail = f"its objects have the system name {system_name}, which cannot change: create another OpenAPI"
         fault = Fault(path="spec.productSystemName", value=wanted, detail=detail)
         return Hindrance(standing=Standing.FAILED, message=str(fault))
     leaving = [each for each in (product, backend) if each is not None and each.metadata.deleting]
@@ -303,12 +303,16 @@ def _leaving(observed: ObservedOpenApi, now: datetime) -> OpenApiWork:
     """The Product goes first, since it uses the Backend."""
     open_api = observed.open_api
     if OPEN_API.finalizer not in open_api.metadata.finalizers:
-        return OpenApiWork(phase=Phase.GONE, why="it has let go of everything")
+        return OpenApiWork(phase=Phase.GONE, why="it has released everything")
     own = [each for each in (_own(open_api, observed.products), _own(open_api, observed.backends)) if each is not None]
     kept = _ORPHAN_FINALIZER in open_api.metadata.finalizers
     if kept or not own:
         left = tuple(f"{each.kind_of.name} {each.metadata.name}" for each in own)
-        why = "what it has made stays, as was asked" if kept and own else "nothing that it has made is left"
+        why = (
+            "the objects that it created stay, as its annotation asks"
+            if kept and own
+            else "all objects that it created are deleted"
+        )
         return OpenApiWork(phase=Phase.DELETING, why=why, drop_finalizer=True, left=left)
     going = Child(kind=own[0].kind_of.name, name=own[0].metadata.name, delete=True)
     waits_for = (f"{going.kind}/{open_api.metadata.namespace}/{going.name}",)
@@ -317,7 +321,7 @@ def _leaving(observed: ObservedOpenApi, now: datetime) -> OpenApiWork:
         return OpenApiWork(phase=Phase.DELETING, why=refused.message, waits_for=waits_for, deadline=refused.retry_at)
     children = () if own[0].metadata.deleting else (going,)
     return OpenApiWork(
-        phase=Phase.DELETING, why=f"{going.slot} has to go first", children=children, waits_for=waits_for
+        phase=Phase.DELETING, why=f"waits until {going.slot} is deleted", children=children, waits_for=waits_for
     )
 
 

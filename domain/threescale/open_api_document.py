@@ -194,7 +194,7 @@ def parsed(text: str) -> JsonObject:
 def _instead_of_object(text: str, whole: Json) -> str:
     """What is there in the place of a document's object."""
     if text.lstrip()[:1] == "<":
-        return "an HTML or XML page and no OpenAPI document: does its address ask for a login?"
+        return "an HTML or XML page instead of an OpenAPI document: does its address ask for a login?"
     return "empty" if whole is None else "a list or a single value, where an object is needed"
 
 
@@ -232,14 +232,14 @@ def _object(pairs: Iterable[tuple[str, object]]) -> JsonObject:
     known: JsonObject = {}
     for name, value in pairs:
         if name in known:
-            raise ValueError(f"{name!r} stands twice in one object")
+            raise ValueError(f"{name!r} occurs twice in one object")
         known[name] = value
     return known
 
 
 def _name(key: object) -> str:
     if isinstance(key, dict | list):
-        raise ValueError("a name that is no text")
+        raise ValueError("a key that is not a string")
     return key if isinstance(key, str) else json.dumps(key)
 
 
@@ -299,7 +299,7 @@ def _followed(document: JsonObject, item: JsonObject) -> JsonObject:
         if not isinstance(reference, str):
             return item
         item = _place(document, reference)
-    raise Unreadable(f"{reference}: a circle of references")
+    raise Unreadable(f"{reference}: circular references")
 
 
 def _refuse_circles(document: JsonObject) -> None:
@@ -311,7 +311,7 @@ def _refuse_circles(document: JsonObject) -> None:
     for section, named in components.items() if isinstance(components, dict) else ():
         for name, item in named.items() if isinstance(named, dict) else ():
             if isinstance(item, dict) and _leads_in_a_circle(document, item):
-                raise Unreadable(f"components.{section}.{name}: a circle of references")
+                raise Unreadable(f"components.{section}.{name}: circular references")
 
 
 def _leads_in_a_circle(document: JsonObject, item: JsonObject) -> bool:
@@ -332,7 +332,7 @@ def _place(document: JsonObject, reference: str) -> JsonObject:
         name = unquote(step).replace("~1", "/").replace("~0", "~")
         found = found.get(name) if isinstance(found, dict) else None
     if not isinstance(found, dict):
-        raise Unreadable(f"{reference}: nothing is there")
+        raise Unreadable(f"{reference}: does not exist")
     return found
 
 
@@ -346,7 +346,7 @@ def _usable(servers: tuple[Server, ...]) -> Server | None:
     except ValueError as error:
         raise Unreadable(f"servers[0].url: {error}") from None
     if missing := _VARIABLE.findall(servers[0].address):
-        raise Unreadable(f"servers[0].variables: nothing said of {', '.join(sorted(set(missing)))}")
+        raise Unreadable(f"servers[0].variables: missing {', '.join(sorted(set(missing)))}")
     return servers[0]
 
 

@@ -108,7 +108,7 @@ def generate(spec: OpenApiSpec, api: Api, uid: str, system_name: str = "") -> Ge
 def _name(title: str, uid: str) -> str:
     name = f"{_NOT_ALPHANUMERIC.sub('', title).lower()}-{uid}"
     if not _SUBDOMAIN.fullmatch(name) or len(name) > _LONGEST_NAME:
-        raise Unreadable(f"info.title: {title!r} makes no name for an object: {name!r}")
+        raise Unreadable(f"info.title: {title!r} gives no valid object name: {name!r}")
     return name
 
 
@@ -173,7 +173,7 @@ def _named(calls: Iterable[Call]) -> list[tuple[str, Call]]:
         if other is not call:
             raise Unreadable(f"{call.verb} {call.path} and {other.verb} {other.path} have the same operationId {id_!r}")
         if name == HITS:
-            raise Unreadable(f"{call.verb} {call.path} would be called {name!r}, as all hits are: set its operationId")
+            raise Unreadable(f"{call.verb} {call.path} gets the built-in name {name!r}: set its operationId")
         named.append((name, call))
     return named
 
@@ -221,7 +221,7 @@ def _authentication(spec: OpenApiSpec, api: Api) -> tuple[Authentication, tuple[
     if scheme.type not in ("oauth2", "openIdConnect"):
         raise Unreadable(f"Unexpected security schema type: {scheme.type}")
     if spec.oidc is None:
-        raise Unreadable(f"spec.oidc: is needed, since callers say who they are by {scheme.type}")
+        raise Unreadable(f"spec.oidc: required, since the document's security scheme is {scheme.type}")
     return _open_id_connect(spec.oidc, scheme, security)
 
 

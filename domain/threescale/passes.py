@@ -122,4 +122,4 @@ def planned(work: Work) -> tuple[str, ...]:
     lines += [each.summary for each in work.reads] + [each.summary for each in work.writes]
     lines += ["write the status"] if work.status else []
     lines += ["delete the object"] if work.delete else []
-    return (*lines, *(["let go of the object"] if work.drop_finalizer else []))
+    return (*lines, *(["remove the finalizer"] if work.drop_finalizer else []))

@@ -72,7 +72,7 @@ def work_for_policy(observed: ObservedPolicy, now: datetime) -> Work:
         return farewell(policy, _leaving(observed), observed.refusals, now)
     patch = adopted(policy.metadata, CUSTOM_POLICY_DEFINITION, {})
     if patch:
-        return Work(phase=Phase.NEW, why="sets its finalizer", patch=patch)
+        return Work(phase=Phase.NEW, why="set its finalizer", patch=patch)
     if isinstance(account, NoAccount):
         return without_account(policy, account, now)
     fields: dict[str, object] = {"provider_account_host": account.url}

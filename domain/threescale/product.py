@@ -97,7 +97,7 @@ def work_for_product(observed: ObservedProduct, now: datetime) -> Work:
         return farewell(product, _leaving(observed), observed.refusals, now)
     patch = adopted(product.metadata, PRODUCT, of_product(product.spec))
     if patch:
-        return Work(phase=Phase.NEW, why="sets its finalizer and its defaults", patch=patch)
+        return Work(phase=Phase.NEW, why="set its finalizer and defaults", patch=patch)
     if isinstance(account, NoAccount):
         return without_account(product, account, now)
     fields: dict[str, object] = {"provider_account_host": account.url}
@@ -264,7 +264,7 @@ def _waits_for_applications(observed: ObservedProduct) -> Hindrance | None:
         return None
     going = (each for each in observed.applications if each.status.application_id and not retained(each.metadata))
     names = sorted(f"Application/{each.metadata.namespace}/{each.metadata.name}" for each in going)
-    message = f"takes along: {', '.join(names)}"
+    message = f"also deletes {', '.join(names)}"
     return Hindrance(standing=Standing.WAITING, message=message, waits_for=tuple(names)) if names else None
 
 

@@ -61,7 +61,7 @@ def work_for_promotion(observed: ObservedPromotion, now: datetime) -> Work:
     """What to do now for a ProxyConfigPromote that exists."""
     once, product = observed.promotion, observed.product
     if once.metadata.deleting:
-        return Work(phase=Phase.GONE, why="nothing is its own")
+        return Work(phase=Phase.GONE, why="it owns nothing in 3scale")
     if is_true(once.status.conditions, READY):
         return Work(phase=Phase.SYNCED, why="done", delete=bool(once.spec.delete_cr))
     if product is None:

@@ -114,7 +114,7 @@ def work_for_tenant(observed: ObservedTenant, now: datetime) -> TenantWork:
         return _plain(farewell(tenant, _leaving(observed), observed.refusals, now))
     patch = adopted(tenant.metadata, TENANT, of_tenant(tenant))
     if patch:
-        return TenantWork(phase=Phase.NEW, why="sets its finalizer and its defaults", patch=patch)
+        return TenantWork(phase=Phase.NEW, why="set its finalizer and defaults", patch=patch)
     if isinstance(master, NoAccount):
         waits = Hindrance(standing=Standing.WAITING, message=master.why, waits_for=(master.waits_for,))
         return _hindered(tenant, waits, now)
@@ -176,7 +176,7 @@ def _synced(observed: ObservedTenant, master: ProviderAccount, now: datetime) ->
     known_id = remembered_id(tenant)
     noted = identified({}, tenant, item.id if item else 0)
     if noted:
-        return TenantWork(phase=Phase.SYNCING, why="notes its id", patch=noted)
+        return TenantWork(phase=Phase.SYNCING, why="record its id", patch=noted)
     hindrance = _hindrance(observed, item)
     if hindrance is not None:
         return _hindered(tenant, hindrance, now)
@@ -201,7 +201,7 @@ def _kept(observed: ObservedTenant, wished: Memo, fields: dict[str, object], now
     if not secret.admin_url:
         if hindering := unwritten(observed.refusals, now):
             return _plain(as_refused(tenant, hindering, now, fields))
-        return TenantWork(phase=Phase.SYNCING, why="notes its address", note={ADDRESS_KEY: item.address})
+        return TenantWork(phase=Phase.SYNCING, why="record its address", note={ADDRESS_KEY: item.address})
     if not same_tenant(secret.admin_url, item.address):
         return _hindered(tenant, _lost(tenant, item.id, item.address, secret.admin_url), now, fields)
     return _plain(fine(tenant, now, fields, remembered(tenant.metadata, wished)))
@@ -226,13 +226,14 @@ def _hindrance(observed: ObservedTenant, item: FoundTenant | None) -> Hindrance 
 def _lost(tenant: Tenant, id_: int, address: str = "", other: str = "") -> Hindrance:
     """There is a tenant, and no way in: a person has to open it."""
     reference = tenant.spec.tenant_secret_ref
-    why = f"has the address {other}, which is another tenant's" if other else f"has no {TOKEN_KEY}"
+    why = f"has the address {other}, which belongs to another tenant" if other else f"has no {TOKEN_KEY}"
     where = f" at {address}" if address else ""
     return Hindrance(
         standing=Standing.WAITING,
         message=(
-            f"3scale shows the token of tenant {id_} no more, and Secret {reference.name} {why}: make an access token "
-            f"as its admin{where} and put it there under {TOKEN_KEY}" + (f", with {ADDRESS_KEY}" if other else "")
+            f"3scale does not show the token of tenant {id_} again, and Secret {reference.name} {why}: "
+            f"create an access token as its admin{where} and put it there under {TOKEN_KEY}"
+            + (f", with {ADDRESS_KEY}" if other else "")
         ),
         waits_for=(f"Secret/{reference.namespace or tenant.metadata.namespace}/{reference.name}",),
     )

@@ -231,7 +231,7 @@ def as_refused(resource: Told, hindering: Mapping[str, Refusal], now: datetime, 
 
 
 def fine(
-    resource: Told, now: datetime, fields: Mapping[str, object], patch: JsonPatch, why: str = "as it shall be"
+    resource: Told, now: datetime, fields: Mapping[str, object], patch: JsonPatch, why: str = "in sync with 3scale"
 ) -> Work:
     """3scale has all that is wanted."""
     status = told(resource, Situation(standing=Standing.FINE), now, fields)
@@ -317,7 +317,7 @@ def farewell(resource: Told, leaving: Leaving, refusals: Mapping[str, Refusal], 
     """
     meta, finalizer = resource.metadata, resource.kind_of.finalizer
     if finalizer not in meta.finalizers:
-        return Work(phase=Phase.GONE, why="it has let go of everything")
+        return Work(phase=Phase.GONE, why="it has released everything")
     if retained(meta):
         return _released("it stays in 3scale, as its annotation says", leaving.outside)
     if isinstance(leaving.account, NoAccount) and leaving.account.incomplete and leaving.outside:
@@ -326,7 +326,7 @@ def farewell(resource: Told, leaving: Leaving, refusals: Mapping[str, Refusal], 
         return _released(f"disconnected from 3scale: {leaving.account.why}", leaving.outside)
     other = holder_of(leaving.write.id, leaving.holders) if leaving.write else None
     if other is not None:
-        why = f"{resource.kind_of.name} {other.namespace}/{other.name} has what it has in 3scale"
+        why = f"{resource.kind_of.name} {other.namespace}/{other.name} manages the same object in 3scale"
         return _released(why, leaving.outside)
     if leaving.hindrance is not None:
         return hindered(resource, leaving.hindrance, now, {}).model_copy(update={"phase": Phase.DELETING})
@@ -335,11 +335,11 @@ def farewell(resource: Told, leaving: Leaving, refusals: Mapping[str, Refusal], 
     else:
         look = Sync(writes=(leaving.write,) if leaving.write else ())
     if look.done:
-        return _released("nothing is left in 3scale", ())
+        return _released("nothing of it is left in 3scale", ())
     hindering = {slot: each for slot, each in refused(look, refusals).items() if each.retry_at > now}
     if hindering:
         return as_refused(resource, hindering, now, {}).model_copy(update={"phase": Phase.DELETING})
-    return Work(phase=Phase.DELETING, why="lets go of 3scale", reads=look.reads, writes=look.writes)
+    return Work(phase=Phase.DELETING, why="delete it from 3scale", reads=look.reads, writes=look.writes)
 
 
 def _released(why: str, left: tuple[str, ...]) -> Work:

@@ -411,7 +411,7 @@ def test_what_the_api_server_does_not_know_pins_no_definition(was: dict[str, str
         ({"kind": "ConfigMap"}, "has no apiVersion"),
         ({"apiVersion": "v1"}, "has no kind"),
         ({}, "has no apiVersion"),
-        ({**config_map(), "metadata": "text"}, "or its metadata is no object"),
+        ({**config_map(), "metadata": "text"}, "or its metadata is not an object"),
     ],
 )
 def test_a_definition_that_is_no_object_is_refused(template: Any, text: str) -> None:

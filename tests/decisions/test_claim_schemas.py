@@ -73,8 +73,8 @@ def test_the_whole_text_names_the_place_and_the_value() -> None:
         ({"properties": {"a": {"required": True}}}, "properties/a/required: True"),
         ({"$ref": "#/definitions/gone"}, "'/definitions/gone' does not exist"),
         ({"$ref": "#"}, "RecursionError"),
-        (True, "is no object but true"),
-        (["string"], "is no object but"),
+        (True, "is not an object but true"),
+        (["string"], "is not an object but"),
     ],
     ids=["type", "pattern", "required", "dangling reference", "endless reference", "boolean", "list"],
 )

@@ -220,7 +220,7 @@ def test_another_provider_in_an_entry_is_refused_and_said() -> None:
     assert entries(plan)[0]["provider"] == reference("base")
     assert entries(plan)[0]["template"] == {"data": {"x": "1"}}
     assert len(plan.refused) == 1
-    assert "neither that nor its template changes to those of other" in plan.refused[0]
+    assert "its provider and template cannot change to those of other" in plan.refused[0]
 
 
 def test_a_free_handles_entries_follow_its_own_values() -> None:

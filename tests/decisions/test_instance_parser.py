@@ -260,7 +260,7 @@ def test_v7_an_unreadable_part_hides_no_other() -> None:
     parsed = parse(message([state_change("no state"), state_change(), {"Type": "SubscriptionConfirmation"}, 7]))
     assert isinstance(parsed, Events)
     assert len(parsed.events) == 1
-    assert parsed.invalid == ("state is none of EC2's six", "not an object")
+    assert parsed.invalid == ("state is not one of EC2's six", "not an object")
     assert parsed.ignored == ("sns-confirmation",)
 
 
@@ -317,7 +317,7 @@ def test_v12_what_is_not_known_is_passed_over_by_a_bounded_reason(source: str, t
 
 @pytest.mark.parametrize("detail", [..., None, [], 7, "text", '"text"', "{", "[]"])
 def test_v13_a_detail_that_is_no_object_is_invalid(detail: Any) -> None:
-    assert invalid(state_change(detail=detail)) == "detail is no object"
+    assert invalid(state_change(detail=detail)) == "detail is not an object"
 
 
 def test_v13_a_detail_may_be_the_text_of_an_object() -> None:
@@ -330,8 +330,8 @@ def test_v13_a_detail_may_be_the_text_of_an_object() -> None:
         ("", "state is missing"),
         (None, "state is missing"),
         (7, "state is missing"),
-        ("run", "state is none of EC2's six"),
-        ("running ", "state is none of EC2's six"),
+        ("run", "state is not one of EC2's six"),
+        ("running ", "state is not one of EC2's six"),
     ],
 )
 def test_v14_a_state_is_one_of_six(state: Any, reason: str) -> None:

@@ -64,7 +64,7 @@ def test_what_should_have_ended_by_itself_is_told_when_it_lasts() -> None:
     assert (told.type, told.reason, told.message) == (
         "Warning",
         "Failed",
-        "server s is being deleted: for more than ten minutes already",
+        "server s is being deleted; this has lasted for more than ten minutes",
     )
 
 

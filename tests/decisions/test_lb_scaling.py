@@ -268,7 +268,7 @@ def test_a_configuration_that_envoy_rejects_costs_no_machine() -> None:
     """W27."""
     found = plan(2, rejecting("a"), rejecting("b"))
     assert (found.create, found.delete) == ((), ())
-    assert found.hold == "the configuration is at fault, not the machines: bad port"
+    assert found.hold == "Envoy rejects the configuration, so no machine is replaced: bad port"
     assert [notice.message for notice in found.notices] == [found.hold]
 
 
@@ -281,7 +281,7 @@ def test_a_wedged_envoy_is_replaced_even_if_every_machine_of_the_set_has_one(rep
 def test_a_wedged_envoy_is_replaced_beside_one_that_rejects_the_configuration() -> None:
     first = plan(2, rejecting("a"), wedged("b"))
     assert (len(first.create), first.delete) == (1, ())
-    assert first.hold == "the configuration is at fault, not the machines: bad port"
+    assert first.hold == "Envoy rejects the configuration, so no machine is replaced: bad port"
     second = plan(2, rejecting("a"), wedged("b"), of("c", creationTimestamp=ago(seconds=1)))
     assert (second.create, second.delete) == ((), ("b",))
 

@@ -218,6 +218,6 @@ def test_a_ready_service_says_what_of_it_is_ignored() -> None:
 
 def test_what_would_be_done_is_said_in_order() -> None:
     new = work_for(service(metadata={"finalizers": None}), None, NODES, INSTALLATION)
-    assert planned(new, status=False) == ("add our finalizer", "make its LoadBalancer")
+    assert planned(new, status=False) == ("add the finalizer", "create its LoadBalancer")
     gone = work(service(metadata=DELETING))
-    assert planned(gone, status=True) == ("write its status", "take our finalizer off")
+    assert planned(gone, status=True) == ("write its status", "remove the finalizer")

@@ -71,9 +71,9 @@ ILL = [condition("ConfigReady"), condition("EnvoyReady", "False", since=ago(minu
     [
         ([], YOUNG, "Booting", "its server runs, and its agent has not reported yet"),
         (healthy(), YOUNG, "Ready", "it serves"),
-        (ILL, YOUNG, "Running", "its agent reports, and not all is well: condition EnvoyReady is in status False"),
-        ([], OLD, "Marked", "it is given up unless it recovers: no conditions set"),
-        ([], LONG_MARKED, "GivenUp", "it is given up, and its set replaces it: no conditions set"),
+        (ILL, YOUNG, "Running", "its agent reports a problem: condition EnvoyReady is in status False"),
+        ([], OLD, "Marked", "it is replaced unless it recovers: no conditions set"),
+        ([], LONG_MARKED, "GivenUp", "its set replaces it: no conditions set"),
     ],
 )
 def test_a_machine_says_how_it_stands(conditions: list[Json], metadata: Json, phase: str, why: str) -> None:

@@ -286,7 +286,7 @@ def test_a_spent_budget_says_when_it_has_room_again() -> None:
     until = NOW + timedelta(minutes=20)
     decision = decide(view(room=Room(active=5, limit=100, free=95, budget=0, budget_free_at=until)), NOW)
     assert decision.deadline == until
-    assert "retry AccountPool" in decision.why
+    assert "retry accountpool" in decision.why
 
 
 @pytest.mark.parametrize(

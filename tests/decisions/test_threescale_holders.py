@@ -90,7 +90,7 @@ def test_what_another_has_too_is_left_to_it(kind: str) -> None:
     found = deleted(kind, held())
 
     assert (found.reads, found.writes, found.drop_finalizer) == ((), (), True)
-    assert "shop/elder has what it has in 3scale" in found.why
+    assert "shop/elder manages the same object in 3scale" in found.why
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -81,9 +81,9 @@ def test_what_is_left_aside_of_a_document_is_its_own_reason() -> None:
 
 
 def test_who_goes_with_another_is_told_of_before() -> None:
-    going = Work(phase=Phase.DELETING, why="its account is gone", delete=True)
+    going = Work(phase=Phase.DELETING, why="its account does not exist any more", delete=True)
 
-    assert told(APPLICATION, going) == [("Normal", "GoesAlong", "its account is gone", "Application")]
+    assert told(APPLICATION, going) == [("Normal", "GoesAlong", "its account does not exist any more", "Application")]
     assert told(APPLICATION, Work(phase=Phase.SYNCED, why="done", delete=True)) == []
 
 

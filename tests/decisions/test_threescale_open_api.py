@@ -268,7 +268,7 @@ BROKEN = {
     "another scheme": (schemes({"type": "http"}), {}, "Unexpected security schema type: http"),
     "no issuer said": (schemes({"type": "openIdConnect"}), {}, "spec.oidc: is needed"),
     "no issuer's address": (document(), {"oidc": {"issuerType": "rest"}}, "needs issuerEndpoint"),
-    "no name": (document(info={"title": "!?", "version": "1"}), {}, "makes no name for an object"),
+    "no name": (document(info={"title": "!?", "version": "1"}), {}, "gives no valid object name"),
     "metric": (document(**{"x-3scale-product": {"metrics": {"a": {"unit": "x"}}}}), {}, "friendlyName and unit"),
     "policy": (document(**{"x-3scale-product": {"policies": [{"name": "a"}]}}), {}, "name and version"),
     "hits": (document(paths={"/a": {"get": {**ANSWERS, "operationId": "Hits"}}}), {}, "would be called 'hits'"),

@@ -80,17 +80,17 @@ REFUSED = {
     "a path without a slash": (f"{HEAD}paths: {{a: {{}}}}", "paths: 'a' does not begin with a slash"),
     "no answers": (f"{HEAD}paths: {{/a: {{get: {{}}}}}}", "GET /a: responses: Field required"),
     "another document": (f"{HEAD}paths: {{/a: {{$ref: 'http://x/#/a'}}}}", "must stay within the document"),
-    "nothing there": (f"{HEAD}paths: {{/a: {{$ref: '#/x'}}}}", "#/x: nothing is there"),
+    "nothing there": (f"{HEAD}paths: {{/a: {{$ref: '#/x'}}}}", "#/x: does not exist"),
     "a schema that is itself": (
         f"{HEAD}paths: {{}}\ncomponents: {{schemas: {{A: {{$ref: '#/components/schemas/A'}}}}}}",
-        "components.schemas.A: a circle of references",
+        "components.schemas.A: circular references",
     ),
     "schemas that are each other": (
         f"{HEAD}paths: {{}}\ncomponents: {{schemas: {{A: {{$ref: '#/components/schemas/B'}}, "
         "B: {$ref: '#/components/schemas/A'}}}",
-        "a circle of references",
+        "circular references",
     ),
-    "a circle": (f"{HEAD}paths: {{/a: {{$ref: '#/paths/~1a'}}}}", "a circle of references"),
+    "a circle": (f"{HEAD}paths: {{/a: {{$ref: '#/paths/~1a'}}}}", "circular references"),
     "a variable of nothing": (f"{HEAD}servers: [{{url: 'http://{{h}}'}}]\npaths: {{}}", "nothing said of h"),
     "no port": (f"{HEAD}servers: [{{url: 'http://a:b'}}]\npaths: {{}}", "servers[0].url: Port could not be cast"),
     "an unknown scheme": (f"{HEAD}security: [{{it: []}}]\npaths: {{}}", "'it' is not among the security schemes"),

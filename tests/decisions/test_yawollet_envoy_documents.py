@@ -104,7 +104,7 @@ def test_no_timeout_is_nought_for_tcp_and_a_year_for_udp() -> None:
 def test_a_timeout_that_is_none_is_told_and_left_out(text: str) -> None:
     found = told(HTTP, tcpIdleTimeout=text)
     assert "idle_timeout" not in at(found.listeners["TCP-80"], "filter_chains", 0, "filters", 0, "typed_config")
-    assert messages(found) == [f"Idle timeout {text!r} of TCP is no duration, it is left out"]
+    assert messages(found) == [f"Idle timeout {text!r} of TCP is not a duration, it is left out"]
 
 
 def access(configuration: EnvoyConfiguration) -> Any:

@@ -32,10 +32,12 @@ def plan_floating_ip(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: Clo
     if found.kept is not None:
         return _leading_to(port, found.kept, name)
     gone = balancer.status.floating_id
-    told = [warning("Failed", f"floating IP {gone} does not exist any more: another one is made")] if gone else []
+    told = [warning("Failed", f"floating IP {gone} does not exist any more: another one is created")] if gone else []
     # One that a LoadBalancer of this name has left behind, or another cluster's; who wants its address may say so.
     told += [
-        warning("Failed", f"floating IP {each.address} is called {name} and is not known to be ours: it is left alone")
+        warning(
+            "Failed", f"floating IP {each.address} is named {name}, but nothing shows that it is ours: it is left alone"
+        )
         for each in found.strangers
         if not each.port_id
     ]
@@ -80,7 +82,7 @@ def _users(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | N
     held = next((each for each in cloud.floating_ips if each.id == balancer.status.floating_id), None)
     if port is not None and held is not None and not same_address(held.address, address):
         # As with yawol the recorded one stays: clients use it, and Neutron would refuse the port a second one.
-        told = f"the address is {held.address} and cannot be changed to {address}: make another LoadBalancer for that"
+        told = f"the address is {held.address} and cannot be changed to {address}: create another LoadBalancer for that"
         return _leading_to(port, held, name).model_copy(update={"notices": (warning("Failed", told),)})
     floating = next((each for each in cloud.floating_ips if same_address(each.address, address)), None)
     if floating is None:
@@ -88,7 +90,7 @@ def _users(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | N
     if port is None:
         return Part()
     if floating.port_id not in ("", port.id):
-        return Part(problem=f"floating IP {address} leads to port {floating.port_id} already, and is left there")
+        return Part(problem=f"floating IP {address} already belongs to port {floating.port_id}, and is left there")
     # Its description must not look like that of one of ours, which is deleted with the load balancer.
     description = f"{name}{_USER_MANAGED}" if floating.description == name else None
     return _leading_to(port, floating, name, description)

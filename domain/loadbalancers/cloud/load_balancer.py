@@ -186,7 +186,7 @@ def _moved(balancer: LoadBalancer, port: CloudPort) -> str:
         was, wanted = f"subnet {port.fixed_ips[0].subnet_id}", f"subnet {infrastructure.subnet}"
     else:
         return ""
-    return f"the virtual address lives in {was} and cannot be moved to {wanted}: make another LoadBalancer there"
+    return f"the virtual address is in {was} and cannot be moved to {wanted}: create another LoadBalancer there"
 
 
 # --- server group ---

@@ -160,7 +160,7 @@ def _problem(machine: LoadBalancerMachine, cloud: MachineCloud, address: str, se
     if cloud.virtual_port is None:
         return f"port {machine.spec.port_id} with the virtual address does not exist"
     if not address:
-        return f"port {machine.spec.port_id} has no IPv4 address, and machines can hand over no other"
+        return f"port {machine.spec.port_id} has no IPv4 address, and machines support no other"
     return ""
 
 

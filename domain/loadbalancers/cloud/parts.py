@@ -25,4 +25,6 @@ def owner_of(balancer: LoadBalancer, recorded: str | None, name: str | None) -> 
 
 def contested(what: str, name: str) -> Part:
     """Somebody else has an object of the name."""
-    return Part(problem=f"a {what} called {name} exists that is not ours: rename or delete it, or record its id")
+    return Part(
+        problem=f"a {what} named {name} exists that is not ours: rename or delete it, or record its id in the status"
+    )

@@ -97,7 +97,7 @@ def remove_machine(machine: LoadBalancerMachine, cloud: MachineCloud) -> Removal
             waits=f"server {going} is being deleted" if going else "",
         )
     if cloud.servers_only:
-        return Removal(waits="its server is gone, and what else there is has not been looked at yet")
+        return Removal(waits="its server is deleted; its ports are checked next")
     ours = {each.id for each in machine_ports(machine, cloud).ours}
     # A machine of an older release may have recorded another port under the former name.
     former = {each.id for each in cloud.ports if each.id == machine.status.port_id}

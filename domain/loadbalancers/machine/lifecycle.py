@@ -129,7 +129,7 @@ def work_for_machine(
         return _farewell(machine, cloud, rights, hindrance)
     if MACHINE_FINALIZER not in machine.metadata.finalizers:
         patch: JsonPatch = {"metadata": {"finalizers": [*machine.metadata.finalizers, MACHINE_FINALIZER]}}
-        return MachineWork(phase=MachinePhase.NEW, why="sets its finalizer", patch=patch)
+        return MachineWork(phase=MachinePhase.NEW, why="add its finalizer", patch=patch)
     if GIVEN_UP_ANNOTATION in machine.metadata.annotations:
         return MachineWork(phase=MachinePhase.GIVEN_UP, why=machine.metadata.annotations[GIVEN_UP_ANNOTATION])
     if balancer is None:
@@ -237,10 +237,10 @@ def _told(machine: LoadBalancerMachine, plan: MachinePlan, now: datetime, timing
     health = health_of(machine, now, timings)
     return {
         Standing.BOOTING: "its server runs, and its agent has not reported yet",
-        Standing.RUNNING: f"its agent reports, and not all is well: {health.why}",
-        Standing.READY: "it serves",
-        Standing.MARKED: f"it is given up unless it recovers: {health.why}",
-        Standing.CONDEMNED: f"it is given up, and its set replaces it: {health.why}",
+        Standing.RUNNING: f"its agent reports a problem: {health.why}",
+        Standing.READY: "it serves traffic",
+        Standing.MARKED: f"it is replaced unless it recovers: {health.why}",
+        Standing.CONDEMNED: f"its set replaces it: {health.why}",
     }[health.standing]
 
 
@@ -248,7 +248,7 @@ def _given_up(plan: MachinePlan) -> MachineWork:
     if plan.server is ServerState.LOST:
         why = "its server does not exist any more"
     else:
-        why = f"Nova could not make its server: {plan.fault or 'it does not say why'}"
+        why = f"Nova could not create its server: {plan.fault or 'no reason given'}"
     return MachineWork(
         phase=MachinePhase.GIVEN_UP,
         why=why,
@@ -271,9 +271,9 @@ def _farewell(
 ) -> MachineWork:
     """What costs money first; the rights last, so that the agent can report until its server is gone."""
     if MACHINE_FINALIZER not in machine.metadata.finalizers:
-        return MachineWork(phase=MachinePhase.GONE, why="it has let go of everything")
+        return MachineWork(phase=MachinePhase.GONE, why="it has released everything")
     if hindrance is not None or cloud is None:
-        why = hindrance.why if hindrance else "looks what is left in the cloud"
+        why = hindrance.why if hindrance else "find out what is left in the cloud"
         notices = notices_of(hindrance.problem, hindrance) if hindrance else ()
         return MachineWork(phase=MachinePhase.DELETING, why=why, notices=notices)
     removal = remove_machine(machine, cloud)
@@ -282,5 +282,7 @@ def _farewell(
         return MachineWork(phase=MachinePhase.DELETING, why=why, steps=removal.steps)
     remove = tuple(kind for kind in REMOVED if kind in rights)
     if remove:
-        return MachineWork(phase=MachinePhase.DELETING, why="its rights go", remove=remove)
+        return MachineWork(
+            phase=MachinePhase.DELETING, why="delete its Role, RoleBinding and ServiceAccount", remove=remove
+        )
     return MachineWork(phase=MachinePhase.DELETING, why="nothing is left", drop_finalizer=True)

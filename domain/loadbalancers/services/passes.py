@@ -54,9 +54,9 @@ def decision_of(service: Service, balancer: LoadBalancer | None, work: ServiceWo
     if work.waits_for:
         return _waiting(ServicePhase.RELEASING, f"waits until {work.waits_for}", work.waits_for)
     if balancer is None:
-        return Decision(phase=ServicePhase.LEFT, outcome=Outcome.GONE, why="it has no load balancer of ours")
+        return Decision(phase=ServicePhase.LEFT, outcome=Outcome.GONE, why="it has no load balancer from Perdure")
     if not service.ingress:
-        why = "its load balancer has no address and machine yet"
+        why = "its load balancer has no address or no ready machine yet"
         return _waiting(ServicePhase.CREATING, why, "the load balancer's address and first machine")
     ignored = [notice.message for notice in work.notices if notice.type is NoticeType.WARNING]
     address = ", ".join(each.ip or each.hostname for each in service.ingress)
@@ -67,12 +67,12 @@ def decision_of(service: Service, balancer: LoadBalancer | None, work: ServiceWo
 def planned(work: ServiceWork, *, status: bool) -> tuple[str, ...]:
     """What would be done, for people."""
     lines = {
-        "add our finalizer": work.add_finalizer,
-        "make its LoadBalancer": bool(work.create),
+        "add the finalizer": work.add_finalizer,
+        "create its LoadBalancer": bool(work.create),
         "patch its LoadBalancer": bool(work.patch),
         "delete its LoadBalancer": work.delete,
         "write its status": status,
-        "take our finalizer off": work.drop_finalizer,
+        "remove the finalizer": work.drop_finalizer,
     }
     return tuple(line for line, wanted in lines.items() if wanted)
 

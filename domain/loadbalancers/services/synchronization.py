@@ -114,7 +114,7 @@ def work_for(
     if balancer is None:
         return _creation(service, wishes, endpoints, installation, finalizer=finalizer)
     if balancer.metadata.deleting:
-        return ServiceWork(waits_for="the end of the LoadBalancer that is being deleted", notices=wishes.notices)
+        return ServiceWork(waits_for="the LoadBalancer that is being deleted is gone", notices=wishes.notices)
     synchronized = _synchronization(service, balancer, wishes, endpoints)
     return synchronized.model_copy(update={"add_finalizer": finalizer})
 
@@ -148,7 +148,7 @@ def _unservable(service: Service) -> str:
         return "unsupported service option is used: allocateLoadBalancerNodePorts is false, and node ports are needed"
     for port in service.spec.ports:
         if port.protocol not in _PROTOCOLS:
-            return f"unsupported protocol used: port {port.port} speaks {port.protocol}, only TCP and UDP are served"
+            return f"unsupported protocol used: port {port.port} uses {port.protocol}, only TCP and UDP are supported"
         if not 1 <= port.node_port <= _HIGHEST_PORT:
             return f"port {port.port} has node port {port.node_port}, which is not within 1 to {_HIGHEST_PORT}"
     return ""

@@ -188,7 +188,7 @@ async def test_with_a_tenant_that_takes_them_along_go_the_objects_of_its_tenant_
     mine.append((DEVELOPER_ACCOUNT, "acme"))  # it waits for its admin, and is the tenant's all the same
     await shop.shown(DEVELOPER_ACCOUNT, "acme", "Waiting")
     for kind, name in mine:
-        await eventually(partial(_belongs, shop, kind, name, made), f"{name} notes its Tenant", SLOW_MACHINE)
+        await eventually(partial(_belongs, shop, kind, name, made), f"{name} record its Tenant", SLOW_MACHINE)
 
     await shop.delete(TENANT, "branch")
     await shop.gone(TENANT, "branch")

@@ -129,7 +129,7 @@ async def test_the_audit_tells_what_has_drifted_and_what_has_no_object(
         found = await audit._look(session, connections)
 
     assert [(each.subject, each.problem) for each in found] == [
-        (f"Product {made.namespace}/one", f"{one} is otherwise in 3scale than the object says"),
+        (f"Product {made.namespace}/one", f"{one} differs in 3scale from the object"),
         (f"3scale backend {lost['id']} (lost) of {tenant.url}", "bears the operator's mark, and no object has it"),
     ]
     assert control.ledger().by_route() == {
