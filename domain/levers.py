@@ -38,5 +38,5 @@ def paused(meta: ObjectMeta) -> bool:
 def held(annotations: Mapping[str, object], *, observing: bool) -> str:
     """Why nothing may be changed on behalf of the object with these annotations, empty if it may."""
     if observing:
-        return "observe mode: nothing is written anywhere"
+        return "PERDURE_MODE=observe: nothing is written"
     return f"paused by its annotation {PAUSED}" if is_paused(annotations) else ""

@@ -11,7 +11,7 @@ from domain.decision import Decision, Outcome, World
 class PassedWorld(World):
     """What a pass came to. It was told what was known, and has said what is to be known from now on."""
 
-    decision: Decision = Decision(phase="New", outcome=Outcome.WORKING, why="not looked at yet")
+    decision: Decision = Decision(phase="New", outcome=Outcome.WORKING, why="not observed yet")
     rest: timedelta = timedelta(0)  # the least time until the next pass, in which changes gather
     gather: timedelta = timedelta(0)  # how long a wake waits for others before the next pass
 
@@ -32,5 +32,5 @@ def swept(why: str, due: datetime | None, *, over: str) -> Decision:
         outcome=Outcome.SETTLED,
         why=why,
         deadline=due,
-        at_deadline=f"look at all {over}" if due else "",
+        at_deadline=f"compare all {over}" if due else "",
     )

@@ -44,7 +44,7 @@ def details(why: Why) -> str:
         until = f" until {why.deadline:%Y-%m-%d %H:%M:%S} UTC" if why.deadline else ""
         lines.append(f"Waits for {', '.join(why.waits_for)}{until}.")
         if not why.deadline and why.outcome == Outcome.WAITING.value:
-            lines.append("There is no deadline: it waits as long as it takes.")
+            lines.append("There is no deadline.")
     elif why.deadline:
         lines.append(f"Deadline {why.deadline:%Y-%m-%d %H:%M:%S} UTC.")
     if why.deadline and why.at_deadline:

@@ -149,11 +149,11 @@ def _stay_after_failure(
     if not deployment.is_up() or running is None:
         return
     if attend:
-        narrator.say("What runs is left running, and the rest is tried again. Ctrl-C stops it.")
+        narrator.say("The running services are left running, and the rest is tried again. Ctrl-C stops everything.")
         _attend(deployment, narrator, running)
     else:
         narrator.say(
-            "What runs is left running, and the rest is tried again; `perdure up` waits for it once more, "
+            "The running services are left running, and the rest is tried again. `perdure up` waits for it, "
             "`perdure status` shows it, `perdure down` stops it."
         )
 

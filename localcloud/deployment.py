@@ -243,7 +243,9 @@ class Deployment:
             if row.settled and row.pid != other_than_pid:
                 return row
             if not self.is_up() or watch.stands_still(name, row.pid, self.log(name)):
-                raise DeploymentError(f"{name} stands still and is {row.state}: {row.message}\n{self._log_tail(name)}")
+                raise DeploymentError(
+                    f"{name} makes no progress and is {row.state}: {row.message}\n{self._log_tail(name)}"
+                )
             time.sleep(0.05)
 
     def log(self, name: str) -> Path:
@@ -291,7 +293,7 @@ class Deployment:
             except BlockingIOError:
                 running = self._current()
             if time.monotonic() > deadline:
-                raise DeploymentError(f"{self.state.root} is held by a supervisor that does not end")
+                raise DeploymentError(f"{self.state.root} is in use by a supervisor that does not stop")
             if running is not None:
                 self._end_supervisor(running.supervisor)
             else:
@@ -345,7 +347,7 @@ class Deployment:
     def _give_up_on_hopeless(self, running: Running, restarts_before: Mapping[str, int]) -> None:
         for row in running.services:
             if row.restarts - restarts_before[row.name] >= HOPELESS_RESTARTS and not row.settled:
-                reason = f"it {row.message}" if row.message else "it stood still each time"
+                reason = f"it {row.message}" if row.message else "it made no progress in any attempt"
                 raise DeploymentError(f"{row.name} does not start: {reason}\n{self._log_tail(row.name)}")
 
     def _restart_still(
@@ -367,14 +369,14 @@ class Deployment:
             pid = running.supervisor.pid if running is not None else self._child
             if watch.stands_still("supervisor", pid, self.log("supervisor")):
                 raise DeploymentError(
-                    f"the supervisor stands still for {limit_seconds:.0f} s; `perdure down` ends it\n"
+                    f"the supervisor has made no progress for {limit_seconds:.0f} s; `perdure down` stops it\n"
                     f"{self._log_tail('supervisor')}"
                 )
 
     def _waiting_for(self, running: Running | None) -> str:
         """What is not ready, with the reason and the end of the log of the first."""
         if running is None:
-            return "waiting for the supervisor to begin"
+            return "waiting for the supervisor to start"
         rows = _under_way(running)
         if not rows:
             unsettled = [row.name for row in running.services if not row.settled]
@@ -410,7 +412,7 @@ def _is_handed_down(descriptor: int) -> bool:
 def _chosen_services(only: Sequence[str] | None, clouds: Sequence[Cloud], *, own_cluster: bool) -> tuple[str, ...]:
     unknown = [name for name in only or () if name not in services.ALL]
     if unknown:
-        raise DeploymentError(f"no such service: {', '.join(unknown)}; there are {', '.join(services.ALL)}")
+        raise DeploymentError(f"no such service: {', '.join(unknown)}; the services are {', '.join(services.ALL)}")
     chosen = tuple(only) if only is not None else services.ALL
     left_out = {name for cloud, names in services.OF_CLOUD.items() if cloud not in clouds for name in names}
     if own_cluster:

@@ -374,14 +374,14 @@ class Entity(Generic[W]):
     def _why(self) -> Why:
         return self.state.why(self.key, self.decision)
 
-    @workflow.query(description="How it stands, what it waits for, until when, and what hinders it.")
+    @workflow.query(description="Its state, what it waits for, until when, and what was refused.")
     def why(self) -> Why:
         """How it stands."""
         return self._why()
 
     # --- a person's levers ---
 
-    @workflow.signal(description="Look again: harmless at any time.")
+    @workflow.signal(description="Reconcile now. Harmless at any time.")
     def wake(self) -> None:
         """Look again."""
         self.state = self.state.wake()
@@ -411,7 +411,7 @@ class Entity(Generic[W]):
         await workflow.wait_condition(lambda: self.decision is not None)
         why = self._why()
         if not self.retryable(why):
-            advice = "there is nothing to retry" if self.has_object else "wake it, and what hinders it is tried again"
+            advice = "there is nothing to retry" if self.has_object else "wake it to repeat at once what was refused"
             raise ApplicationError(
                 f"{self.key.path} is {why.phase} ({why.why}): {advice}", type="NothingToRetry", non_retryable=True
             )
@@ -437,17 +437,17 @@ class Entity(Generic[W]):
         standing = why.outcome == Outcome.FAILED or why.phase in self.retryable_phases
         return self.has_object and (standing or bool(why.hindrances))
 
-    @workflow.update(description="Hold everything: nothing outside is changed until it is resumed.")
+    @workflow.update(description="Pause: change nothing in the cluster or in a cloud until it is resumed.")
     async def pause(self, reason: str = "") -> str:
         """Write the pause onto the object."""
         await self._annotate({PAUSED: "true"})
         return f"{self.key.path} is paused"
 
-    @workflow.update(description="Go on after a pause.")
+    @workflow.update(description="Resume after a pause.")
     async def resume(self, reason: str = "") -> str:
         """Take the pause off the object."""
         await self._annotate({PAUSED: None})
-        return f"{self.key.path} goes on"
+        return f"{self.key.path} is resumed"
 
     @workflow.signal(name="pause", description="The pause update as a signal, which waits for no answer.")
     async def pause_signal(self, reason: str = "") -> None:
@@ -469,7 +469,7 @@ class Entity(Generic[W]):
         """As `resume`."""
         await self.resume_signal()
 
-    @workflow.update(description="Look now and say what would be done; nothing is done by asking.")
+    @workflow.update(description="Observe now and say what would be done. Nothing is changed.")
     async def plan(self) -> Why:
         """Observe beside the loop, and decide."""
         seen = cast("W", await self._run(self.observation(dry_run=True)))

@@ -82,7 +82,7 @@ def work_for_instance(observed: ObservedInstance, now: datetime) -> InstanceWork
         return InstanceWork(phase=phase, close=True)
     deadline = _deadline(observed, found, hooks, closing, now)
     if observed.observing:
-        why = "observe mode: nothing is written anywhere"
+        why = "PERDURE_MODE=observe: nothing is written"
         return InstanceWork(phase=phase, why=why, steps=asking, deadline=deadline)
     return InstanceWork(
         phase=phase,

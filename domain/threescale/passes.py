@@ -110,7 +110,7 @@ def decision_of(work: Work, owner: str = "", *, would_act: bool = False) -> Deci
         why=work.why,
         waits_for=work.waits_for,
         deadline=work.deadline,
-        at_deadline="look again" if work.deadline else "",
+        at_deadline="observe again" if work.deadline else "",
         owner=owner,
         planned=planned(work) if would_act else (),
     )

@@ -68,7 +68,7 @@ async def _forget_the_last_run(stage: Stage) -> None:
     """A claim of an earlier run is released, whatever that run left undone."""
     if stage.objects.one(ACCOUNT_CLAIM, CLAIM, CLAIM) is None:
         return
-    stage.tell("An earlier run has left its claim: released first")
+    stage.tell("A claim is left from an earlier run: it is released first")
     await stage.delete(ACCOUNT_CLAIM, CLAIM, CLAIM)
     await stage.until("the earlier claim is gone", lambda: stage.objects.one(ACCOUNT_CLAIM, CLAIM, CLAIM) is None)
 
@@ -112,7 +112,7 @@ async def _release(stage: Stage, account: Account, key: AwsKey) -> None:
         raise UnsettledError(f"Secret {CLAIM}/{CREDENTIALS} outlived its claim")
     if await asyncio.to_thread(_who_is, stage, key):
         raise UnsettledError(f"the released claim's key still opens {account.spec.aws_account_id}")
-    stage.tell(f"{name} is clean and free for acme; the Secret is gone, its key opens nothing any more")
+    stage.tell(f"{name} is clean and free for acme; the Secret is gone, its key no longer works")
 
 
 # What the objects say.

@@ -67,7 +67,7 @@ async def _forget_the_last_run(stage: Stage) -> None:
     left = [kind.name for kind in _KINDS if stage.objects.of(kind, NAMESPACE)]
     if not left:
         return
-    stage.tell(f"An earlier run has left {', '.join(left)}: deleted first")
+    stage.tell(f"{', '.join(left)} are left from an earlier run: deleted first")
     for kind in _KINDS:
         for each in stage.objects.of(kind, NAMESPACE):
             await stage.delete(kind, NAMESPACE, text(each, "metadata", "name"))
@@ -221,7 +221,7 @@ def _seconds(began: float) -> str:
 
 
 SCENARIO = Scenario(
-    title="An API in 3scale: applied in the wrong order, each part goes on when what it waits for is there",
+    title="An API in 3scale: applied in the wrong order, each part continues when what it waits for exists",
     clouds=(Cloud.THREESCALE,),
     kinds=tuple(reversed(_KINDS)),
     delays={},

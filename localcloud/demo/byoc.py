@@ -63,7 +63,7 @@ async def play(stage: Stage) -> None:
 
 async def _forget_the_last_run(stage: Stage) -> None:
     if stage.objects.one(ACCOUNT_CLAIM, CLAIM, CLAIM) is not None:
-        stage.tell("An earlier run has left its claim: released first")
+        stage.tell("A claim is left from an earlier run: it is released first")
         await stage.delete(ACCOUNT_CLAIM, CLAIM, CLAIM)
         await stage.until("the earlier claim is gone", lambda: stage.objects.one(ACCOUNT_CLAIM, CLAIM, CLAIM) is None)
     try:
@@ -97,7 +97,7 @@ async def _look_at_the_end(stage: Stage, ours: AwsKey, theirs: AwsKey) -> None:
         raise UnsettledError("the customer's own key does not open its account any more")
     if BUCKET not in {each.id for each in world.buckets if each.account == CUSTOMER}:
         raise UnsettledError(f"the customer's bucket {BUCKET} is gone")
-    stage.tell(f"What was ours in {CUSTOMER} is gone; the customer's bucket and key are as they were")
+    stage.tell(f"What Perdure created in {CUSTOMER} is gone; the customer's bucket and key are as they were")
 
 
 # What the objects say.

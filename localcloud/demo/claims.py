@@ -72,7 +72,7 @@ async def _fill_the_pool(stage: Stage) -> None:
     stage.tell("Applied providers.yaml: a lab with its network, an exam, a trial, notebooks")
     began = time.monotonic()
     await stage.apply("pool.yaml")
-    stage.tell("Applied pool.yaml: three labs, ready before anybody asks")
+    stage.tell("Applied pool.yaml: three labs, ready before the first claim")
     await _until_full(stage)
     stage.tell(f"The pool is full after {_seconds(began)}: {', '.join(_free_and_ready(stage))}")
     await stage.breathe()
@@ -88,7 +88,7 @@ async def _take_from_the_pool(stage: Stage) -> None:
         raise UnsettledError(f"the claim monday holds {held}, which was not free in the pool")
     stage.tell(f"Applied claim-lab.yaml: monday has {held} of the pool, and is ready, {took} after it was asked for")
     await _until_full(stage)
-    stage.tell("The pool has made another one")
+    stage.tell("The pool has created another lab")
     await stage.breathe()
 
 
@@ -100,7 +100,7 @@ async def _ask_for_more(stage: Stage, things: Objects) -> None:
     if _handle_of(stage, "large") in free:
         raise UnsettledError("the claim large got a lab of the pool, which is smaller than it asked for")
     url = text(_claim(stage, "large"), "status", "summary", "url")
-    stage.tell(f"Applied claim-large-lab.yaml: made for it and ready after {_seconds(began)}, at {url}")
+    stage.tell(f"Applied claim-large-lab.yaml: created for it and ready after {_seconds(began)}, at {url}")
     await stage.breathe()
     began = time.monotonic()
     values: JsonObject = {"spec": {"provider": {"parameterValues": {"size": LARGER}}}}
@@ -123,14 +123,16 @@ async def _write_resources_out(stage: Stage) -> None:
 async def _sit_an_exam(stage: Stage, things: Objects) -> None:
     await stage.apply("claim-exam.yaml")
     await stage.until("the claim exam waits for its approval", lambda: pending(stage, "exam"))
-    stage.tell("Applied claim-exam.yaml: nothing is made before somebody approves of it")
+    stage.tell("Applied claim-exam.yaml: nothing is created before it is approved")
     await stage.breathe()
     began = time.monotonic()
     await approve(stage, "exam")
     await stage.until("the exam exists", lambda: bool(resource_of(stage, "exam")))
     exam = resource_of(stage, "exam")
     await things.until(lambda: _thing(things, exam) is not None)
-    stage.tell(f"Approved: {exam} exists after {_seconds(began)}, and is not ready: who runs it has to say so")
+    stage.tell(
+        f"Approved: {exam} exists after {_seconds(began)}, and is not ready until the person who runs it says so"
+    )
     await stage.breathe()
     began = time.monotonic()
     await write_into(stage, exam, "running")
@@ -313,7 +315,7 @@ def _seconds(began: float) -> str:
 
 
 SCENARIO = Scenario(
-    title="Resource claims: a pool, a claim served from it, one made to measure, an approval, an end on the second",
+    title="Resource claims: a pool, a claim bound from it, one of another size, an approval, an expiry on the second",
     clouds=(Cloud.AWS,),
     kinds=(RESOURCE_POOL, RESOURCE_HANDLE, RESOURCE_CLAIM),
     delays={},

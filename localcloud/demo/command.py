@@ -125,7 +125,7 @@ def _up(deployment: Deployment, name: str) -> Running:
             narrator.say(f"{deployment.state.root} is already up.")
             if scenario.settings and running.service(EVENTS) is None:
                 raise DeploymentError(
-                    "The deployment that is up serves no EC2 instances: `perdure down` first, or give another --state."
+                    "The running deployment serves no EC2 instances: run `perdure down` first, or use another --state."
                 )
         temporal = running.service(TEMPORAL)
         if temporal is not None:
@@ -236,7 +236,7 @@ def _linger(deployment: Deployment, running: Running, name: str) -> None:
     temporal = running.service(TEMPORAL)
     lines = [
         "",
-        "It runs on. In another shell:",
+        "The deployment keeps running. In another shell:",
         f"  {deployment.state.to_enter}",
         *(f"  {hint.replace(operator_domain.DEFAULT, domain)}" for hint in SCENARIOS[name].hints),
         f"The lifecycles: {_link(temporal.url, name) if temporal else ''}",

@@ -77,7 +77,7 @@ async def _launch(stage: Stage, fleet: Fleet) -> dict[str, str]:
     """The instances by the names of their machines."""
     await stage.apply("machines.yaml")
     await stage.apply("pool.yaml")
-    stage.tell("Applied machines.yaml and pool.yaml: three machines, one of them Spot's, and a group of one")
+    stage.tell("Applied machines.yaml and pool.yaml: three machines, one of them a Spot instance, and a group of one")
     began = time.monotonic()
     instances = {name: await asyncio.to_thread(fleet.launch, spot=name.startswith("spot")) for name in MACHINES}
     instances[MEMBER] = await asyncio.to_thread(fleet.launch_group, POOL)
@@ -138,7 +138,7 @@ async def _schedule(stage: Stage, fleet: Fleet, instance: str) -> None:
     over = {"event": told.event, "start": start, "status": "closed", "entity_status": "RESOLVED"}
     await asyncio.to_thread(fleet.announce, "health", instance, **over)
     await stage.until("the label is gone", lambda: _interruption(stage, "web-1") == "")
-    stage.tell("AWS has withdrawn it: the label is gone")
+    stage.tell("AWS has cancelled the retirement: the label is gone")
 
 
 async def _take_back(stage: Stage, fleet: Fleet, instance: str) -> None:
@@ -147,7 +147,7 @@ async def _take_back(stage: Stage, fleet: Fleet, instance: str) -> None:
     await stage.until("spot-0 is labelled", lambda: _interruption(stage, "spot-0") == "spot-terminate")
     stage.tell(f"Spot takes spot-0's instance in two minutes: labelled after {_seconds(began)}")
     await _until_given_up(stage, "spot-0")
-    stage.tell(f"EC2 bears it out: Machine spot-0 is deleted {_seconds(began)} after the warning")
+    stage.tell(f"EC2 confirms it: Machine spot-0 is deleted {_seconds(began)} after the warning")
     await _drain(stage, "spot-0")
     await asyncio.to_thread(fleet.terminate, instance)
     await _until_ended(stage, "spot-0")
@@ -160,7 +160,7 @@ async def _shrink(stage: Stage, fleet: Fleet, instance: str) -> None:
     await stage.until("the pool waits", lambda: _pool_state(stage) == "terminating-wait")
     stage.tell(f"The group shrinks, its hook holds the instance: {POOL} is labelled after {_seconds(began)}")
     await _until_given_up(stage, MEMBER)
-    stage.tell(f"Auto Scaling bears it out: Machine {MEMBER} is deleted, and drained")
+    stage.tell(f"Auto Scaling confirms it: Machine {MEMBER} is deleted, and drained")
     await _drain(stage, MEMBER)
     await stage.looking("the hook is completed", lambda: asyncio.to_thread(fleet.is_terminated, instance))
     await _until_ended(stage, MEMBER)
@@ -227,7 +227,7 @@ def _seconds(began: float) -> str:
 
 
 SCENARIO = Scenario(
-    title="EC2 instances: stopped, interrupted, retired and drained, as their events tell",
+    title="EC2 instances: stopped, interrupted, retired and drained, as their events arrive",
     clouds=(Cloud.AWS,),
     kinds=(AWS_MACHINE, AWS_MACHINE_POOL, MACHINE),
     delays={"run_instances_seconds": 2, "stop_instances_seconds": 2, "terminate_instances_seconds": 2},

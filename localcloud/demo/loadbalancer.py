@@ -66,7 +66,7 @@ async def forget_the_last_run(stage: Stage) -> None:
     """Delete the Service of an earlier run, and wait until its load balancer is gone, too."""
     if _service(stage) is None:
         return
-    stage.tell("An earlier run has left its Service: deleted first")
+    stage.tell("A Service is left from an earlier run: it is deleted first")
     await stage.delete(SERVICE, NAMESPACE, NAME)
     await stage.until(
         "the earlier Service and its load balancer are gone",
@@ -230,7 +230,7 @@ async def _answer(client: aiohttp.ClientSession, address: str) -> str:
 
 
 SCENARIO = Scenario(
-    title="A load balancer: from a Service to its clients' bytes through OpenStack's machines, and past a dead one",
+    title="A load balancer: from a Service to its clients' bytes through OpenStack's machines, and past a failed one",
     clouds=(Cloud.OPENSTACK,),
     kinds=(SERVICE, LOAD_BALANCER, LOAD_BALANCER_SET, LOAD_BALANCER_MACHINE),
     delays={},

@@ -56,7 +56,7 @@ async def play(stage: Stage) -> None:
 
 
 async def _kill_during_an_account(stage: Stage) -> None:
-    stage.tell("1. AN ACCOUNT: the worker dies while AWS makes it")
+    stage.tell("1. AN ACCOUNT: the worker dies while AWS creates it")
     known = _account_names(stage)
     cloud = stage.emulator
     fault = cloud.fault(
@@ -74,7 +74,7 @@ async def _kill_during_an_account(stage: Stage) -> None:
         killed = await kill(stage, WORKER)
     finally:
         cloud.clear(fault.id)
-    stage.tell("Nobody has written down that AWS is making this account")
+    stage.tell("No record says that AWS is creating this account")
     async with told(stage, ACCOUNT):
         await until_back(stage, killed)
         stage.tell("Temporal gives the dead worker's step to the new one when 20 s have passed without a heartbeat")
@@ -83,7 +83,7 @@ async def _kill_during_an_account(stage: Stage) -> None:
     requests = [each for each in (await asyncio.to_thread(cloud.world)).creations if each.name == name]
     stage.tell(f"Account {name} is Ready; AWS holds {len(requests)} account of that name")
     if made := _account_names(stage) - known - {name}:
-        stage.tell(f"The pool has made {', '.join(sorted(made))}, too")
+        stage.tell(f"The pool has created {', '.join(sorted(made))}, too")
 
 
 async def _kill_during_a_claim(stage: Stage) -> None:
@@ -99,7 +99,7 @@ async def _kill_during_a_claim(stage: Stage) -> None:
     stage.tell(f"The claim {CLAIM} is bound, its resource {exam} is made and not yet ready")
     killed = await kill(stage, WATCH)
     await claims.write_into(stage, exam, "running")
-    stage.tell(f"{exam} becomes ready: Kubernetes tells this to no one, the watcher is dead")
+    stage.tell(f"{exam} becomes ready, but no watcher runs to notice it")
     async with told(stage, RESOURCE_CLAIM, RESOURCE_HANDLE):
         await until_back(stage, killed)
         await stage.until(f"the claim {CLAIM} is ready", lambda: claims.ready(stage, CLAIM))
@@ -123,13 +123,13 @@ async def _kill_during_a_machine(stage: Stage, machines: MachineHost, openstack:
         killed = await kill(stage, TEMPORAL, WORKER, WATCH)
     finally:
         openstack.clear()
-    stage.tell("Nova builds the server all the same; nobody is left who knows that it was asked")
+    stage.tell("Nova builds the server all the same; no running process knows of the request")
     async with told(stage, LOAD_BALANCER, LOAD_BALANCER_MACHINE):
         await until_back(stage, killed)
         address = await loadbalancer.until_it_has_an_address(stage)
         await loadbalancer.until_complete(stage, machines, began)
     calls = openstack.ledger().calls("nova", "POST", "/v2.1/servers")
-    stage.tell(f"Nova was asked for servers {calls} times, for {loadbalancer.REPLICAS} machines")
+    stage.tell(f"Nova got {calls} requests for servers, for {loadbalancer.REPLICAS} machines")
     await loadbalancer.ask(stage, address)
 
 
@@ -144,7 +144,7 @@ async def _audit(stage: Stage) -> None:
     wrong = [f"{line}: {line.problem}" for line in lines if line.problem]
     if wrong:
         raise UnsettledError("\n  ".join(["clouds and custom resources differ:", *wrong]))
-    stage.tell(f"{len(lines)} things, one to one: nothing leaked, nothing doubled, nothing missing")
+    stage.tell(f"{len(lines)} things, one to one: nothing leaked, duplicated or missing")
 
 
 def _shown(line: Comparison) -> tuple[str, ...]:

@@ -307,7 +307,9 @@ def _kind_of(document: JsonObject, domain: str) -> Kind:
     name = text(document, "kind")
     kind = _known_kinds().get(name)
     if kind is None or kind.under(domain).api_version != text(document, "apiVersion"):
-        raise UnsettledError(f"a manifest has an object of {text(document, 'apiVersion')} {name}, which nobody knows")
+        raise UnsettledError(
+            f"a manifest has an object of {text(document, 'apiVersion')} {name}, which the cluster does not know"
+        )
     return kind
 
 

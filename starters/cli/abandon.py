@@ -105,7 +105,7 @@ async def _release(
 
     obj = await _stuck(session, asked)
     if text(obj, "metadata", "uid") != text(seen, "metadata", "uid"):
-        raise CommandError(f"{asked} is another object of that name now", "look at it, and call again")
+        raise CommandError(f"{asked} is another object with that name now", "check it, and run the command again")
     left = outside(asked, obj)
     if left != tuple(told):
         _say_what_stays(asked, left)
@@ -155,12 +155,12 @@ def outside(asked: Target, obj: JsonObject) -> tuple[str, ...]:
         return ()
     known = read(model, obj)
     if isinstance(known, Malformed):
-        return (f"nobody knows what: the object cannot be read ({known.problem})",)
+        return (f"unknown objects: its custom resource cannot be read ({known.problem})",)
     return known.outside
 
 
 def _say_what_stays(asked: Target, left: Sequence[str]) -> None:
-    warn(f"{asked} leaves behind" + (":" if left else " nothing that it knows of"))
+    warn(f"{asked} leaves behind" + (":" if left else " nothing known"))
     for line in left:
         warn(f"  {line}")
 

@@ -80,7 +80,7 @@ def audit(
             return await each(session, thorough=thorough)
         except ApiError as error:
             if isinstance(error, Absent) and error.code == NO_SUCH_KIND:
-                warn(f"not looked at: {name}, whose kinds are not installed here")
+                warn(f"skipped: {name}, whose kinds are not installed here")
             else:
                 failed.append(name)
                 warn(f"warning: {name} could not be audited: {error.message}")

@@ -37,7 +37,7 @@ async def write_config_map(
             return
         except Absent:
             await _make(session, namespace, name)
-    raise CommandError(f"ConfigMap {namespace}/{name} cannot be written", "somebody deletes it: try again")
+    raise CommandError(f"ConfigMap {namespace}/{name} cannot be written", "it is being deleted: try again")
 
 
 async def _make(session: ClusterSession, namespace: str, name: str) -> None:

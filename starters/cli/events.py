@@ -125,7 +125,7 @@ def _named(found: Iterable[DeadLetter], names: Iterable[str]) -> list[DeadLetter
         fitting = [each for each in known if each.message_id.startswith(name)]
         if len(fitting) != 1:
             problem = f"{len(fitting)} dead letters are" if fitting else "no dead letter is"
-            raise CommandError(f"{problem} called {name!r}", "`perdure events list` shows what there is")
+            raise CommandError(f"{problem} called {name!r}", "`perdure events list` lists them")
         chosen += fitting
     return chosen
 
@@ -149,7 +149,7 @@ def _of_each(queue: str, work: Callable[[SqsQueue, Home], Awaitable[list[T]]]) -
         raise CommandError(f"PERDURE_INSTANCES_QUEUES: {error}") from error
     chosen = [place for place in served if queue in str(place)]
     if not chosen:
-        problem = f"no queue has {queue!r} in its name" if known.instances_queues else "no queue is named here"
+        problem = f"no queue's name contains {queue!r}" if known.instances_queues else "no queue is named here"
         raise CommandError(problem, "PERDURE_INSTANCES_QUEUES names the queues that are served: ACCOUNT/REGION[/QUEUE]")
     callers, threads = Places(connections=4, observing=known.observing), ThreadPoolExecutor(4)
 

@@ -57,8 +57,8 @@ _MOST_LOOKED_AT = 50  # lifecycles of one name, one after the other
 # The phase of a lifecycle that has not looked at its object yet.
 UNDECIDED = "Unknown"
 
-_START_WORKER = "start one: perdure worker; a local deployment: perdure up; see docs/runbooks.md"
-_NO_WORKER = "does a worker run? A local one: perdure status; else `perdure worker`, and the worker's log"
+_START_WORKER = "start one with `perdure worker`, or with `perdure up` on a local deployment; see docs/runbooks.md"
+_NO_WORKER = "is a worker running? On a local deployment: perdure status; elsewhere: the log of `perdure worker`"
 
 
 async def find_object(session: ClusterSession, target: Target) -> JsonObject:
@@ -70,7 +70,7 @@ async def find_object(session: ClusterSession, target: Target) -> JsonObject:
     if not target.kind.plural:
         raise CommandError(
             f"{target} is no custom resource",
-            f"it can be asked and woken; a pause is one of its whole area: perdure pause --area {target.kind.area}",
+            f"it can be asked and woken, but paused only with its whole area: perdure pause --area {target.kind.area}",
         )
     found = await look_for_object(session, target)
     if found is None:
@@ -86,7 +86,7 @@ async def look_for_object(session: ClusterSession, target: Target) -> JsonObject
         if error.code == NO_SUCH_KIND:
             raise CommandError(
                 f"the cluster at {session.cluster_of(target.kind).host} knows no {target.kind.name}",
-                "Cluster API and its provider bring it"
+                "it is installed with Cluster API and its provider"
                 if machines.others(target)
                 else "install the definitions: perdure crds | kubectl apply -f -",
             ) from error
@@ -121,7 +121,7 @@ async def key_of_object(session: Session, target: Target, obj: JsonObject) -> Ke
 
 
 def _shown_by(target: Target) -> str:
-    return machines.SHOWN_BY if machines.others(target) else f"`perdure list {target.kind.name}` shows what there is"
+    return machines.SHOWN_BY if machines.others(target) else f"`perdure list {target.kind.name}` lists them"
 
 
 def key_of(session: Session, target: Target, uid: str) -> Key:
@@ -239,7 +239,7 @@ async def _query(client: Client, query: Awaitable[Why], key: Key) -> Why:
     except WorkflowQueryFailedError as error:
         if UNREPLAYABLE in str(error):
             raise unreplayable(key, str(error)) from error
-        raise CommandError(f"why {key.path}: {error}", f"the workflow's page shows more: {key.workflow_id}") from error
+        raise CommandError(f"why {key.path}: {error}", f"more on the workflow's page: {key.workflow_id}") from error
     except RPCError as error:
         if error.status in (RPCStatusCode.DEADLINE_EXCEEDED, RPCStatusCode.CANCELLED):
             raise await _unanswered(client, key, "why") from error

@@ -245,9 +245,11 @@ def _print(branches: Sequence[tuple[int, Row]], *, wide: bool) -> None:
     output.table(columns, _lines(branches, output.utc_now(), wide=wide))
     found = [row for _, row in branches]
     if any(row.phase == NO_LIFECYCLE for row in found):
-        output.warn(f"{NO_LIFECYCLE}: nothing looks after the object; is the watcher up? `perdure wake` starts one")
+        output.warn(
+            f"{NO_LIFECYCLE}: the object is not reconciled; is the watcher running? `perdure wake` starts a lifecycle"
+        )
     if any(row.stuck for row in found):
-        output.warn("stuck: the worker's code cannot go on with the lifecycle; `perdure why` says how to mend it")
+        output.warn("stuck: the worker's code cannot continue the lifecycle; `perdure why` says how to repair it")
 
 
 def _mark(row: Row) -> str:

@@ -44,7 +44,7 @@ def named(kind: str, name: str, area: str, *, everything: bool) -> str:
 def pause(what: str, reason: str, form: Format) -> None:
     """Hold it."""
     if not reason:
-        raise typer.BadParameter("say why: others will find it paused", param_hint="--reason")
+        raise typer.BadParameter("give a reason: others will read it", param_hint="--reason")
     held = Pause(by=person(), reason=reason, since=utc_now().replace(microsecond=0))
 
     async def write(session: ClusterSession) -> None:
@@ -68,7 +68,7 @@ def resume(what: str, reason: str, form: Format) -> None:
     before = perform_on_cluster(write)
     if not printed(Held(area=what, paused=False), form):
         told = "everything" if what == EVERYTHING else what
-        say(f"{told} goes on" if what in before else f"{told}: was not paused")
+        say(f"{told} is resumed" if what in before else f"{told}: was not paused")
     for other in sorted(before.keys() - {what}):
         if EVERYTHING in (other, what):
             warn(f"still: {before[other].told(other)}")
@@ -81,5 +81,5 @@ async def standing(session: ClusterSession) -> Pauses:
     except Denied:
         return {}
     except ApiError as error:
-        warn(f"warning: whether areas are paused is not known: {error.message}")
+        warn(f"warning: it is not known whether areas are paused: {error.message}")
         return {}

@@ -72,13 +72,15 @@ def read(file: Path, namespace: str) -> list[tuple[Kind, JsonObject]]:
         kind = all_kinds().get(text(obj, "kind")) if isinstance(obj, dict) else None
         if kind is None or not kind.lifecycle or not kind.plural or text(obj, "apiVersion") != _api_version(kind):
             named = f"{text(obj, 'kind')} of {text(obj, 'apiVersion')}" if isinstance(obj, dict) else repr(obj)
-            raise CommandError(f"{file}: {named} has no lifecycle here", "`perdure crds` shows what there is")
+            raise CommandError(
+                f"{file}: {named} has no lifecycle here", "`perdure crds` prints the kinds that have one"
+            )
         if not text(obj, "metadata", "name"):
             raise CommandError(f"{file}: a {kind.name} has no name", "metadata.name")
         metadata = {"namespace": namespace, **obj["metadata"]}
         objects.append((kind, {**obj, "metadata": metadata}))
     if not objects:
-        raise CommandError(f"{file} holds no object")
+        raise CommandError(f"{file} contains no object")
     return objects
 
 

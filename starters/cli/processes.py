@@ -99,11 +99,11 @@ def execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
         asyncio.run(_awaited(process(found)))
         code = 0
     except KeysUnreadable as wrong:
-        log.error("%s cannot begin: PERDURE_TEMPORAL_KEYS: %s", name, wrong)
+        log.error("%s cannot start: PERDURE_TEMPORAL_KEYS: %s", name, wrong)
     except AddressUnusable as wrong:
-        log.error("%s cannot begin: %s", name, wrong)
+        log.error("%s cannot start: %s", name, wrong)
     except ConfigException as wrong:
-        log.error("%s cannot begin: KUBECONFIG names no cluster, and this is no pod with one: %s", name, wrong)
+        log.error("%s cannot start: KUBECONFIG names no cluster, and this is not a Pod: %s", name, wrong)
     except Exception:
         log.exception("%s has failed", name)
     # No finalisation of the interpreter: Temporal's Rust core does not go well with it (sdk-python #300).

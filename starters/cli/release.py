@@ -64,15 +64,15 @@ def release(
 
     asked = target(kind, name)
     if asked.kind not in (ACCOUNT, ACCOUNT_CLAIM):
-        raise CommandError(f"{asked}: only AccountClaims and Accounts are let go so", "others: perdure abandon")
+        raise CommandError(f"{asked}: only AccountClaims and Accounts can be released", "others: perdure abandon")
     if not reason.strip():
-        raise CommandError(f"{asked}: the reason is empty", "it is kept on the object: say why")
+        raise CommandError(f"{asked}: the reason is empty", "give a reason; it is recorded on the object")
 
     async def write(session: ClusterSession) -> JsonObject:
         obj = await lifecycle.find_object(session, asked)
         if not text(obj, "metadata", "deletionTimestamp"):
             raise CommandError(
-                f"{asked} is not being deleted: there is nothing to let go of",
+                f"{asked} is not being deleted: there is nothing to release",
                 f"first: kubectl delete --wait=false -n {asked.namespace} {asked.resource} {asked.name}",
             )
         await annotate(session, await account_of(session, asked, obj), {LET_GO: reason})
@@ -88,10 +88,10 @@ def release(
         for item in (await session.kube.list(ACCOUNT, OPERATOR_NAMESPACE)).items:
             if named_by(Account.model_validate(item), claim):
                 return Target(ACCOUNT, OPERATOR_NAMESPACE, text(item, "metadata", "name"))
-        raise CommandError(f"{asked} holds no Account: there is nothing to let go of", f"perdure why {asked.resource}")
+        raise CommandError(f"{asked} holds no Account: there is nothing to release", f"perdure why {asked.resource}")
 
     written = perform_on_cluster(write)
     done = Released(kind=asked.kind.name, namespace=asked.namespace, name=asked.name, why=reason)
     if not printed(done, output):
-        say(f"{asked}: let go without a clean-up")
+        say(f"{asked}: will be released without a clean-up")
     waking.tell_lifecycle(asked, written)

@@ -50,10 +50,10 @@ def replay(
     if not printed(found, output):
         _tell(found, failed)
     if not found:
-        raise CommandError("there is no history to replay", "" if running else f"none lies in {directory}")
+        raise CommandError("there is no history to replay", "" if running else f"{directory} contains none")
     if failed:
         raise CommandError(
-            f"{len(failed)} of {len(found)} histories cannot be gone on with by this code",
+            f"{len(failed)} of {len(found)} histories cannot be continued by this code",
             "docs/temporal.md says what to do: a patch, or versions of the workers side by side",
         )
 

@@ -29,7 +29,7 @@ async def report(
             made = reported(now(), found_of(await each(session, thorough=thorough)))
         except Absent as error:
             if error.code == NO_SUCH_KIND:
-                warn(f"not looked at: {area}, whose kinds are not installed here")
+                warn(f"skipped: {area}, whose kinds are not installed here")
                 continue
             made = failed(before.get(area, AreaReport()), error.message)
         except ApiError as error:

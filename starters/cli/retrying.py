@@ -73,7 +73,7 @@ def retry_all(sought: Sought, reason: str, *, dry_run: bool, yes: bool, form: Fo
     rows = perform(lambda session: _found(session, query))
     if not rows:
         if not printed([], form):
-            say("nothing is found that could be retried")
+            say("no lifecycle matches")
         return
     if dry_run:
         _tell([_retried(row, said="would be asked", retried=False) for row in rows], form)

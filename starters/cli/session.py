@@ -38,9 +38,9 @@ T = TypeVar("T")
 FIELD_MANAGER = "perdure-cli"
 
 _ADVICE = {
-    ErrorType.ABSENT: "`perdure list` shows what there is",
-    ErrorType.CONFLICT: "somebody changed it at the same time: try again",
-    ErrorType.DENIED: "the cluster allows these credentials no such thing; deploy/rbac has roles for people",
+    ErrorType.ABSENT: "`perdure list` lists the objects",
+    ErrorType.CONFLICT: "it was changed at the same time: try again",
+    ErrorType.DENIED: "these credentials may not do that in the cluster; deploy/rbac has roles for people",
     ErrorType.UNAVAILABLE: "is the cluster up, and is KUBECONFIG right? A local one: perdure status",
 }
 
@@ -150,7 +150,7 @@ async def _temporal(found: Settings) -> Client:
         return await connect(found, "cli")
     except KeysUnreadable as error:
         raise CommandError(
-            str(error), "PERDURE_TEMPORAL_KEYS names the directory that the workers have, too"
+            str(error), "set PERDURE_TEMPORAL_KEYS to the directory of keys that the workers use"
         ) from error
     except TemporalRefused as error:
         raise CommandError(

@@ -65,16 +65,16 @@ def told(key: Key, newest_first: Iterable[HistoryEvent]) -> CommandError | None:
 def unreplayable(key: Key, message: str) -> CommandError:
     """The workers' code does not fit the history."""
     return CommandError(
-        f"{key.path}: the worker cannot go on with its workflow, which ran with other code: {message}",
-        f"end it and wake it, nothing is lost by that:\n"
+        f"{key.path}: the worker cannot continue its workflow, which ran with other code: {message}",
+        f"terminate and wake it; nothing is lost:\n"
         f"  temporal workflow terminate --workflow-id '{key.workflow_id}' --reason '{UNREPLAYABLE}'\n"
         f"  perdure wake {key.kind} {key.namespace}/{key.name}\n"
-        "or run the worker of the version before",
+        "or run the previous version of the worker",
     )
 
 
 def _raising(key: Key, message: str) -> CommandError:
     return CommandError(
         f"{key.path}: the worker's code fails on its workflow: {message}",
-        f"this is a bug of Perdure: a mended worker goes on where it stopped; more on the page of {key.workflow_id}",
+        f"this is a bug in Perdure; a corrected worker continues where it stopped. See the page of {key.workflow_id}",
     )

@@ -121,7 +121,7 @@ def _of_others(word: str) -> Kind | None:
 def checked_name(name: str, hint: str = "NAMESPACE/NAME") -> str:
     """A name as Kubernetes allows it, so that it may stand in queries and paths."""
     if not _NAME.fullmatch(name):
-        raise typer.BadParameter(f"{name!r} is no name of a Kubernetes object", param_hint=hint)
+        raise typer.BadParameter(f"{name!r} is not a valid name of a Kubernetes object", param_hint=hint)
     return name
 
 

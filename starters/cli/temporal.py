@@ -133,11 +133,11 @@ def move(
     if left:
         told = ", ".join(f"{each.open} on {each.build_id}" for each in left)
         raise CommandError(
-            f"after {wait:g} s there are still lifecycles on older versions: {told}",
-            "each moves when what it does now has ended; `perdure list` shows what that is. Leave the old workers, "
+            f"after {wait:g} s some lifecycles are still on older versions: {told}",
+            "each moves when its running actions have ended; `perdure list` shows them. Keep the old workers, "
             "and run this again",
         )
-    say("nothing is on an older version: their workers may end")
+    say("no lifecycle is on an older version: the old workers can be stopped")
 
 
 def _queues(settings: Settings, areas: str) -> set[tuple[str, str]]:
@@ -160,7 +160,7 @@ async def _until_polled(
             told = ", ".join(sorted(f"{name} ({kind})" for name, kind in missing))
             raise CommandError(
                 f"no worker of version {build_id} of {deployment} has asked for: {told}; it was not made current",
-                "do its workers run (perdure worker --build-id), with all areas that are served?",
+                "are its workers running (perdure worker --build-id), with all served areas?",
             )
         await asyncio.sleep(_BETWEEN_LOOKS)
 

@@ -42,7 +42,7 @@ def tell_lifecycle(asked: Target, obj: JsonObject) -> None:
     try:
         perform(tell)
     except CommandError as error:
-        warn(f"warning: {asked}: this is written; its lifecycle could not be told: {error.message}")
+        warn(f"warning: {asked}: this is written, but its lifecycle could not be woken: {error.message}")
 
 
 async def wake_one(session: Session, key: Key) -> None:

@@ -85,46 +85,46 @@ def test_a_world_that_fits_has_no_findings(found: Snapshot) -> None:
         (
             world(claims=(), workflows=running() - {"ResourceClaim/users/mine/mine"}),
             [
-                "ResourceHandle poolboy/guid-aaaaa: held by ResourceClaim users/mine, which is not there",
-                "ResourceHandle poolboy/guid-aaaaa: no workflow looks after it",
+                "ResourceHandle poolboy/guid-aaaaa: bound to ResourceClaim users/mine, which does not exist",
+                "ResourceHandle poolboy/guid-aaaaa: it has no running workflow",
             ],
         ),
         (
             world(claims=(claim(held=""),), workflows=RUNNING),
-            ["ResourceHandle poolboy/guid-aaaaa: held by ResourceClaim users/mine, which shows none"],
+            ["ResourceHandle poolboy/guid-aaaaa: bound to ResourceClaim users/mine, which names none"],
         ),
         (
             world(handles=(FREE,), things=WHOLE.things[1:]),
-            ["ResourceClaim users/mine: shows ResourceHandle guid-aaaaa, which is not there"],
+            ["ResourceClaim users/mine: names ResourceHandle guid-aaaaa, which does not exist"],
         ),
         (
             world(claims=(claim(), claim("late")), workflows=running("late")),
             [
-                "ResourceClaim users/late: shows ResourceHandle guid-aaaaa, which users/mine holds",
-                "ResourceHandle guid-aaaaa: shown by several claims: users/late, users/mine",
+                "ResourceClaim users/late: names ResourceHandle guid-aaaaa, which users/mine holds",
+                "ResourceHandle guid-aaaaa: named by several claims: users/late, users/mine",
             ],
         ),
         (
             world(handles=(*WHOLE.handles, handle("guid-bbbbb", things=()))),
             [
-                "ResourceHandle poolboy/guid-bbbbb: held by ResourceClaim users/mine, which shows guid-aaaaa",
-                "ResourceClaim users/mine: several handles are held by it: guid-aaaaa, guid-bbbbb",
+                "ResourceHandle poolboy/guid-bbbbb: bound to ResourceClaim users/mine, which names guid-aaaaa",
+                "ResourceClaim users/mine: several handles are bound to it: guid-aaaaa, guid-bbbbb",
             ],
         ),
         (
             world(things=(*WHOLE.things, thing("lost", "guid-ccccc"))),
-            ["ConfigMap labs/lost: made for ResourceHandle guid-ccccc, which is not there"],
+            ["ConfigMap labs/lost: created for ResourceHandle guid-ccccc, which does not exist"],
         ),
         (
             world(things=(*WHOLE.things, thing("b"))),
             [
-                "ConfigMap labs/b: made for ResourceHandle guid-aaaaa, which does not name it among its resources",
-                "ResourceHandle guid-aaaaa: resource 0 is there several times: ConfigMap labs/b, ConfigMap labs/thing",
+                "ConfigMap labs/b: created for ResourceHandle guid-aaaaa, which does not list it among its resources",
+                "ResourceHandle guid-aaaaa: resource 0 exists several times: ConfigMap labs/b, ConfigMap labs/thing",
             ],
         ),
         (
             world(workflows=RUNNING - {"ResourcePool/poolboy/warm/warm"}),
-            ["ResourcePool poolboy/warm: no workflow looks after it"],
+            ["ResourcePool poolboy/warm: it has no running workflow"],
         ),
         (
             world(workflows=RUNNING | {"ResourceClaim/users/mine/former"}),

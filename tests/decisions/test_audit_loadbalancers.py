@@ -75,52 +75,53 @@ def add(world: World, **found: Any) -> None:
         (
             "groups",
             SecurityGroup(id="g", name="lbs/old", description="perdure:gone"),
-            f"security group g (lbs/old), {WHERE}: made for gone, which does not exist",
+            f"security group g (lbs/old), {WHERE}: created for gone, which does not exist",
         ),
         (
             "ports",
             CloudPort(id="p", name="lbs/old", description="perdure:gone"),
-            f"port p (lbs/old), {WHERE}: made for gone, which does not exist",
+            f"port p (lbs/old), {WHERE}: created for gone, which does not exist",
         ),
         (
             "servers",
             Server(id="s", name="old", uid="gone"),
-            f"server s (old), {WHERE}: made for gone, which does not exist",
+            f"server s (old), {WHERE}: created for gone, which does not exist",
         ),
         (
             "groups",
             SecurityGroup(id="g", name="lbs/old"),
-            f"security group g, {WHERE}: named after lbs/old, which does not exist, and not marked",
+            f"security group g, {WHERE}: named after lbs/old, which does not exist, and without Perdure's mark",
         ),
         (
             "ports",
             CloudPort(id="p", name="lbs/old"),
-            f"port p, {WHERE}: named after lbs/old, which does not exist, and not marked",
+            f"port p, {WHERE}: named after lbs/old, which does not exist, and without Perdure's mark",
         ),
         (
             "floating",
             FloatingIp(id="f", address="203.0.113.9", description="lbs/old"),
-            f"floating IP f (203.0.113.9), {WHERE}: named after lbs/old, which does not exist, and not marked",
+            f"floating IP f (203.0.113.9), {WHERE}: named after lbs/old, which does not exist, "
+            "and without Perdure's mark",
         ),
         (
             "server_groups",
             ServerGroup(id="n", name="lbs/old", policy="affinity"),
-            f"server group n, {WHERE}: named after lbs/old, which does not exist, and not marked",
+            f"server group n, {WHERE}: named after lbs/old, which does not exist, and without Perdure's mark",
         ),
         (
             "servers",
             Server(id="s", name=MACHINE),
-            f"server s, {WHERE}: named after lbs/{MACHINE}, which does not exist, and not marked",
+            f"server s, {WHERE}: named after lbs/{MACHINE}, which does not exist, and without Perdure's mark",
         ),
         (
             "groups",
             SecurityGroup(id="g", name="lbs/web--shop"),
-            "LoadBalancer lbs/web--shop: security group g has its name, and is not its own",
+            "LoadBalancer lbs/web--shop: security group g has its name, but does not belong to it",
         ),
         (
             "floating",
             FloatingIp(id="f", address="203.0.113.9", description="lbs/web--shop", port_id="elsewhere"),
-            "LoadBalancer lbs/web--shop: floating IP f has its name, and is not its own",
+            "LoadBalancer lbs/web--shop: floating IP f has its name, but does not belong to it",
         ),
     ],
 )
@@ -159,25 +160,25 @@ def test_an_owner_that_existed_before_or_after_the_look_is_one(world: World) -> 
 def lose_server(world: World) -> str:
     machine = world.machines()[0]
     del world.project.servers[str(machine.status.server_id)]
-    return f"LoadBalancerMachine lbs/{machine.metadata.name}: not as it should be: its server is lost"
+    return f"LoadBalancerMachine lbs/{machine.metadata.name}: has drifted: its server is lost"
 
 
 def double_port(world: World) -> str:
     port = world.project.ports[str(world.balancer().status.port_id)]
     add(world, ports=port.model_copy(update={"id": "port-999"}))
-    return "LoadBalancer lbs/web--shop: not as it should be: delete port port-999"
+    return "LoadBalancer lbs/web--shop: has drifted: delete port port-999"
 
 
 def inherited_port(world: World) -> str:
     port = world.project.ports[str(world.balancer().status.port_id)]
     add(world, ports=port.model_copy(update={"id": "port-999", "description": ""}))
-    return "LoadBalancer lbs/web--shop: port port-999 has its name, and is not its own"
+    return "LoadBalancer lbs/web--shop: port port-999 has its name, but does not belong to it"
 
 
 def close_rules(world: World) -> str:
     (group,) = world.project.groups.values()
     world.project.groups[group.id] = group.model_copy(update={"rules": ()})
-    return "LoadBalancer lbs/web--shop: not as it should be: "
+    return "LoadBalancer lbs/web--shop: has drifted: "
 
 
 @pytest.mark.parametrize(
@@ -198,7 +199,7 @@ def test_drift_of_what_is_paused_is_told_with_the_way_out(world: World) -> None:
 def test_drift_is_nothing_where_the_project_cannot_be_looked_at(world: World) -> None:
     refused = Denied("create token: 401", code="Unauthorized")
     (line,) = told(snapshot(world, clouds={REFERENCE: refused}))
-    assert line == f"{WHERE}: its project, of 3 objects, cannot be looked at: create token: 401"
+    assert line == f"{WHERE}: its project, used by 3 objects, cannot be read: create token: 401"
 
 
 def test_machines_sets_and_roles_without_what_they_belong_to_are_told(world: World) -> None:

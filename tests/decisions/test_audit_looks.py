@@ -75,9 +75,7 @@ def told(kube: PaperCluster, *, thorough: bool = False) -> list[str]:
 
 
 def test_a_project_is_five_lists_and_nothing_is_changed(cloud: SmallCloud) -> None:
-    assert told(cluster(cloud)) == [
-        "LoadBalancer lbs/web--shop: not as it should be: create security group lbs/web--shop"
-    ]
+    assert told(cluster(cloud)) == ["LoadBalancer lbs/web--shop: has drifted: create security group lbs/web--shop"]
     assert sorted(cloud.calls) == [
         "GET /v2.0/floatingips",
         "GET /v2.0/ports",
@@ -93,7 +91,7 @@ def test_a_project_that_nobody_names_any_more_is_found_by_its_secret(cloud: Smal
     assert told(kube) == []
     assert cloud.calls == []
     (line,) = told(kube, thorough=True)
-    assert line.endswith("(lbs/web--shop), Secret lbs/cloud: made for gone, which does not exist")
+    assert line.endswith("(lbs/web--shop), Secret lbs/cloud: created for gone, which does not exist")
 
 
 def test_what_these_credentials_may_not_list_is_told_and_the_rest_looked_at(
@@ -103,19 +101,19 @@ def test_what_these_credentials_may_not_list_is_told_and_the_rest_looked_at(
     kube.denied = {"Role", "Secret"}
     assert len(told(kube, thorough=True)) == 1
     said = capsys.readouterr().err
-    assert "not looked at: Roles of machines in lbs" in said
-    assert "only the projects of LoadBalancers are looked at" in said
+    assert "skipped: Roles of machines in lbs" in said
+    assert "only the projects of LoadBalancers are audited" in said
 
 
 def test_a_project_without_credentials_is_told_of(cloud: SmallCloud) -> None:
     kube = cluster(cloud)
     kube.objects["Secret"] = []
     (line,) = told(kube)
-    assert line.startswith("Secret lbs/cloud: its project, of 1 objects, cannot be looked at: Secret lbs/cloud with an")
+    assert line.startswith("Secret lbs/cloud: its project, used by 1 objects, cannot be read: Secret lbs/cloud with an")
 
 
 def test_a_project_that_does_not_answer_is_told_of_and_nothing_in_it_believed_lost(cloud: SmallCloud) -> None:
     kube = cluster(cloud)
     cloud.trouble = lambda call: "before" if "floatingips" in call else ""
     (line,) = told(kube)
-    assert "cannot be looked at" in line
+    assert "cannot be read" in line

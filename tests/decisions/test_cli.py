@@ -279,12 +279,12 @@ def test_help_names_every_command() -> None:
         (("why", "pod", "a/b"), "no kind is called 'pod'"),
         (("why", "account", "a"), "not of the form"),
         (("why", "account"), "Missing argument"),
-        (("list", "--namespace", "a'b"), "no name of a Kubernetes object"),
+        (("list", "--namespace", "a'b"), "not a valid name of a Kubernetes"),
         (("wake",), "--all"),
         (("wake", "account", "a/b", "--all"), "--all"),
         (("worker", "--only", "clouds"), "no area is called 'clouds'"),
         (("abandon", "account", "a/b"), "--reason"),
-        (("list", "--state", "/nowhere"), "holds no file"),
+        (("list", "--state", "/nowhere"), "has no file"),
     ],
 )
 def test_wrong_usage_ends_with_2(arguments: tuple[str, ...], said: str) -> None:

@@ -93,7 +93,7 @@ def test_an_object_that_cannot_be_read_is_abandoned_without_telling_its_values(k
     stuck(kube, ACCOUNT, ACCOUNT.finalizer, "example.com/other", spec={"awsAccountID": ["s3cret"]})
     done = abandon(ACCOUNT)
     assert done.exit_code == 0, done.output
-    assert "nobody knows what: the object cannot be read (spec.awsAccountID: " in done.stderr
+    assert "unknown objects: its custom resource cannot be read (spec.awsAccountID: " in done.stderr
     assert "s3cret" not in done.output
     left = stored(kube, ACCOUNT)
     assert left is not None

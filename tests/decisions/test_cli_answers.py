@@ -208,4 +208,4 @@ def test_nothing_to_retry_is_a_document_too(cluster: Cluster, monkeypatch: pytes
     done = CliRunner().invoke(build(), ["retry", "--phase", "Failed", "-o", "json"], env=NO_SERVER)
     assert (done.exit_code, json.loads(done.stdout)) == (0, [])
     done = CliRunner().invoke(build(), ["retry", "--phase", "Failed"], env=NO_SERVER)
-    assert done.stdout == "nothing is found that could be retried\n"
+    assert done.stdout == "no lifecycle matches\n"

@@ -84,7 +84,7 @@ async def test_what_an_update_failed_of_is_told(cause: BaseException, said: str)
 async def test_where_nobody_has_done_it_in_time_the_worker_is_asked_after() -> None:
     with pytest.raises(CommandError) as refused:
         await lifecycle.plan(session(Temporal(of_activity(timed_out()))), KEY)
-    assert "does a worker run?" in refused.value.advice
+    assert "is a worker running?" in refused.value.advice
 
 
 def test_a_lever_is_refused_before_the_command_gives_up() -> None:

@@ -87,7 +87,9 @@ def paused(kube: Cluster) -> set[str]:
 def untold(done: Result) -> bool:
     """Whether a command did what it was told, and said that the lifecycle does not know of it yet."""
     assert done.exit_code == 0, done.output
-    return done.stderr.endswith(f"warning: Account ns/one: this is written; its lifecycle could not be told: {DOWN}\n")
+    return done.stderr.endswith(
+        f"warning: Account ns/one: this is written, but its lifecycle could not be woken: {DOWN}\n"
+    )
 
 
 @pytest.mark.parametrize(("named", "what"), [(("--all",), "all"), (("--area", "accounts"), "accounts")])

@@ -187,7 +187,7 @@ async def test_a_machine_has_its_turn_once_another_has_ended() -> None:
 def test_waiting_for_a_turn_is_shown_and_asked_for_again() -> None:
     event = scheduled(5, at(DAY))
     answer = facts(9, scheduled=(ScheduledEvent(code="instance-stop"),))
-    waiting = Turn(at=at(10), why="control plane c/c1: Machine b is not well")
+    waiting = Turn(at=at(10), why="control plane c/c1: Machine b is unhealthy")
     seen = observed(record(event), policy=deleting_all(), facts=answer, turn=waiting)
     done = work_for_instance(seen, at(11))
     assert (done.steps, done.why, done.deadline) == ((), waiting.why, at(30))

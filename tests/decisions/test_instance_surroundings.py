@@ -67,7 +67,7 @@ def test_a_policy_is_spelt_as_causes_and_reactions() -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("sopt=drain", "'sopt' is no CAUSE=REACTION"),
+        ("sopt=drain", "'sopt' is not of the form CAUSE=REACTION"),
         ("spot", "spot=: that is not one of label, delete-machine, drain"),
         ("rebalance=delete-machine", "rebalance=delete-machine: EC2 has no call that confirms this event"),
         ("capacity-reservation=drain", "capacity-reservation=drain: EC2 has no call that confirms this event"),
@@ -84,7 +84,10 @@ def test_a_policy_that_nobody_can_mean_is_refused_in_one_line(text: str, said: s
 
 @pytest.mark.parametrize(
     ("name", "text", "said"),
-    [("queues", "nonsense", "is no ACCOUNT/REGION"), ("reactions", "sopt=drain", "is no CAUSE=REACTION")],
+    [
+        ("queues", "nonsense", "is not of the form ACCOUNT/REGION"),
+        ("reactions", "sopt=drain", "is not of the form CAUSE=REACTION"),
+    ],
 )
 def test_a_process_names_a_setting_of_instances_that_is_none_before_it_connects(
     monkeypatch: pytest.MonkeyPatch, name: str, text: str, said: str

@@ -280,7 +280,7 @@ def test_the_users_floating_ip_is_not_taken_from_another_port() -> None:
     project = Project()
     project.floating["users"] = users_address(port_id="theirs")
     _, plan = settle(fresh(existingFloatingIP="198.51.100.9"), project)
-    assert "leads to port theirs already" in plan.problem
+    assert "already belongs to port theirs" in plan.problem
     assert project.floating["users"].port_id == "theirs"
 
 
@@ -333,7 +333,7 @@ def test_objects_of_our_name_that_nobody_recorded_are_somebody_elses() -> None:
     project = Project()
     project.groups["theirs"] = SecurityGroup(id="theirs", name=NAME)
     plan = plan_cloud(fresh(), project.of_balancer(), NOW)
-    assert plan.problem.startswith("a security group called lbs/web--shop exists that is not ours")
+    assert plan.problem.startswith("a security group named lbs/web--shop exists that is not ours")
     assert plan.steps == ()
     assert remove_load_balancer(fresh(), project.of_balancer()).done
 

@@ -364,7 +364,7 @@ def test_what_freezes_a_rollout_is_told() -> None:
     work = work_for_balancer(balancer(**odd), None, (), NOW)
     assert work.create_set == {}
     assert [(each.type, each.message) for each in work.notices] == [("Warning", work.problem)]
-    assert "no revision" in work.problem
+    assert "not a revision" in work.problem
     assert work_for_balancer(balancer(metadata=BALANCERS), None, (), NOW).notices == ()
 
 

@@ -57,7 +57,7 @@ def test_a_load_balancer_is_told_from_its_first_server_to_its_first_report() -> 
     assert told(world) == [
         "Ready: everything is as it should be",
         "Ready: its machines are ready",
-        "Ready: it serves",
+        "Ready: it serves traffic",
     ]
 
 
@@ -70,7 +70,7 @@ ILL = [condition("ConfigReady"), condition("EnvoyReady", "False", since=ago(minu
     ("conditions", "metadata", "phase", "why"),
     [
         ([], YOUNG, "Booting", "its server runs, and its agent has not reported yet"),
-        (healthy(), YOUNG, "Ready", "it serves"),
+        (healthy(), YOUNG, "Ready", "it serves traffic"),
         (ILL, YOUNG, "Running", "its agent reports a problem: condition EnvoyReady is in status False"),
         ([], OLD, "Marked", "it is replaced unless it recovers: no conditions set"),
         ([], LONG_MARKED, "GivenUp", "its set replaces it: no conditions set"),

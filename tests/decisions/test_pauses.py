@@ -96,7 +96,7 @@ def test_an_object_is_held_by_itself_and_by_its_area() -> None:
     assert "the payer's key leaked" in held("accounts", {}, acting)
     assert held("claims", {}, acting) == ""
     assert "annotation" in held("accounts", {PAUSED: "true"}, acting)
-    assert "observe mode" in held("accounts", {}, observing)
+    assert "PERDURE_MODE=observe" in held("accounts", {}, observing)
 
 
 async def test_nothing_is_sent_for_a_lifecycle_of_a_paused_area() -> None:

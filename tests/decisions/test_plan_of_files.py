@@ -81,7 +81,7 @@ def test_a_file_is_read_with_the_kinds_of_its_objects(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ("", "holds no object"),
+        ("", "contains no object"),
         ("a: [", "cannot be read"),
         (POOL.replace("AccountPool", "Deployment"), "Deployment of aws.managed.openshift.io/v1alpha1 has no lifecycle"),
         (POOL.replace("v1alpha1", "v1"), "has no lifecycle here"),

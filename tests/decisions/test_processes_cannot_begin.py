@@ -20,8 +20,8 @@ from engine.process import ungrouped
 @pytest.mark.parametrize(
     ("command", "variable", "said"),
     [
-        ("worker", "PERDURE_TEMPORAL_KEYS", "worker cannot begin: PERDURE_TEMPORAL_KEYS: the keys in /nowhere"),
-        ("run", "KUBECONFIG", "run cannot begin: KUBECONFIG names no cluster, and this is no pod with one"),
+        ("worker", "PERDURE_TEMPORAL_KEYS", "worker cannot start: PERDURE_TEMPORAL_KEYS: the keys in /nowhere"),
+        ("run", "KUBECONFIG", "run cannot start: KUBECONFIG names no cluster, and this is not a Pod"),
     ],
 )
 def test_what_keeps_a_process_from_beginning_is_one_line(command: str, variable: str, said: str) -> None:
@@ -63,7 +63,7 @@ def test_a_busy_port_is_one_line_that_names_its_variable(command: str, of: str, 
         begun = begin(command, **{f"PERDURE_{of}_PORT": str(port)}, KUBECONFIG=str(kubeconfig(tmp_path)))
     assert begun.returncode == 1
     (line,) = begun.stderr.splitlines()
-    assert f"{command} cannot begin: 127.0.0.1:{port} cannot be listened on" in line
+    assert f"{command} cannot start: 127.0.0.1:{port} cannot be listened on" in line
     assert f"(PERDURE_{of}_HOST, PERDURE_{of}_PORT)" in line
 
 

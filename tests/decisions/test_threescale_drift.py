@@ -100,7 +100,7 @@ def test_what_somebody_has_changed_in_3scale_has_drifted(path: str, change: dict
     of_doc = [after(each, {"spec": {"published": False}}) if isinstance(each, ActiveDoc) else each for each in OBJECTS]
     (found,) = differences(of_doc, lists(**{path.replace("/", "_"): [{**ANSWERS[path], **change}]}))
 
-    assert "otherwise in 3scale" in found.problem
+    assert "differs in 3scale" in found.problem
 
 
 def test_who_is_at_work_or_goes_or_is_not_in_step_yet_is_left_to_its_own_lifecycle() -> None:
@@ -126,5 +126,5 @@ def test_the_audit_says_what_a_person_can_do() -> None:
 
     assert [(each.subject, each.problem) for each in found] == [
         ("Product shop/shop", "1 is not in 3scale any more"),
-        ("3scale account 90 (Lost) of https://t", "bears the operator's mark, and no object has it"),
+        ("3scale account 90 (Lost) of https://t", "carries the operator's mark, and no object manages it"),
     ]

@@ -210,7 +210,7 @@ async def test_defaults_that_the_api_server_refuses_are_told(worker: Worker, mon
     monkeypatch.setattr(worker.kube, "patch", refuses)
     await worker.kube.create(BACKEND, {"metadata": {"name": "new"}, "spec": {"name": "new", "systemName": ""}}, "shop")
     decision = (await worker.look("new")).decision
-    assert (decision.phase, decision.at_deadline) == ("Invalid", "look again")
+    assert (decision.phase, decision.at_deadline) == ("Invalid", "observe again")
     found = await worker.kube.get(BACKEND, "shop", "new")
     assert states(found["status"]) == "Failed Invalid"
     assert "SystemName is immutable" in message(found["status"], "Invalid")

@@ -266,12 +266,12 @@ BROKEN = {
         "Invalid OAS: multiple security requirements",
     ),
     "another scheme": (schemes({"type": "http"}), {}, "Unexpected security schema type: http"),
-    "no issuer said": (schemes({"type": "openIdConnect"}), {}, "spec.oidc: is needed"),
+    "no issuer said": (schemes({"type": "openIdConnect"}), {}, "spec.oidc: required"),
     "no issuer's address": (document(), {"oidc": {"issuerType": "rest"}}, "needs issuerEndpoint"),
     "no name": (document(info={"title": "!?", "version": "1"}), {}, "gives no valid object name"),
     "metric": (document(**{"x-3scale-product": {"metrics": {"a": {"unit": "x"}}}}), {}, "friendlyName and unit"),
     "policy": (document(**{"x-3scale-product": {"policies": [{"name": "a"}]}}), {}, "name and version"),
-    "hits": (document(paths={"/a": {"get": {**ANSWERS, "operationId": "Hits"}}}), {}, "would be called 'hits'"),
+    "hits": (document(paths={"/a": {"get": {**ANSWERS, "operationId": "Hits"}}}), {}, "gets the built-in name 'hits'"),
     "one id twice": (
         document(paths={"/a": {"get": {**ANSWERS, "operationId": "x"}, "put": {**ANSWERS, "operationId": "x"}}}),
         {},
@@ -385,7 +385,7 @@ def test_another_system_name_is_refused() -> None:
     found = on(open_api(productSystemName="cats"), **there)
 
     assert (found.children, states(found.status)) == ((), "Failed")
-    assert "cannot change: make another OpenAPI" in message(found.status, "Failed")
+    assert "cannot change: create another OpenAPI" in message(found.status, "Failed")
 
 
 @pytest.mark.parametrize(

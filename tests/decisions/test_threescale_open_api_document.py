@@ -65,11 +65,11 @@ REFUSED = {
     "very deep in JSON": ('{"a":' * 100_000, "neither JSON nor YAML"),
     "blown up": (BLOWN_UP, "more than"),
     "a circle of aliases": ("a: &a [*a]", "recursive"),
-    "a name twice in YAML": (f"{HEAD}paths: {{}}\npaths: {{}}", "'paths' stands twice"),
-    "a name twice in JSON": ('{"a": 1, "a": 2}', "'a' stands twice"),
+    "a name twice in YAML": (f"{HEAD}paths: {{}}\npaths: {{}}", "'paths' occurs twice"),
+    "a name twice in JSON": ('{"a": 1, "a": 2}', "'a' occurs twice"),
     "an object of Python": ("!!python/object/apply:os.getcwd []", "could not determine a constructor"),
     "no object": ("- 1", "a list or a single value, where an object is needed"),
-    "a page": ("<html><body>Log in</body></html>", "an HTML or XML page and no OpenAPI document"),
+    "a page": ("<html><body>Log in</body></html>", "an HTML or XML page instead of an OpenAPI document"),
     "nothing": ("", "empty"),
     "Swagger 2": ('swagger: "2.0"\ninfo: {title: a, version: "1"}\npaths: {}', "openapi: Field required"),
     "a number for a text": (
@@ -91,7 +91,7 @@ REFUSED = {
         "circular references",
     ),
     "a circle": (f"{HEAD}paths: {{/a: {{$ref: '#/paths/~1a'}}}}", "circular references"),
-    "a variable of nothing": (f"{HEAD}servers: [{{url: 'http://{{h}}'}}]\npaths: {{}}", "nothing said of h"),
+    "a variable of nothing": (f"{HEAD}servers: [{{url: 'http://{{h}}'}}]\npaths: {{}}", "missing h"),
     "no port": (f"{HEAD}servers: [{{url: 'http://a:b'}}]\npaths: {{}}", "servers[0].url: Port could not be cast"),
     "an unknown scheme": (f"{HEAD}security: [{{it: []}}]\npaths: {{}}", "'it' is not among the security schemes"),
 }

@@ -145,7 +145,7 @@ def test_with_its_token_kept_a_tenant_is_ready_and_asks_for_nothing_more() -> No
     [
         (None, "has no token"),
         (SecretView(name="acme-acme", keys=("adminURL",), admin_url=ADDRESS), "has no token"),
-        (KEPT.model_copy(update={"admin_url": "https://other.example.com"}), "another tenant's"),
+        (KEPT.model_copy(update={"admin_url": "https://other.example.com"}), "belongs to another tenant"),
     ],
     ids=["no Secret", "no token", "another tenant's"],
 )

@@ -127,7 +127,7 @@ def test_source_ranges_let_their_networks_in_and_nobody_else() -> None:
 def test_a_source_range_that_is_none_is_told_and_the_others_hold() -> None:
     found = told(HTTP, loadBalancerSourceRanges=["10.0.0.0/33", "10.0.0.0/8"])
     assert len(at(access(found), "policies", "load-balancer-source-ranges", "principals")) == 1
-    assert messages(found) == ["Source range '10.0.0.0/33' is no network, it is left out"]
+    assert messages(found) == ["Source range '10.0.0.0/33' is not a network, it is left out"]
 
 
 def test_with_no_valid_source_range_nobody_is_let_in() -> None:
@@ -148,7 +148,7 @@ def test_an_endpoint_without_addresses_is_told_and_the_others_serve() -> None:
 def test_a_name_among_addresses_is_told_and_the_others_serve() -> None:
     found = told(HTTP, endpoints=[{"name": "a", "addresses": ["node.example", "10.0.0.1"]}])
     assert addresses(found.clusters["TCP-80"]) == [["10.0.0.1"]]
-    assert messages(found) == ["Endpoint a: 'node.example' is no IP address, it is left out"]
+    assert messages(found) == ["Endpoint a: 'node.example' is not an IP address, it is left out"]
 
 
 @pytest.mark.parametrize(

@@ -133,7 +133,7 @@ async def test_an_object_without_a_lifecycle_is_listed_as_such(person: Person) -
     listed = await person.perdure("list", "account", "-n", NAMESPACE_NAME)
     (row,) = [line for line in listed.out.splitlines() if name in line]
     assert "NoLifecycle" in row
-    assert "is the watcher up?" in listed.err
+    assert "is the watcher running?" in listed.err
     assert listed.code == 0
 
 
@@ -143,7 +143,7 @@ async def test_without_a_worker_the_command_says_that_none_answers(person: Perso
     asked = await person.perdure("why", "account", name)
     assert asked.code == 1
     assert f"Account/{name}" in asked.err
-    assert "does a worker run?" in asked.err
+    assert "is a worker running?" in asked.err
     assert "Traceback" not in asked.err
 
 
@@ -193,7 +193,7 @@ async def test_a_lifecycle_that_the_worker_cannot_replay_is_named_with_the_way_o
             assert "TMPRL1100" in asked.err, question
             assert f"temporal workflow terminate --workflow-id '{key.workflow_id}'" in asked.err
             assert f"perdure wake Account {name}" in asked.err
-            assert "does a worker run?" not in asked.err
+            assert "is a worker running?" not in asked.err
         await eventually(listed_as_stuck, "the list shows it", 90)
         await lifecycle.terminate("as advised")
         assert (await person.perdure("wake", "account", name)).code == 0

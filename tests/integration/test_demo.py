@@ -20,7 +20,7 @@ def test_the_demo_settles_leaves_nothing_running_and_can_be_repeated(fresh: Depl
     assert first.returncode == 0, first.stdout + first.stderr
     for phase in ("Creating", "InitializingRegions", "PendingVerification", "Ready", "Deleting"):
         assert f" {phase}" in first.stdout
-    assert "the Secret is gone, its key opens nothing any more" in first.stdout
+    assert "the Secret is gone, its key no longer works" in first.stdout
     assert "The same legal entity got the same account, with a new key" in first.stdout
     assert not fresh.status().running
     root = str(fresh.state.root)
@@ -29,7 +29,7 @@ def test_the_demo_settles_leaves_nothing_running_and_can_be_repeated(fresh: Depl
     ]
     second = perdure(fresh, "demo", "accounts", "--exit")
     assert second.returncode == 0, second.stdout + second.stderr
-    assert "An earlier run has left its claim: released first" in second.stdout
+    assert "A claim is left from an earlier run: it is released first" in second.stdout
 
 
 def test_the_demo_fails_with_the_reason_when_an_account_fails_and_leaves_what_it_found_up(fresh: Deployment) -> None:

@@ -54,7 +54,7 @@ def test_the_audit_finds_a_resource_whose_handle_is_gone(fresh: Deployment) -> N
         "spec": {"override": {"apiVersion": "v1", "kind": "ConfigMap"}},
     }
     _create(fresh, manifest, provider)
-    assert _findings(fresh) == ["ConfigMap default/lost: made for ResourceHandle guid-zzzzz, which is not there"]
+    assert _findings(fresh) == ["ConfigMap default/lost: created for ResourceHandle guid-zzzzz, which does not exist"]
 
 
 def _create(deployment: Deployment, *manifests: dict[str, object]) -> None:

@@ -20,7 +20,7 @@ def test_the_demo_settles_and_can_be_repeated(fresh: Deployment) -> None:
             "all are labelled",
             "web-0's instance is stopped: labelled",
             "labelled scheduled-retirement",
-            "AWS has withdrawn it: the label is gone",
+            "AWS has cancelled the retirement: the label is gone",
             "Machine spot-0 is deleted",
             "Perdure has completed the hook",
         ):

@@ -137,7 +137,7 @@ async def test_a_paused_area_does_nothing_until_it_is_let_go(installation: Insta
         await _not_retried(installation)
     finally:
         code, out, _ = await installation.perdure("resume", "--area", "accounts")
-    assert (code, out.strip()) == (0, "accounts goes on")
+    assert (code, out.strip()) == (0, "accounts is resumed")
     await eventually(lambda: installation.in_hand("held"), "what was left is done")
     await installation.remove("held")
     assert 'perdure_paused{area="accounts"} 0.0' in await installation.told("/metrics")

@@ -42,6 +42,11 @@ class Page:
     async def open(self, url: str) -> None:
         await self.call("Page.navigate", url=url)
 
+    async def resize(self, width: int, height: int) -> None:
+        """The page's own size in pixels, without the browser's frame."""
+        size = {"width": width, "height": height, "deviceScaleFactor": 1, "mobile": False}
+        await self.call("Emulation.setDeviceMetricsOverride", **size)
+
     async def text(self) -> str:
         """What the page says."""
         expression = "document.body ? document.body.innerText : ''"

@@ -40,6 +40,6 @@ async def test_what_runs_is_replayed_and_a_change_that_breaks_it_is_named(
     assert failed.returncode == 1
     assert key.workflow_id in failed.stdout
     assert "TMPRL1100" in failed.stdout
-    assert "1 of 1 histories cannot be gone on with by this code" in failed.stderr
+    assert "1 of 1 histories cannot be continued by this code" in failed.stderr
     assert len((await handle.fetch_history()).events) == found["events"]  # and nothing was changed by it
     await handle.terminate("the test is over")

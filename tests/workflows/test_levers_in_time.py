@@ -167,11 +167,11 @@ def test_each_lever_is_an_update_and_a_signal_and_says_what_it_does(lever: str) 
 
 
 async def test_observe_mode_decides_and_starts_nothing(lifecycle: Lifecycle) -> None:
-    lifecycle.world.hold = "observe mode: nothing is written anywhere"
+    lifecycle.world.hold = "PERDURE_MODE=observe: nothing is written"
     await lifecycle.wake()
     await lifecycle.permit(minutes=600)
     why = await lifecycle.until_why(lambda why: bool(why.planned))
-    assert (why.hold, why.running) == ("observe mode: nothing is written anywhere", ())
+    assert (why.hold, why.running) == ("PERDURE_MODE=observe: nothing is written", ())
     await lifecycle.pass_time(timedelta(days=2))
     assert lifecycle.world.effects == {}
 

@@ -67,7 +67,7 @@ async def test_a_place_is_looked_at_again_until_it_is_nobodys(env: WorkflowEnvir
 
 
 @pytest.mark.parametrize(
-    ("lever", "told"), [("retry", "wake it, and what hinders it is tried again"), ("pause", "perdure pause --area")]
+    ("lever", "told"), [("retry", "wake it to repeat at once what was refused"), ("pause", "perdure pause --area")]
 )
 async def test_who_pulls_a_lever_of_what_has_no_object_is_told_what_to_do(
     env: WorkflowEnvironment, lever: str, told: str

@@ -30,7 +30,7 @@ AREA = "claims"
 # Between the two looks: longer than Temporal's list is late, and than a pass takes.
 APART_SECONDS = 3.0
 
-_LOOK = "`perdure why` it; `perdure wake` makes its workflow look again"
+_LOOK = "`perdure why` it; `perdure wake` reconciles it"
 _WORKFLOWS = "ExecutionStatus = 'Running' AND WorkflowType IN ('ResourceClaim', 'ResourceHandle', 'ResourcePool')"
 
 
@@ -95,10 +95,10 @@ def without_claim(found: Snapshot) -> Iterator[Finding]:
         claim = found.claims_by_path.get(holder)
         held = _held(claim)
         if claim is None:
-            yield _finding(_subject(handle), f"held by ResourceClaim {holder}, which is not there", _LOOK)
+            yield _finding(_subject(handle), f"bound to ResourceClaim {holder}, which does not exist", _LOOK)
         elif held != _name(handle) and found.stays(claim) and not _detached(claim):
-            shown = f"shows {held}" if held else "shows none"
-            yield _finding(_subject(handle), f"held by ResourceClaim {holder}, which {shown}", _LOOK)
+            shown = f"names {held}" if held else "names none"
+            yield _finding(_subject(handle), f"bound to ResourceClaim {holder}, which {shown}", _LOOK)
 
 
 def without_handle(found: Snapshot) -> Iterator[Finding]:
@@ -109,10 +109,10 @@ def without_handle(found: Snapshot) -> Iterator[Finding]:
             continue
         handle = found.handles_by_name.get(held)
         if handle is None:
-            yield _finding(_subject(claim), f"shows ResourceHandle {held}, which is not there", _LOOK)
+            yield _finding(_subject(claim), f"names ResourceHandle {held}, which does not exist", _LOOK)
         elif found.stays(handle) and _holder(handle) != _path(claim):
             holder = _holder(handle)
-            problem = f"shows ResourceHandle {held}, which {f'{holder} holds' if holder else 'is free'}"
+            problem = f"names ResourceHandle {held}, which {f'{holder} holds' if holder else 'is free'}"
             yield _finding(_subject(claim), problem, _LOOK)
 
 
@@ -127,11 +127,11 @@ def bound_twice(found: Snapshot) -> Iterator[Finding]:
             held[_holder(handle)].append(_name(handle))
     for name, claims in sorted(holders.items()):
         if len(claims) > 1:
-            problem = f"shown by several claims: {', '.join(sorted(claims))}"
+            problem = f"named by several claims: {', '.join(sorted(claims))}"
             yield _finding(f"ResourceHandle {name}", problem, "the one in its spec has it; delete the others")
     for path, handles in sorted(held.items()):
         if len(handles) > 1:
-            problem = f"several handles are held by it: {', '.join(sorted(handles))}"
+            problem = f"several handles are bound to it: {', '.join(sorted(handles))}"
             yield _finding(f"ResourceClaim {path}", problem, "keep the one in its status; delete the others")
 
 
@@ -144,11 +144,13 @@ def orphans(found: Snapshot) -> Iterator[Finding]:
         name = _handle_of(found.names, thing)
         handle = found.handles_by_name.get(name)
         if handle is None:
-            problem = f"made for ResourceHandle {name}, which is not there"
-            yield _finding(_subject(thing), problem, "delete it, unless somebody uses it")
+            problem = f"created for ResourceHandle {name}, which does not exist"
+            yield _finding(_subject(thing), problem, "delete it, unless it is in use")
         elif found.stays(handle) and _identity(thing) not in set(_references(handle)):
-            problem = f"made for ResourceHandle {name}, which does not name it among its resources"
-            yield _finding(_subject(thing), problem, "look what the handle has in its place; delete one of them")
+            problem = f"created for ResourceHandle {name}, which does not list it among its resources"
+            yield _finding(
+                _subject(thing), problem, "compare it with what the handle lists instead; delete one of them"
+            )
 
 
 def doubled(found: Snapshot) -> Iterator[Finding]:
@@ -161,7 +163,7 @@ def doubled(found: Snapshot) -> Iterator[Finding]:
         ].append(thing)
     for (handle, index), things in sorted(entries.items()):
         if len(things) > 1:
-            problem = f"resource {index} is there several times: {', '.join(sorted(map(_subject, things)))}"
+            problem = f"resource {index} exists several times: {', '.join(sorted(map(_subject, things)))}"
             yield _finding(f"ResourceHandle {handle}", problem, "keep the one that its spec names; delete the others")
 
 
@@ -174,7 +176,7 @@ def without_workflow(found: Snapshot) -> Iterator[Finding]:
         for each in objects:
             if _key(found, kind, each).workflow_id not in found.workflows and not found.ignored(each):
                 yield _finding(
-                    _subject(each, kind), "no workflow looks after it", "`perdure wake` it; is a watcher up?"
+                    _subject(each, kind), "it has no running workflow", "`perdure wake` it; is a watcher up?"
                 )
 
 
@@ -185,7 +187,11 @@ def without_object(found: Snapshot) -> Iterator[Finding]:
     prefix = f"{found.cluster}/" if found.cluster else ""
     for id_ in sorted(found.workflows - known):
         if id_.startswith(prefix):
-            yield _finding(f"workflow {id_}", "runs for an object that is gone", "signal it `wake`: it ends by itself")
+            yield _finding(
+                f"workflow {id_}",
+                "runs for an object that is gone",
+                "send its workflow the signal `wake`: it ends by itself",
+            )
 
 
 def _with_workflows(found: Snapshot) -> Iterator[tuple[Kind, list[JsonObject]]]:
@@ -240,7 +246,7 @@ async def _things(session: Session, discovery: Discovery, kinds: Iterable[tuple[
                 named = {"apiVersion": api_version, "kind": name}
                 found += [{**_slim(each), **named} for each in page.items if _handle_of(names, each)]
         except (Absent, Denied) as error:
-            warn(f"not looked at: {name} of {api_version}: {error.message}")
+            warn(f"skipped: {name} of {api_version}: {error.message}")
     return found
 
 

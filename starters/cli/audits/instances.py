@@ -88,7 +88,7 @@ def unserved(open_: Collection[object]) -> Iterator[Finding]:
 def findings(machines: Mapping[str, AWSMachine], bulk: Bulk) -> Iterator[Finding]:
     """What labels tell otherwise than EC2."""
     for trouble in bulk.troubles:
-        yield Finding(area=AREA, subject="EC2", problem=trouble, advice="nothing is known of the instances there")
+        yield Finding(area=AREA, subject="EC2", problem=trouble, advice="the instances there could not be read")
     for instance, machine in machines.items():
         key, facts = bulk.facts.get(instance, (None, None))
         if key is None or facts is None:
@@ -103,14 +103,14 @@ def findings(machines: Mapping[str, AWSMachine], bulk: Bulk) -> Iterator[Finding
 def pool_findings(pools: Iterable[AWSMachinePool], groups: BulkGroups) -> Iterator[Finding]:
     """What pools tell otherwise than Auto Scaling."""
     for trouble in groups.troubles:
-        yield Finding(area=AREA, subject="Auto Scaling", problem=trouble, advice="nothing is known of the groups there")
+        yield Finding(area=AREA, subject="Auto Scaling", problem=trouble, advice="the groups there could not be read")
     for pool in pools:
         found = groups.instances.get(pool.group) if pool.group else None
         if pool.group is not None and found is not None and group_differs(pool, found):
             told = pool.metadata.labels.get(GROUP_STATE_LABEL, "nothing")
             advice = f"perdure why {pool.group.lifecycle.kind} {pool.group.lifecycle.namespace}/{pool.group.group}"
-            problem = f"Auto Scaling says otherwise of its group's {len(found)} instances; its label says {told}"
-            yield Finding(area=AREA, subject=pool.key.path, problem=problem, advice=f"{advice}; does a worker run?")
+            problem = f"Auto Scaling contradicts its label: its group's {len(found)} instances; its label says {told}"
+            yield Finding(area=AREA, subject=pool.key.path, problem=problem, advice=f"{advice}; is a worker running?")
 
 
 def _problem(machine: AWSMachine, key: InstanceKey, facts: Facts) -> str:
@@ -163,6 +163,6 @@ def _topologies(session: Session, callers: Places) -> list[Finding]:
     for place in known:
         looked = upkeep.keep(place, dry=True)
         problems = [*looked.changes, *([looked.trouble] if looked.trouble else [])]
-        advice = "a worker with PERDURE_INSTANCES_QUEUES mends it; does it run, and may it?"
+        advice = "a worker with PERDURE_INSTANCES_QUEUES corrects it; is one running, with the rights to do so?"
         found += [Finding(area=AREA, subject=str(place), problem=each, advice=advice) for each in problems]
     return found

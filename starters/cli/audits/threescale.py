@@ -65,7 +65,7 @@ async def _look(session: Session, connections: Connections) -> list[Finding]:
         try:
             lists = await _lists(tenant, objects)
         except ApiError as error:
-            found.append(_finding(f"tenant {account.url}", f"cannot be looked into: {error.message}", "look why"))
+            found.append(_finding(f"tenant {account.url}", f"cannot be read: {error.message}", "find out why"))
             continue
         found += findings(account.url, objects, lists)
     return found
@@ -74,11 +74,15 @@ async def _look(session: Session, connections: Connections) -> list[Finding]:
 def findings(url: str, objects: list[CustomResource], lists: Lists) -> list[Finding]:
     """What does not fit in one tenant."""
     drifted = [
-        _finding(_path(each.resource), each.problem, "`perdure retry` mends it, unless 3scale refuses")
+        _finding(_path(each.resource), each.problem, "`perdure retry` corrects it, unless 3scale refuses")
         for each in differences(objects, lists)
     ]
     owned = [
-        _finding(f"{what} of {url}", "bears the operator's mark, and no object has it", "delete it, or make its object")
+        _finding(
+            f"{what} of {url}",
+            "carries the operator's mark, and no object manages it",
+            "delete it, or create its object",
+        )
         for what in without_owner(objects, lists)
     ]
     return drifted + owned
@@ -129,7 +133,9 @@ async def _objects(session: Session) -> tuple[list[CustomResource], list[Finding
         objects += readable
         found += [
             _finding(
-                each.key.path, f"cannot be read: {each.problem}", "mend the object; what it has shows without an owner"
+                each.key.path,
+                f"cannot be read: {each.problem}",
+                "correct the object; what it manages is listed as without an owner",
             )
             for each in malformed
         ]
@@ -140,7 +146,7 @@ async def _account(session: Session, namespace: str, name: str) -> Account | Non
     try:
         secret = await session.kube.get(SECRET, namespace, name)
     except (Absent, Denied) as error:
-        warn(f"not looked at: objects of Secret {namespace}/{name}: {error.message}")
+        warn(f"skipped: objects of Secret {namespace}/{name}: {error.message}")
         return None
     url, token = (_value(mapping(secret, "data"), key) for key in (ADDRESS_KEY, TOKEN_KEY))
     if not url or not token:

@@ -59,7 +59,7 @@ async def test_drift_and_orphans_of_a_project_are_found_with_reading_alone(lab: 
 
     lab.carry_out(DeleteFloatingIp(id=str(balancer.status.floating_id)))
     path = f"{balancer.metadata.namespace}/{balancer.metadata.name}"
-    assert await audited(lab, balancer) == [f"LoadBalancer {path}: not as it should be: create floating IP"]
+    assert await audited(lab, balancer) == [f"LoadBalancer {path}: has drifted: create floating IP"]
     balancer, _ = await asyncio.to_thread(lab.settle, balancer)
 
     await asyncio.to_thread(lab.kube.delete, LOAD_BALANCER, balancer.metadata.namespace, balancer.metadata.name)
@@ -67,10 +67,10 @@ async def test_drift_and_orphans_of_a_project_are_found_with_reading_alone(lab: 
     status, uid = balancer.status, balancer.metadata.uid
     where = f"Secret {balancer.metadata.namespace}/cloud"
     assert await audited(lab, balancer, thorough=True) == [
-        f"security group {status.group_id} ({path}), {where}: made for {uid}, which does not exist",
-        f"port {status.port_id} ({path}), {where}: made for {uid}, which does not exist",
+        f"security group {status.group_id} ({path}), {where}: created for {uid}, which does not exist",
+        f"port {status.port_id} ({path}), {where}: created for {uid}, which does not exist",
         f"floating IP {status.floating_id} ({status.external_ip}), {where}: named after {path}, which does not exist, "
-        "and not marked",
+        "and without Perdure's mark",
     ]
     await asyncio.to_thread(lab.remove, balancer)
 

@@ -526,7 +526,7 @@ async def test_a_tenant_is_made_once_and_its_token_is_in_its_secret(
     await passes.round(bare_shop)
     assert len([each for each in control.tenants() if each.id not in before]) == 1
     told = passes.worlds[(await passes.keys(bare_shop))[0]].decision
-    assert "make an access token" in told.why
+    assert "create an access token" in told.why
 
     await bare_shop.secret("opened", token=made[0].token)
     await passes.settled(bare_shop)

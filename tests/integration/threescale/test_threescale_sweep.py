@@ -130,7 +130,10 @@ async def test_the_audit_tells_what_has_drifted_and_what_has_no_object(
 
     assert [(each.subject, each.problem) for each in found] == [
         (f"Product {made.namespace}/one", f"{one} differs in 3scale from the object"),
-        (f"3scale backend {lost['id']} (lost) of {tenant.url}", "bears the operator's mark, and no object has it"),
+        (
+            f"3scale backend {lost['id']} (lost) of {tenant.url}",
+            "carries the operator's mark, and no object manages it",
+        ),
     ]
     assert control.ledger().by_route() == {
         "GET /admin/api/accounts": 1,

@@ -270,8 +270,8 @@ async def test_what_cannot_be_served_is_told_and_costs_no_machine(agent: Agent, 
     assert told == {
         "Port SCTP-1 is not served: protocol 'SCTP' is neither TCP nor UDP",
         "Endpoint v6-only has no addresses, it is left out",
-        "Endpoint dns: 'node.example' is no IP address, it is left out",
-        "Source range '10.0.0.0/40' is no network, it is left out",
+        "Endpoint dns: 'node.example' is not an IP address, it is left out",
+        "Source range '10.0.0.0/40' is not a network, it is left out",
     }
 
 

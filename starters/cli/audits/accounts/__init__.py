@@ -46,7 +46,7 @@ _AT_ONCE = 16
 # Organizations allows few calls a second for all of an organization's clients.
 _TAGS_AT_ONCE = 2
 
-_ASK = "look who owns it; close it or make an Account with its id"
+_ASK = "find out who owns it; close it, or create an Account with its id"
 
 
 async def audit(session: Session, *, thorough: bool) -> list[Finding]:
@@ -82,7 +82,7 @@ def _cases(sessions: Sessions, before: Sequence[Account], after: Sequence[Accoun
     try:
         cases = open_cases(sessions.payer())
     except ApiError as error:
-        warn(f"support cases are not looked at: {error.message}")
+        warn(f"support cases were not audited: {error.message}")
         return []
     lingering = list(unwanted_cases(before, cases, AREA))
     return [finding for finding in unwanted_cases(after, cases, AREA) if finding in lingering]
@@ -91,7 +91,7 @@ def _cases(sessions: Sessions, before: Sequence[Account], after: Sequence[Accoun
 def _accounts(kube: BlockingKube) -> tuple[list[Account], list[Finding]]:
     """Every Account, and a finding for each that cannot be read."""
     accounts, malformed = read_all(Account, kube.list(ACCOUNT).items)
-    advice = "mend the object; its AWS account shows as without an owner"
+    advice = "correct the object; its AWS account is listed as without an owner"
     unreadable = [
         _finding(f"Account {each.key.namespace}/{each.key.name}", f"cannot be read: {each.problem}", advice)
         for each in malformed
@@ -122,7 +122,7 @@ def without_owner(owners: Mapping[MemberAccount, str | None], ours: str) -> Iter
     if others:
         named = sorted((owner or "an installation without shard-name", count) for owner, count in others.items())
         who = ", ".join(f"{count} of {owner}" for owner, count in named)
-        warn(f"not looked at, since other installations' tags are on them: {who}")
+        warn(f"skipped, since they carry tags of other installations: {who}")
     for member, owner in owners.items():
         if owner in {None, ours}:
             problem = "active, and no Account records it" + (", untagged" if owner is None else "")
@@ -134,7 +134,7 @@ def doubled(accounts: Sequence[Account], members: Sequence[MemberAccount]) -> It
     names = Counter(member.name for member in members if member.active and member.name.startswith(f"{NAME_PREFIX}-"))
     for name in sorted(name for name, count in names.items() if count > 1):
         ids = ", ".join(sorted(member.id for member in members if member.name == name))
-        yield _finding(f"AWS accounts named {name}", f"there are several: {ids}", "keep the one that is recorded")
+        yield _finding(f"AWS accounts named {name}", f"several have this name: {ids}", "keep the one that is recorded")
     owners: dict[str, list[str]] = defaultdict(list)
     for account in accounts:
         if account.spec.aws_account_id:
@@ -181,7 +181,7 @@ def _inside(sessions: Sessions, account: Account) -> list[Finding]:
             found += unwanted_requests(account, region, open_requests(member, region), AREA)
         return found
     except ApiError as error:
-        return [_finding(f"Account {_path(account)}", f"cannot be looked into: {error.message}", "`perdure why` it")]
+        return [_finding(f"Account {_path(account)}", f"cannot be read: {error.message}", "`perdure why` it")]
 
 
 def _instances_in(member: Member, account: Account, region: str) -> Iterable[Finding]:

@@ -41,7 +41,7 @@ def _strays(sessions: Sessions, config: OperatorConfig, accounts: Sequence[Accou
             yield _finding(area, account, f"legal entity {entity!r} has no OU under {config.base}", _MOVE)
         elif id_ in found:
             there = found[id_]
-            problem = there.message if isinstance(there, ApiError) else f"stands in {there} and not in {wanted[id_]}"
+            problem = there.message if isinstance(there, ApiError) else f"is in {there} instead of {wanted[id_]}"
             yield _finding(area, account, problem, _MOVE)
 
 
@@ -53,7 +53,7 @@ def _tagged(sessions: Sessions, config: OperatorConfig, account: Account, area: 
         return
     if tags:
         wanted = ", ".join(f"{name}={value}" for name, value in sorted(tags.items()))
-        yield _finding(area, account, f"tagged otherwise than {wanted}", "feature.validation_tag_account tags it")
+        yield _finding(area, account, f"its tags differ from {wanted}", "feature.validation_tag_account tags it")
 
 
 _MOVE = "feature.validation_move_account moves it"

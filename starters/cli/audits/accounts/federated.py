@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 AREA = "accounts"
 _AT_ONCE = 16
 _SUFFIX = re.compile(rf"(.+)-([{SUFFIX_ALPHABET}]{{6}})")
-_ADVICE = "look who uses it; delete it"
+_ADVICE = "find out who uses it; delete it"
 
 
 def federated_findings(sessions: Sessions, kube: BlockingKube, *, thorough: bool) -> list[Finding]:
@@ -59,7 +59,7 @@ def torn(judging: Iterable[str], roles: Sequence[AWSFederatedRole]) -> list[Find
         Finding(
             area=AREA,
             subject=f"policy {name} of the payer",
-            problem="left by a judging that was torn",
+            problem="left by an interrupted validation",
             advice="delete it: nothing uses it",
         )
         for name in judging
@@ -84,7 +84,7 @@ def left(
         if tag and tag not in uids:
             problem = "its AWSFederatedAccountAccess is gone"
         elif not tag and by_name:
-            problem = "called as those of an AWSFederatedRole are, and no AWSFederatedAccountAccess has its uid"
+            problem = "named like those of an AWSFederatedRole, but no AWSFederatedAccountAccess has its uid"
         else:
             continue
         found.append(Finding(area=AREA, subject=f"{kind} {name} in {account_id}", problem=problem, advice=_ADVICE))

@@ -53,8 +53,8 @@ def unwanted_requests(account: Account, region: str, codes: Iterable[str], area:
     for code in codes:
         if not _told(account, region, code):
             subject = f"quota request {code} in {account.spec.aws_account_id}, {region}"
-            problem = f"open, and Account {account.metadata.namespace}/{account.metadata.name} does not tell of it"
-            yield Finding(area=area, subject=subject, problem=problem, advice="close its case, or wait for its end")
+            problem = f"open, and Account {account.metadata.namespace}/{account.metadata.name} does not record it"
+            yield Finding(area=area, subject=subject, problem=problem, advice="close its case, or wait until it ends")
 
 
 def _strange(name: str, prefix: str, own: str) -> bool:

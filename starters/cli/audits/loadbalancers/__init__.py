@@ -80,7 +80,7 @@ def _rights(kube: BlockingKube, namespace: str) -> Iterator[tuple[str, str]]:
     try:
         roles = kube.list(ROLE, namespace).items
     except Denied as error:
-        warn(f"not looked at: Roles of machines in {namespace}: {error.message}")
+        warn(f"skipped: Roles of machines in {namespace}: {error.message}")
         return
     yield from ((namespace, text(role, "metadata", "name")) for role in roles if is_a_machines(role))
 
@@ -90,7 +90,7 @@ def _every_secret(kube: BlockingKube) -> set[ProjectReference]:
     try:
         secrets = kube.list(SECRET).items
     except Denied as error:
-        warn(f"only the projects of LoadBalancers are looked at: {error.message}")
+        warn(f"only the projects of LoadBalancers are audited: {error.message}")
         return set()
     return {
         ProjectReference(namespace=text(each, "metadata", "namespace"), secret=text(each, "metadata", "name"))

@@ -29,9 +29,9 @@ from starters.cli.audits import Finding
 
 AREA = "loadbalancers"
 
-_LOOK = "`perdure why` it; `perdure wake` makes it look again"
+_LOOK = "`perdure why` it; `perdure wake` reconciles it"
 _ORPHAN = "delete it, unless another cluster that uses this project has the owner"
-_NAMED = "delete it, unless it is another cluster's or somebody's own"
+_NAMED = "delete it, unless it belongs to another cluster or to a person"
 
 
 @dataclass(frozen=True)
@@ -99,7 +99,9 @@ def unreadable(found: Snapshot) -> Iterator[Finding]:
     """Objects that no lifecycle can read either."""
     for each in found.owners.malformed:
         key = each.key
-        yield _finding(f"{key.kind} {key.namespace}/{key.name}", f"cannot be read: {each.problem}", "mend the object")
+        yield _finding(
+            f"{key.kind} {key.namespace}/{key.name}", f"cannot be read: {each.problem}", "correct the object"
+        )
 
 
 def without_project(found: Snapshot) -> Iterator[Finding]:
@@ -107,8 +109,8 @@ def without_project(found: Snapshot) -> Iterator[Finding]:
     for reference, cloud in (found.clouds or {}).items():
         if isinstance(cloud, ApiError):
             users = sum(_reference(each) == reference for each in found.owners.objects)
-            problem = f"its project, of {users} objects, cannot be looked at: {cloud.message}"
-            yield _finding(reference.where, problem, "mend the credentials; what is in the project was not audited")
+            problem = f"its project, used by {users} objects, cannot be read: {cloud.message}"
+            yield _finding(reference.where, problem, "correct the credentials; the project was not audited")
 
 
 # --- what has no owner ---
@@ -119,7 +121,7 @@ def marked_for_nobody(found: Snapshot) -> Iterator[Finding]:
     uids = found.owners.uids() | found.before.uids()
     for reference, cloud in found.read:
         for orphan in orphans(cloud.security_groups, cloud.ports, cloud.servers, uids):
-            problem = f"made for {orphan.owner}, which does not exist"
+            problem = f"created for {orphan.owner}, which does not exist"
             yield _finding(f"{orphan.kind} {orphan.id} ({orphan.name}), {reference.where}", problem, _ORPHAN)
 
 
@@ -132,7 +134,7 @@ def named_for_nobody(found: Snapshot) -> Iterator[Finding]:
         for kind, id_, name in (*_named(cloud), *_servers_named(cloud, found.owners)):
             namespace, _, owner = name.partition("/")
             if owner and namespace in namespaces and name not in taken:
-                problem = f"named after {name}, which does not exist, and not marked"
+                problem = f"named after {name}, which does not exist, and without Perdure's mark"
                 yield _finding(f"{kind} {id_}, {reference.where}", problem, _NAMED)
 
 
@@ -168,7 +170,7 @@ def without_owner(owners: Owners) -> Iterator[Finding]:
     for each, balancer in belonging:
         if balancer and balancer not in balancers and not each.metadata.deleting:
             problem = f"belongs to LoadBalancer {balancer}, which does not exist"
-            yield _finding(_subject(each), problem, "delete it: nothing leads clients to it")
+            yield _finding(_subject(each), problem, "delete it: no client reaches it")
     for namespace, machine in sorted(owners.rights):
         if f"{namespace}/{machine}" not in machines:
             problem = "gives rights to the agent of a machine that does not exist"
@@ -210,8 +212,8 @@ def differing(found: Snapshot, now: datetime) -> Iterator[Finding]:
 
 def _differs(obj: CustomResource, difference: str) -> Iterator[Finding]:
     if difference:
-        advice = "it is paused: `perdure resume` lets it be mended" if paused(obj.metadata) else _LOOK
-        yield _finding(_subject(obj), f"not as it should be: {difference}", advice)
+        advice = "it is paused: `perdure resume` lets Perdure correct it" if paused(obj.metadata) else _LOOK
+        yield _finding(_subject(obj), f"has drifted: {difference}", advice)
 
 
 def doubled(found: Snapshot) -> Iterator[Finding]:
@@ -227,7 +229,7 @@ def doubled(found: Snapshot) -> Iterator[Finding]:
                 problem = f"has {len(several)} {kind}s: {', '.join(several)}"
                 yield _finding(_subject(each), problem, "keep the one that its status names; delete the others")
             for stranger in strangers:
-                yield _finding(_subject(each), f"{kind} {stranger} has its name, and is not its own", _NAMED)
+                yield _finding(_subject(each), f"{kind} {stranger} has its name, but does not belong to it", _NAMED)
 
 
 _Selected = tuple[str, tuple[str, ...], tuple[str, ...]]
