@@ -46,8 +46,16 @@ T = TypeVar("T")
 ROOT = Path(__file__).resolve().parents[2]
 FOLDER = ROOT / "docs" / "pictures"
 MOST_BYTES = 300_000
+TAKEN = (
+    "account-deadline",
+    "account-pending",
+    "account-ready",
+    "claim-ended",
+    "demo",
+    "encrypted-readable",
+    "lifecycles",
+)
 ENCRYPTED = "encrypted-readable"
-TAKEN = ("account-deadline", "account-pending", "account-ready", "claim-ended", "demo", ENCRYPTED, "lifecycles")
 _COLUMNS = 112  # of the terminal; wider lines are folded
 _PATIENCE_SECONDS = 600
 _CURSOR = re.compile(r"(\r|\n|\x1b\[1A|\x1b\[2K|\x1b\[\?25[lh])")  # all that rich's live display moves it with
