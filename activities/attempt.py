@@ -77,7 +77,7 @@ def settling(error: ApiError, window: timedelta = SETTLING) -> ApiError:
     if age() >= window:
         return error
     delay = error.delay or growing(_SETTLING_DELAYS)
-    message = f"{error.message} What was just made may take a moment to be known."
+    message = f"{error.message} What was just created may take a moment to be visible."
     return Unavailable(message, code=error.code, delay=delay)
 
 
@@ -117,7 +117,7 @@ def pause(seconds: float, progress: object = None) -> None:
 
 
 def _going_away() -> Unavailable:
-    return Unavailable("the worker is going away; continued by another", code=WORKER_SHUTDOWN)
+    return Unavailable("the worker is stopping; another one continues", code=WORKER_SHUTDOWN)
 
 
 def pause_regardless(seconds: float) -> None:

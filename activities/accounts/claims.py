@@ -78,7 +78,7 @@ class ClaimActivities:
         A person's word holds for this once: a deletion that is yet to come cleans again, one under way does not.
         """
         await self._remove_key(action, account)
-        why = told_to(account) or "let go without being cleaned"
+        why = told_to(account) or "released without a clean-up"
         account = await self._write(account, {"metadata": {"annotations": {UNCLEANED: why}}})
         failed = release_failed(account.status, now()).model_copy(update={"claimed": False})
         account = await self._write(

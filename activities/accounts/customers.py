@@ -90,7 +90,7 @@ class CustomerActivities:
         """
         account = await self._read.account(OPERATOR_NAMESPACE, action.account)
         if account is None or not named_by(account, action.claim) or not account.customers:
-            raise Denied(f"Account {action.account} does not name this claim as its holder", code="NotTheHolder")
+            raise Denied(f"Account {action.account} does not name this claim in spec.claimLink", code="NotTheHolder")
         if action.secret != action.input_secret:
             await self._copy_key(action)
         spec = {"supportRoleARN": action.support_role_arn}

@@ -35,7 +35,7 @@ class FleetActivities:
         """The Secret first; then the Account forgets a key whose user is gone."""
         account = await self._read.account(OPERATOR_NAMESPACE, action.account)
         if account is None or not named_by(account, action.claim):
-            raise Denied(f"Account {action.account} does not name this claim as its holder", code="NotTheHolder")
+            raise Denied(f"Account {action.account} does not name this claim in spec.claimLink", code="NotTheHolder")
         data = {ROLE_FIELD: base64.b64encode(action.role_arn.encode()).decode()}
         # A key in it is an earlier account's, and dead by now.
         content = {**dict.fromkeys(KEY_FIELDS), **data}

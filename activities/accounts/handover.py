@@ -194,7 +194,7 @@ async def put_secret(
         present = await kube.get(SECRET, claim.namespace, name)
         if not await _may_write(kube, claim, present, new, key_ids):
             message = (
-                f"Secret {claim.namespace}/{name} exists, and this claim did not make it: it is neither changed nor "
+                f"Secret {claim.namespace}/{name} exists, and this claim did not create it: it is neither changed nor "
                 "deleted. Name another Secret in the claim, or delete this one."
             )
             raise Denied(message, code=SECRET_NOT_OURS) from None

@@ -180,7 +180,7 @@ class PoolActivities:
         try:
             await self._kube.create(ACCOUNT, _manifest(pool, new), OPERATOR_NAMESPACE)
         except Conflict:
-            log.info("Account %s is there already: an earlier attempt of this pass made it", new.name)
+            log.info("Account %s exists already: an earlier attempt of this pass created it", new.name)
         return True
 
     async def _bind(self, binding: Binding, view: PoolView) -> bool:
@@ -330,7 +330,7 @@ def _planned(view: PoolView, decision: PoolDecision) -> tuple[str, ...]:
     """What the pass would do, a line each."""
     creations = [f"create Account {new.name}" for new in decision.create]
     bindings = [
-        f"give {each.account.metadata.name} to claim {each.claim.metadata.namespace}/{each.claim.metadata.name}"
+        f"bind {each.account.metadata.name} to claim {each.claim.metadata.namespace}/{each.claim.metadata.name}"
         for each in decision.bind
     ]
     return (*creations, *bindings, *([] if shows(view.pool, decision.status) else ["write the pool's status"]))
@@ -360,7 +360,7 @@ def _summary(view: PoolView, decision: PoolDecision, conflicts: int, planned: tu
 
 def _elsewhere() -> Decision:
     """Accounts are made beside the ConfigMap: with an owner in another namespace Kubernetes would delete them again."""
-    why = f"AccountPools are served in namespace {OPERATOR_NAMESPACE} only: nothing is counted or created for this one"
+    why = f"AccountPools work in namespace {OPERATOR_NAMESPACE} only: nothing is counted or created for this one"
     return Decision(phase="Waiting", outcome=Outcome.WAITING, why=why, waits_for=("its removal",))
 
 

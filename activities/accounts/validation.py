@@ -87,7 +87,9 @@ class ValidationActivities:
         if everything:
             known = known.model_copy(update={"measure": measure(config), "swept_at": moment})
         if not checks:
-            return _world(look, known, "no flag of the ConfigMap asks for validation", None)
+            return _world(
+                look, known, "validation is off: no feature flag of the operator's ConfigMap asks for it", None
+            )
         hold = await self._read.hold(ObjectMeta())
         if hold or look.dry_run:
             return _world(look, look.memory, "accounts would be validated", due_again(look.memory, interval), hold=hold)
@@ -100,7 +102,7 @@ class ValidationActivities:
         for account, said in run.told:
             await self._events.tell(Subject.with_metadata(ACCOUNT, account.metadata), said, moment)
         known = known.model_copy(update={"failed": tuple(sorted(run.failed))[:MOST_REMEMBERED]})
-        why = f"{len(accounts)} accounts were looked at for {', '.join(sorted(checks))}: {run.mended} put right"
+        why = f"{len(accounts)} accounts were validated for {', '.join(sorted(checks))}: {run.mended} corrected"
         why += f", {len(run.failed)} could not be: {next(iter(run.failed.values()))}" if run.failed else ""
         return _world(look, known, why, due_again(known, interval))
 
@@ -138,7 +140,7 @@ class ValidationActivities:
         except ApiError as error:
             run.fails(account, "ValidationFailed", error)
             return
-        run.mends(account, "Removed", "it failed without ever having had an AWS account")
+        run.mends(account, "Removed", "it failed before it had an AWS account")
 
     # --- where accounts stand ---
 
@@ -163,7 +165,9 @@ class ValidationActivities:
 
     async def _parents(self, config: OperatorConfig, accounts: Iterable[Account]) -> dict[str, str | ApiError]:
         """Where the accounts of each legal entity should stand."""
-        lacking = {key: Invalid(f"the ConfigMap lacks {key}") for key in config.missing("root", "base")}
+        lacking = {
+            key: Invalid(f"missing in the operator's ConfigMap: {key}") for key in config.missing("root", "base")
+        }
         entities = {legal_entity_of(account) for account in accounts} - {ROOT}
         if error := lacking.get("base"):
             units: dict[str, str | ApiError] = dict.fromkeys(entities, error)
@@ -179,7 +183,7 @@ class ValidationActivities:
             run.fails(account, "NotInItsPlace", error)
             return
         if stands != source:
-            run.mends(account, "Moved", f"{id_} stood in {source} and was moved to {stands}")
+            run.mends(account, "Moved", f"{id_} was in {source} and was moved to {stands}")
 
     async def _moved(self, run: _Run, account: Account, source: str, target: str) -> str:
         """Where the account stands now: in its OU, or in a new one where somebody has deleted that."""
@@ -230,7 +234,7 @@ class ValidationActivities:
             run.fails(account, "QuotasNotUpdated", error)
             return
         await wake(self._client, self._read.key(account))  # the watcher takes what we write for an echo
-        run.mends(account, "QuotasUpdated", "its quotas are those that the ConfigMap has for its pool now")
+        run.mends(account, "QuotasUpdated", "its quotas follow the ConfigMap again")
 
     async def _patch(self, account: Account, patch: JsonPatch, *, subresource: str = "") -> JsonObject:
         meta = account.metadata

@@ -196,7 +196,7 @@ def _end_instances(ec2: EC2Client, sweep: Sweep) -> bool:
             return True
         attempt.pause(seconds)
     for instance in set(_instance_states(ec2)) - refused:
-        sweep.leave("instance", instance, Unavailable("it does not end", code="StillEnding"))
+        sweep.leave("instance", instance, Unavailable("it does not terminate", code="StillEnding"))
     return True
 
 

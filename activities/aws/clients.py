@@ -54,7 +54,7 @@ def held(lock: threading.Lock, what: str) -> Iterator[None]:
         Unavailable: whoever holds it gets no answer, so neither would we.
     """
     if not lock.acquire(timeout=READ_TIMEOUT_SECONDS):
-        raise Unavailable(f"{what}: another look has had no answer for {READ_TIMEOUT_SECONDS} s", code="Busy")
+        raise Unavailable(f"{what}: another request has had no answer for {READ_TIMEOUT_SECONDS} s", code="Busy")
     try:
         yield
     finally:

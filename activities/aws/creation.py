@@ -172,8 +172,9 @@ def _failed(sessions: Sessions, action: AwaitAccount, reason: str) -> CreatedAcc
         if account_id:
             return CreatedAccount(account_id=account_id)
         raise Invalid(
-            f"{what}: an account that is not ours, or of another Account, or closed, has this address", code=reason
+            f"{what}: this address belongs to an account that is closed, not Perdure's, or of another Account",
+            code=reason,
         )
     if reason in _ASK_ANEW:
-        raise Conflict(f"{what}; it can be asked for anew", code=reason)
+        raise Conflict(f"{what}; it can be requested again", code=reason)
     raise Invalid(f"{what}. See the FailureReason in the DescribeCreateAccountStatus reference.", code=reason)

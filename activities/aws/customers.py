@@ -73,7 +73,7 @@ def customer_in(
     if opened != account_id:
         raise Denied(
             f"the keys in Secret {secret.namespace}/{secret.name} open account {opened}, not {account_id}, where this "
-            "was begun: nothing is done. Put back keys of that account, or make the object anew.",
+            "was begun: nothing is done. Put back keys of that account, or create the object again.",
             code=WRONG_ACCOUNT,
         )
     return found

@@ -122,9 +122,9 @@ _DELAYS = {
 
 _HINTS = {
     "AWSOrganizationsNotInUseException": "The payer's keys must belong to the organization's management account.",
-    "ConstraintViolationException": "Ask AWS for a higher limit, or correct the organization as it says.",
-    "OptInRequired": "The account or region is not active yet; looked at again.",
-    "PendingVerification": "AWS verifies the account; looked at again.",
+    "ConstraintViolationException": "Ask AWS for a higher limit, or correct what it names in the organization.",
+    "OptInRequired": "The account or region is not active yet; it is checked again.",
+    "PendingVerification": "AWS is verifying the account; it is checked again.",
     "SubscriptionRequiredException": "The management account needs a support plan to open cases.",
 }
 
@@ -176,7 +176,7 @@ def api_error(call: Call, error: BaseException) -> ApiError:
     name = type(error).__name__
     if isinstance(error, _NO_ANSWER):
         said = _cut(str(error))
-        return Unavailable(f"{call}: no answer, {said}. The next attempt looks what has happened.", code=name)
+        return Unavailable(f"{call}: no answer, {said}. The next attempt finds out whether it took effect.", code=name)
     if isinstance(error, ResponseParserError):
         return Unavailable(f"{call}: an answer that cannot be read, {_cut(str(error))}.", code=name)
     if isinstance(error, BotoCoreError):

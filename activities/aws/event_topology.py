@@ -112,7 +112,7 @@ class EventTopology:
         try:
             url, found = self._queue(queue.name)
         except Absent:
-            yield Change(f"make the queue {queue.name}", lambda: self._make_queue(queue))
+            yield Change(f"create the queue {queue.name}", lambda: self._make_queue(queue))
             return
         differing = differing_attributes(queue, found)
         if differing:
@@ -130,7 +130,7 @@ class EventTopology:
         try:
             found = self._events.describe_rule(Name=rule.name)
         except Absent:
-            yield Change(f"make the rule {rule.name}", lambda: self._put_rule(rule, new=True))
+            yield Change(f"create the rule {rule.name}", lambda: self._put_rule(rule, new=True))
         else:
             if rule_differs(rule, found):
                 yield Change(f"set the pattern and state of the rule {rule.name}", lambda: self._put_rule(rule))
@@ -141,7 +141,7 @@ class EventTopology:
             names = ", ".join(target.id for target in missing)
             documents = [target.document for target in missing]
             yield Change(
-                f"have the rule {rule.name} deliver to {names}", lambda: self._put_targets(rule.name, documents)
+                f"set the targets of the rule {rule.name} to {names}", lambda: self._put_targets(rule.name, documents)
             )
 
     def _put_rule(self, rule: Rule, *, new: bool = False) -> None:

@@ -239,7 +239,7 @@ def _attach_managed(iam: IAMClient, action: AttachAccessPolicies, name: str) -> 
         return
     found = managed_policies(iam).get(name_of(name))
     if found is None:
-        raise Absent(f"AWS has no managed policy {name}: mend spec.awsManagedPolicies", code="NoSuchEntity")
+        raise Absent(f"AWS has no managed policy {name}: correct spec.awsManagedPolicies", code="NoSuchEntity")
     _attach(iam, action.role, found)
 
 

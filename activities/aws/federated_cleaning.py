@@ -111,7 +111,7 @@ def _customer(sessions: Sessions, kube: BlockingKube, action: RevokeAccess, deni
     try:
         return customer_in(sessions, kube, action.secret, action.partition, action.account_id)
     except Denied as error:
-        message = f"nobody may enter account {action.account_id}: {denied.message} And: {error.message}"
+        message = f"no credentials give access to account {action.account_id}: {denied.message} And: {error.message}"
         raise Denied(message, code=error.code) from error
 
 

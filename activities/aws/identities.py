@@ -147,8 +147,8 @@ def _ensure_user(iam: IAMClient, user: str, tags: Mapping[str, str]) -> bool:
         if not _marked(found.get("Tags", []), tags):
             marks = ", ".join(f"{name}={tags.get(name, '')}" for name in OWNER_TAGS)
             raise Conflict(
-                f"{found['Arn']} exists without our tags ({marks}): it is somebody else's and left alone. Delete it, "
-                "or tag it so to hand it and its keys over.",
+                f"{found['Arn']} exists without Perdure's tags ({marks}) and is left alone. Delete it, "
+                "or add these tags to hand it and its keys over.",
                 code="ForeignUser",
             ) from error
         return False

@@ -85,7 +85,7 @@ def foreign(owner: Key, name: str) -> Conflict:
     """The error for a Secret of another object."""
     return Conflict(
         f"Secret {owner.namespace}/{name} belongs to another object than {owner.path} (uid {owner.uid}): an earlier "
-        "one of that name that is being deleted, or a stranger. It is left alone; delete it to go on.",
+        "one of that name that is being deleted, or an unrelated one. It is left alone; delete it to continue.",
         code="ForeignSecret",
     )
 

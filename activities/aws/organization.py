@@ -114,7 +114,7 @@ def _is_duplicate(answer: str | ApiError) -> TypeGuard[Conflict]:
 
 def _listed(existing: Mapping[str, str], name: str, error: Conflict) -> str:
     if name not in existing:
-        said = f"{error.message} It is not listed yet; looked for again."
+        said = f"{error.message} It is not listed yet; it is looked up again."
         raise Throttled(said, code=error.code, delay=timedelta(seconds=2)) from error
     return existing[name]
 
@@ -145,8 +145,8 @@ def _move_from_where_it_is(payer: Payer, account_id: str, root: str, base: str, 
         return
     if parent != root and _parent(payer, parent) != base:
         raise Denied(
-            f"account {account_id} stands in {parent}, neither the root nor a unit under {base}: somebody else put it "
-            f"there. Move it to {root} or {unit} by hand.",
+            f"account {account_id} stands in {parent}, neither the root nor a unit under {base}. "
+            f"Perdure did not put it there: move it to {root} or {unit} by hand.",
             code="ForeignParent",
         ) from error
     _move(payer, account_id, parent, unit)

@@ -184,7 +184,7 @@ def _given_up(ec2: EC2Client, action: InitializeRegion, error: ApiError) -> Regi
     except ApiError as unended:
         if unended.code == attempt.WORKER_SHUTDOWN:
             raise
-        message = f"{message} One of ours may still run there: {unended.message}"
+        message = f"{message} An instance of ours may still run there: {unended.message}"
     return RegionOutcome(region=action.region, ok=False, message=message, given_up=True)
 
 
@@ -240,7 +240,9 @@ def _await_running(ec2: EC2Client, action: InitializeRegion, ids: list[str]) -> 
         if found and all(item["State"]["Name"] in _OVER for item in found):
             return _over(action.region, found[0])
         if not found and attempt.repeated() and time.monotonic() > started + _FORGOTTEN_SECONDS:
-            return RegionOutcome(region=action.region, ok=True, message=f"{ids[0]} was launched before and is gone")
+            return RegionOutcome(
+                region=action.region, ok=True, message=f"{ids[0]} was launched before and does not exist any more"
+            )
         attempt.pause(_LOOKS_SECONDS[min(looks, len(_LOOKS_SECONDS) - 1)], ids)
         looks += 1
     waited = f"{_LONGEST_PENDING.total_seconds() / 60:.0f} minutes"

@@ -252,7 +252,7 @@ class Member(Assumed):
         if arn.split(":")[4:5] != [self.account_id]:
             raise Denied(
                 f"{self.role_arn} gave a session as {arn}, which is not in account {self.account_id}: nothing is done "
-                "there. Look what answers for AWS here.",
+                "there. Check the endpoint that answers for AWS.",
                 code="IdentityMismatch",
             )
 
@@ -361,7 +361,7 @@ class Sessions:
     def refuse_protected(self, account_id: str) -> None:
         """Nothing may be done in or to payer and protected accounts, nor to what is no account."""
         if not _ACCOUNT_ID.fullmatch(account_id):
-            raise Invalid(f"{account_id!r} is no AWS account id: it has twelve digits", code=NO_ACCOUNT_ID)
+            raise Invalid(f"{account_id!r} is not an AWS account id, which has twelve digits", code=NO_ACCOUNT_ID)
         if account_id in self.protected():
             raise Denied(
                 f"account {account_id} is protected (the payer itself, payer-account-ids of ConfigMap {CONFIG_MAP}, or "

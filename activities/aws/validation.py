@@ -50,7 +50,7 @@ def _parent(payer: Payer, account_id: str) -> str | ApiError:
         parents = payer.organizations().list_parents(ChildId=account_id)["Parents"]
     except ApiError as error:
         return error
-    return parents[0]["Id"] if parents else Absent(f"account {account_id} stands nowhere in the organization")
+    return parents[0]["Id"] if parents else Absent(f"account {account_id} is not in the organization")
 
 
 def move(sessions: Sessions, account_id: str, source: str, target: str) -> None:

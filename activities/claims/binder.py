@@ -108,9 +108,9 @@ class BinderActivities:
     def _idle(self, next_end: datetime | None) -> Decision:
         free, waiting = len(self._known.free), len(self._known.waiting)
         return idle(
-            f"{free} handles are free, {waiting} claims wait to be looked at",
+            f"{free} handles are free, {waiting} claims wait to be bound",
             deadline=next_end,
-            at_deadline="end the claims whose lifespan is over" if next_end else "",
+            at_deadline="delete claims that have expired" if next_end else "",
         )
 
     async def _wake_bound_since(self, look: Serve) -> None:
@@ -232,7 +232,7 @@ class BinderActivities:
         """What its own workflow has to know, the claim as this look has left it, and what it lacks (`looked_at`)."""
         moment = now()
         if hold := self._tools.hold(claim):
-            decision = standing.held(standing.asked_binder(moment), ["bind a free handle, or make one"])
+            decision = standing.held(standing.asked_binder(moment), ["bind a free handle, or create one"])
             return ObjectWorld(key=key, hold=hold, decision=decision.model_copy(update={"deadline": None})), claim, None
         try:
             start = start_of(claim)
@@ -249,7 +249,7 @@ class BinderActivities:
             return ObjectWorld(key=key, decision=stands(judged.plan, look_at)), judged.claim, lacks
         if settled.over:
             # Nothing is ended here: its own workflow reads everything afresh before it does.
-            decision = standing.asked_binder(moment).model_copy(update={"phase": "Bound", "why": "its end has come"})
+            decision = standing.asked_binder(moment).model_copy(update={"phase": "Bound", "why": "it has expired"})
             return ObjectWorld(key=key, decision=decision), judged.claim, None
         decision = standing.settled(
             settled.handle,

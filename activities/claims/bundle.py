@@ -145,7 +145,9 @@ class Bundles:
         # A write of the handle after its resources were made has shown that it still lives; without one it is asked.
         unchanged = text_at(settled.handle, "metadata", "resourceVersion") == made.version
         if unchanged and await self._managed.take_back(bundle.handle, made.definitions):
-            raise Conflict(f"{bundle.key.path}: its handle has ended while resources were made", code="HandleEnded")
+            raise Conflict(
+                f"{bundle.key.path}: its handle was deleted while resources were created", code="HandleEnded"
+            )
         await self._provider_conditions.show(question.providers.values(), now)
         return settled
 
@@ -270,7 +272,7 @@ class Bundles:
             if fault.message not in shown_before:
                 await self._writer.tell(kind, after, fault.reason, fault.message, now)
         if plan.end_was_cut and plan.wish is not None and plan.end is not None:
-            text = f"lifespan.end {timestamp(plan.wish.end)} is beyond what is allowed: {timestamp(plan.end)}"
+            text = f"lifespan.end {timestamp(plan.wish.end)} is later than allowed: {timestamp(plan.end)}"
             await self._writer.tell(kind, after, "LifespanEndCut", text, now)
         if kind is RESOURCE_CLAIM and _first_ready(after) and not _first_ready(before):
             metrics.claim_ready(after, now, pool=text_at(handle, "spec", "resourcePool", "name"))

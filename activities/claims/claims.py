@@ -201,7 +201,7 @@ class ClaimActivities:
         if claim is None:
             raise RuntimeError(f"{look.key} was settled without its claim")
         if settled.ends and settled.plan.end is not None:
-            world = await self._end_handle(look, handle, "its lifespan has ended", settled)
+            world = await self._end_handle(look, handle, "it has expired", settled)
             metrics.expired(RESOURCE_CLAIM.name, settled.plan.end, moment)
             return world
         if settled.plan.auto_delete:
@@ -258,7 +258,7 @@ class ClaimActivities:
             await self._writer.let_go(RESOURCE_CLAIM, claim)
             others = [f for f in _finalizers(claim) if f not in self._known.names.our_finalizers]
             if others:
-                why = "everything of it is gone; others still hold it"
+                why = "its handle and resources are deleted; waits for other finalizers"
                 return world_of(key, standing.ending(why, [f"finalizer {each}" for each in others]))
         return ObjectWorld(key=key, exists=False, decision=standing.GONE)
 
@@ -297,7 +297,7 @@ async def would(tools: Tools, look: PassClaim, claim: JsonObject, moment: dateti
     if plan.halt is not Halt.NONE:
         return standing.halted(plan, moment + SOON), planned
     if handle is None:
-        return standing.asked_binder(moment + BINDER_PATIENCE), [*planned, "bind a free handle, or make one"]
+        return standing.asked_binder(moment + BINDER_PATIENCE), [*planned, "bind a free handle, or create one"]
     bundle = Bundle(look.key, handle, {**claim, "status": plan.status}, assigned=assigned, push=True, known=look.memory)
     try:
         handle_plan = await tools.bundles.plan(bundle, moment)
@@ -308,7 +308,7 @@ async def would(tools: Tools, look: PassClaim, claim: JsonObject, moment: dateti
     planned += [f"create {text_at(d, 'kind')} {text_at(d, 'metadata', 'name')}" for _, d in handle_plan.creations]
     planned += [f"patch resource {each.index}: {len(each.patch)} operations" for each in handle_plan.updates]
     if passed(handle_plan.end, moment):
-        planned = ["delete claim, handle and resources: the lifespan has ended"]
+        planned = ["delete claim, handle and resources: the claim has expired"]
     return standing.would_stand(handle, handle_plan, claimed=True), planned
 
 

@@ -112,7 +112,7 @@ def fault_of_evaluation(error: Beyond | EvaluationBug | ValidationError, key: Ke
     if isinstance(error, ValidationError):  # of what is JSON no question refuses anything else
         return Fault(reason=TOO_DEEP, message="the object, or one that belongs to it, is nested too deeply to be read")
     log.error("%s could not be evaluated: %s", key, error)
-    return Fault(reason=BUG, message="its templates meet a bug in Perdure, which the log of its worker tells")
+    return Fault(reason=BUG, message="its templates met a bug in Perdure; the worker's log has the details")
 
 
 FUNCTIONS = (plan_claim, plan_binding, plan_pool_handle, plan_handle)

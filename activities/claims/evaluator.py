@@ -43,7 +43,7 @@ MEMORY_MIB = 256
 PENALTY = timedelta(minutes=10)
 MOST_REMEMBERED = 10_000
 
-_CROWDED = "too many wait for others that met a limit of time or memory; they are tried again"
+_CROWDED = "too many wait for templates that exceeded a limit of time or memory; they are tried again"
 
 Q = TypeVar("Q", bound=Model)
 M = TypeVar("M", bound=Model)

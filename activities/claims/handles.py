@@ -74,11 +74,11 @@ class HandleActivities:
         namespace, name = text_at(holder, "namespace"), text_at(holder, "name")
         claim = await self._known.fresh(RESOURCE_CLAIM, namespace, name)
         if claim is None:
-            return await self._end(look.key, handle, "its claim is gone")
+            return await self._end(look.key, handle, "its claim does not exist any more")
         if self._left_alone(claim):
             return await self._settle(look, Bundle(look.key, handle, claim, shown=False, known=look.memory), moment)
         if value_at(claim, "status", "resourceHandle", "detached") is True:
-            return await self._end(look.key, handle, "its claim has given it up")
+            return await self._end(look.key, handle, "its claim was detached from it")
         named = text_at(claim, "status", "resourceHandle", "name")
         if not named:
             await self._ask_binder(key_of(RESOURCE_CLAIM, claim, self._tools.settings.cluster))
@@ -101,7 +101,7 @@ class HandleActivities:
                 return await self._pass(look.model_copy(update={"woken": True}))
             end = end_of_handle(settled.handle)
             metrics.expired(RESOURCE_HANDLE.name, end or moment, moment)
-            return await self._end(look.key, settled.handle, "its lifespan has ended", as_seen=True)
+            return await self._end(look.key, settled.handle, "it has expired", as_seen=True)
         decision = standing.settled(
             settled.handle,
             settled.plan,
@@ -120,7 +120,9 @@ class HandleActivities:
         ours = self._tools.known.names.our_finalizers
         others = [str(f) for f in finalizers if f not in ours] if isinstance(finalizers, list) else []
         if others:
-            return world_of(key, standing.ending(f"{why}; others still hold it", [f"finalizer {f}" for f in others]))
+            return world_of(
+                key, standing.ending(f"{why}; waits for other finalizers", [f"finalizer {f}" for f in others])
+            )
         return ObjectWorld(key=key, exists=False, decision=standing.GONE)
 
     async def _would(self, look: PassHandle, handle: JsonObject, hold: str, moment: datetime) -> ObjectWorld:
@@ -132,7 +134,7 @@ class HandleActivities:
         if object_at(handle, "spec", "resourceClaim"):
             return standing.carried(handle), []
         if value_at(handle, "metadata", "deletionTimestamp") or passed(end_of_handle(handle), moment):
-            return standing.ending("it has ended"), ["delete its resources and itself"]
+            return standing.ending("it has expired"), ["delete its resources and itself"]
         try:
             plan = await self._tools.bundles.plan(Bundle(look.key, handle, known=look.memory), moment)
         except Beyond as beyond:

@@ -73,6 +73,6 @@ class PoolActivities:
         planned = plan(wants_of(pool), view.handles, view.scalings, now(), gave_up=look.memory.gave_up)
         lines = [f"delete ResourceHandle {name}" for name in planned.delete]
         if planned.create:
-            lines.append(f"make {len(planned.create)} handles with their resources")
+            lines.append(f"create {len(planned.create)} handles with their resources")
         decision = standing.filled(wants_of(pool), view.handles, None, begins_at=planned.begins_at)
         return PoolWorld(key=look.key, hold=hold, known=look.memory, decision=standing.held(decision, lines))

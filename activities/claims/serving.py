@@ -212,7 +212,7 @@ class Serving:
                 if (there := await self._there_for(key, name)) is None:
                     raise
                 return there
-        raise Beyond(Fault(reason="NameTaken", message=f"{MOST_SALTS} names for a ResourceHandle are taken by others'"))
+        raise Beyond(Fault(reason="NameTaken", message=f"{MOST_SALTS} names for a ResourceHandle are taken"))
 
     def _body(self, claim: JsonObject, plan: ClaimPlan, name: str) -> JsonObject:
         creation, names = plan.creation or {}, self._known.names

@@ -52,7 +52,7 @@ class GroupActivities:
         key = GroupKey.of(look.key)
         pools = self._known.pools_of(key)
         if not pools:
-            return _gone(look.key, "no AWSMachinePool has this group")
+            return _gone(look.key, "no AWSMachinePool names this group")
         caller = self._ground.caller(key.account, key.region)
         found = await asyncio.to_thread(describe_group, caller, key.region, key.group)
         # Of a group that is not there nothing is to be told any more.

@@ -120,7 +120,7 @@ class LookActivities:
         if self._observing or not claim.name:
             return
         subject = Subject(AWS_MACHINE, claim.namespace, claim.name, claim.uid)
-        said = f"AWS does not bear out {claim.cause} of instance {claim.key.name}: nothing is done"
+        said = f"AWS does not confirm {claim.cause} of instance {claim.key.name}: nothing is done"
         await record(self._kube, event(subject, Said("Warning", "EventRefuted", said, COMPONENT), now()))
 
     def _seen(self, look: LookAtInstance, machine: AWSMachine | None) -> InstanceWorld:
@@ -157,7 +157,9 @@ class LookActivities:
         for label in labels:
             metrics.LABELS.labels(label).inc()
         if taken := labels.get(INTERRUPTION_LABEL):
-            said = Said("Warning", "InstanceInterruption", f"AWS tells of {taken} for {machine.instance_id}", COMPONENT)
+            said = Said(
+                "Warning", "InstanceInterruption", f"AWS announced {taken} for {machine.instance_id}", COMPONENT
+            )
             told = event(Subject.with_metadata(AWS_MACHINE, meta), said, now())
             await record(self._kube, told)
         return AWSMachine.model_validate(answer)

@@ -154,9 +154,9 @@ def kubeconfig(secret: JsonObject, where: str) -> JsonObject:
     try:
         content = yaml.safe_load(base64.b64decode(text(secret, "data", "value"), validate=True))
     except (binascii.Error, yaml.YAMLError, UnicodeDecodeError) as error:
-        raise Invalid(f"{where} holds no kubeconfig under `value`", code="Kubeconfig") from error
+        raise Invalid(f"{where} has no kubeconfig under `value`", code="Kubeconfig") from error
     if not isinstance(content, dict):
-        raise Invalid(f"{where} holds no kubeconfig under `value`", code="Kubeconfig")
+        raise Invalid(f"{where} has no kubeconfig under `value`", code="Kubeconfig")
     users = [mapping(each, "user") for each in sequence(content, "users")]
     clusters = [mapping(each, "cluster") for each in sequence(content, "clusters")]
     foreign = {name for user in users for name in _FOREIGN if name in user}

@@ -50,7 +50,7 @@ class SweepActivities:
         """One sweep; none before its time has come."""
         moment, due = now(), look.memory.next_sweep
         if due is not None and moment < due:
-            return _world(look, "all instances have been looked at", due)
+            return _world(look, "all instances have been compared", due)
         await self._known.ready()
         machines, pools = self._known.instances(), self._pools()
         if not (machines or pools):
@@ -68,8 +68,8 @@ class SweepActivities:
         if not look.dry_run:
             for group in changed:
                 await wake(self._client, group.lifecycle_in(look.key.cluster))
-        told = [f"{len(bulk.facts)} instances were looked at, {len(differing)} differed"]
-        told += [f"{len(groups.instances)} groups were looked at, {len(changed)} differed"] if pools else []
+        told = [f"{len(bulk.facts)} instances were compared, {len(differing)} differed"]
+        told += [f"{len(groups.instances)} groups were compared, {len(changed)} differed"] if pools else []
         return _world(look, "; ".join((*told, *bulk.troubles, *groups.troubles)), moment + self._interval)
 
     def _pools(self) -> dict[GroupKey, list[AWSMachinePool]]:

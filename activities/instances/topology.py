@@ -61,7 +61,7 @@ class TopologyActivities:
         """One look at a place, and what it came to."""
         place = place_of_key(look.key, self._places)
         if place is None:
-            gone = Decision(phase="Gone", outcome=Outcome.GONE, why="the settings name this queue no more")
+            gone = Decision(phase="Gone", outcome=Outcome.GONE, why="the settings do not name this queue any more")
             return TopologyWorld(key=look.key, exists=False, decision=gone)
         paused = paused_area(EVENT_TOPOLOGY.area)
         dry = look.dry_run or self._observing or bool(paused)
@@ -98,7 +98,7 @@ def _decision(looked: Looked, moment: datetime, *, dry: bool) -> Decision:
     return Decision(
         phase="Differs" if dry and looked.changes else "Kept",
         outcome=Outcome.SETTLED,
-        why=f"{'to be done' if dry else 'done'}: {did}" if did else "queues and rules are as they should be",
+        why=f"{'to be done' if dry else 'done'}: {did}" if did else "queues and rules are up to date",
         planned=looked.changes if dry else (),
         deadline=moment + LOOK_EVERY,
         at_deadline="look again",

@@ -158,7 +158,7 @@ def _decision(owner: str, work: BalancerWork, again: datetime | None, planned: S
     return Decision(
         phase=work.phase.value,
         outcome=Outcome.SETTLED if settled else Outcome.WAITING,
-        why=work.problem or work.why or "everything is as it should be",
+        why=work.problem or work.why or "everything is up to date",
         waits_for=() if settled else (work.problem or work.why or "its machines",),
         deadline=deadline,
         at_deadline="look again" if deadline else "",
@@ -171,7 +171,7 @@ def _lines(work: BalancerWork) -> list[str]:
     lines = [step.summary for step in work.steps]
     lines += ["write the object"] if work.patch else []
     lines += ["write the status"] if work.status else []
-    lines += ["make a LoadBalancerSet"] if work.create_set else []
+    lines += ["create a LoadBalancerSet"] if work.create_set else []
     lines += [f"patch LoadBalancerSet {each.name}" for each in work.set_patches]
     return lines + [f"delete LoadBalancerSet {name}" for name in work.delete_sets]
 

@@ -127,13 +127,13 @@ def _decision(owner: str, work: SetWork, planned: Sequence[str] = ()) -> Decisio
         why=work.why or "its machines are ready",
         waits_for=() if settled else (work.why or "its machines",),
         deadline=work.deadline,
-        at_deadline="judge its machines again" if work.deadline else "",
+        at_deadline="check its machines again" if work.deadline else "",
         owner=owner,
         planned=tuple(planned),
     )
 
 
 def _lines(work: SetWork) -> list[str]:
-    lines = [f"make LoadBalancerMachine {body['metadata']['name']}" for body in work.create]  # type: ignore[index]
+    lines = [f"create LoadBalancerMachine {body['metadata']['name']}" for body in work.create]  # type: ignore[index]
     lines += [f"patch LoadBalancerMachine {each.name}" for each in work.machine_patches]
     return lines + [f"delete LoadBalancerMachine {name}" for name in work.delete]

@@ -53,7 +53,7 @@ class SweepActivities:
         """One sweep; none before its time has come."""
         moment, due = now(), look.memory.next_sweep
         if due is not None and moment < due:
-            return _world(look, "all projects have been looked at", due)
+            return _world(look, "all projects have been compared", due)
         ground = self._ground
         if not (look.dry_run or ground.settings.observing) and (leader := await ground.leads(LOAD_BALANCER)):
             return _world(look, leader, moment + HELD_FOR)
@@ -83,7 +83,7 @@ class SweepActivities:
             found[project.place[-1]] = Swept(differing=differing, orphans=lost)
         metrics.SWEEPS.swept(found, ground.settings.loadbalancers_sweep)
         differed = sum(each.differing for each in found.values())
-        why = f"{len(projects)} projects were looked at, {differed} of {len(uids)} objects differed"
+        why = f"{len(projects)} projects were compared, {differed} of {len(uids)} objects differed"
         return _world(look, "; ".join((why, *sorted(set(troubles)))), moment + ground.settings.loadbalancers_sweep)
 
     async def _projects(

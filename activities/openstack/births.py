@@ -42,7 +42,7 @@ def birth(
     """
     if not settings.loadbalancers_api_endpoint:
         raise Invalid(
-            "machines cannot be told where the Kubernetes API is: set PERDURE_LOADBALANCERS_API_ENDPOINT",
+            "machines need the address of the Kubernetes API: set PERDURE_LOADBALANCERS_API_ENDPOINT",
             code=NO_API_ENDPOINT,
         )
     assert balancer is not None  # noqa: S101 - no plan makes a server without one
@@ -69,7 +69,7 @@ def _credentials(kube: BlockingKube, namespace: str, name: str) -> Credentials:
             return Credentials(token=token.decode(), ca=certificates)
         time.sleep(pause)
     raise Pending(
-        f"Secret {namespace}/{name} has no token yet: kube-controller-manager puts it there",
+        f"Secret {namespace}/{name} has no token yet: kube-controller-manager adds it",
         code=NO_TOKEN,
         delay=_TOKEN_DELAY,
     )

@@ -28,7 +28,7 @@ def flavor_id(project: Project, flavor: Flavor) -> str:
         return given
     name, search = flavor.name or flavor.former_name, flavor.search or flavor.former_search
     if not name and not search:
-        raise Invalid("no flavor is named: infrastructure.flavor needs flavorID or flavorName", code=NO_FLAVOR)
+        raise Invalid("no flavor is given: infrastructure.flavor needs flavorID or flavorName", code=NO_FLAVOR)
     flavors = project.pages(Api.NOVA, "flavor", "/flavors", "flavors")
     fitting = [each for each in flavors if _fits(each, name, search)]
     if len(fitting) != 1:
@@ -47,7 +47,7 @@ def image_id(project: Project, image: Image) -> str:
         return given
     name, search = image.name or image.former_name, image.search or image.former_search
     if not name and not search:
-        raise Invalid("no image is named: infrastructure.image needs imageID or imageName", code=NO_IMAGE)
+        raise Invalid("no image is given: infrastructure.image needs imageID or imageName", code=NO_IMAGE)
     query = (("status", "active"), *((("name", name),) if name else ()))
     images = project.pages(Api.GLANCE, "image", "/images", "images", query=query)
     fitting = [each for each in images if _fits(each, name, search)]

@@ -88,7 +88,7 @@ class Connected:
             )
         except exceptions.CatalogException as error:
             raise Invalid(
-                f"{call}: {shortened(str(error))}. Look at the region in the Secret and at the cloud's catalog.",
+                f"{call}: {shortened(str(error))}. Check the region in the Secret and the cloud's catalog.",
                 code=NO_ENDPOINT,
             ) from None
         bare = str(found).rstrip("/")
@@ -152,7 +152,7 @@ class Token:
     def _held(self) -> Iterator[None]:
         if not self._lock.acquire(timeout=self._timeout_seconds):
             raise Unavailable(
-                f"{self._call}: another call has been asking for {self._timeout_seconds:g} s", code="Busy"
+                f"{self._call}: another request has had no answer for {self._timeout_seconds:g} s", code="Busy"
             )
         try:
             yield

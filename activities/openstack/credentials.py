@@ -144,7 +144,7 @@ def _section(content: Mapping[str, object], where: str) -> Mapping[str, str]:
     try:
         written = base64.b64decode(encoded, validate=True).decode("utf-8-sig")
     except (binascii.Error, UnicodeDecodeError):
-        raise _bad(where, f"{CREDENTIALS_KEY} is no text") from None
+        raise _bad(where, f"{CREDENTIALS_KEY} is not text") from None
     parser = configparser.RawConfigParser(strict=False, default_section="", empty_lines_in_values=False)
     try:
         # Indentation means nothing in these files; to this parser a line further in goes on with the one before.
@@ -152,7 +152,7 @@ def _section(content: Mapping[str, object], where: str) -> Mapping[str, str]:
     except configparser.Error as error:
         # Its message quotes lines of the file.
         line = getattr(error, "lineno", None) or next((each[0] for each in getattr(error, "errors", ())), "?")
-        raise _bad(where, f"{CREDENTIALS_KEY} is no INI file, look at line {line}") from None
+        raise _bad(where, f"{CREDENTIALS_KEY} is not an INI file: check line {line}") from None
     if not parser.has_section(_SECTION):
         raise _bad(where, f"{CREDENTIALS_KEY} has no section [{_SECTION}]")
     return {key: _unquoted(value) for key, value in parser.items(_SECTION)}
@@ -186,7 +186,7 @@ def _check(found: Credentials, where: str) -> None:
     if lacking:
         raise _bad(where, f"[{_SECTION}] of {CREDENTIALS_KEY} lacks {', '.join(lacking)}")
     if urlsplit(found.auth_url).scheme not in ("http", "https"):
-        raise _bad(where, "auth-url is no http or https address")
+        raise _bad(where, "auth-url is not an http or https address")
 
 
 def _bad(where: str, why: str) -> Invalid:

@@ -43,7 +43,7 @@ _HINTS: Mapping[str, str] = {
     QUOTA: "Ask for a higher quota, or free what is not needed.",
     "ExternalGatewayForFloatingIPNotFound": "The network needs a router with a gateway to the external network.",
     "PolicyNotAuthorized": "The project's policy does not let these credentials do it.",
-    UNAUTHORIZED: "Keystone does not take these credentials (any more): look at the Secret.",
+    UNAUTHORIZED: "Keystone rejects these credentials: check the Secret.",
 }
 
 
@@ -76,7 +76,7 @@ def refusal(call: Call, status: int, body: object, headers: Mapping[str, str]) -
 def no_answer(call: Call, error: BaseException) -> Unavailable:
     """There was no answer, or not all of it."""
     said = shortened(str(error))
-    return Unavailable(f"{call}: no answer, {said}. The next attempt looks what has happened.", code=NO_ANSWER)
+    return Unavailable(f"{call}: no answer, {said}. The next attempt finds out whether it took effect.", code=NO_ANSWER)
 
 
 def unreadable(call: Call, why: str) -> Unavailable:

@@ -150,7 +150,7 @@ class Project:
             headers["X-OpenStack-Nova-API-Version"] = version
         answer = self._send(_Request(call, method, path, query, body, headers, counted=first, own=own))
         if not isinstance(answer.body, dict):
-            raise unreadable(call, "it is no JSON object")
+            raise unreadable(call, "it is not a JSON object")
         return answer.body
 
     def _send(self, request: _Request) -> Answer:

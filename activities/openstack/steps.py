@@ -224,7 +224,7 @@ def _held(port: CloudPort, error: ApiError) -> ApiError:
     """Nova lets go of a port a moment after its server is gone; what holds it for longer is told."""
     if not port.device_id or attempt.number() >= _PATIENT_ATTEMPTS:
         return error
-    message = f"port {port.id} is still held by {port.device_id}"
+    message = f"port {port.id} is still in use by {port.device_id}"
     return Pending(message, code=STILL_HELD, delay=attempt.growing(_GOING_SECONDS))
 
 

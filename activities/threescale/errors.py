@@ -32,8 +32,10 @@ ACCESS_DENIED = "AccessDenied"
 _LONGEST_MESSAGE = 500
 _SPACE = re.compile(r"\s+")
 _KINDS: dict[int, type[ApiError]] = {401: Denied, 403: Denied, 404: Absent, 409: Conflict, 429: Throttled}
-_SHAPE = "Is the address that of 3scale's Account Management API, and is nothing in between that answers for it?"
-_TOKEN = "Look at the Secret with the tenant's token: is it the tenant's, may it write, has it the scope?"  # noqa: S105
+_SHAPE = "Check that the address is that of 3scale's Account Management API, and that no proxy answers for it."
+_TOKEN = (
+    "Check the token in the tenant's Secret: it must belong to this tenant, and have write permission and the scope."  # noqa: S105
+)
 
 
 class Call(Model):
@@ -64,7 +66,7 @@ def refusal(call: Call, status: int, text: str, headers: Mapping[str, str]) -> A
 def no_answer(call: Call, error: BaseException) -> Unavailable:
     """There was no answer, or not all of it."""
     said = _shortened(str(error)) or type(error).__name__
-    return Unavailable(f"{call}: no answer, {said}. The next attempt looks what has happened.", code=NO_ANSWER)
+    return Unavailable(f"{call}: no answer, {said}. The next attempt finds out whether it took effect.", code=NO_ANSWER)
 
 
 def unreadable(call: Call, text: str) -> Unavailable:

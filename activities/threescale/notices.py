@@ -70,7 +70,7 @@ def _going(kind: Kind, work: Work) -> tuple[str, str] | None:
         return GOES_ALONG, work.why
     deletes = any(each.resource is Resource.APPLICATION and each.method == "DELETE" for each in work.writes)
     if kind == APPLICATION and deletes and work.phase is Phase.SYNCING:
-        return MADE_ANEW, "it is made anew for its other product: its id and its credentials are other ones"
+        return MADE_ANEW, "it is created again for its other product, with a new id and new credentials"
     return None
 
 

@@ -122,7 +122,7 @@ class PromotionSubject(Subject[ProxyConfigPromote]):
         """The product and its tenant."""
         self._product = self.view.get(Product, self.namespace, self.resource.spec.product_cr_name)
         if self._product is None:
-            self.provider = NoAccount(why="its Product is not there", waits_for="")
+            self.provider = NoAccount(why="its Product does not exist", waits_for="")
             return
         self.provider = await self.secrets.account(self._product, self._product.spec.provider_account_ref)
 

@@ -55,7 +55,7 @@ async def _fetched(http: httpx.AsyncClient, url: str) -> str:
         finally:
             await answer.aclose()
         if await _private(where) and not origin:
-            raise Denied(f"{_shown(url)}: leads to {_shown(where)}, inside of the network: name that address itself")
+            raise Denied(f"{_shown(url)}: leads to {_shown(where)}, inside the network: enter that address itself")
     raise Unavailable(f"{_shown(url)}: more than {_MOST_REDIRECTS} redirects")
 
 
@@ -72,7 +72,7 @@ async def _read(answer: httpx.Response, url: str) -> str:
     try:
         return body.decode()
     except UnicodeDecodeError:
-        raise Invalid(f"{_shown(url)}: no text in UTF-8") from None
+        raise Invalid(f"{_shown(url)}: not UTF-8 text") from None
 
 
 async def _private(url: str) -> bool:
@@ -83,7 +83,7 @@ async def _private(url: str) -> bool:
     """
     parts = _split(url)
     if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
-        raise Denied(f"{_shown(url)}: no address of http or https")
+        raise Denied(f"{_shown(url)}: not an http or https address")
     try:
         found = await asyncio.get_running_loop().getaddrinfo(parts.hostname, None, type=socket.SOCK_STREAM)
     except OSError:

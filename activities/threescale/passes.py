@@ -188,7 +188,7 @@ class _Pass:
             if await self._carry_out(work):
                 return ThreescaleWorld(key=key, exists=False, decision=GONE)
         else:
-            log.error("%s: no end of it after %d rounds: %s", key.path, MOST_ROUNDS, work.why)
+            log.error("%s: not settled after %d rounds: %s", key.path, MOST_ROUNDS, work.why)
             work = work.model_copy(update={"deadline": now() + AFTER_NO_END})
         await self._noted(work)
         if work.phase is Phase.SYNCED:
@@ -254,7 +254,7 @@ class _Pass:
         except Invalid as error:
             if not isinstance(self._subject.resource, Tenant):
                 raise
-            log.warning("%s: its status is refused, apply the definitions anew: %s", self._asked.key.path, error)
+            log.warning("%s: its status is refused, apply the definitions again: %s", self._asked.key.path, error)
             self._mute = True
 
     async def _carried_out(self, work: Work) -> bool:

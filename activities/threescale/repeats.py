@@ -32,7 +32,7 @@ class Repeats:
             Denied: it was.
         """
         if self._made[_alike(write)] >= MOST:
-            message = f"3scale takes {write.method} {write.path}, and keeps something of it otherwise than it was sent"
+            message = f"3scale takes {write.method} {write.path}, but stores other values than were sent"
             raise Denied(f"{message}: {', '.join(sorted(write.fields)) or 'its state'}", code=KEPT_OTHERWISE)
 
     def made(self, write: Write) -> None:

@@ -33,7 +33,7 @@ from engine.kube import JsonObject as KubeObject
 R = TypeVar("R", bound=CustomResource)
 T = TypeVar("T", bound=Identified)
 
-NOT_LOOKED_FOR = NoAccount(why="not looked for yet", waits_for="")
+NOT_LOOKED_FOR = NoAccount(why="not looked up yet", waits_for="")
 
 
 class Subject(ABC, Generic[R]):

@@ -74,16 +74,16 @@ class SweepActivities:
         if not objects:
             return _world(look, "there is nothing in 3scale", None)
         if due is None:
-            return _world(look, "what was just made is in step", moment + interval)
+            return _world(look, "what was just changed is in sync", moment + interval)
         if moment < due:
-            return _world(look, "all tenants have been looked at", due)
+            return _world(look, "all tenants have been compared", due)
         secrets = self._ground.secrets()
         unread: set[str] = set()
         tenants = await self._tenants(objects, secrets, unread)
         found = await asyncio.gather(*(self._swept(each, secrets, moment, look) for each in tenants))
         differed = sum(each.differing for each in found)
         troubles = sorted(unread.union(*(each.troubles for each in found)))
-        why = f"{len(tenants)} tenants were looked at, {differed} of {len(objects)} objects differed"
+        why = f"{len(tenants)} tenants were compared, {differed} of {len(objects)} objects differed"
         return _world(look, "; ".join((why, *troubles)), moment + interval)
 
     async def _tenants(self, objects: Iterable[CustomResource], secrets: Secrets, unread: set[str]) -> list[Members]:

@@ -272,7 +272,7 @@ async def test_who_is_turned_away_from_the_slow_lane_is_told_why(hasty: Evaluato
     done, pending = await asyncio.wait(more, timeout=1)
     assert (len(done), len(pending)) == (8 - SLOW_LANE, SLOW_LANE)
     assert {str(each.exception()) for each in done} == {
-        "templates of a: too many wait for others that met a limit of time or memory; they are tried again"
+        "templates of a: too many wait for templates that exceeded a limit of time or memory; they are tried again"
     }
     (met,) = await asyncio.gather(*endless(hasty, "a/1"), return_exceptions=True)
     await given_up(list(pending))

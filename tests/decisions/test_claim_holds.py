@@ -111,7 +111,7 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("spec", "metadata"),
     [({}, {}), ({"lifespan": {"end": timestamp(NOW)}}, {}), ({}, {"deletionTimestamp": timestamp(NOW)})],
-    ids=["as ever", "its end has come", "it is being deleted"],
+    ids=["as ever", "it has expired", "it is being deleted"],
 )
 @pytest.mark.parametrize("woken", [True, False])
 async def test_nothing_is_done_with_a_paused_handle_and_its_resources(spec: Json, metadata: Json, woken: bool) -> None:

@@ -234,7 +234,7 @@ def test_a_kubeconfig_that_would_run_or_read_something_here_is_refused(content: 
 
 
 def test_a_secret_without_a_kubeconfig_is_told() -> None:
-    with pytest.raises(Invalid, match="holds no kubeconfig"):
+    with pytest.raises(Invalid, match="has no kubeconfig"):
         kubeconfig({"data": {"value": "%%%"}}, "s")
 
 

@@ -172,7 +172,7 @@ def test_a_queue_of_the_providers_that_no_rule_delivers_to_stays_the_providers(
     assert any(f"rule {kept}" in what for what in changes)
     if kept.endswith("-ec2-rule"):
         assert not any("c1-queue-ec2" in what or "c1-queue-dead" in what for what in changes)
-        assert any(f"have the rule {kept} deliver to {should.queue.name}" in what for what in changes)
+        assert any(f"set the targets of the rule {kept} to {should.queue.name}" in what for what in changes)
 
 
 @pytest.mark.parametrize(

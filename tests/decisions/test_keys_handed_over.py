@@ -135,7 +135,7 @@ async def test_a_secret_that_no_claim_made_is_neither_changed_nor_deleted(data: 
     kube, action = await cluster(KEY, byoc=byoc)
     await kube.delete(SECRET, "tenant", "aws")
     await kube.create(SECRET, {"metadata": {"name": "aws"}, "data": encoded(**data)}, "tenant")
-    with pytest.raises(Denied, match="Secret tenant/aws exists, and this claim did not make it") as error:
+    with pytest.raises(Denied, match="Secret tenant/aws exists, and this claim did not create it") as error:
         await hand_over(kube, action)
     assert error.value.code == SECRET_NOT_OURS
     await let_go(kube, claim().key, byoc=byoc)
@@ -147,7 +147,7 @@ async def test_a_secret_of_another_living_claim_is_not_overwritten() -> None:
     other = claim("other").model_dump(mode="json", exclude_none=True)
     made = await kube.create(ACCOUNT_CLAIM, other, "tenant")
     await mark(kube, claim("other").key.model_copy(update={"uid": made["metadata"]["uid"]}))
-    with pytest.raises(Denied, match="this claim did not make it"):
+    with pytest.raises(Denied, match="this claim did not create it"):
         await hand_over(kube, action)
     await mark(kube, claim("gone").key)
     await hand_over(kube, action)

@@ -55,7 +55,7 @@ def test_a_load_balancer_is_told_from_its_first_server_to_its_first_report() -> 
     )
     world.run(2 * MINUTE)
     assert told(world) == [
-        "Ready: everything is as it should be",
+        "Ready: everything is up to date",
         "Ready: its machines are ready",
         "Ready: it serves traffic",
     ]

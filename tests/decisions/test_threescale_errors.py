@@ -24,7 +24,7 @@ PAGE = "<html><body>Bad Gateway</body></html>"
         ),
         (422, '{"error": {"from": "live", "event": "resume", "error": "cannot"}}', "Invalid", "from live by resume"),
         (400, "Required parameter missing: name", "Invalid", "Required parameter missing: name"),
-        (403, '{"error": "Access denied"}', "Denied", "Look at the Secret with the tenant's token"),
+        (403, '{"error": "Access denied"}', "Denied", "Check the token in the tenant's Secret"),
         (403, '{"errors": {"base": ["Can\'t delete last admin"]}}', "Denied", "Can't delete last admin"),
         (403, "", "Denied", "no message"),
         (404, '{"status": "Not found"}', "Absent", "Not found"),

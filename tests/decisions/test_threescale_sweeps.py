@@ -91,7 +91,7 @@ async def test_a_namespace_that_is_closed_to_the_worker_is_told_and_the_others_a
 
     assert kube.asked == ["shop"]
     assert world.decision.why == (
-        "1 tenants were looked at, 2 of 3 objects differed; get Secret closed/threescale-provider-account: forbidden; "
+        "1 tenants were compared, 2 of 3 objects differed; get Secret closed/threescale-provider-account: forbidden; "
         "patch Backend sealed/stock: forbidden"
     )
     assert world.known.next_sweep is not None
@@ -133,4 +133,4 @@ async def test_a_token_or_a_list_that_is_refused_does_not_blind_the_sweep_for_th
         ("shop", "backend_apis"),
     ]
     assert kube.asked == ["revoked", "shop"]
-    assert world.decision.why == "1 tenants were looked at, 2 of 3 objects differed; GET services: Access denied"
+    assert world.decision.why == "1 tenants were compared, 2 of 3 objects differed; GET services: Access denied"

@@ -103,7 +103,7 @@ async def test_deleting_an_ignored_claim_leaves_its_ignored_handle(ground: Groun
     await ground.others_go_on()
     assert ground.one(RESOURCE_HANDLE, handle)
     assert ground.one(GADGET, gadget)
-    # Whoever lets go of the handle, too, lets it find that its claim is gone.
+    # Whoever lets go of the handle, too, lets it find that its claim does not exist any more.
     await ground.label(RESOURCE_HANDLE, handle, ignore=None)
     await ground.gone(RESOURCE_HANDLE, handle)
     await ground.gone(GADGET, gadget)

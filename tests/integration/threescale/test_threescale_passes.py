@@ -632,7 +632,7 @@ async def test_a_token_that_is_revoked_is_told_and_the_next_one_is_used(
     await passes.round(bare_shop)
     await passes.round(bare_shop)
     told = await bare_shop.message(BACKEND, "stock", "Failed")
-    assert "Look at the Secret with the tenant's token" in told
+    assert "Check the token in the tenant's Secret" in told
     assert bare_shop.tenant.token not in told
 
     await bare_shop.change_secret("threescale-provider-account", token=control.add_token(name).value)

@@ -58,7 +58,7 @@ async def test_a_sweep_lists_each_kind_once_and_finds_nothing_where_all_is_in_st
         "GET /admin/api/backend_apis": 1,
         "GET /admin/api/services": 1,
     }
-    assert world.decision.why.startswith("1 tenants were looked at, 0 of 5 objects differed")
+    assert world.decision.why.startswith("1 tenants were compared, 0 of 5 objects differed")
     assert world.known.next_sweep is not None
     control.reset_ledger()
     await passes.round(made)
@@ -111,7 +111,7 @@ async def test_a_tenant_that_refuses_is_told_and_the_others_are_looked_at(
     world = await sweep(passes, next_sweep=LONG_AGO)
     other.tenant.close()
 
-    assert "2 tenants were looked at, 1 of 6 objects differed" in world.decision.why
+    assert "2 tenants were compared, 1 of 6 objects differed" in world.decision.why
     assert "403" in world.decision.why
 
 
