@@ -150,9 +150,9 @@ def timestamp(moment: datetime) -> str:
 class Condition(KubeModel):
     """A status condition as the replaced operators wrote it; times are RFC 3339 strings, kept as they were read."""
 
-    type: str = Field("", description="What the condition speaks of.")
+    type: str = Field("", description="The condition's type.")
     status: str = Field("", description="True, False or Unknown.")
-    last_probe_time: DateTime[str | None] = Field(None, description="When the condition was last looked at.")
+    last_probe_time: DateTime[str | None] = Field(None, description="When the condition was last checked.")
     last_transition_time: DateTime[str | None] = Field(None, description="When the status last changed.")
     reason: str | None = Field(None, description="Why, in one word, for programs.")
     message: str | None = Field(None, description="Why, in a sentence, for people.")

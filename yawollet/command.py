@@ -54,7 +54,7 @@ def yawollet(
     ),
     state: Annotated[Path | None, typer.Option("--state", hidden=True)] = None,
 ) -> None:
-    """Configure Envoy inside a load balancer's machine, and report how the machine stands."""
+    """Configure Envoy inside a load balancer's machine, and report the machine's health."""
     import asyncio
 
     from engine.settings import Settings

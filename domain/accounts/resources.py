@@ -111,19 +111,19 @@ class AccountStatus(KubeModel):
     conditions: Atomic[tuple[Condition, ...]] = Field(
         (), description="Every state the account has been in; a condition stays True when the state is left."
     )
-    state: str = Field("", description="Where the account stands; blanking it starts the account over, keeping its id.")
+    state: str = Field("", description="The account's state; blanking it starts the account over, keeping its id.")
     rotate_credentials: bool = Field(False, description="Set when the account is released; read by older tools.")
     rotate_console_credentials: bool = Field(
         False, description="Set when the account is released; read by older tools."
     )
     reused: bool = Field(False, description="True once a claim has released the account.")
     regional_service_quotas: dict[str, dict[str, ServiceQuota]] = Field(
-        {}, description="How the quota requests stand, by region and quota code."
+        {}, description="The state of the quota requests, by region and quota code."
     )
     global_service_quotas: dict[str, ServiceQuota] = Field(
-        {}, description="How the account-wide quota requests stand, by quota code."
+        {}, description="The state of the account-wide quota requests, by quota code."
     )
-    opt_in_regions: dict[str, OptInRegion] = Field({}, description="How the opt-in regions stand, by region.")
+    opt_in_regions: dict[str, OptInRegion] = Field({}, description="The state of the opt-in regions, by region.")
 
 
 class Account(CustomResource):

@@ -57,10 +57,10 @@ class PolicyStatement(KubeModel):
     """One statement of a policy."""
 
     effect: Required[str] = Field("", description="Allow or Deny.")
-    action: Required[tuple[str, ...]] = Field((), description="The actions that it speaks of.")
-    resource: tuple[str, ...] = Field((), description="The resources that it speaks of.")
+    action: Required[tuple[str, ...]] = Field((), description="The actions that it covers.")
+    resource: tuple[str, ...] = Field((), description="The resources that it covers.")
     condition: PolicyCondition | None = Field(None, description="When it applies.")
-    principal: PolicyPrincipal | None = Field(None, description="Whom it speaks of.")
+    principal: PolicyPrincipal | None = Field(None, description="The principals that it covers.")
 
 
 class CustomPolicy(KubeModel):

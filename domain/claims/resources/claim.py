@@ -55,7 +55,7 @@ class ResourceClaimSpec(Open):
 
     auto_delete: Condition | None = Field(None, description="Deletes the claim once the condition holds.")
     auto_detach: Condition | None = Field(
-        None, description="Gives the claim's resources up once the condition holds, and keeps the claim."
+        None, description="Detaches the claim from its resources once the condition holds, and keeps the claim."
     )
     disable_creation: bool = Field(False, description="True to take a free handle only, and have none created.")
     lifespan: ClaimLifespan | None = Field(None, description="When the claim should begin and end.")
@@ -72,7 +72,7 @@ class Approval(Open):
         Required[str],
         Marker(enum=(ApprovalState.APPROVED, ApprovalState.PENDING, ApprovalState.REJECTED)),
     ] = Field("", description="approved, pending or rejected.")
-    message: str = Field("", description="What the approver, or the provider, has to say.")
+    message: str = Field("", description="A message from the approver or the provider.")
 
 
 class ClaimLifespanStatus(Open):
@@ -98,7 +98,7 @@ class ClaimProviderStatus(Open):
 class HandleLink(ObjectReference):
     """The handle that holds the claim's resources."""
 
-    detached: bool = Field(False, description="True once the claim has given its resources up.")
+    detached: bool = Field(False, description="True once the claim has been detached from its resources.")
 
 
 class ClaimResourceStatus(Open):
@@ -107,7 +107,7 @@ class ClaimResourceStatus(Open):
     name: str = Field("", description="Tells the resource from the claim's others.")
     provider: ObjectReference | None = Field(None, description="The resource's provider.")
     reference: ResourceReference | None = Field(None, description="The resource itself.")
-    state: JsonObject | None = Field(None, description="The resource as it was seen last.")
+    state: JsonObject | None = Field(None, description="The resource as last observed.")
     healthy: bool | None = Field(None, description="What the provider's health check says; absent if unknown.")
     ready: bool | None = Field(None, description="What the provider's readiness check says; absent if unknown.")
     validation_error: str = Field("", description="What is wrong with the claim's template.")
@@ -117,7 +117,7 @@ class ClaimResourceStatus(Open):
 class ResourceClaimStatus(Open):
     """How the claim stands."""
 
-    approval: Approval | None = Field(None, description="Whether the claim may be served.")
+    approval: Approval | None = Field(None, description="Whether the claim is approved.")
     diff_base: str = Field("", description="Left by the replaced operator: the spec it handled last.")
     healthy: bool | None = Field(None, description="Whether all resources are healthy; absent if unknown.")
     kopf: JsonObject | None = Field(None, description="Left by the replaced operator: progress of its handlers.")
@@ -127,8 +127,8 @@ class ResourceClaimStatus(Open):
     )
     ready: bool | None = Field(None, description="Whether all resources are ready; absent if unknown.")
     resource_handle: HandleLink | None = Field(None, description="The handle that holds the claim's resources.")
-    resources: tuple[ClaimResourceStatus, ...] = Field((), description="How each resource stands.")
-    summary: JsonObject | None = Field(None, description="What the provider's summary template makes of it all.")
+    resources: tuple[ClaimResourceStatus, ...] = Field((), description="The state of each resource.")
+    summary: JsonObject | None = Field(None, description="The result of the provider's summary template.")
 
 
 class ResourceClaim(CustomResource):

@@ -80,8 +80,8 @@ class ResourceHandleStatus(Open):
     healthy: bool | None = Field(None, description="Whether all resources are healthy; absent if unknown.")
     kopf: JsonObject | None = Field(None, description="Left by the replaced operator: progress of its handlers.")
     ready: bool | None = Field(None, description="Whether all resources are ready; absent if unknown.")
-    resources: tuple[HandleResourceStatus, ...] = Field((), description="How each resource stands.")
-    summary: JsonObject | None = Field(None, description="What the provider's summary template makes of it all.")
+    resources: tuple[HandleResourceStatus, ...] = Field((), description="The state of each resource.")
+    summary: JsonObject | None = Field(None, description="The result of the provider's summary template.")
 
 
 class ResourceHandle(CustomResource):

@@ -22,9 +22,7 @@ class ResourceWatchSpec(Open):
     api_version: Required[str] = Field("", description="The apiVersion of the watched kind.")
     kind: Required[str] = Field("", description="The watched kind.")
     namespace: str = Field("", description="The watched namespace, absent if the whole cluster is.")
-    refresh_interval: Annotated[str, Marker(pattern=r"^\d+[ms]$")] = Field(
-        "", description="Accepted and without effect, as ever."
-    )
+    refresh_interval: Annotated[str, Marker(pattern=r"^\d+[ms]$")] = Field("", description="Accepted, without effect.")
 
 
 class WatchPod(Open):

@@ -60,7 +60,7 @@ class LoadBalancerOptions(KubeModel):
     internal_lb: Annotated[bool, Marker(default=False)] = Field(
         False, alias="internalLB", description="True for no floating IP: the address is the port's own."
     )
-    load_balancer_source_ranges: tuple[str, ...] = Field((), description="Who may connect; everybody if empty.")
+    load_balancer_source_ranges: tuple[str, ...] = Field((), description="Who may connect; anyone if empty.")
     tcp_proxy_protocol: bool = Field(
         False, description="True to tell backends the client by PROXY protocol, version 2."
     )
@@ -84,7 +84,7 @@ class LoadBalancerSpec(KubeModel):
         None, alias="existingFloatingIP", description="The address of a floating IP that exists already."
     )
     debug_settings: DebugSettings = Field(DebugSettings(), description="Access to the machines for people.")
-    endpoints: tuple[Endpoint, ...] = Field((), description="The nodes that answer.")
+    endpoints: tuple[Endpoint, ...] = Field((), description="The nodes that receive the traffic.")
     ports: tuple[Port, ...] = Field((), description="The ports, as the Service has them.")
     infrastructure: Required[Infrastructure] = Field(
         Infrastructure(), description="What machines are made from, and in which project."
@@ -112,10 +112,10 @@ class LoadBalancerStatus(KubeModel):
         None, alias="security_group_name", description="Deprecated: see securityGroupName."
     )
     last_openstack_reconcile: DateTime[str | None] = Field(
-        None, description="When the cloud was last found as it should be."
+        None, description="When the cloud was last found up to date."
     )
     openstack_reconcile_hash: str | None = Field(None, description="What the cloud was last compared with.")
-    conditions: tuple[Condition, ...] = Field((), description="What a person has to mend. Perdure's addition.")
+    conditions: tuple[Condition, ...] = Field((), description="What a person has to correct. Perdure's addition.")
 
     @property
     def records_no_object(self) -> bool:

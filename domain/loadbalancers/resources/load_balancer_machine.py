@@ -44,9 +44,9 @@ class MachineSpec(KubeModel):
 class MachineCondition(KubeModel):
     """What the machine's agent found, or why the machine is given up."""
 
-    type: Required[str] = Field("", description="What the condition speaks of.")
+    type: Required[str] = Field("", description="The condition's type.")
     status: Required[str] = Field("", description="True, False or Unknown.")
-    last_heartbeat_time: DateTime[str | None] = Field(None, description="When it was last looked at.")
+    last_heartbeat_time: DateTime[str | None] = Field(None, description="When it was last checked.")
     last_transition_time: DateTime[str | None] = Field(None, description="When the status last changed.")
     reason: str | None = Field(None, description="Why, in one word, for programs.")
     message: str | None = Field(None, description="Why, in a sentence, for people.")
@@ -67,7 +67,7 @@ class MachineStatus(KubeModel):
     metrics: tuple[Metric, ...] = Field((), description="What the machine's agent measured.")
     creation_timestamp: DateTime[str | None] = Field(None, description="When the server was made.")
     last_openstack_reconcile: DateTime[str | None] = Field(
-        None, description="When the cloud was last found as it should be."
+        None, description="When the cloud was last found up to date."
     )
     server_id: str | None = Field(None, alias="serverID", description="The server's id.")
     port_id: str | None = Field(None, alias="portID", description="Deprecated: see defaultPortID.")

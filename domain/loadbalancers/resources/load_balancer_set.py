@@ -46,9 +46,9 @@ class SetSpec(KubeModel):
 class SetCondition(KubeModel):
     """Whether one of the set's machines holds the virtual address."""
 
-    type: Required[ConditionType] = Field("", description="What the condition speaks of.")
+    type: Required[ConditionType] = Field("", description="The condition's type.")
     status: Required[ConditionStatus] = Field("", description="True, False or Unknown.")
-    observed_generation: ObservedGeneration | None = Field(None, description="The generation that was looked at.")
+    observed_generation: ObservedGeneration | None = Field(None, description="The generation that was observed.")
     last_transition_time: Required[DateTime[str]] = Field("", description="When the status last changed.")
     reason: Required[ConditionReason] = Field("", description="Why, in one word, for programs.")
     message: Required[ConditionMessage] = Field("", description="Why, in a sentence, for people.")
@@ -59,7 +59,7 @@ class SetStatus(KubeModel):
 
     available_replicas: int | None = Field(None, description="Stored, and never written.")
     ready_replicas: int | None = Field(None, description="Machines that are ready.")
-    replicas: int | None = Field(None, description="Machines that are wanted, as last looked at.")
+    replicas: int | None = Field(None, description="Machines that are wanted, as last observed.")
     conditions: tuple[SetCondition, ...] = Field((), description="Whether a machine holds the virtual address.")
 
 

@@ -27,7 +27,7 @@ class Expression(KubeModel):
 class Selector(KubeModel):
     """Labels by which sets and machines are found."""
 
-    match_expressions: Atomic[tuple[Expression, ...]] = Field((), description="Stored, and not looked at.")
+    match_expressions: Atomic[tuple[Expression, ...]] = Field((), description="Stored, and without effect.")
     match_labels: dict[str, str] = Field({}, description="Labels that all sets and machines carry.")
 
 

@@ -39,7 +39,9 @@ class ApplicationStatus(KubeModel):
     application_id: Int64 | None = Field(None, alias="applicationID", description="Its id in 3scale.")
     state: str | None = Field(None, description="Its state in 3scale.")
     provider_account_host: str | None = Field(None, description="The tenant's address.")
-    observed_generation: Int64 | None = Field(None, description="The spec that this speaks of.")
+    observed_generation: Int64 | None = Field(
+        None, description="The generation of the spec that this status describes."
+    )
     conditions: Conditions = Field((), description="Ready comes first: clients read the first one.")
 
 
@@ -68,7 +70,7 @@ class ApplicationAuthSpec(KubeModel):
 
     application_cr_name: Required[str] = Field("", alias="applicationCRName", description="The Application.")
     auth_secret_ref: Required[LocalReference] = Field(
-        LocalReference(), description="A Secret with its credentials, written anew with all of them."
+        LocalReference(), description="A Secret with its credentials, rewritten with all of them."
     )
     generate_secret: bool | None = Field(None, description="True to make up what the Secret lacks.")
     provider_account_ref: LocalReference | None = Field(

@@ -44,7 +44,9 @@ class BackendStatus(KubeModel):
 
     backend_id: Int64 | None = Field(None, description="Its id in 3scale.")
     provider_account_host: str | None = Field(None, description="The tenant's address.")
-    observed_generation: Int64 | None = Field(None, description="The spec that this speaks of.")
+    observed_generation: Int64 | None = Field(
+        None, description="The generation of the spec that this status describes."
+    )
     conditions: Conditions = Field((), description="Synced, Invalid and Failed.")
 
 

@@ -34,7 +34,9 @@ class DeveloperAccountStatus(KubeModel):
     account_state: str | None = Field(None, description="Its state in 3scale.")
     credit_card_stored: bool | None = Field(None, description="Whether 3scale knows a credit card.")
     provider_account_host: str | None = Field(None, description="The tenant's address.")
-    observed_generation: Int64 | None = Field(None, description="The spec that this speaks of.")
+    observed_generation: Int64 | None = Field(
+        None, description="The generation of the spec that this status describes."
+    )
     conditions: Conditions = Field((), description="Ready, Waiting, Invalid and Failed.")
 
 
@@ -77,7 +79,9 @@ class DeveloperUserStatus(KubeModel):
     account_id: Int64 | None = Field(None, alias="accoundID", description="The id of its account in 3scale.")
     developer_user_state: str | None = Field(None, description="Its state in 3scale.")
     provider_account_host: str | None = Field(None, description="The tenant's address.")
-    observed_generation: Int64 | None = Field(None, description="The spec that this speaks of.")
+    observed_generation: Int64 | None = Field(
+        None, description="The generation of the spec that this status describes."
+    )
     conditions: Conditions = Field((), description="Ready, Orphan, Invalid and Failed.")
 
 

@@ -46,7 +46,9 @@ class ActiveDocStatus(KubeModel):
     active_doc_id: Int64 | None = Field(None, description="Its id in 3scale.")
     provider_account_host: str | None = Field(None, description="The tenant's address.")
     product_resource_name: LocalReference | None = Field(None, description="The Product that it describes.")
-    observed_generation: Int64 | None = Field(None, description="The spec that this speaks of.")
+    observed_generation: Int64 | None = Field(
+        None, description="The generation of the spec that this status describes."
+    )
     conditions: Conditions = Field((), description="Ready, Orphan, Invalid and Failed.")
 
 
@@ -102,7 +104,9 @@ class OpenApiStatus(KubeModel):
     provider_account_host: str | None = Field(None, description="The tenant's address.")
     product_resource_name: LocalReference | None = Field(None, description="The Product.")
     backend_resource_names: tuple[LocalReference, ...] = Field((), description="The Backends.")
-    observed_generation: Int64 | None = Field(None, description="The spec that this speaks of.")
+    observed_generation: Int64 | None = Field(
+        None, description="The generation of the spec that this status describes."
+    )
     conditions: Conditions = Field((), description="Ready, Invalid and Failed.")
 
 

@@ -40,7 +40,9 @@ class CustomPolicyDefinitionStatus(KubeModel):
 
     policy_id: Int64 | None = Field(None, alias="policyID", description="Its id in 3scale.")
     provider_account_host: str | None = Field(None, description="The tenant's address.")
-    observed_generation: Int64 | None = Field(None, description="The spec that this speaks of.")
+    observed_generation: Int64 | None = Field(
+        None, description="The generation of the spec that this status describes."
+    )
     conditions: Conditions = Field((), description="Ready, Invalid and Failed.")
 
 

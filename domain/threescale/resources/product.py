@@ -153,7 +153,9 @@ class ProductStatus(KubeModel):
     product_id: Int64 | None = Field(None, description="Its id in 3scale.")
     state: str | None = Field(None, description="Its state in 3scale.")
     provider_account_host: str | None = Field(None, description="The tenant's address.")
-    observed_generation: Int64 | None = Field(None, description="The spec that this speaks of.")
+    observed_generation: Int64 | None = Field(
+        None, description="The generation of the spec that this status describes."
+    )
     latest_production_version: int | None = Field(
         None, description="The newest version in production, where it is promoted by itself."
     )

@@ -20,7 +20,7 @@ CredentialsLocation = Annotated[str | None, Marker(enum=("headers", "query", "au
 class StatusCondition(KubeModel):
     """How one side of the object stands; the list is kept sorted by type."""
 
-    type: Required[str] = Field("", description="What the condition speaks of.")
+    type: Required[str] = Field("", description="The condition's type.")
     status: Required[str] = Field("", description="True, False or Unknown.")
     reason: str | None = Field(None, description="Why, in one word, for programs.")
     message: str | None = Field(None, description="Why, in a sentence, for people.")
@@ -87,7 +87,7 @@ class MappingRule(KubeModel):
     pattern: Required[str] = Field("", description="The requests' path, with variables in braces.")
     metric_method_ref: Required[str] = Field("", description="The system name of the metric or method that counts.")
     increment: Required[int] = Field(0, description="By how much a request counts.")
-    last: bool | None = Field(None, description="True to look at no rule behind this one.")
+    last: bool | None = Field(None, description="True to evaluate no later rule.")
 
 
 class MetricReference(KubeModel):
