@@ -250,7 +250,7 @@ def _clouds(text: str) -> tuple[Cloud, ...]:
     names = [name.strip() for name in text.split(",") if name.strip()]
     unknown = [name for name in names if name not in list(Cloud)]
     if unknown:
-        raise typer.BadParameter(f"--with knows {', '.join(Cloud)}; not {', '.join(unknown)}")
+        raise typer.BadParameter(f"--with takes {', '.join(Cloud)}; not {', '.join(unknown)}")
     return tuple(Cloud(name) for name in names)
 
 
@@ -258,5 +258,5 @@ def _services_without(text: str) -> tuple[str, ...] | None:
     names = {name.strip() for name in text.split(",") if name.strip()}
     unknown = names - set(ALL)
     if unknown:
-        raise typer.BadParameter(f"--without knows {', '.join(ALL)}; not {', '.join(sorted(unknown))}")
+        raise typer.BadParameter(f"--without takes {', '.join(ALL)}; not {', '.join(sorted(unknown))}")
     return tuple(name for name in ALL if name not in names) if names else None

@@ -85,7 +85,7 @@ def demo(
     from localcloud.demo.scenarios import SCENARIOS
 
     if name not in SCENARIOS:
-        said = f"no demo is called {name!r}" if name else "which demo?"
+        said = f"there is no demo {name!r}." if name else "which demo?"
         raise typer.BadParameter(f"{said} There are: {', '.join(SCENARIOS)}.", param_hint="NAME")
     end_as_by_ctrl_c()
     deployment = Deployment(state)

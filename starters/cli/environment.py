@@ -29,7 +29,7 @@ def enter(state: Path | None) -> Path | None:
     try:
         found = exports((directory / "env").read_text())
     except FileNotFoundError:
-        raise typer.BadParameter(f"{directory} has no file `env`: is a local deployment up there?") from None
+        raise typer.BadParameter(f"there is no local deployment in {directory}. Start one with `perdure up`.") from None
     if "TEMPORAL_ADDRESS" in found:
         # A namespace, a key or a certificate is for the server that the shell had in mind.
         for name in [name for name in os.environ if name.startswith("TEMPORAL_")]:

@@ -134,7 +134,8 @@ async def cluster_session() -> AsyncIterator[ClusterSession]:
         kube = await KubeApi.open(found, "cli")
     except ConfigException as error:
         raise CommandError(
-            f"no Kubernetes cluster is configured: {error}", "set KUBECONFIG, or --state DIR of a local deployment"
+            f"no Kubernetes cluster is configured: {error}",
+            "set KUBECONFIG, or start a local deployment with `perdure up` (one elsewhere: --state DIR)",
         ) from error
     async with kube, served_cluster(found, kube, "cli") as served:
         yield ClusterSession(found, kube, served)

@@ -284,7 +284,7 @@ def test_help_names_every_command() -> None:
         (("wake", "account", "a/b", "--all"), "--all"),
         (("worker", "--only", "clouds"), "no area is called 'clouds'"),
         (("abandon", "account", "a/b"), "--reason"),
-        (("list", "--state", "/nowhere"), "has no file"),
+        (("list", "--state", "/nowhere"), "there is no local deployment in /nowhere"),
     ],
 )
 def test_wrong_usage_ends_with_2(arguments: tuple[str, ...], said: str) -> None:
