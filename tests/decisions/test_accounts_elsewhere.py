@@ -67,7 +67,7 @@ async def test_a_pool_neither_counts_nor_gives_accounts_outside_the_operators_na
         passes.pass_pool, PassPool(key=filled.key, memory=PoolKnown(), dry_run=True)
     )
     assert found.decision is not None
-    gift = f"give {free.metadata.name} to claim tenant/claim"
+    gift = f"bind {free.metadata.name} to claim tenant/claim"
     assert (gift in found.decision.planned) is given, found.decision
 
 

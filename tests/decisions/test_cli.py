@@ -175,7 +175,7 @@ def test_the_local_deployment_is_left_alone_when_the_shell_names_a_server(shell:
 
 
 def test_a_named_directory_without_a_deployment_is_an_error(shell: Path, tmp_path: Path) -> None:
-    with pytest.raises(typer.BadParameter, match="is a local deployment up there"):
+    with pytest.raises(typer.BadParameter, match="there is no local deployment in"):
         environment.enter(tmp_path)
     os.environ["PERDURE_STATE"] = str(tmp_path / "gone")
     with pytest.raises(typer.BadParameter):

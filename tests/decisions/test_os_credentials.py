@@ -129,7 +129,7 @@ def test_a_secret_without_the_entry_is_refused() -> None:
 
 
 def test_what_is_no_text_is_refused() -> None:
-    with pytest.raises(Invalid, match="no text"):
+    with pytest.raises(Invalid, match="not text"):
         read_credentials({"cloudprovider.conf": "%%%"}, WHERE, environment={})
 
 

@@ -26,7 +26,7 @@ ENTITY = claim().spec.legal_entity.model_dump()
 HOLDER = {"claimLink": "claim", "claimLinkNamespace": "tenant", "legalEntity": ENTITY}
 LINKED = ready_account(spec=HOLDER, status={"claimed": True})
 POOL = pool(size=0)
-GIFT = f"give {LINKED.metadata.name} to claim tenant/claim"
+GIFT = f"bind {LINKED.metadata.name} to claim tenant/claim"
 
 
 class Kube:
