@@ -276,7 +276,7 @@ class OrganizationActivities:
                     (known.counted_at or moment) + settings.accounts_sweep,
                 ]
             ),
-            at_deadline="look again",
+            at_deadline="observe again",
         )
 
 

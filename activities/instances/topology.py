@@ -92,7 +92,7 @@ def _decision(looked: Looked, moment: datetime, *, dry: bool) -> Decision:
             why=looked.trouble,
             waits_for=("AWS",),
             deadline=moment + LOOK_AGAIN,
-            at_deadline="look again",
+            at_deadline="observe again",
         )
     did = "; ".join(looked.changes)
     return Decision(
@@ -101,5 +101,5 @@ def _decision(looked: Looked, moment: datetime, *, dry: bool) -> Decision:
         why=f"{'to be done' if dry else 'done'}: {did}" if did else "queues and rules are up to date",
         planned=looked.changes if dry else (),
         deadline=moment + LOOK_EVERY,
-        at_deadline="look again",
+        at_deadline="observe again",
     )

@@ -161,7 +161,7 @@ def _decision(owner: str, work: BalancerWork, again: datetime | None, planned: S
         why=work.problem or work.why or "everything is up to date",
         waits_for=() if settled else (work.problem or work.why or "its machines",),
         deadline=deadline,
-        at_deadline="look again" if deadline else "",
+        at_deadline="observe again" if deadline else "",
         owner=owner,
         planned=tuple(planned),
     )
@@ -184,7 +184,7 @@ def left_alone(look: PassLoadBalancer | PassSet | PassMachine, owner: str, leade
         why=leader,
         waits_for=("yawol, to lead no more",),
         deadline=now() + HELD_FOR,
-        at_deadline="look again",
+        at_deadline="observe again",
         owner=owner,
     )
     return LoadBalancerWorld(key=look.key, hold=leader, known=look.memory, decision=decision)

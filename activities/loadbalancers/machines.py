@@ -236,7 +236,7 @@ def _decision(owner: str, work: MachineWork, again: datetime | None, planned: Se
         why=work.problem or work.why or "its server runs",
         waits_for=() if settled else (work.problem or _AWAITED.get(work.phase) or work.why or "the agent's report",),
         deadline=again,
-        at_deadline="look again" if again else "",
+        at_deadline="observe again" if again else "",
         owner=owner,
         planned=tuple(planned),
     )

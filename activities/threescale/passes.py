@@ -173,7 +173,7 @@ class _Pass:
                 decision = decision.model_copy(update={"outcome": Outcome.WAITING})
             if leads:
                 again = earliest([decision.deadline, now() + HELD_FOR])
-                decision = decision.model_copy(update={"deadline": again, "at_deadline": "look again"})
+                decision = decision.model_copy(update={"deadline": again, "at_deadline": "observe again"})
             return ThreescaleWorld(key=key, hold=hold, known=self._asked.memory, decision=decision)
         if not self._look:
             self._recalled = self._ground.kept.recall(subject)

@@ -53,7 +53,7 @@ async def forget_the_last_run(stage: Stage, claims: tuple[str, ...] = CLAIMS) ->
     left = [name for name in claims if stage.objects.one(RESOURCE_CLAIM, TEAM, name) is not None]
     if not left:
         return
-    stage.tell(f"An earlier run has left {', '.join(left)}: deleted first")
+    stage.tell(f"{', '.join(left)} are left from an earlier run: deleted first")
     for name in left:
         await stage.delete(RESOURCE_CLAIM, TEAM, name)
     await stage.until(

@@ -66,7 +66,7 @@ async def _forget_the_last_run(stage: Stage, fleet: Fleet) -> None:
     left = [(kind, text(obj, "metadata", "name")) for kind in kinds for obj in stage.objects.of(kind, NAMESPACE)]
     if not left:
         return
-    stage.tell("An earlier run has left its machines: deleted first")
+    stage.tell("Machines are left from an earlier run: deleted first")
     for kind, name in left:
         await stage.kube.patch(kind, NAMESPACE, name, {"metadata": {"finalizers": None}}, field_manager=FIELD_MANAGER)
         await stage.delete(kind, NAMESPACE, name)

@@ -33,7 +33,7 @@ def test_the_demo_settles_can_be_repeated_and_leaves_nothing_for_the_audit(fresh
     assert _findings(fresh) == []
     second = perdure(fresh, "demo", "claims", "--exit")
     assert second.returncode == 0, second.stdout + second.stderr
-    assert "An earlier run has left large, notebooks: deleted first" in second.stdout
+    assert "large, notebooks are left from an earlier run: deleted first" in second.stdout
 
 
 def test_the_audit_finds_a_resource_whose_handle_is_gone(fresh: Deployment) -> None:

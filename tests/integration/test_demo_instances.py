@@ -11,7 +11,7 @@ pytestmark = [pytest.mark.integration, pytest.mark.slow, pytest.mark.timeout(600
 
 
 def test_the_demo_settles_and_can_be_repeated(fresh: Deployment) -> None:
-    for said in ("", "An earlier run has left its machines: deleted first"):
+    for said in ("", "Machines are left from an earlier run: deleted first"):
         done = perdure(fresh, "demo", "instances", "--exit", seconds=280)
         assert done.returncode == 0, done.stdout + done.stderr
         for line in (

@@ -150,7 +150,7 @@ async def _account(session: Session, namespace: str, name: str) -> Account | Non
         return None
     url, token = (_value(mapping(secret, "data"), key) for key in (ADDRESS_KEY, TOKEN_KEY))
     if not url or not token:
-        warn(f"not looked at: objects of Secret {namespace}/{name}, which lacks {ADDRESS_KEY} or {TOKEN_KEY}")
+        warn(f"skipped: objects of Secret {namespace}/{name}, which lacks {ADDRESS_KEY} or {TOKEN_KEY}")
         return None
     return Account(url.strip(), token)
 
