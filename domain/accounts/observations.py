@@ -83,11 +83,7 @@ class PassPool(Action):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return (
-            "plan the pool"
-            if self.dry_run
-            else "reconcile the pool: count its accounts, create missing ones, bind claims"
-        )
+        return "plan the pool" if self.dry_run else "count its accounts, create missing ones, bind claims"
 
 
 class OrganizationWorld(PassedWorld):

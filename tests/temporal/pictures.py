@@ -36,6 +36,7 @@ from engine.settings import Settings
 from engine.temporal import connect
 from localcloud.aws.control import Emulator
 from localcloud.demo.accounts import POOL
+from localcloud.demo.stage import FIELD_MANAGER
 from localcloud.deployment import Deployment
 from localcloud.environment import enter
 from localcloud.services import AWS, TEMPORAL
@@ -72,7 +73,9 @@ def main(wanted: Sequence[str]) -> None:
     if ENCRYPTED in names:
         test = Path(__file__).with_name("test_ui_decoded.py")
         environment = {**os.environ, "PERDURE_PICTURE": str(_file(ENCRYPTED))}
-        subprocess.run([sys.executable, "-m", "pytest", "-q", str(test)], cwd=ROOT, env=environment, check=True)
+        subprocess.run(
+            [sys.executable, "-m", "pytest", "-q", "-m", "slow", str(test)], cwd=ROOT, env=environment, check=True
+        )
         _report(ENCRYPTED)
     if names - {ENCRYPTED}:
         with tempfile.TemporaryDirectory(prefix="perdure-pictures-") as folder:
@@ -147,7 +150,7 @@ class Scene:
     async def _one_more_account(self) -> None:
         pool = await self._kube.get(ACCOUNT_POOL, OPERATOR_NAMESPACE, POOL)
         larger = {"spec": {"poolSize": int(str(at(pool, "spec", "poolSize"))) + 1}}
-        await self._kube.patch(ACCOUNT_POOL, OPERATOR_NAMESPACE, POOL, larger)
+        await self._kube.patch(ACCOUNT_POOL, OPERATOR_NAMESPACE, POOL, larger, field_manager=FIELD_MANAGER)
 
     async def _found(self, query: str) -> list[WorkflowExecution]:
         return [each async for each in self._temporal.list_workflows(query)]

@@ -94,7 +94,7 @@ async def test_the_timeline_says_what_each_look_was_made_after(env: WorkflowEnvi
         told = await summaries(env)
         await end(env)
     assert told == [
-        "reconcile the pool: count its accounts, create missing ones, bind claims",
+        "count its accounts, create missing ones, bind claims",
         "observe again; was Waiting: a test",
     ]
 
