@@ -182,7 +182,7 @@ def left_alone(look: PassLoadBalancer | PassSet | PassMachine, owner: str, leade
         phase="Held",
         outcome=Outcome.WAITING,
         why=leader,
-        waits_for=("yawol, to lead no more",),
+        waits_for=("yawol giving up its leader lease",),
         deadline=now() + HELD_FOR,
         at_deadline="observe again",
         owner=owner,

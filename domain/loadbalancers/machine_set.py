@@ -135,7 +135,7 @@ def _lacking(
     """How many of the wanted machines are ready, empty if all are."""
     alive = (each for each in machines if not each.metadata.deleting)
     ready, wanted = sum(health_of(each, now, timings).ready for each in alive), machine_set.spec.replicas
-    return f"{ready} of {wanted} machines are ready" if ready < wanted else ""
+    return f"ready machines: {ready} of {wanted}" if ready < wanted else ""
 
 
 def _machine_patches(

@@ -186,7 +186,7 @@ def gate_of(
         return Gate(open=True)
     ready, seen = status.ready_replicas or 0, status.replicas or 0
     if seen != wanted or ready != wanted:
-        return Gate(open=False, ready=False, why=f"{ready} of {wanted} machines of {current.metadata.name} are ready")
+        return Gate(open=False, ready=False, why=f"ready machines of {current.metadata.name}: {ready} of {wanted}")
     found = next((each for each in status.conditions if each.type == HAS_MASTER), None)
     moments = [parse_timestamp(found.last_transition_time) if found else current.metadata.creation_timestamp]
     if found is None:

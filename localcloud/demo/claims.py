@@ -197,7 +197,7 @@ def look(obj: JsonObject) -> Waiting:
     if _approval(obj) == "pending":
         return Waiting("ApprovalPending", ("approval",))
     if flag(obj, "status", "ready"):
-        return Waiting("Ready", ("its end",) if end else (), end)
+        return Waiting("Ready", ("its expiry",) if end else (), end)
     waits = tuple(text(entry, "waitingFor") for entry in sequence(obj, "status", "resources"))
     held = text(obj, "status", "resourceHandle", "name") or text(obj, "kind") == RESOURCE_HANDLE.name
     phase = "Unready" if held else "Approved" if _approval(obj) == "approved" else ""

@@ -50,7 +50,7 @@ HELD = {"resourceHandle": {"name": "guid-abcde"}}
         ),
         (
             obj("ResourceClaim", **HELD, ready=True, lifespan={"end": END}),
-            Waiting("Ready", ("its end",), datetime(2026, 11, 21, 12, 0, 8, tzinfo=UTC)),
+            Waiting("Ready", ("its expiry",), datetime(2026, 11, 21, 12, 0, 8, tzinfo=UTC)),
         ),
         (
             obj("ResourceHandle", resources=[{"name": "a"}, {"waitingFor": "Linked ResourceProvider"}]),
@@ -58,7 +58,7 @@ HELD = {"resourceHandle": {"name": "guid-abcde"}}
         ),
         (
             obj("ResourceHandle", {"lifespan": {"end": END}}, ready=True),
-            Waiting("Ready", ("its end",), datetime(2026, 11, 21, 12, 0, 8, tzinfo=UTC)),
+            Waiting("Ready", ("its expiry",), datetime(2026, 11, 21, 12, 0, 8, tzinfo=UTC)),
         ),
     ],
 )

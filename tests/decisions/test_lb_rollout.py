@@ -91,7 +91,7 @@ def test_a_set_that_was_just_made_needs_nothing_more() -> None:
     made = LoadBalancerSet.model_validate(plan(revised(balancer(), None)).create)
     found = plan(balancer(), made)
     assert (found.revise, found.create, found.patches) == ({}, {}, ())
-    assert found.why == f"0 of 1 machines of web--shop-{CURRENT} are ready"
+    assert found.why == f"ready machines of web--shop-{CURRENT}: 0 of 1"
 
 
 def test_no_set_is_made_before_there_is_a_port() -> None:
@@ -127,7 +127,7 @@ def test_the_old_set_stays_until_all_new_machines_are_ready() -> None:
     assert (found.patches, found.done, found.why) == (
         (),
         False,
-        f"1 of 2 machines of web--shop-{CURRENT} are ready",
+        f"ready machines of web--shop-{CURRENT}: 1 of 2",
     )
 
 

@@ -43,10 +43,10 @@ def started(replicas: int = 1) -> World:
 def test_a_load_balancer_is_told_from_its_first_server_to_its_first_report() -> None:
     world = started()
     (set_name,) = (each.metadata.name for each in world.sets())
-    lacking = f"0 of 1 machines of {set_name} are ready"
+    lacking = f"ready machines of {set_name}: 0 of 1"
     assert told(world) == [
         f"Starting: {lacking} <- {lacking}",
-        "Scaling: 0 of 1 machines are ready <- 0 of 1 machines are ready",
+        "Scaling: ready machines: 0 of 1 <- ready machines: 0 of 1",
         "Provisioning: Nova builds its server <- Nova builds its server",
     ]
     world._nova()
