@@ -133,10 +133,8 @@ def _aws(accounts: list[Account], keys: dict[str, str], world: World) -> list[Co
                 if key.account in members and key.user.startswith(ADMIN_USER_PREFIX)
             ),
         ),
-        *compare(
-            "support case",
-            {each.metadata.name: each.status.support_case_id for each in accounts},
-            ((name, case.id) for id_, name in members.items() for case in world.cases if id_ in case.subject),
+        *support_cases(
+            accounts, [(name, case.id) for id_, name in members.items() for case in world.cases if id_ in case.subject]
         ),
         # Instances that bring regions into use are ended again. A claimed account's are its tenant's.
         *compare(
@@ -145,6 +143,13 @@ def _aws(accounts: list[Account], keys: dict[str, str], world: World) -> list[Co
             ((members[each.account], each.id) for each in world.instances if each.account in unused & set(members)),
         ),
     ]
+
+
+def support_cases(accounts: Iterable[Account], held: Held) -> list[Comparison]:
+    """Cases against the Accounts that record them. A release clears the record, so a reused account has no line."""
+    recorded = {each.metadata.name: each.status.support_case_id for each in accounts}
+    cleared = {each.metadata.name for each in accounts if each.status.reused and not each.status.support_case_id}
+    return compare("support case", recorded, [(owner, id_) for owner, id_ in held if owner not in cleared])
 
 
 # Resource claims: their cloud is Kubernetes.

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from account_objects import account
 
 from domain.why import Why
-from localcloud.demo.cloud_audit import compare
+from localcloud.demo.cloud_audit import compare, support_cases
 from localcloud.demo.crashes import next_step
 
 
@@ -37,6 +38,13 @@ def test_an_owner_for_which_neither_side_has_anything_is_left_out() -> None:
 def test_two_things_of_one_id_are_doubled_too() -> None:
     [line] = compare("claimed resource", {"handle [0]": "exam-1"}, [("handle [0]", "exam-1"), ("handle [0]", "exam-1")])
     assert line.problem == "doubled"
+
+
+@pytest.mark.parametrize(("reused", "problems"), [(True, []), (False, ["leaked: no custom resource records it"])])
+def test_a_release_clears_the_recorded_support_case_and_nothing_else_does(reused: bool, problems: list[str]) -> None:
+    without = account(status={"state": "Ready", "reused": reused})
+    lines = support_cases([without], [(without.metadata.name, "case-1")])
+    assert [line.problem for line in lines] == problems
 
 
 @pytest.mark.parametrize(
