@@ -12,7 +12,6 @@ import io
 import os
 import pty
 import re
-import signal
 import subprocess
 import sys
 import tempfile
@@ -138,7 +137,7 @@ class Scene:
             self._emulator.config(case_seconds=3600)
             await self._one_more_account()
             pending = await _until(lambda: self._accounts("OpPhase = 'PendingVerification'"))
-            await self._photograph("account-pending", self._address(pending, "user-metadata"), 700, "waits until")
+            await self._photograph("account-pending", self._address(pending, "user-metadata"), 700, "Current Details")
         if "account-deadline" in self._names:
             self._emulator.fault("ec2", "RunInstances", kind="throttle", region="eu-west-1")
             await self._one_more_account()
@@ -210,7 +209,7 @@ def demo(name: str, state: Path) -> Iterator[str]:
                 sys.exit(f"the demo {name} did not settle:\n{written[-2000:]}")
             yield written
         finally:
-            running.send_signal(signal.SIGINT)
+            running.terminate()
             running.wait()
             os.close(master)
 
