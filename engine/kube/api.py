@@ -421,11 +421,7 @@ class KubeApi:
         return attempt
 
     def _path(self, kind: Kind, namespace: str, name: str = "", subresource: str = "") -> str:
-        group = kind.under(self.operator_domain).group
-        parts = ["apis", group, kind.version] if group else ["api", kind.version]
-        parts += ["namespaces", namespace] if namespace else []
-        parts += [kind.plural, name, subresource]
-        return "".join(f"/{quote(part, safe='')}" for part in parts if part)
+        return _path(kind.under(self.operator_domain), namespace, name, subresource)
 
     async def _list(self, kind: Kind, namespace: str, label_selector: str, field_selector: str, limit: int) -> Listing:
         items: list[JsonObject] = []
@@ -557,6 +553,13 @@ def _attempt(verb: str, kind: Kind, namespace: str, name: str, subresource: str 
     what = f"{kind.name}/{subresource}" if subresource else kind.name
     where = "/".join(part for part in (namespace, name) if part)
     return f"{verb} {what} {where}".rstrip()
+
+
+def _path(kind: Kind, namespace: str, name: str = "", subresource: str = "") -> str:
+    parts = ["apis", kind.group, kind.version] if kind.group else ["api", kind.version]
+    parts += ["namespaces", namespace] if namespace else []
+    parts += [kind.plural, name, subresource]
+    return "".join(f"/{quote(part, safe='')}" for part in parts if part)
 
 
 def _parameters(**values: str) -> dict[str, str]:
