@@ -11,7 +11,7 @@ import binascii
 import time
 from datetime import timedelta
 
-from domain.loadbalancers.machine.access import Credentials, kubeconfig
+from domain.loadbalancers.machine.access import Credentials, is_token_of, kubeconfig
 from domain.loadbalancers.machine.user_data import MachineSettings, user_data
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 from engine.errors import Invalid, Pending
@@ -21,6 +21,7 @@ from engine.settings import Settings
 
 NO_TOKEN = "NoToken"  # noqa: S105 - a code
 NO_API_ENDPOINT = "NoApiEndpoint"
+FOREIGN_SECRET = "ForeignSecret"  # noqa: S105 - a code
 # The token comes within milliseconds; another pass would cost another look at the cloud.
 _TOKEN_PAUSES = (0.1, 0.2, 0.4, 0.8)
 _TOKEN_DELAY = timedelta(seconds=2)
@@ -38,7 +39,7 @@ def birth(
     Raises:
         Absent: its Secret is gone.
         Pending: its token is not there yet.
-        Invalid: nobody has said how machines reach the Kubernetes API.
+        Invalid: nobody has said how machines reach the Kubernetes API, or the Secret is a stranger's.
     """
     if not settings.loadbalancers_api_endpoint:
         raise Invalid(
@@ -64,6 +65,12 @@ def birth(
 def _credentials(kube: BlockingKube, namespace: str, name: str) -> Credentials:
     for pause in (*_TOKEN_PAUSES, 0):
         secret = kube.get(SECRET, namespace, name)
+        if not is_token_of(secret, name):
+            raise Invalid(
+                f"Secret {namespace}/{name} is not the token of the machine's ServiceAccount: nothing of it is used. "
+                "Delete it, or the machine, which its set replaces under another name.",
+                code=FOREIGN_SECRET,
+            )
         token, certificates = _decoded(secret, "token"), _decoded(secret, "ca.crt")
         if token and certificates:
             return Credentials(token=token.decode(), ca=certificates)

@@ -11,9 +11,10 @@ import yaml
 from lb_objects import balancer, machine
 
 from activities.openstack import projects
-from activities.openstack.births import birth
+from activities.openstack.births import FOREIGN_SECRET, birth
 from activities.openstack.projects import Projects
 from domain.identity import Kind
+from domain.loadbalancers.machine.access import access_objects
 from domain.loadbalancers.project import ProjectReference
 from engine.errors import Absent, Denied, Invalid, Pending
 from engine.kube import BlockingKube
@@ -134,9 +135,19 @@ SETTINGS = Settings(
 )
 
 
+def put_token(kube: PaperKube, **entries: str) -> None:
+    """The Secret of the machine's ServiceAccount."""
+    name = machine().metadata.name
+    kube.put_secret(name, "1", **entries)
+    (_, secret, *_) = access_objects(machine())
+    made = kube.objects[("Secret", name)]
+    made["type"] = secret["type"]
+    made["metadata"] = {**made["metadata"], **secret["metadata"]}  # type: ignore[dict-item]
+
+
 @pytest.fixture
 def machines(kube: PaperKube) -> PaperKube:
-    kube.put_secret(machine().metadata.name, "1", token="a-token", ca_crt="a certificate")
+    put_token(kube, token="a-token", ca_crt="a certificate")
     return kube
 
 
@@ -164,9 +175,16 @@ def test_a_machine_is_born_with_its_token_and_its_address(machines: PaperKube) -
 
 @pytest.mark.parametrize("entries", [{}, {"token": "t"}, {"token": "", "ca_crt": "c"}])
 def test_a_token_that_is_not_there_yet_is_waited_for(machines: PaperKube, entries: dict[str, str]) -> None:
-    machines.put_secret(machine().metadata.name, "1", **entries)
+    put_token(machines, **entries)
     with pytest.raises(Pending):
         born(machines)
+
+
+def test_the_token_in_a_strangers_secret_of_the_machines_name_is_not_used(machines: PaperKube) -> None:
+    machines.put_secret(machine().metadata.name, "2", token="a stranger's", ca_crt="a certificate")
+    with pytest.raises(Invalid, match="is not the token of the machine's ServiceAccount") as refused:
+        born(machines)
+    assert refused.value.code == FOREIGN_SECRET
 
 
 def test_without_an_address_of_the_api_no_machine_is_made(machines: PaperKube) -> None:

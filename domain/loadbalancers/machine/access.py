@@ -84,6 +84,14 @@ def _rule(resource: str, verbs: list[str], name: str = "") -> Document:
     return {"apiGroups": [GROUP], "resources": [resource], **named, "verbs": verbs}
 
 
+def is_token_of(secret: Document, account: str) -> bool:
+    """Whether the Secret is a ServiceAccount's token: one of that name that holds something else is a stranger's."""
+    metadata = secret.get("metadata")
+    annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
+    named = annotations.get(_ACCOUNT_ANNOTATION) if isinstance(annotations, dict) else None
+    return secret.get("type") == TOKEN_TYPE and named == account
+
+
 def access_status(machine: LoadBalancerMachine) -> JsonPatch:
     """The merge patch of the machine's status that names its objects; empty if it does.
 
