@@ -21,10 +21,17 @@ from domain.resource import CustomResource, ObjectMeta
 from domain.threescale.calls import Read, Resource, SecretKey, Write
 from domain.threescale.providers import ADDRESS_KEY, TOKEN_KEY, SecretView, same_tenant
 from domain.threescale.resources import Tenant
-from domain.threescale.tenant import ObservedTenant, TenantWork, master_of, secret_of, work_for_tenant
+from domain.threescale.tenant import (
+    TOKEN_SECRET_LABELS,
+    ObservedTenant,
+    TenantWork,
+    master_of,
+    secret_of,
+    work_for_tenant,
+)
 from domain.threescale.tenant_sync import KnownTenant, password_of_admin, read_tenant, wrote_tenant
 from domain.threescale.work import Work
-from engine.errors import ApiError
+from engine.errors import ApiError, Denied
 
 # How often the Secret is tried, a second apart: an API server that is away comes back within that, or never.
 MOST_ATTEMPTS = 120
@@ -92,10 +99,21 @@ class TenantSubject(Subject[Tenant]):
         self._found = read_tenant(self._found, read, answer, self.resource)
 
     async def prepare(self, write: Write) -> None:
-        """That the new tenant's token can be kept: its only showing is the answer to the creation."""
+        """That the new tenant's token can be kept: its only showing is the answer to the creation.
+
+        Raises:
+            ApiError: it could not, or would take the place of a stranger's token.
+        """
         if write.resource is Resource.TENANT and write.method == "POST":
             reference = self.resource.spec.tenant_secret_ref
             where = reference.namespace or self.namespace
+            found = await self.secrets.content(where, reference.name)
+            if found and found.values.get(TOKEN_KEY) and not TOKEN_SECRET_LABELS.items() <= found.labels.items():
+                message = (
+                    f"Secret {where}/{reference.name} holds a token that no Tenant has put there: it is not "
+                    "overwritten. Name another Secret in spec.tenantSecretRef, or delete this one."
+                )
+                raise Denied(message, code="SecretNotOurs")
             await self.secrets.may_put(where, reference.name, (TOKEN_KEY, ADDRESS_KEY))
 
     async def keep(self, write: Write, answer: object) -> None:

@@ -63,7 +63,8 @@ from domain.threescale.work import (
 )
 
 MASTER_KEY = "MASTER_ACCESS_TOKEN"
-_LABELS: JsonObject = {"app": "3scale-operator"}
+# Of the Secret with a tenant's token, as the replaced operator labels it.
+TOKEN_SECRET_LABELS: Mapping[str, str] = {"app": "3scale-operator"}
 
 
 class ObservedTenant(Model):
@@ -144,7 +145,11 @@ def secret_of(tenant: Tenant, answer: object) -> JsonObject:
     if not token:
         return {}
     reference, own = tenant.spec.tenant_secret_ref, tenant.metadata.namespace
-    metadata: JsonObject = {"name": reference.name, "namespace": reference.namespace, "labels": dict(_LABELS)}
+    metadata: JsonObject = {
+        "name": reference.name,
+        "namespace": reference.namespace,
+        "labels": dict(TOKEN_SECRET_LABELS),
+    }
     if reference.namespace == own:
         # What has an owner in another namespace is taken away by the garbage collector.
         metadata["ownerReferences"] = _owners(tenant)

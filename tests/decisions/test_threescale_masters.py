@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from typing import Any, cast
 
 import pytest
@@ -14,17 +15,23 @@ from activities.threescale.secrets import Secrets
 from domain.threescale import TENANT
 from domain.threescale.calls import Resource, Write
 from domain.threescale.resources import Tenant
-from engine.errors import Invalid
+from engine.errors import Absent, Denied, Invalid
 from engine.kube import KubeApi
 
 CREATION = Write(resource=Resource.TENANT, method="POST", path="providers")
 
 
 class Trials:
-    """An API server that is asked whether a Secret could be written."""
+    """An API server that is asked whether a Secret could be written, and for the one that is there."""
 
-    def __init__(self) -> None:
+    def __init__(self, present: dict[str, Any] | None = None) -> None:
         self.asked: list[Any] = []
+        self._present = present
+
+    async def get(self, kind: object, namespace: str, name: str) -> dict[str, Any]:
+        if self._present is None:
+            raise Absent(f"Secret {name} does not exist")
+        return self._present
 
     async def applied(self, kind: object, obj: dict[str, Any], namespace: str) -> dict[str, object]:
         self.asked.append((namespace, obj))
@@ -55,3 +62,22 @@ async def test_a_secret_is_tried_with_its_keys_and_before_the_creation_alone() -
 
     names = {"name": "acme-acme", "namespace": "shop"}
     assert kube.asked == [("shop", {"metadata": names, "stringData": {"token": "", "adminURL": ""}})]
+
+
+def present(token: str, **labels: str) -> dict[str, Any]:
+    data = {"token": base64.b64encode(token.encode()).decode()} if token else {}
+    return {"metadata": {"name": "acme-acme", "namespace": "shop", "labels": labels}, "data": data}
+
+
+async def test_a_strangers_token_is_not_overwritten_and_no_tenant_made() -> None:
+    kube = Trials(present("a stranger's", app="another"))
+    with pytest.raises(Denied, match="Secret shop/acme-acme holds a token that no Tenant has put there"):
+        await subject(kube, "ACME").prepare(CREATION)
+    assert kube.asked == []
+
+
+@pytest.mark.parametrize("there", [present(""), present("an earlier tenant's", app="3scale-operator")])
+async def test_an_empty_secret_and_a_tenants_own_may_be_filled(there: dict[str, Any]) -> None:
+    kube = Trials(there)
+    await subject(kube, "ACME").prepare(CREATION)
+    assert len(kube.asked) == 1
