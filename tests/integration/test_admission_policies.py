@@ -228,10 +228,17 @@ async def test_a_tenant_cannot_make_a_claim_that_is_paused_from_the_start(ground
         await ground.users["tenant"].create(ACCOUNT_CLAIM, {"metadata": meta, "spec": CLAIM}, SPACE)
 
 
+async def test_only_operators_have_a_claim_let_go_uncleaned(ground: Ground) -> None:
+    await ground.made(ACCOUNT_CLAIM, "wedged", CLAIM)
+    refusal = await ground.annotates("tenant", ACCOUNT_CLAIM, "wedged", LET_GO, "the account is closed")
+    assert "perdure.dev/let-go may be changed only by users who may update accountclaims/finalizers" in refusal
+    assert await ground.annotates("operator", ACCOUNT_CLAIM, "wedged", LET_GO, "the account is closed") == ""
+    assert await ground.annotates("tenant", ACCOUNT_CLAIM, "wedged", RETRY, "once") == ""
+
+
 async def test_a_tenant_keeps_the_levers_that_give_up_nothing(ground: Ground) -> None:
     await ground.made(ACCOUNT_CLAIM, "free", CLAIM)
     assert await ground.annotates("tenant", ACCOUNT_CLAIM, "free", RETRY, "once") == ""
-    assert await ground.annotates("tenant", ACCOUNT_CLAIM, "free", LET_GO, "the account is closed") == ""
     await ground.made(ACCOUNT_CLAIM, "free", CLAIM, **{PAUSED: "true"})
     assert await ground.annotates("tenant", ACCOUNT_CLAIM, "free", RETRY, "twice") == ""
 
