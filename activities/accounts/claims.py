@@ -12,7 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from temporalio import activity
 from temporalio.client import Client
 
-from activities.accounts.handover import HandOver, delete_secret, key_ids_of
+from activities.accounts.claim_secrets import delete_secret, key_ids_of
+from activities.accounts.handover import HandOver
 from activities.accounts.metrics import account_closed
 from activities.accounts.reading import Reader
 from domain.accounts import ACCOUNT
@@ -115,6 +116,5 @@ class ClaimActivities:
     async def _remove_key(self, action: ReleaseAccount, account: Account) -> None:
         """Delete the claim's Secret; one without a mark only if it holds a key that this account has or had."""
         key_ids = await key_ids_of(self._kube, account)
-        await delete_secret(
-            self._kube, action.claim, action.secret_namespace, action.secret_name, key_ids, account.spec.aws_account_id
-        )
+        account_id = account.spec.aws_account_id
+        await delete_secret(self._kube, action.claim, action.secret_name, key_ids, account_id)

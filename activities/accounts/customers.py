@@ -12,7 +12,7 @@ from itertools import count
 
 from temporalio import activity
 
-from activities.accounts.handover import KEY_FIELDS, account_key, delete_secret, put_secret
+from activities.accounts.claim_secrets import KEY_FIELDS, account_key, delete_secret, key_ids_of, put_secret
 from activities.accounts.reading import Reader
 from activities.aws.keys import known_ids
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
@@ -22,6 +22,7 @@ from domain.accounts.actions.customers import (
     LetSecretsGo,
     MadeAccount,
     MakeCustomerAccount,
+    RemoveSecret,
 )
 from domain.accounts.candidates import age
 from domain.accounts.claim_steps import named_by
@@ -48,7 +49,13 @@ class CustomerActivities:
 
     def all(self) -> Sequence[Callable[..., object]]:
         """Every activity, for the worker."""
-        return (self.make_account, self.hold_input_secret, self.deliver_credentials, self.let_secrets_go)
+        return (
+            self.make_account,
+            self.hold_input_secret,
+            self.deliver_credentials,
+            self.remove_secret,
+            self.let_secrets_go,
+        )
 
     @activity.defn(name=MakeCustomerAccount.activity)
     async def make_account(self, action: MakeCustomerAccount) -> MadeAccount:
@@ -99,12 +106,19 @@ class CustomerActivities:
             ACCOUNT_CLAIM, claim.namespace, claim.name, {"metadata": {"uid": claim.uid}, "spec": spec}
         )
 
+    @activity.defn(name=RemoveSecret.activity)
+    async def remove_secret(self, action: RemoveSecret) -> None:
+        """Delete the claim's Secret while the Account's own still tells which key it may hold."""
+        account = await self._read.account(OPERATOR_NAMESPACE, action.account)
+        if account is not None and named_by(account, action.claim):
+            await delete_secret(self._kube, action.claim, action.secret, await key_ids_of(self._kube, account))
+
     @activity.defn(name=LetSecretsGo.activity)
     async def let_secrets_go(self, action: LetSecretsGo) -> None:
         """Release the customer's Secret and remove ours; what is gone already is done."""
         namespace = action.claim.namespace
         if action.secret and action.secret != action.input_secret:
-            await delete_secret(self._kube, action.claim, namespace, action.secret)
+            await delete_secret(self._kube, action.claim, action.secret)
         if not action.input_secret:
             return
         try:

@@ -7,11 +7,9 @@ from collections.abc import Callable, Sequence
 
 from temporalio import activity
 
+from activities.accounts.claim_secrets import delete_secret, put_secret
 from activities.accounts.reading import Reader
 from domain.accounts.actions.fake import FakeSecret
-from engine.errors import Absent, Conflict
-from engine.kube import SECRET
-from engine.kube.json import mapping, text
 
 # Literal values of the replaced operator.
 DUMMIES = {"aws_access_key_id": "fakeAccessKey", "aws_secret_access_key": "FakeSecretAccesskey"}
@@ -29,21 +27,11 @@ class FakeActivities:
 
     @activity.defn(name=FakeSecret.activity)
     async def fake_secret(self, action: FakeSecret) -> None:
-        """Create the Secret if there is none; delete it if it is one of ours."""
-        namespace, dummies = action.claim.namespace, _encoded()
+        """Write the dummy keys, or delete the Secret that has them; only where it is the claim's."""
         if action.wanted:
-            secret = {"metadata": {"name": action.secret}, "type": "Opaque", "data": dummies}
-            try:
-                await self._kube.create(SECRET, secret, namespace)
-            except Conflict:
-                return
-            return
-        try:
-            present = await self._kube.get(SECRET, namespace, action.secret)
-            if dict(mapping(present, "data")) == dummies:
-                await self._kube.delete(SECRET, namespace, action.secret, uid=text(present, "metadata", "uid"))
-        except Absent:
-            return
+            await put_secret(self._kube, action.claim, action.secret, _encoded())
+        else:
+            await delete_secret(self._kube, action.claim, action.secret, {DUMMIES["aws_access_key_id"]})
 
 
 def _encoded() -> dict[str, str]:

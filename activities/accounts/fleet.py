@@ -8,14 +8,16 @@ from contextlib import suppress
 
 from temporalio import activity
 
-from activities.accounts.handover import KEY_FIELDS, ROLE_FIELD, key_ids_of, put_secret
+from activities.accounts.claim_secrets import KEY_FIELDS, ROLE_FIELD, key_ids_of, put_secret
 from activities.accounts.reading import Reader
+from activities.aws import keys
 from domain.accounts import ACCOUNT
 from domain.accounts.actions.fleet import DeliverRole
 from domain.accounts.claim_steps import named_by
-from domain.accounts.constants import OPERATOR_NAMESPACE
+from domain.accounts.constants import ADMIN_USER_PREFIX, OPERATOR_NAMESPACE
 from domain.accounts.naming import secret_of
-from engine.errors import Absent, Denied
+from domain.accounts.resources import Account
+from engine.errors import Absent, Conflict, Denied
 from engine.kube import SECRET
 
 
@@ -40,9 +42,7 @@ class FleetActivities:
         # A key in it is an earlier account's, and dead by now.
         content = {**dict.fromkeys(KEY_FIELDS), **data}
         await put_secret(self._kube, action.claim, action.secret, content, await key_ids_of(self._kube, account))
-        with suppress(Absent):
-            name = account.spec.iam_user_secret or secret_of(account.metadata.name)
-            await self._kube.delete(SECRET, OPERATOR_NAMESPACE, name)
+        await self._delete_key(account)
         if account.spec.iam_user_secret:
             meta = account.metadata
             await self._kube.patch(
@@ -52,3 +52,11 @@ class FleetActivities:
                 {"spec": {"iamUserSecret": ""}},
                 resource_version=meta.resource_version,
             )
+
+    async def _delete_key(self, account: Account) -> None:
+        """Delete the Account's own Secret; one that is not the Account's stays, whatever the Account's spec names."""
+        name = account.spec.iam_user_secret or secret_of(account.metadata.name)
+        with suppress(Absent, Conflict):
+            found = keys.known(await self._kube.get(SECRET, OPERATOR_NAMESPACE, name))
+            if not found.foreign_to(account.key, f"{ADMIN_USER_PREFIX}{account.iam_user_id}"):
+                await self._kube.delete(SECRET, OPERATOR_NAMESPACE, name, resource_version=found.resource_version)

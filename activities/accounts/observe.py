@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 
 from temporalio import activity
 
-from activities.accounts.handover import KEY_FIELDS
+from activities.accounts.claim_secrets import KEY_FIELDS
 from activities.accounts.metrics import claim_seen
 from activities.accounts.reading import Reader, same_object
 from domain.accounts import AWS_FEDERATED_ACCOUNT_ACCESS

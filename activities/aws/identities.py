@@ -158,7 +158,7 @@ def _ensure_user(iam: IAMClient, user: str, tags: Mapping[str, str]) -> bool:
 def _key_is_kept(iam: IAMClient, kube: BlockingKube, action: EnsureAdminUser, user: str) -> bool:
     """True if the Secret holds a key that the user has; then every other key, which nobody knows, is deleted."""
     secret = keys.read(kube, action.owner, action.secret)
-    if secret is None or not secret.complete or secret.owned_by_another(action.owner):
+    if secret is None or not secret.complete or secret.foreign_to(action.owner, user):
         return False
     living = _access_keys(iam, user)
     if secret.access_key_id not in living:
@@ -178,7 +178,7 @@ def _put_only_key(
     if key is not None and _put_first(kube, action, key):
         return
     before = keys.read(kube, action.owner, action.secret)
-    if before is not None and before.owned_by_another(action.owner):
+    if before is not None and before.foreign_to(action.owner, user):
         _delete_keys(iam, user, [key[keys.ACCESS_KEY_ID]] if key else [])
         raise keys.foreign(action.owner, action.secret)
     if key is None:
@@ -233,7 +233,7 @@ def rotate_keys(sessions: Sessions, kube: BlockingKube, action: RotateKeys) -> N
     iam, user = member.iam(), f"{ADMIN_USER_PREFIX}{action.iam_user_id}"
     lifecycle = activity.info().workflow_id or ""
     secret = keys.read(kube, action.owner, action.secret)
-    if secret is not None and secret.owned_by_another(action.owner):
+    if secret is not None and secret.foreign_to(action.owner, user):
         raise keys.foreign(action.owner, action.secret)
     try:
         living = _access_keys(iam, user)

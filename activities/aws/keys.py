@@ -29,6 +29,7 @@ SECRET_ACCESS_KEY = "aws_secret_access_key"  # noqa: S105 - a name
 class KeySecret(Model):
     """What is known of a key Secret; never the secret half of the key."""
 
+    user_name: str
     access_key_id: str
     complete: bool
     owner_uids: tuple[str, ...]
@@ -36,9 +37,9 @@ class KeySecret(Model):
     former_keys: tuple[str, ...] = ()
     resource_version: str
 
-    def owned_by_another(self, owner: Key) -> bool:
-        """True if it belongs to some object that is not this one (e.g. an earlier Account of the same name)."""
-        return bool(self.owner_uids) and owner.uid not in self.owner_uids
+    def foreign_to(self, owner: Key, user: str) -> bool:
+        """True if it is not this Account's: by its owner or, without one, by the IAM user whose key it holds."""
+        return owner.uid not in self.owner_uids if self.owner_uids else self.user_name != user
 
 
 def read(kube: BlockingKube, owner: Key, name: str) -> KeySecret | None:
@@ -47,7 +48,7 @@ def read(kube: BlockingKube, owner: Key, name: str) -> KeySecret | None:
         found = kube.get(SECRET, owner.namespace, name)
     except Absent:
         return None
-    return _known(found)
+    return known(found)
 
 
 def write(
@@ -64,7 +65,7 @@ def write(
     Raises:
         Conflict: it exists although it was read as absent, has changed, or belongs to another object.
     """
-    if before is not None and before.owned_by_another(owner):
+    if before is not None and before.foreign_to(owner, key.get(USER_NAME, "")):
         raise foreign(owner, name)
     metadata: dict[str, object] = {"name": name, "ownerReferences": [_owner_reference(owner)]}
     annotations = {ROTATED_FOR: rotated_for} if rotated_for else {}
@@ -84,18 +85,20 @@ def write(
 def foreign(owner: Key, name: str) -> Conflict:
     """The error for a Secret of another object."""
     return Conflict(
-        f"Secret {owner.namespace}/{name} belongs to another object than {owner.path} (uid {owner.uid}): an earlier "
-        "one of that name that is being deleted, or an unrelated one. It is left alone; delete it to continue.",
+        f"Secret {owner.namespace}/{name} is not that of {owner.path} (uid {owner.uid}): it belongs to an earlier "
+        "object of that name, or to an unrelated one. It is left alone; delete it to continue.",
         code="ForeignSecret",
     )
 
 
-def _known(found: Mapping[str, object]) -> KeySecret:
+def known(found: Mapping[str, object]) -> KeySecret:
+    """What a key Secret says, but for the secret half of the key."""
     metadata = found.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     content = secret_content(dict(found))
     annotations = metadata.get("annotations") or {}
     return KeySecret(
+        user_name=content.get(USER_NAME, ""),
         access_key_id=content.get(ACCESS_KEY_ID, ""),
         complete=all(content.get(entry) for entry in (USER_NAME, ACCESS_KEY_ID, SECRET_ACCESS_KEY)),
         owner_uids=tuple(str(item.get("uid", "")) for item in metadata.get("ownerReferences") or ()),
@@ -107,8 +110,8 @@ def _known(found: Mapping[str, object]) -> KeySecret:
 
 def known_ids(secret: Mapping[str, object]) -> frozenset[str]:
     """The ids of the key in an account's Secret, and of those that it replaced; empty where there is no key."""
-    known = _known(secret)
-    return frozenset({known.access_key_id, *known.former_keys} - {""})
+    its = known(secret)
+    return frozenset({its.access_key_id, *its.former_keys} - {""})
 
 
 def _former_keys(annotations: Mapping[str, object]) -> tuple[str, ...]:

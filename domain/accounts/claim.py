@@ -88,7 +88,7 @@ def _on_pool(world: ClaimWorld, now: datetime) -> Decision:
         return invalid(world, *fault, now)
     step = _bound(world, now) if claim.spec.account_link else _unbound(world)
     # Who is handed an account right now goes to Ready in one write; who waits, for whatever it is, shows it.
-    idle = claim.status.state == ClaimState.NEW and not step.actions
+    idle = claim.status.state == ClaimState.NEW and all(world.refused(action.slot) for action in step.actions)
     if idle or claim.status.state == ClaimState.ERROR:
         status = with_claim_state(
             claim.status, ClaimState.PENDING, "Unclaimed", "AccountClaimed", "Attempting to claim account", now
@@ -169,7 +169,6 @@ def _fulfil(world: ClaimWorld, account: Account) -> Fulfil:
         root=world.config.root,
         base=world.config.base,
         secret_name=claim.secret_name,
-        secret_namespace=claim.metadata.namespace,
         source_secret="" if claim.of_fleet_manager else key,
         support_role_arn=claim.spec.support_role_arn if said else own,
         placed=placed,
@@ -256,5 +255,4 @@ def _release(world: ClaimWorld, account: Account, *, failed: bool) -> ReleaseAcc
         legal_entity=claim.spec.legal_entity,
         failed=failed,
         secret_name=claim.secret_name,
-        secret_namespace=claim.metadata.namespace,
     )

@@ -1,8 +1,8 @@
 """The lifecycle of a claim on an account that its customer brings: BYOC with the customer's key, or STS with a role.
 
     ""  --> the input Secret is kept --> an Account is made --> it is Ready --> Ready --> support role ARN, Secret
-    deleted --> federated accesses that end with it are gone --> its Account is deleted, which cleans up after us
-            --> both Secrets are let go --> gone
+    deleted --> federated accesses that end with it are gone --> its Secret is deleted
+            --> its Account is deleted, which cleans up after us --> the customer's Secret is let go --> gone
 
 Clients rest on the order: the state stays blank until Ready or Error, and Ready comes before the Secret. A claim in STS
 mode gets neither Secret nor support role, and has no Secret of the customer's.
@@ -14,7 +14,13 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from domain.accounts.actions.customers import DeliverCredentials, HoldInputSecret, LetSecretsGo, MakeCustomerAccount
+from domain.accounts.actions.customers import (
+    DeliverCredentials,
+    HoldInputSecret,
+    LetSecretsGo,
+    MakeCustomerAccount,
+    RemoveSecret,
+)
 from domain.accounts.claim_steps import (
     DELETING,
     held,
@@ -204,7 +210,7 @@ def releasing(world: ClaimWorld, now: datetime) -> Decision:
         if not account.metadata.deleting:
             paused = None if told_to(claim, account) else held(claim, account, DELETING)
             delete = working(claim, f"delete {link}", _delete(world, account), phase=DELETING)
-            return _accesses_first(world, account, now) or paused or delete
+            return _accesses_first(world, account, now) or paused or _secret_removed(world, account) or delete
         if account.failed:
             failure = condition_of(account.status.conditions, "AccountClientError")
             what = failure.message if failure and failure.message else "its account cannot be cleaned up"
@@ -218,16 +224,28 @@ def releasing(world: ClaimWorld, now: datetime) -> Decision:
         let_go = LetSecretsGo(
             claim=claim.key,
             input_secret=claim.spec.byoc_secret_ref.name,
-            secret=claim.spec.aws_credential_secret.name if _was_given_a_key(claim) else "",
+            secret=_own_secret(claim),
         )
         return working(claim, "release its Secrets", let_go, phase=DELETING)
     drop = patched(world, {"metadata": {"finalizers": []}}, note="drop the finalizer")
     return working(claim, "it holds no Account and no Secret any more", drop, phase=DELETING)
 
 
-def _was_given_a_key(claim: AccountClaim) -> bool:
-    """True if the Secret that the claim names may be ours; the key comes after Ready, and never in STS mode."""
-    return not claim.spec.manual_sts_mode and condition_of(claim.status.conditions, "Claimed") is not None
+def _secret_removed(world: ClaimWorld, account: Account) -> Decision | None:
+    """Before the Account goes with its own Secret, which tells what key the claim's Secret may hold."""
+    claim = world.claim
+    secret = _own_secret(claim)
+    if not secret or world.known.secret_removed:
+        return None
+    remove = RemoveSecret(claim=claim.key, account=account.metadata.name, secret=secret)
+    return working(claim, "delete its Secret", remove, phase=DELETING)
+
+
+def _own_secret(claim: AccountClaim) -> str:
+    """The Secret that may be ours, empty if none may: the key comes after Ready, and never in STS mode."""
+    given = not claim.spec.manual_sts_mode and condition_of(claim.status.conditions, "Claimed") is not None
+    secret = claim.spec.aws_credential_secret.name
+    return secret if given and secret != claim.spec.byoc_secret_ref.name else ""
 
 
 def _accesses_first(world: ClaimWorld, account: Account, now: datetime) -> Decision | None:

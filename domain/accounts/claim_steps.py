@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
+from domain.accounts.actions.handover import RecordHolder
 from domain.accounts.constants import CLAIM_UID_ANNOTATION, FINALIZER
 from domain.accounts.resources import Account, AccountClaim, AccountClaimStatus, ClaimState
 from domain.accounts.status import with_claim_state
@@ -21,14 +22,19 @@ DELETING = "Deleting"
 
 
 def holds(claim: AccountClaim, account: Account) -> bool:
-    """True if the Account names the claim as its holder."""
-    return named_by(account, claim.key)
+    """True if the Account names the claim as its holder.
+
+    Where no uid decides, another legal entity does: a claim made again under the name of one that is gone is not it.
+    """
+    entity = account.spec.legal_entity.id
+    same = CLAIM_UID_ANNOTATION in account.metadata.annotations or entity in {"", claim.spec.legal_entity.id}
+    return same and named_by(account, claim.key)
 
 
 def named_by(account: Account, claim: Key) -> bool:
     """The same by the claim's key: its namespace and name, and its uid where the Account says it.
 
-    Accounts that the replaced operator has bound do not say it.
+    Accounts that the replaced operator has bound do not say it until the claim's next pass.
     """
     named = account.spec.claim_link == claim.name and account.spec.claim_link_namespace == claim.namespace
     return named and account.metadata.annotations.get(CLAIM_UID_ANNOTATION, claim.uid) == claim.uid
@@ -82,21 +88,37 @@ def patched(world: ClaimWorld, patch: JsonPatch, *, subresource: str = "", note:
 
 
 def taken_in_hand(world: ClaimWorld) -> Decision | None:
-    """What comes before all else of a living claim: our finalizer, and a person's retry noted; None once that is done.
+    """What comes before all else of a living claim; None once that is done.
 
-    With the finalizer come the fields that clients find in whatever the replaced operator has written.
+    That is our finalizer, with the fields that clients find in whatever the replaced operator has written; the claim's
+    uid on its Account; and a person's retry noted.
     """
-    claim = world.claim
+    claim, account = world.claim, world.account
     if FINALIZER not in claim.metadata.finalizers:
         held_by_us: JsonPatch = {
             "metadata": {"finalizers": [*claim.metadata.finalizers, FINALIZER]},
             "spec": claim.always_written,
         }
         return working(claim, "set the finalizer", patched(world, held_by_us, note="finalizer"))
+    if account is not None and holds(claim, account) and _lacks_uid(account):
+        return working(claim, f"record its uid on {account.metadata.name}", _holder_recorded(claim, account))
     if token := retry_wanted(claim.metadata):
         noted: JsonPatch = {"metadata": {"annotations": {RETRIED: token}}}
         return working(claim, "record the retry", patched(world, noted, note="retry honoured"))
     return None
+
+
+def _lacks_uid(account: Account) -> bool:
+    return CLAIM_UID_ANNOTATION not in account.metadata.annotations and not paused(account.metadata)
+
+
+def _holder_recorded(claim: AccountClaim, account: Account) -> RecordHolder:
+    return RecordHolder(
+        key=account.key,
+        patch={"metadata": {"annotations": {CLAIM_UID_ANNOTATION: claim.metadata.uid}}},
+        resource_version=account.metadata.resource_version,
+        note="record the claim's uid",
+    )
 
 
 def status_written(world: ClaimWorld, status: AccountClaimStatus) -> Patch:

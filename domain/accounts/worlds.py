@@ -148,6 +148,7 @@ class ClaimKnown(Model):
     role_delivered: bool = False
     fleet_role_deleted: bool = False
     secret_held: bool = False
+    secret_removed: bool = False
     secrets_let_go: bool = False
     fake_secret: bool | None = None  # a fake claim's: True when it was put, False when it was removed
     keys_rotated: bool = False

@@ -90,12 +90,12 @@ BRINGING: tuple[tuple[Effect, ...], ...] = (
 )
 
 TAKING_AWAY: tuple[tuple[Effect, ...], ...] = (
+    (_effect(_secret("DELETE", "claim-secret"), "accounts.remove_secret"),),
     (_effect(KubeCall("DELETE-accounts", lambda request: request.of("DELETE", ACCOUNTS)), "kube.delete"),),
     _iam("DeleteAccessKey", "aws.delete_identities"),
     _iam("DeleteUser", "aws.delete_identities"),
     _iam("DeleteRole", "aws.delete_identities", SUPPORT),
     (_effect(_dropped(ACCOUNTS)),),
-    (_effect(_secret("DELETE", "claim-secret"), "accounts.let_secrets_go"),),
     (_effect(_secret("PATCH", "input-secret-free"), "accounts.let_secrets_go"),),
     (_effect(_dropped(CLAIMS, CUSTOMER)),),
 )

@@ -20,7 +20,7 @@ from domain.accounts.actions.identities import AdminSecret
 from domain.accounts.actions.regions import Regions
 from domain.accounts.claim import decide as decide_claim
 from domain.accounts.config import OperatorConfig, parse_config
-from domain.accounts.constants import FINALIZER, OPERATOR_NAMESPACE
+from domain.accounts.constants import CLAIM_UID_ANNOTATION, FINALIZER, OPERATOR_NAMESPACE
 from domain.accounts.resources import Account, AccountClaim, AccountPool
 from domain.accounts.status import release_failed, released
 from domain.accounts.worlds import AccountKnown, AccountWorld, ClaimKnown, ClaimWorld, Permit, RegionOutcome, Verdict
@@ -76,7 +76,13 @@ def condition(type_: str, *, entered: str = "", status: str = "True", **fields: 
 
 
 def account(name: str = NAME, **fields: Any) -> Account:
-    """A pool's Account; `fields` by their place: meta, spec, status."""
+    """A pool's Account; `fields` by their place: meta, spec, status.
+
+    One that names a claim says the claim's uid, unless `recorded` is False.
+    """
+    spec = {"accountPool": POOL, **fields.get("spec", {})}
+    holder = spec.get("claimLink") if fields.get("recorded", True) else None
+    uid = {CLAIM_UID_ANNOTATION: f"uid-{holder}"} if holder else {}
     meta = {
         "name": name,
         "namespace": OPERATOR_NAMESPACE,
@@ -90,7 +96,7 @@ def account(name: str = NAME, **fields: Any) -> Account:
         ],
         **fields.get("meta", {}),
     }
-    spec = {"accountPool": POOL, **fields.get("spec", {})}
+    meta["annotations"] = {**uid, **meta.get("annotations", {})}
     return Account.model_validate({"metadata": meta, "spec": spec, "status": fields.get("status", {})})
 
 
@@ -213,6 +219,7 @@ ANSWERS: Mapping[str, Answer] = {
     "accounts.make_customer_account": lambda a: MadeAccount(name=f"osd-creds-mgmt-{SUFFIX}"),
     "accounts.hold_input_secret": lambda a: None,
     "accounts.deliver_credentials": lambda a: None,
+    "accounts.remove_secret": lambda a: None,
     "accounts.let_secrets_go": lambda a: None,
     "aws.end_launches": lambda a: None,
     "aws.ensure_fleet_role": lambda a: None,

@@ -46,6 +46,14 @@ def test_a_refused_secret_is_shown_once_and_tried_again() -> None:
     assert activities(again) == [slot]
 
 
+def test_a_new_claim_whose_secret_is_refused_is_pending() -> None:
+    new = {"state": "", "conditions": []}
+    (slot,) = [action.slot for action in decide(bound(new), NOW).actions]
+    shown = status_of(decide(bound(new, refusals={slot: REFUSED}), NOW))
+    assert (shown["state"], shown["conditions"][0]["type"]) == ("Pending", "Unclaimed")
+    assert activities(decide(bound(shown, refusals={slot: REFUSED}), NOW)) == ["kube.patch", slot]
+
+
 @pytest.mark.parametrize("code", ["AccessDenied", "NotTheHolder"])
 def test_another_refusal_is_not_told_as_a_secrets(code: str) -> None:
     (slot,) = [action.slot for action in decide(bound(), NOW).actions]

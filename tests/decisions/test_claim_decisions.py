@@ -33,7 +33,6 @@ from domain.accounts.actions.identities import RotateKeys
 from domain.accounts.claim import decide
 from domain.accounts.claim_validation import spec_fault
 from domain.accounts.constants import (
-    CLAIM_UID_ANNOTATION,
     FAKE_ANNOTATION,
     FINALIZER,
     OPERATOR_NAMESPACE,
@@ -154,7 +153,7 @@ def test_a_bound_claim_is_handed_its_account_in_one_step() -> None:
     assert isinstance(fulfil, Fulfil)
     assert (fulfil.account, fulfil.account_id, fulfil.source_secret) == (NAME, AWS_ID, f"{NAME}-secret")
     assert (fulfil.root, fulfil.base, fulfil.legal_entity.id) == ("r-root", "ou-base", "entity-1")
-    assert (fulfil.secret_name, fulfil.secret_namespace) == ("aws", "tenant")
+    assert fulfil.secret_name == "aws"
     assert fulfil.support_role_arn == ROLE
     assert not fulfil.placed
 
@@ -372,19 +371,6 @@ def test_a_person_has_an_account_let_go_that_cannot_be_cleaned_and_nobody_gets_i
     assert not settle(start).exists
 
 
-@pytest.mark.parametrize("deleted", [{}, DELETED])
-def test_a_claim_restored_with_a_new_uid_has_its_account_once_the_old_uid_is_removed(deleted: dict[str, str]) -> None:
-    """docs/runbooks.md, "A cluster was restored from a backup"."""
-    original = bound_world(bound(meta=deleted))
-    restored = bound_world(bound(meta={**deleted, "uid": "after-the-restore"}))
-    old = HELD.metadata.model_copy(update={"annotations": {CLAIM_UID_ANNOTATION: original.claim.metadata.uid}})
-    stale = restored.model_copy(update={"account": HELD.model_copy(update={"metadata": old})})
-    let_go = [each for each in decide(stale, NOW).actions if isinstance(each, Patch)]
-    assert [each.patch for each in let_go] == ([{"metadata": {"finalizers": []}}] if deleted else [])
-    assert len(let_go) == len(decide(stale, NOW).actions), "the account is not touched"
-    assert activities(decide(restored, NOW)) == activities(decide(original, NOW)) != activities(decide(stale, NOW))
-
-
 # --- faults of the spec ---
 
 FAULTS = [
@@ -420,7 +406,7 @@ def test_an_empty_secret_namespace_means_the_claims_own() -> None:
     here = bound(spec={"awsCredentialSecret": {"name": "aws", "namespace": ""}})
     (fulfil,) = decide(bound_world(here), NOW).actions
     assert isinstance(fulfil, Fulfil)
-    assert fulfil.secret_namespace == "tenant"
+    assert (fulfil.secret_name, fulfil.claim.namespace) == ("aws", "tenant")
 
 
 def test_one_fault_after_another_is_named_as_it_is_now() -> None:
@@ -491,7 +477,7 @@ def test_a_release_names_the_account_the_key_and_the_secret() -> None:
     (release,) = decide(cleaned, NOW).actions
     assert isinstance(release, ReleaseAccount)
     assert (release.account, release.failed) == (NAME, False)
-    assert (release.secret_name, release.secret_namespace) == ("aws", "tenant")
+    assert release.secret_name == "aws"
     assert release.legal_entity.id == "entity-1"
 
 

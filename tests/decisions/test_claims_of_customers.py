@@ -20,7 +20,7 @@ from account_objects import (
     written_condition,
 )
 
-from domain.accounts.actions.customers import DeliverCredentials, LetSecretsGo, MakeCustomerAccount
+from domain.accounts.actions.customers import DeliverCredentials, LetSecretsGo, MakeCustomerAccount, RemoveSecret
 from domain.accounts.claim import decide
 from domain.accounts.constants import FINALIZER
 from domain.accounts.letting_go import LET_GO
@@ -31,6 +31,7 @@ from domain.levers import PAUSED as PAUSE
 from domain.writes import Delete, Patch
 
 HELD = InputSecret(complete=True, held=True)
+REMOVED = {"secret_removed": True}
 FREE = InputSecret(complete=True, held=False)
 SUPPORT = f"arn:aws:iam::{AWS_ID}:role/ManagedOpenShift-Support-{NAME[-6:]}"
 BYOC = {"byoc": True, "byocAWSAccountID": AWS_ID, "byocSecretRef": {"name": "keys", "namespace": "tenant"}}
@@ -173,9 +174,12 @@ def test_a_payers_account_cannot_be_brought_and_does_not_hold_up_the_release(pay
 # --- release ---
 
 
-def test_a_release_deletes_the_account_waits_for_it_and_lets_the_secrets_go_last() -> None:
+def test_a_release_deletes_secret_and_account_waits_for_it_and_lets_the_secrets_go_last() -> None:
     of = {"meta": DELETED, "status": READY}
-    (delete,) = decide(byoc(linked=True, account=customers(), of=of), NOW).actions
+    (remove,) = decide(byoc(linked=True, account=customers(), of=of), NOW).actions
+    assert isinstance(remove, RemoveSecret)
+    assert (remove.account, remove.secret) == (NAME, "aws")
+    (delete,) = decide(byoc(linked=True, account=customers(), of=of, known=REMOVED), NOW).actions
     assert isinstance(delete, Delete)
     assert delete.key == customers().key
     cleaning = decide(byoc(linked=True, account=customers(meta=DELETED), of=of), NOW)
@@ -195,13 +199,13 @@ def test_a_release_waits_for_federated_accesses_that_end_with_it() -> None:
     assert (decision.outcome, decision.actions) == (Outcome.WAITING, ())
     assert decision.waits_for == ("AWSFederatedAccountAccess/tenant/reader",)
     assert decision.deadline is not None
-    assert activities(decide(going, decision.deadline)) == ["kube.delete"]
-    assert activities(decide(going.model_copy(update={"accesses": ()}), NOW)) == ["kube.delete"]
+    assert activities(decide(going, decision.deadline)) == ["accounts.remove_secret"]
+    assert activities(decide(going.model_copy(update={"accesses": ()}), NOW)) == ["accounts.remove_secret"]
 
 
 def test_a_persons_word_lets_a_release_go_on_without_its_accesses() -> None:
     told = {"meta": {**DELETED, "annotations": {LET_GO: "the customer has left"}}, "status": READY}
-    going = byoc(linked=True, account=customers(), of=told, accesses=("reader",))
+    going = byoc(linked=True, account=customers(), of=told, accesses=("reader",), known=REMOVED)
     assert activities(decide(going, NOW)) == ["kube.delete"]
 
 
@@ -225,13 +229,15 @@ def test_a_paused_account_is_neither_handed_over_nor_deleted_until_it_is_resumed
 
 def test_a_paused_account_is_let_go_by_a_persons_word() -> None:
     told = {"meta": {**DELETED, "annotations": {LET_GO: "the customer has left"}}, "status": READY}
-    assert activities(decide(byoc(linked=True, account=customers(meta=PAUSED), of=told), NOW)) == ["kube.delete"]
+    paused = byoc(linked=True, account=customers(meta=PAUSED), of=told, known=REMOVED)
+    assert activities(decide(paused, NOW)) == ["kube.delete"]
 
 
 def test_a_release_needs_neither_the_customers_secret_nor_the_account() -> None:
     """Upstream's claim wedges when the Secret is gone, and a pool's when the Account is."""
     of = {"meta": DELETED, "status": READY}
-    assert activities(decide(byoc(linked=True, input_secret=None, account=customers(), of=of), NOW)) == ["kube.delete"]
+    without_secret = byoc(linked=True, input_secret=None, account=customers(), of=of, known=REMOVED)
+    assert activities(decide(without_secret, NOW)) == ["kube.delete"]
     assert activities(decide(byoc(linked=True, input_secret=None, of=of), NOW)) == ["accounts.let_secrets_go"]
 
 
@@ -246,6 +252,15 @@ def test_a_secret_that_was_never_ours_stays_whatever_is_in_it() -> None:
         assert isinstance(let_go, LetSecretsGo)
         named.append(let_go.secret)
     assert named == ["", "", "aws"]
+    for each in (sts, never):
+        with_account = each.model_copy(update={"account": customers()})
+        assert activities(decide(with_account, NOW)) == ["kube.delete"]
+
+
+def test_a_customers_own_secret_is_not_removed_where_the_claim_names_it_twice() -> None:
+    one = {"awsCredentialSecret": {"name": "keys", "namespace": "tenant"}}
+    of = {"meta": DELETED, "status": READY}
+    assert activities(decide(byoc(linked=True, spec=one, account=customers(), of=of), NOW)) == ["kube.delete"]
 
 
 def test_nothing_is_released_while_others_hold_the_claim() -> None:

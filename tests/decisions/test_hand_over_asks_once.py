@@ -107,7 +107,6 @@ def fulfil(entity: str) -> Fulfil:
         root="r-1",
         base="base",
         secret_name="aws",
-        secret_namespace="tenant",
         source_secret="",
         support_role_arn="",
     )

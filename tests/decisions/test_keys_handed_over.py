@@ -6,20 +6,23 @@ import base64
 from typing import Any, cast
 
 import pytest
-from account_objects import AWS_ID, NAME, NOW, account, ago, claim
+from account_objects import AWS_ID, NAME, NOW, SUFFIX, account, ago, claim
 from memory_kube import MemoryKube
 from temporalio.client import Client
 
 from activities.accounts import claims
+from activities.accounts.claim_secrets import delete_secret, put_secret
 from activities.accounts.claims import ClaimActivities
 from activities.accounts.customers import CustomerActivities
+from activities.accounts.fake import DUMMIES, FakeActivities
 from activities.accounts.fleet import FleetActivities
-from activities.accounts.handover import KEY_FIELDS, HandOver, delete_secret, put_secret
+from activities.accounts.handover import HandOver
 from activities.accounts.reading import Reader
 from activities.aws.keys import FORMER_KEYS
 from activities.aws.session import Sessions
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
-from domain.accounts.actions.customers import DeliverCredentials, LetSecretsGo
+from domain.accounts.actions.customers import DeliverCredentials, LetSecretsGo, RemoveSecret
+from domain.accounts.actions.fake import FakeSecret
 from domain.accounts.actions.fleet import DeliverRole
 from domain.accounts.actions.handover import Fulfil, ReleaseAccount
 from domain.accounts.constants import HOLDER_ANNOTATION, OPERATOR_NAMESPACE, SECRET_NOT_OURS
@@ -52,7 +55,7 @@ async def cluster(source: dict[str, str], *, byoc: bool) -> tuple[MemoryKube, De
     if byoc:
         return kube, DeliverCredentials(**common, secret="aws", input_secret="keys")
     where = {"root": "r-1", "base": "ou-base", "legal_entity": LegalEntity(id="entity-1")}
-    return kube, Fulfil(**common, **where, account_id=AWS_ID, secret_name="aws", secret_namespace="tenant", placed=True)
+    return kube, Fulfil(**common, **where, account_id=AWS_ID, secret_name="aws", placed=True)
 
 
 async def mark(kube: MemoryKube, by: Key) -> None:
@@ -104,11 +107,11 @@ async def let_go(kube: MemoryKube, by: Key, *, byoc: bool) -> None:
     """The claim is released, by the activity of its sort."""
     reader = Reader(kube, Settings())  # type: ignore[arg-type]
     if byoc:
-        await CustomerActivities(reader).let_secrets_go(LetSecretsGo(claim=by, input_secret="", secret="aws"))
+        activities = CustomerActivities(reader)
+        await activities.remove_secret(RemoveSecret(claim=by, account=NAME, secret="aws"))
+        await activities.let_secrets_go(LetSecretsGo(claim=by, input_secret="", secret="aws"))
         return
-    release = ReleaseAccount(
-        claim=by, account=NAME, legal_entity=LegalEntity(id="entity-1"), secret_name="aws", secret_namespace="tenant"
-    )
+    release = ReleaseAccount(claim=by, account=NAME, legal_entity=LegalEntity(id="entity-1"), secret_name="aws")
     activities = ClaimActivities(reader, cast("HandOver", None), cast("Client", None))
     await activities._remove_key(release, account(spec=HELD))
 
@@ -162,20 +165,29 @@ async def test_a_secret_without_mark_that_holds_the_accounts_key_is_taken_over(b
     assert taken["metadata"]["annotations"] == {HOLDER_ANNOTATION: claim().metadata.uid}
 
 
-async def test_a_secret_without_mark_goes_with_its_claim_also_after_the_key_was_rotated() -> None:
-    kube, _ = await cluster({"aws_access_key_id": "AKIA2", "aws_secret_access_key": "new"}, byoc=False)
-    annotated = {"metadata": {"annotations": {FORMER_KEYS: "AKIA0,AKIA1"}}}
-    await kube.patch(SECRET, OPERATOR_NAMESPACE, "source", annotated)
-    await let_go(kube, claim().key, byoc=False)
+@pytest.mark.parametrize("byoc", [False, True])
+@pytest.mark.parametrize("former", [{}, {FORMER_KEYS: "AKIA0,AKIA1"}], ids=["same-key", "rotated"])
+@pytest.mark.parametrize("holder", ["", "a-claim-before-a-restore"])
+async def test_a_secret_that_holds_the_accounts_key_goes_with_its_claim(
+    holder: str, former: dict[str, str], byoc: bool
+) -> None:
+    """The replaced operator marked nothing, and restored claims have new uids."""
+    key = {"aws_access_key_id": "AKIA2", "aws_secret_access_key": "new"} if former else KEY
+    kube, _ = await cluster(key, byoc=byoc)
+    await kube.patch(SECRET, OPERATOR_NAMESPACE, "source", {"metadata": {"annotations": former}})
+    if holder:
+        await mark(kube, claim().key.model_copy(update={"uid": holder}))
+    await let_go(kube, claim().key, byoc=byoc)
     assert await secrets(kube) == []
 
 
 @pytest.mark.parametrize("byoc", [False, True])
 async def test_a_secret_that_another_claim_has_been_given_since_stays(byoc: bool) -> None:
     """Who makes a claim anew before the old one is clean names the same Secret in it."""
-    kube, action = await cluster(KEY, byoc=byoc)
-    await hand_over(kube, action)
-    await let_go(kube, claim("older").key, byoc=byoc)
+    kube, _ = await cluster(KEY, byoc=byoc)
+    newer = await kube.get(ACCOUNT_CLAIM, "tenant", "claim")
+    await mark(kube, claim().key.model_copy(update={"uid": text(newer, "metadata", "uid")}))
+    await let_go(kube, claim().key.model_copy(update={"uid": "older"}), byoc=byoc)
     assert await secrets(kube) == ["aws"]
 
 
@@ -197,7 +209,6 @@ async def test_a_persons_word_on_an_account_holds_for_one_release_and_for_its_ow
         account=NAME,
         legal_entity=LegalEntity(id="entity-1"),
         secret_name="aws",
-        secret_namespace="tenant",
         failed=True,
         uncleaned=True,
     )
@@ -223,6 +234,83 @@ async def test_a_role_takes_the_place_of_a_key_and_says_whose_it_is() -> None:
     assert await secrets(kube) == []
 
 
+@pytest.mark.parametrize(
+    ("owners", "user", "stays"),
+    [
+        (["another"], f"osdManagedAdmin-{SUFFIX}", True),
+        ([], "", True),
+        ([], "osdManagedAdmin-other", True),
+        ([], f"osdManagedAdmin-{SUFFIX}", False),
+        (["its-own"], "", False),
+    ],
+)
+async def test_a_fleet_managers_claim_deletes_only_the_accounts_own_secret(
+    owners: list[str], user: str, stays: bool
+) -> None:
+    """An Account's spec may name any Secret of the operator's namespace, such as the payer's."""
+    kube, _ = await cluster(KEY, byoc=False)
+    reader = Reader(kube, Settings())  # type: ignore[arg-type]
+    held = await reader.account(OPERATOR_NAMESPACE, NAME)
+    assert held is not None
+    references = [{"uid": held.metadata.uid if each == "its-own" else each} for each in owners]
+    owned = {"metadata": {"ownerReferences": references}, "data": encoded(aws_user_name=user)}
+    await kube.patch(SECRET, OPERATOR_NAMESPACE, "source", owned)
+    await FleetActivities(reader).deliver_role(
+        DeliverRole(claim=claim().key, account=NAME, secret="aws", role_arn="arn")
+    )
+    left = [text(each, "metadata", "name") for each in (await kube.list(SECRET, OPERATOR_NAMESPACE)).items]
+    assert left == (["source"] if stays else [])
+
+
+async def fake(kube: MemoryKube, by: Key, *, wanted: bool) -> None:
+    reader = Reader(kube, Settings())  # type: ignore[arg-type]
+    await FakeActivities(reader).fake_secret(FakeSecret(claim=by, secret="aws", wanted=wanted))
+
+
+async def test_a_fake_claims_secret_is_marked_and_goes_with_it() -> None:
+    kube = MemoryKube()
+    await fake(kube, claim().key, wanted=True)
+    (made,) = (await kube.list(SECRET, "tenant")).items
+    assert (made["data"], text(made, "metadata", "annotations", HOLDER_ANNOTATION)) == (
+        encoded(**DUMMIES),
+        claim().metadata.uid,
+    )
+    await fake(kube, claim().key, wanted=False)
+    assert await secrets(kube) == []
+
+
+async def test_a_fake_claim_takes_over_a_secret_with_the_dummy_keys() -> None:
+    kube = MemoryKube()
+    await kube.create(SECRET, {"metadata": {"name": "aws"}, "data": encoded(**DUMMIES)}, "tenant")
+    await fake(kube, claim().key, wanted=True)
+    await fake(kube, claim().key, wanted=False)
+    assert await secrets(kube) == []
+
+
+async def test_a_fake_claim_leaves_a_strangers_and_another_claims_secret_alone() -> None:
+    kube, _ = await cluster(KEY, byoc=False)
+    with pytest.raises(Denied, match="Secret tenant/aws exists, and this claim did not create it"):
+        await fake(kube, claim().key, wanted=True)
+    await fake(kube, claim().key, wanted=False)
+    assert (await kube.get(SECRET, "tenant", "aws"))["data"] == encoded(**KEY)
+    await kube.delete(SECRET, "tenant", "aws")
+    other = claim("other").model_dump(mode="json", exclude_none=True)
+    made = await kube.create(ACCOUNT_CLAIM, other, "tenant")
+    await fake(kube, claim("other").key.model_copy(update={"uid": made["metadata"]["uid"]}), wanted=True)
+    with pytest.raises(Denied, match="this claim did not create it"):
+        await fake(kube, claim().key, wanted=True)
+    await fake(kube, claim().key, wanted=False)
+    assert await secrets(kube) == ["aws"]
+
+
+async def test_a_fake_claim_makes_no_secret_in_an_accounts_place() -> None:
+    kube, _ = await cluster(KEY, byoc=False)
+    by = claim(namespace=OPERATOR_NAMESPACE).key
+    reader = Reader(kube, Settings())  # type: ignore[arg-type]
+    with pytest.raises(Denied, match=f"Account {NAME}'s own"):
+        await FakeActivities(reader).fake_secret(FakeSecret(claim=by, secret=f"{NAME}-secret", wanted=True))
+
+
 @pytest.mark.parametrize("name", ["aws-account-operator-credentials", f"{NAME}-secret", "of-an-old-one"])
 async def test_no_claim_writes_or_deletes_the_operators_own_secrets(
     name: str,
@@ -235,8 +323,8 @@ async def test_no_claim_writes_or_deletes_the_operators_own_secrets(
     by = claim(namespace=OPERATOR_NAMESPACE).key
     with pytest.raises(Denied, match="it is not overwritten"):
         await put_secret(kube, by, name, encoded(**{**KEY, "aws_access_key_id": "other"}))  # type: ignore[arg-type]
-    await delete_secret(kube, by, OPERATOR_NAMESPACE, name, KEY_FIELDS)  # type: ignore[arg-type]
+    await delete_secret(kube, by, name, KEY["aws_access_key_id"])  # type: ignore[arg-type]
     assert (await kube.get(SECRET, OPERATOR_NAMESPACE, name))["data"] == encoded(**KEY)
     await put_secret(kube, by, "its-own", encoded(**KEY))  # type: ignore[arg-type]
-    await delete_secret(kube, by, OPERATOR_NAMESPACE, "its-own", KEY_FIELDS)  # type: ignore[arg-type]
+    await delete_secret(kube, by, "its-own")  # type: ignore[arg-type]
     assert len((await kube.list(SECRET, OPERATOR_NAMESPACE)).items) == 1

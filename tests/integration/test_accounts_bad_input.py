@@ -18,7 +18,7 @@ from domain.accounts.constants import CONFIG_MAP as CONFIG_MAP_NAME
 from domain.resource import Condition, condition_of
 from engine.errors import Invalid
 from engine.kube import CONFIG_MAP, NAMESPACE, SECRET
-from engine.kube.json import JsonObject, mapping
+from engine.kube.json import JsonObject, mapping, text
 from localcloud.deployment import Deployment
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(180)]
@@ -93,6 +93,25 @@ async def test_nasty_names_and_tags_are_served_as_they_are(lab: Lab) -> None:
         account = await lab.served("nasty")
         unit = next(unit for unit in lab.emulator.world().units if unit.id == lab.in_aws(account).parent)
         assert unit.name == NASTY
+
+
+async def test_a_claim_leaves_a_secret_alone_that_it_did_not_make_and_says_so(lab: Lab) -> None:
+    name, version = "strangers-secret", ("metadata", "resourceVersion")
+    await lab.ensure_pool(1)
+    await lab.ensure(NAMESPACE, "", {"metadata": {"name": name}})
+    strangers: JsonObject = {"metadata": {"name": CREDENTIALS}, "stringData": {"password": "a stranger's"}}
+    made = await lab.kube.create(SECRET, strangers, name)
+    async with lab.asked(name, ENTITY):
+        await lab.until(
+            "it waits and says that the Secret is not its own",
+            lambda: bool(
+                (c := lab.claim(name))
+                and c.status.state == "Pending"
+                and condition_of(c.status.conditions, "SecretUnusable")
+            ),
+        )
+    left = await lab.kube.get(SECRET, name, CREDENTIALS)
+    assert text(left, *version) == text(made, *version)
 
 
 @pytest.mark.complete

@@ -18,7 +18,7 @@ from accounts_lab import CREDENTIALS, POOL, REGION, Lab, laboratory, product
 from waiting import eventually
 
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL, THE_VALIDATION
-from domain.accounts.constants import FINALIZER, OPERATOR_NAMESPACE
+from domain.accounts.constants import CLAIM_UID_ANNOTATION, FINALIZER, OPERATOR_NAMESPACE
 from domain.accounts.resources import Account
 from domain.resource import condition_of
 from engine.kube import NAMESPACE, SECRET
@@ -145,6 +145,12 @@ async def test_what_was_left_is_adopted_in_whatever_state_it_was(past: tuple[Lab
         assert lab.account(NAMES[role]).spec.aws_account_id == left.ids[role]
     claimed = await lab.served(TENANT)
     assert claimed.metadata.name == NAMES["linked"]
+    claim = lab.claim(TENANT)
+    assert claim is not None
+    await lab.until(
+        "the account says the uid of its claim",
+        lambda: lab.account(NAMES["linked"]).metadata.annotations.get(CLAIM_UID_ANNOTATION) == claim.metadata.uid,
+    )
     assert await lab.has_secret(TENANT, CREDENTIALS)
     await lab.says(ACCOUNT, OPERATOR_NAMESPACE, NAMES["settled"], "ready to be claimed")
     assert lab.account(NAMES["settled"]).status == before.status

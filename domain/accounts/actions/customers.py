@@ -97,8 +97,29 @@ class DeliverCredentials(Action):
         return world.model_copy(update={"claim": claim, "delivered": True})
 
 
+class RemoveSecret(Action):
+    """Delete the claim's Secret where it is our copy of the Account's key: by its mark, or by the key that it holds."""
+
+    activity: ClassVar[str] = "accounts.remove_secret"
+    queue: ClassVar[Queue] = Queue.KUBE
+    start_to_close: ClassVar[timedelta] = timedelta(seconds=20)
+
+    claim: Key
+    account: str
+    secret: str
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"delete Secret {self.secret}"
+
+    def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
+        """Done."""
+        return world.learn(secret_removed=True)
+
+
 class LetSecretsGo(Action):
-    """Take our finalizer off the customer's Secret, and delete the claim's Secret where it is our copy of a key."""
+    """Take our finalizer off the customer's Secret, and delete the claim's Secret where it bears the claim's mark."""
 
     activity: ClassVar[str] = "accounts.let_secrets_go"
     queue: ClassVar[str] = Queue.KUBE

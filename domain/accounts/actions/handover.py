@@ -9,6 +9,19 @@ from domain.accounts.worlds import ClaimWorld
 from domain.decision import Action, Queue
 from domain.identity import Key
 from domain.model import Model
+from domain.writes import Patch, Written, patched
+
+
+class RecordHolder(Patch):
+    """Write the claim's uid onto the Account that names it, which the replaced operator and a restore leave out."""
+
+    def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
+        """The world with the Account as it was written."""
+        written = result if isinstance(result, Written) else Written()
+        if world.account is None or written.gone:
+            return world.model_copy(update={"account": None})
+        account = patched(world.account, self.patch, written.resource_version)
+        return world.model_copy(update={"account": account})
 
 
 class Fulfilled(Model):
@@ -35,7 +48,6 @@ class Fulfil(Action):
     root: str
     base: str
     secret_name: str
-    secret_namespace: str
     source_secret: str  # "" for a claim that gets no key
     support_role_arn: str
     placed: bool = False  # the claim names this account's OU and role already: only the Secret is missing
@@ -74,7 +86,6 @@ class ReleaseAccount(Action):
     uncleaned: bool = False  # a person lets it go as it is: it stays Failed, and is nobody's
     closed: bool = False  # its AWS account is closed: the Account is deleted instead of freed
     secret_name: str = ""
-    secret_namespace: str = ""
 
     @property
     def summary(self) -> str:

@@ -1,0 +1,148 @@
+"""The Secret that a claim gets: written and deleted only where it is the claim's.
+
+A Secret is a claim's by its mark, the annotation with the claim's uid. The replaced operator marked nothing, and a
+restored cluster has claims with new uids: a Secret without a mark, or with the mark of a claim that does not exist, is
+recognised by what it holds. Every other Secret stays as it is, and the claim says so in its condition `SecretUnusable`.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Container, Mapping
+
+from activities.aws.keys import ACCESS_KEY_ID, known_ids
+from activities.aws.session import secret_content
+from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
+from domain.accounts.constants import (
+    HOLDER_ANNOTATION,
+    OPERATOR_NAMESPACE,
+    PAYER_SECRET,
+    SECRET_NOT_OURS,
+    SECRET_OF_THE_OPERATOR,
+)
+from domain.accounts.naming import secret_of
+from domain.accounts.resources import Account
+from domain.identity import Key
+from engine.errors import Absent, Conflict, Denied, Invalid
+from engine.kube import SECRET, JsonObject, KubeApi
+from engine.kube.json import mapping, text
+
+KEY_FIELDS = ("aws_access_key_id", "aws_secret_access_key")
+ROLE_FIELD = "role_arn"  # of a fleet manager's claim
+
+
+async def put_secret(
+    kube: KubeApi, claim: Key, name: str, content: Mapping[str, object], key_ids: Container[str] = ()
+) -> None:
+    """Write these entries and the claim's mark, if the Secret differs; an entry that is None is removed.
+
+    A Secret without a mark is the claim's if it holds just these entries, or one of the keys with these ids.
+
+    Raises:
+        Denied: the Secret is the payer's, an Account's own, or not this claim's.
+    """
+    if whose := await _operators_own(kube, claim.namespace, name):
+        message = f"Secret {claim.namespace}/{name} is {whose}: it is not overwritten. Name another one in the claim."
+        raise Denied(message, code=SECRET_OF_THE_OPERATOR)
+    metadata: JsonObject = {"name": name, "annotations": {HOLDER_ANNOTATION: claim.uid}}
+    new = {field: value for field, value in content.items() if value is not None}
+    try:
+        await kube.create(SECRET, {"metadata": metadata, "type": "Opaque", "data": new}, claim.namespace)
+    except Conflict:
+        present = await kube.get(SECRET, claim.namespace, name)
+        data, holder = mapping(present, "data"), _holder_of(present)
+        recognised = bool(holder) or data == new or _holds_key(present, key_ids)
+        if not recognised or await _another_claims(kube, claim, present):
+            message = (
+                f"Secret {claim.namespace}/{name} exists, and this claim did not create it: it is neither changed nor "
+                "deleted. Name another Secret in the claim, or delete this one."
+            )
+            raise Denied(message, code=SECRET_NOT_OURS) from None
+        if holder != claim.uid or any(data.get(field) != value for field, value in content.items()):
+            version = text(present, "metadata", "resourceVersion")
+            patch: JsonObject = {"metadata": metadata, "data": dict(content)}
+            await kube.patch(SECRET, claim.namespace, name, patch, resource_version=version)
+
+
+async def delete_secret(
+    kube: KubeApi, claim: Key, name: str, key_ids: Container[str] = (), account_id: str = ""
+) -> None:
+    """Delete the claim's Secret, if there is one, in the claim's namespace.
+
+    A Secret without a living claim's mark is this claim's if it holds one of the keys with these ids, or a role in the
+    account. One with entries of other names stays.
+
+    Raises:
+        Conflict: the Secret was written after it was read.
+    """
+    with contextlib.suppress(Absent):
+        present = await kube.get(SECRET, claim.namespace, name)
+        if _holder_of(present) == claim.uid:
+            its = set(mapping(present, "data")) in (set(KEY_FIELDS), {ROLE_FIELD})
+        else:
+            held = _holds_key(present, key_ids) or _holds_role(present, account_id)
+            its = held and not await _another_claims(kube, claim, present)
+        if not its or await _operators_own(kube, claim.namespace, name):
+            return
+        meta = mapping(present, "metadata")
+        uid, version = text(meta, "uid"), text(meta, "resourceVersion")
+        await kube.delete(SECRET, claim.namespace, name, uid=uid, resource_version=version)
+
+
+async def key_ids_of(kube: KubeApi, account: Account) -> frozenset[str]:
+    """The ids of the keys that an account's Secret has had lately; empty where the Secret does not exist."""
+    with contextlib.suppress(Absent):
+        name = account.spec.iam_user_secret or secret_of(account.metadata.name)
+        return known_ids(await kube.get(SECRET, OPERATOR_NAMESPACE, name))
+    return frozenset()
+
+
+def account_key(secret: JsonObject) -> dict[str, object]:
+    """The two entries of an account's Secret that its claim gets, as they stand there.
+
+    Raises:
+        Invalid: one is missing or empty. Copied, it would take a working key out of a Secret that the claim has.
+    """
+    key = {field: mapping(secret, "data").get(field) for field in KEY_FIELDS}
+    if not all(key.values()):
+        where = f"Secret {text(secret, 'metadata', 'namespace')}/{text(secret, 'metadata', 'name')}"
+        raise Invalid(f"{where} needs {' and '.join(KEY_FIELDS)}: no key is handed over", code="KeyIncomplete")
+    return key
+
+
+async def _operators_own(kube: KubeApi, namespace: str, name: str) -> str:
+    """Whose a Secret of the operator's namespace is that no claim may write or delete; empty if one may."""
+    if namespace != OPERATOR_NAMESPACE:
+        return ""
+    if name == PAYER_SECRET:
+        return "the payer's"
+    for each in (await kube.list(ACCOUNT, OPERATOR_NAMESPACE)).items:
+        account = text(each, "metadata", "name")
+        if name in {secret_of(account), text(each, "spec", "iamUserSecret")}:
+            return f"Account {account}'s own"
+    return ""
+
+
+async def _another_claims(kube: KubeApi, claim: Key, secret: JsonObject) -> bool:
+    """Whether the Secret has the mark of another claim that exists."""
+    holder = _holder_of(secret)
+    if holder in {"", claim.uid}:
+        return False
+    claims = (await kube.list(ACCOUNT_CLAIM, claim.namespace)).items
+    return holder in {text(each, "metadata", "uid") for each in claims}
+
+
+def _holder_of(secret: JsonObject) -> str:
+    """The uid of the claim that the Secret was last written for; empty without a mark."""
+    return text(secret, "metadata", "annotations", HOLDER_ANNOTATION)
+
+
+def _holds_key(secret: JsonObject, key_ids: Container[str]) -> bool:
+    """Whether the Secret holds one of these keys and nothing else."""
+    data = mapping(secret, "data")
+    return set(data) == set(KEY_FIELDS) and secret_content(secret).get(ACCESS_KEY_ID, "") in key_ids
+
+
+def _holds_role(secret: JsonObject, account_id: str) -> bool:
+    there = set(mapping(secret, "data")) == {ROLE_FIELD}
+    return bool(account_id) and there and f"::{account_id}:" in secret_content(secret).get(ROLE_FIELD, "")
