@@ -22,6 +22,7 @@ from collections.abc import Callable, Coroutine
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.constants import FINALIZER, IAM_USER_ID_LABEL, OPERATOR_NAMESPACE
 from domain.accounts.naming import account_name, suffix_of
+from domain.accounts.organization import CASE_PAUSE_BY_AGE
 from domain.accounts.resources import Account, AccountClaim, AccountState, ClaimState
 from domain.identity import Kind
 from domain.model import Model
@@ -47,7 +48,7 @@ class Sizes(Model):
     idle_pool: int = 20
     idle_seconds: float = 300.0
     pending: int = 10
-    pending_seconds: float = 60.0
+    pending_seconds: float = 300.0
     idle_accounts: int = 1000
     single_claims: int = 20
     quota_accounts: int = 200
@@ -270,13 +271,13 @@ async def pending(sizes: Sizes, rows: frozenset[str]) -> Found:
         await lab.create_pool(ACCOUNT_POOL, sizes.pending)
         async with asyncio.timeout(PATIENCE_SECONDS):
             await lab.objects.until(lambda: _in_state(lab, AccountState.PENDING_VERIFICATION) >= sizes.pending)
-        await asyncio.sleep(QUIET_SECONDS)
+        interval = float(lab.deployment.program_env()["PERDURE_ACCOUNTS_CASE_POLL"])
+        await asyncio.sleep(QUIET_SECONDS + interval / CASE_PAUSE_BY_AGE)  # new cases are looked at more often
         before = await lab.histories(ACCOUNT)
         lab.emulator.reset_ledger()
         await asyncio.sleep(sizes.pending_seconds)
         ledger = lab.emulator.ledger()
         after = await lab.histories(ACCOUNT)
-        interval = float(lab.deployment.program_env()["PERDURE_ACCOUNTS_CASE_POLL"])
     looks = ledger.calls("support", "DescribeCases")
     tasks = sum(_tasks(before, after).values())
     figures = (
