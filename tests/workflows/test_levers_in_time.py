@@ -14,6 +14,7 @@ from temporalio.exceptions import ActivityError, ApplicationError
 from world import held_claim
 
 import workflows.entity
+from domain.accounts.constants import CLAIM_UID_ANNOTATION
 from domain.levers import LEVERS
 from domain.why import Why
 from engine.errors import Conflict, Denied, Invalid, Unavailable
@@ -223,11 +224,12 @@ async def bound_claim(lifecycle: Lifecycle) -> Lifecycle:
     world.claim = held_claim("claim-of-" + lifecycle.key.name, world.present)
     world.edit(
         {
+            "metadata": {"annotations": {CLAIM_UID_ANNOTATION: world.claim.metadata.uid}},
             "spec": {
                 "claimLink": world.claim.metadata.name,
                 "claimLinkNamespace": "tenant",
                 "legalEntity": {"id": "entity-1", "name": "Entity"},
-            }
+            },
         }
     )
     claim = Lifecycle(lifecycle.env, world)
