@@ -716,6 +716,7 @@ def test_no_port_is_given_twice() -> None:
 FAKE_GO = """#!/bin/sh
 case "$1" in
 env) echo go1.26.0 ;;
+mod) case "$2" in download) echo "{\\"Dir\\": \\"$GO_MODULE\\"}" ;; edit) echo "$3" > edited ;; esac ;;
 list) printf 'a\\nb\\nc\\n' ;;
 build)
     for argument; do case "$argument" in */bin/) bin=$argument ;; esac; done
@@ -743,6 +744,11 @@ def fake_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], 
 
     monkeypatch.setenv("PATH", f"{tmp_path / 'go'}:{os.environ['PATH']}")
     monkeypatch.setenv("GO_STARTED", str(tmp_path / "started"))
+    helper = tmp_path / "module" / build.HELPER
+    helper.parent.mkdir(parents=True)
+    helper.touch()
+    helper.with_name("interfaces.go").touch()
+    monkeypatch.setenv("GO_MODULE", str(tmp_path / "module"))
     monkeypatch.setenv("PERDURE_DOWNLOADS", "off")
     monkeypatch.delenv("KUBEBUILDER_ASSETS", raising=False)
     return install
@@ -803,6 +809,17 @@ def test_a_failed_build_says_why_and_leaves_nothing(tmp_path: Path, fake_go: Cal
         build.build(tmp_path / "cache", Silence())
 
     assert [path.name for path in (tmp_path / "cache").iterdir()] == ["lock"]
+
+
+def test_the_helper_of_unit_tests_is_not_compiled(tmp_path: Path, fake_go: Callable[[str], Path]) -> None:
+    started = fake_go('{ cat edited; find . -name "*.go" -path "*generic*"; } > "$GO_STARTED"')
+
+    build.build(tmp_path / "cache", Silence())
+
+    replaced, *compiled = started.read_text().splitlines()
+    assert replaced == "-replace=k8s.io/apiserver=./apiserver"
+    assert compiled == ["./apiserver/pkg/admission/plugin/policy/generic/interfaces.go"]
+    assert (tmp_path / "module" / build.HELPER).is_file()
 
 
 def test_a_second_builder_waits_for_the_first(tmp_path: Path, fake_go: Callable[[str], Path]) -> None:
