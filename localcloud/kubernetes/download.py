@@ -156,13 +156,19 @@ def _urls(target: Target) -> tuple[str, str]:
 
 
 def _check_reachable(url: str) -> None:
-    """Whether the host, or the proxy on the way to it, takes a connection soon; raises DownloadError if not."""
-    connected = threading.Event()
+    """Whether the host takes a connection soon, encrypted if it is to be; raises DownloadError if not.
+
+    A proxy that takes connections, and a firewall that drops what comes after, are on the way only.
+    """
+    last_step = "start_tls.complete" if httpx.URL(url).scheme == "https" else "connect_tcp.complete"
+    over = threading.Event()
+    reached: list[str] = []
     errors: list[httpx.HTTPError] = []
 
     def trace(event: str, _: object) -> None:
-        if event.endswith("connect_tcp.complete"):
-            connected.set()
+        if event.endswith(last_step):
+            reached.append(event)
+            over.set()
 
     def ask() -> None:
         try:
@@ -171,13 +177,14 @@ def _check_reachable(url: str) -> None:
         except httpx.HTTPError as error:
             errors.append(error)
         finally:
-            connected.set()
+            over.set()
 
     threading.Thread(target=ask, name="reach", daemon=True).start()
-    if not connected.wait(REACHED_SECONDS):
-        raise DownloadError(f"{httpx.URL(url).host} cannot be reached within {REACHED_SECONDS} s")
-    if errors and isinstance(errors[0], httpx.ConnectError | httpx.ConnectTimeout | httpx.ProxyError):
-        raise DownloadError(f"{httpx.URL(url).host} cannot be reached: {_reason(errors[0])}")
+    over.wait(REACHED_SECONDS)
+    if not reached:
+        timely = [error for error in errors if not isinstance(error, httpx.TimeoutException)]
+        why = f": {_reason(timely[0])}" if timely else f" within {REACHED_SECONDS} s"
+        raise DownloadError(f"{httpx.URL(url).host} cannot be reached{why}")
 
 
 def _published_sha256(client: httpx.Client, program_url: str) -> str:

@@ -226,6 +226,23 @@ def test_an_internet_that_does_not_answer_is_found_out_within_three_seconds(
         never.set()
 
 
+@pytest.mark.parametrize("way", ["direct", "proxy"])
+def test_who_takes_connections_and_says_nothing_is_found_out_within_three_seconds(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, way: str
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        if way == "proxy":
+            monkeypatch.setenv("HTTPS_PROXY", f"http://127.0.0.1:{port}")
+            monkeypatch.setenv(download.SETTING, "https://mirror.invalid")
+        else:
+            monkeypatch.setenv(download.SETTING, f"https://127.0.0.1:{port}")
+        began = time.monotonic()
+        with pytest.raises(DownloadError, match="cannot be reached"):
+            download.download(tmp_path, LINUX, Silence())
+        assert time.monotonic() - began < 3
+
+
 def test_a_proxy_is_honoured(mirror: Mirror, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("HTTP_PROXY", mirror.url)
     monkeypatch.setenv(download.SETTING, "http://mirror.invalid/")
