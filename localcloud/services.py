@@ -78,7 +78,9 @@ REGION = "us-east-1"
 # What fits a deployment on one computer better than the defaults for a cluster; the caller's own settings win.
 LOCAL_SETTINGS = {
     # An emulated support case resolves within seconds; who watches should not wait a minute to see it noticed.
-    "PERDURE_ACCOUNTS_CASE_POLL": "5",
+    "PERDURE_ACCOUNTS_CASE_POLL": "1",
+    # AWS allows a few calls per second; the emulator only counts them.
+    "PERDURE_WORKER_ORGANIZATION_RATE": "50",
     # The same of regions and quotas.
     "PERDURE_ACCOUNTS_OPT_IN_POLL": "2",
     "PERDURE_ACCOUNTS_QUOTA_POLL": "2",

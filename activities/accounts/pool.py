@@ -52,7 +52,8 @@ ASKED_FOR_ROOM = timedelta(seconds=5)
 # An Organization that gave no answer wakes its pools when its count has changed, which it may not have.
 ASK_AGAIN = timedelta(seconds=10)
 AFTER_CONFLICT = timedelta(seconds=1)
-# How soon the next pass may follow: at once while claims come in or room is measured, else changes gather.
+# How soon the next pass may follow: at once while claims come in or room is measured, else changes gather, for at most
+# so long. A pass reads every Account, so few of them are looked at sooner: `BRISK` for each.
 BRISK = timedelta(milliseconds=100)
 WITH_FREE_ACCOUNTS = timedelta(seconds=1)
 LET_CHANGES_GATHER = timedelta(seconds=4)
@@ -112,7 +113,7 @@ class PoolActivities:
             ),
             heard=known.died,
             decision=_summary(view, decision, conflicts, () if acting else _planned(view, decision)),
-            rest=_rest(view, decision),
+            rest=rest_after(view, decision),
             gather=MOVING_TOGETHER if moving(view, decision) else timedelta(0),
         )
 
@@ -280,12 +281,15 @@ class PoolActivities:
         return True
 
 
-def _rest(view: PoolView, decision: PoolDecision) -> timedelta:
+def rest_after(view: PoolView, decision: PoolDecision) -> timedelta:
+    """The least time until the next pass, in which changes gather."""
     if view.claims or view.room is None:
         return BRISK
     if has_free(view):
-        return WITH_FREE_ACCOUNTS
-    return ON_ITS_WAY if decision.outcome is Outcome.SETTLED else LET_CHANGES_GATHER
+        longest = WITH_FREE_ACCOUNTS
+    else:
+        longest = ON_ITS_WAY if decision.outcome is Outcome.SETTLED else LET_CHANGES_GATHER
+    return min(longest, BRISK * max(1, len(view.accounts)))
 
 
 def _manifest(pool: AccountPool, new: NewAccount) -> dict[str, object]:

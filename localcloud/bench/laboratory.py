@@ -20,7 +20,7 @@ from collections import Counter
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import NamedTuple
 
@@ -184,11 +184,13 @@ class Laboratory:
 
 
 def production_settings() -> dict[str, str]:
-    """Production's values of the polls that a local deployment shortens: figures are measured with these."""
+    """Production's values of the polls and rates that a local deployment changes: figures are measured with these."""
     defaults = Settings.model_fields
-    polls = [name for name in LOCAL_SETTINGS if name.endswith("_POLL")]
-    found = {name: defaults[name.removeprefix("PERDURE_").lower()].default for name in polls}
-    return {name: f"{value.total_seconds():g}" for name, value in found.items()}
+    changed = [name for name in LOCAL_SETTINGS if name.endswith(("_POLL", "_RATE"))]
+    found = {name: defaults[name.removeprefix("PERDURE_").lower()].default for name in changed}
+    return {
+        name: f"{value.total_seconds() if isinstance(value, timedelta) else value:g}" for name, value in found.items()
+    }
 
 
 @asynccontextmanager

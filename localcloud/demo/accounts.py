@@ -54,6 +54,7 @@ async def play(stage: Stage) -> None:
     first, key = await _claim(stage)
     await asyncio.to_thread(_leave_things_behind, stage, key)
     stage.tell(f"Its tenant started an instance with a volume and filled a bucket in {first.spec.aws_account_id}")
+    await _claimed(stage, first.metadata.name)
     await _release(stage, first, key)
     second, new_key = await _claim(stage)
     if second.metadata.name != first.metadata.name:
@@ -61,6 +62,7 @@ async def play(stage: Stage) -> None:
     if new_key.id == key.id:
         raise UnsettledError(f"{second.metadata.name} was handed over with the key that its last claim had")
     stage.tell("The same legal entity got the same account, with a new key")
+    await _claimed(stage, second.metadata.name)
     await stage.until("the pool is full again", lambda: available(stage) >= pool_size(stage))
 
 
@@ -89,7 +91,6 @@ async def _claim(stage: Stage) -> tuple[Account, AwsKey]:
     stage.tell("Applied claim.yaml: an AccountClaim of the legal entity acme")
     await stage.until("the claim is Ready", lambda: _claim_state(stage) == ClaimState.READY)
     link = text(stage.objects.one(ACCOUNT_CLAIM, CLAIM, CLAIM), "spec", "accountLink")
-    await stage.until("the account is marked as claimed", lambda: _account(stage, link).status.claimed)
     account = _account(stage, link)
     key = await _key_of(stage)
     user = await asyncio.to_thread(_who_is, stage, key)
@@ -97,6 +98,11 @@ async def _claim(stage: Stage) -> tuple[Account, AwsKey]:
         raise UnsettledError(f"the key in Secret {CLAIM}/{CREDENTIALS} opens {user or 'nothing'}, not the account")
     stage.tell(f"{link} is claimed: Secret {CLAIM}/{CREDENTIALS} opens AWS account {account.spec.aws_account_id}")
     return account, key
+
+
+async def _claimed(stage: Stage, name: str) -> None:
+    """The account says so itself a moment after its claim has the key."""
+    await stage.until("the account is marked as claimed", lambda: _account(stage, name).status.claimed)
 
 
 async def _release(stage: Stage, account: Account, key: AwsKey) -> None:

@@ -22,6 +22,7 @@ from account_objects import (
     ready_account,
 )
 
+from activities.accounts.pool import rest_after
 from domain.accounts.config import OperatorConfig
 from domain.accounts.pool import (
     Deaths,
@@ -571,6 +572,14 @@ def test_unserved_claims_are_told_why() -> None:
         "tenant/claim": "1 held by other claims, 1 reserved for other legal entities, 1 not ready yet, 1 failed"
     }
     assert (decision.outcome, decision.waits_for) == (Outcome.WAITING, ("Account",))
+
+
+@pytest.mark.parametrize(("number", "seconds"), [(3, 0.3), (40, 4), (200, 8)])
+def test_a_pass_follows_soon_where_there_are_few_accounts_to_read(number: int, seconds: float) -> None:
+    creating = [account(name, status={"state": "Creating"}) for name in names("way", number)]
+    seen = view(*creating, size=number)
+
+    assert rest_after(seen, decide(seen, NOW)) == timedelta(seconds=seconds)
 
 
 WAITING = [
