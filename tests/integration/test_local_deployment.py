@@ -323,7 +323,7 @@ def test_nothing_is_removed_while_somebody_holds_the_directory(tmp_path: Path, m
     kept = state.data("temporal") / "temporal.db"
     kept.write_text("lifecycles")
 
-    with state.lock(), pytest.raises(DeploymentError, match="does not end"):
+    with state.lock(), pytest.raises(DeploymentError, match="does not stop"):
         Deployment(state.root).down(wipe=True)
 
     assert kept.read_text() == "lifecycles"

@@ -361,7 +361,7 @@ def test_a_role_of_the_replaced_operator_is_known_by_whom_it_trusts(customer: Cu
 def test_where_the_payer_may_not_enter_the_customers_keys_do_it(customer: Customer) -> None:
     customer.grant()
     customer.lab.emulator.fault("sts", "AssumeRole", kind="error", code="AccessDenied", status=403)
-    with pytest.raises(Denied, match="nobody may enter"):
+    with pytest.raises(Denied, match="no credentials give access to account"):
         customer.revoke(secret="gone")
     customer.revoke()
     customer.lab.emulator.clear()

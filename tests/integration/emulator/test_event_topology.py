@@ -74,7 +74,7 @@ async def test_a_place_is_set_up_once_and_events_arrive(upkeep: Upkeep, emulator
     assert (made.phase, made.outcome) == ("Kept", Outcome.SETTLED)
     writes = emulator.ledger().mutating()
     kept = (await upkeep.look()).decision
-    assert "as they should be" in kept.why
+    assert "up to date" in kept.why
     assert emulator.ledger().mutating() == writes, "a look that finds all as it should be writes nothing"
     emulator.tell(upkeep.place.account, REGION, "aws.ec2", "EC2 Instance State-change Notification", {"state": "x"})
     (message,) = upkeep.client("sqs").receive_message(QueueUrl=upkeep.url(), WaitTimeSeconds=0)["Messages"]
