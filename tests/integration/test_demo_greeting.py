@@ -7,7 +7,7 @@ from product import perdure
 
 from localcloud.deployment import Deployment
 
-pytestmark = [pytest.mark.integration, pytest.mark.timeout(240), pytest.mark.complete]
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
 
 def test_a_lifecycle_from_a_package_of_its_own_is_served(fresh: Deployment) -> None:

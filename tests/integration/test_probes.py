@@ -101,7 +101,6 @@ async def test_readiness_names_servers_that_are_away_and_recovers_while_liveness
         await eventually(partial(ready, port), f"{name} is ready again")
 
 
-@pytest.mark.complete
 @pytest.mark.parametrize("name", ["worker", "watch"])
 async def test_liveness_does_not_answer_while_the_event_loop_is_stuck(
     cluster: Deployment, tmp_path: Path, name: str

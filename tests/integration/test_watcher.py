@@ -195,7 +195,7 @@ async def test_repeated_events_wake_nobody_and_put_nothing_back(
     assert max(recorder.wakes.values()) <= 2
 
 
-@pytest.mark.parametrize("seed", [1, *(pytest.param(seed, marks=pytest.mark.complete) for seed in (2, 3))])
+@pytest.mark.parametrize("seed", [1, 2, 3])
 async def test_for_any_faults_the_last_version_of_each_object_is_followed_by_a_wake(
     kube: KubeApi, through: KubeApi, proxy: FaultProxy, namespace: str, seed: int
 ) -> None:
@@ -506,7 +506,6 @@ async def test_the_process_gets_ready_wakes_real_workflows_and_ends_on_sigterm(
     assert text(lease, "spec", "holderIdentity") == ""
 
 
-@pytest.mark.complete
 async def test_a_second_watcher_stands_by_and_takes_over(
     deployment: Deployment, kube: KubeApi, namespace: str, cluster: str
 ) -> None:
@@ -542,7 +541,6 @@ async def test_another_watcher_leads_within_12_seconds_after_a_kill(
             assert since - killed <= timedelta(seconds=12)
 
 
-@pytest.mark.complete
 async def test_a_watcher_that_lost_the_lease_stands_by_and_leads_again_later(
     deployment: Deployment, kube: KubeApi, namespace: str, cluster: str
 ) -> None:

@@ -28,16 +28,22 @@ ONLY_COMPLETE = (
     "integration/test_accounts_regions.py",
     "integration/test_accounts_taken_over.py",
     "integration/test_alerts.py",
+    "integration/claims/test_claim_pauses.py",
     "integration/test_demo.py",
     "integration/test_demo_claims.py",
+    "integration/test_demo_greeting.py",
     "integration/test_demo_instances.py",
     "integration/test_demo_loadbalancer.py",
     "integration/test_demo_resilience.py",
+    "integration/test_kube_client.py",  # each request of a client; every area's tests stand on it
+    "integration/test_kubernetes_download.py",
     "integration/test_local_deployment.py",
     "integration/test_metrics_scraped.py",
     "integration/test_openstack_box.py",
     "integration/test_operating.py",
+    "integration/test_probes.py",  # servers that stay away for minutes
     "integration/test_rbac.py",
+    "integration/test_watcher.py",  # what a restart may miss; each area's tests are woken by it
     "integration/test_wheel.py",
     "integration/yawollet",  # Envoy and its agent alone; both serve in test_load_balancers
     "replay/test_replay_command.py",  # the command; the histories themselves are replayed by test_replay
