@@ -185,7 +185,7 @@ async def test_an_account_that_somebody_moved_and_tagged_is_put_right_as_the_fla
         await eventually(right, "the account is where and whose it should be")
         assert left.record("linked").parent == elsewhere
         await wake(lab.temporal, THE_VALIDATION)
-        await lab._says(THE_VALIDATION.workflow_id, "looked at")
+        await lab._says(THE_VALIDATION.workflow_id, "validated")
 
 
 async def test_the_sweep_removes_what_failed_without_an_account_and_raises_new_quotas(past: tuple[Lab, Past]) -> None:

@@ -98,7 +98,7 @@ async def test_what_was_changed_is_mended_and_others_are_left(upkeep: Upkeep) ->
     assert events.describe_rule(Name=rule)["State"] == "ENABLED"
     targets = {target["Id"] for target in events.list_targets_by_rule(Rule=rule)["Targets"]}
     assert targets == {"another", upkeep.place.queue}
-    assert "as they should be" in (await upkeep.look()).decision.why
+    assert "up to date" in (await upkeep.look()).decision.why
 
 
 async def test_a_queue_of_the_providers_is_taken_over(upkeep: Upkeep) -> None:
@@ -118,7 +118,7 @@ async def test_a_queue_of_the_providers_is_taken_over(upkeep: Upkeep) -> None:
     assert [each["Name"] for each in events.list_rules()["Rules"]] == ["my.cluster-ec2-rule"]
     found = sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])["Attributes"]
     assert json.loads(found["Policy"])["Statement"][0]["Sid"] == "CAPAEvents_my.cluster-ec2-rule_my-cluster-queue"
-    assert "as they should be" in (await provider.look()).decision.why
+    assert "up to date" in (await provider.look()).decision.why
 
 
 async def test_the_provider_can_go_on_with_what_was_taken_over(upkeep: Upkeep, emulator: Emulator) -> None:
