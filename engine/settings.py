@@ -487,6 +487,12 @@ class Settings(BaseSettings):
     threescale_sweep: Duration = Field(
         timedelta(hours=1), description="How often 3scale tenants' lists are compared with what should be there."
     )
+    threescale_compared_per_sweep: int = Field(
+        20,
+        ge=0,
+        description="Products and Backends of one tenant that each sweep compares with everything below them (rules, "
+        "metrics, plans), in turn; each costs some ten reading calls. 0 for lists alone.",
+    )
 
     @property
     def observing(self) -> bool:

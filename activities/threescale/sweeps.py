@@ -1,6 +1,7 @@
 """The sweep: every tenant's lists are read once in a while, for all of its objects together.
 
     objects in step, by tenant ─► one list of each of their kinds, page by page ─► whoever differs gets an annotation
+                               └► products and backends in turn, with all that is below them ─┘
 
 An object that is in step calls nothing, and 3scale sends no events: somebody's hand there is seen here. The annotation
 wakes the object, whose pass looks at all that is its own and mends it; until it has, it is left to its own lifecycle.
@@ -19,22 +20,39 @@ from datetime import datetime
 from temporalio import activity
 
 from activities.threescale import metrics
+from activities.threescale.comparison import Comparison
 from activities.threescale.errors import Call, of_known_shape
 from activities.threescale.ground import Ground
 from activities.threescale.secrets import Secrets, insecure
 from domain.model import Model
 from domain.passes import swept
+from domain.refusal import ErrorType
 from domain.resource import CustomResource, timestamp
 from domain.threescale.calls import Read, SecretKey
-from domain.threescale.drift import COMPARED, Lists, differences, in_step, lists_for, with_list, without_owner
+from domain.threescale.drift import (
+    COMPARED,
+    Lists,
+    differences,
+    in_step,
+    in_turn,
+    is_listed,
+    lists_for,
+    with_list,
+    without_owner,
+)
 from domain.threescale.memo import DRIFT, LOOKED
-from domain.threescale.passes import Memory, SweepTenants, ThreescaleWorld
+from domain.threescale.passes import LONGEST_PASS, Memory, SweepTenants, ThreescaleWorld
 from domain.threescale.providers import NoAccount, ProviderAccount, plain
 from domain.threescale.resources import Application, DeveloperAccount
 from domain.threescale.resources.shared import LocalReference
 from engine.clock import now
 from engine.errors import Absent, ApiError, Denied
 from engine.pauses import held
+
+# For how long a sweep goes on comparing: the rest of those whose turn it is waits for their next one.
+COMPARES_FOR = LONGEST_PASS / 2
+# What meets one object of a tenant with these meets the others.
+_OF_THE_TENANT = frozenset({ErrorType.THROTTLED, ErrorType.UNAVAILABLE})
 
 
 class Members(Model):
@@ -84,7 +102,7 @@ class SweepActivities:
         differed = sum(each.differing for each in found)
         troubles = sorted(unread.union(*(each.troubles for each in found)))
         why = f"{len(tenants)} tenants were compared, {differed} of {len(objects)} objects differed"
-        return _world(look, "; ".join((why, *troubles)), moment + interval)
+        return _world(look, "; ".join((why, *troubles)), moment + interval, sweeps=look.memory.sweeps + 1)
 
     async def _tenants(self, objects: Iterable[CustomResource], secrets: Secrets, unread: set[str]) -> list[Members]:
         """The tenants with those who live there; several Secrets may lead to one, one that may not be read to none."""
@@ -117,8 +135,11 @@ class SweepActivities:
 
     async def _swept(self, tenant: Members, secrets: Secrets, moment: datetime, look: SweepTenants) -> Swept:
         lists, unread = await self._lists(tenant, secrets)
-        differing = differences(tenant.objects, lists)
-        untold = "" if look.dry_run else await self._told([each.resource for each in differing], moment)
+        differing = [each.resource for each in differences(tenant.objects, lists)]
+        below, uncompared = await self._compared(tenant, lists, differing, look)
+        differing += below
+        unread += uncompared
+        untold = "" if look.dry_run else await self._told(differing, moment)
         if not unread:
             lost = without_owner(tenant.objects, lists)
             url = tenant.accounts[0].url
@@ -141,6 +162,28 @@ class SweepActivities:
         except ApiError as error:  # no seat
             unread.append(error.message)
         return lists, unread
+
+    async def _compared(
+        self, tenant: Members, lists: Lists, differing: Sequence[CustomResource], look: SweepTenants
+    ) -> tuple[list[CustomResource], list[str]]:
+        """Those of the objects in turn that differ below, and what kept the sweep from comparing others."""
+        comparison, found, unread = Comparison(self._ground, look.key, lists), list[CustomResource](), list[str]()
+        known, ends = {each.metadata.uid for each in differing}, now() + COMPARES_FOR
+        most = self._ground.settings.threescale_compared_per_sweep
+        for each in in_turn(tenant.objects, look.memory.sweeps, most):
+            if each.metadata.uid in known or not is_listed(each, lists) or await self._is_left_alone(each):
+                continue
+            if now() > ends:
+                unread.append(f"{tenant.accounts[0].url} was not compared to its end within {COMPARES_FOR}")
+                break
+            try:
+                if await comparison.differs(each):
+                    found.append(each)
+            except ApiError as error:
+                unread.append(error.message)
+                if error.type in _OF_THE_TENANT:
+                    break
+        return found, unread
 
     async def _answer(self, tenant: Members, read: Read, secrets: Secrets) -> object:
         """By the first of the tenant's tokens that may read it: one may be revoked, or have fewer rights."""
@@ -165,11 +208,9 @@ class SweepActivities:
         return trouble
 
     async def _tell(self, differs: CustomResource, moment: datetime) -> None:
-        """Have it looked at, unless somebody has asked for that already, or it is to be left alone."""
+        """Have it looked at."""
         meta = differs.metadata
-        asked = meta.annotations.get(DRIFT, "") != meta.annotations.get(LOOKED, "")
-        hold = held(differs.kind_of.area, meta.annotations, self._ground.settings)
-        if asked or hold or await self._ground.predecessor.leads(meta.namespace):
+        if await self._is_left_alone(differs):
             return
         patch: dict[str, object] = {"metadata": {"annotations": {DRIFT: timestamp(moment)}}}
         try:
@@ -177,6 +218,13 @@ class SweepActivities:
         except Absent:
             return
         self._ground.known.learn(differs.kind_of, answer)
+
+    async def _is_left_alone(self, each: CustomResource) -> bool:
+        """Whether it is to be compared by its own pass already, or to be left as it is."""
+        meta = each.metadata
+        asked = meta.annotations.get(DRIFT, "") != meta.annotations.get(LOOKED, "")
+        hold = held(each.kind_of.area, meta.annotations, self._ground.settings)
+        return asked or bool(hold) or bool(await self._ground.predecessor.leads(meta.namespace))
 
 
 def _reference(each: CustomResource, accounts: dict[tuple[str, str], DeveloperAccount]) -> LocalReference | None:
@@ -188,5 +236,6 @@ def _reference(each: CustomResource, accounts: dict[tuple[str, str], DeveloperAc
     return reference if isinstance(reference, LocalReference) else None
 
 
-def _world(look: SweepTenants, why: str, due: datetime | None) -> ThreescaleWorld:
-    return ThreescaleWorld(key=look.key, known=Memory(next_sweep=due), decision=swept(why, due, over="tenants"))
+def _world(look: SweepTenants, why: str, due: datetime | None, sweeps: int | None = None) -> ThreescaleWorld:
+    memory = Memory(next_sweep=due, sweeps=look.memory.sweeps if sweeps is None else sweeps)
+    return ThreescaleWorld(key=look.key, known=memory, decision=swept(why, due, over="tenants"))

@@ -2,11 +2,14 @@
 
     one list of each kind, page by page ─► objects that are in step ─► missing, or otherwise than they say
                                         └► what bears our mark ─► whose no object is
+    objects whose turn it is ─► all that is below them
 
-Objects that are in step call nothing (`memo.py`), so that somebody's hand in 3scale is seen by the lists alone, which
-serve all objects of a tenant. They show whether something is there, and its own fields; metrics, rules, plans, users
-and the bodies of documents they do not show: those are compared when an object is looked at for another reason, or at a
-person's wish (`retry`). Applications, documents and policies bear no mark, and may be anybody's.
+Objects that are in step call nothing (`memo.py`), so that somebody's hand in 3scale is seen by the sweep alone. The
+lists serve all objects of a tenant, and show whether something is there, and its own fields. 3scale has no list of
+metrics, rules or plans of all products, and an object's time of change does not move with what is below it: so products
+and backends are compared with that in turns, some in each sweep. Users and the bodies of documents are compared when
+their object is looked at for another reason, or at a person's wish (`retry`). Applications, documents and policies bear
+no mark, and may be anybody's.
 """
 
 from __future__ import annotations
@@ -57,6 +60,7 @@ _LISTS: Mapping[type[CustomResource], Read] = {
     CustomPolicyDefinition: Read(resource=Resource.POLICY, path="registry/policies"),
 }
 COMPARED = tuple(_LISTS)
+_WITH_PARTS = (Product, Backend)
 
 
 class Lists(Model):
@@ -106,6 +110,40 @@ def differences(objects: Iterable[CustomResource], lists: Lists) -> tuple[Differ
     """Those of the objects that have drifted; who is at work, or goes, is left to its own lifecycle."""
     found = ((each, _problem(each, lists)) for each in objects if in_step(each))
     return tuple(Difference(resource=each, problem=problem) for each, problem in found if problem)
+
+
+def in_turn(objects: Iterable[CustomResource], sweep: int, most: int) -> tuple[CustomResource, ...]:
+    """The products and backends that this sweep compares with all that is below them, all of them one after another.
+
+    Args:
+        objects: those of a tenant.
+        sweep: its number; sweeps that follow on one another leave nobody out.
+        most: how many a sweep compares.
+    """
+    waiting = sorted(
+        (each for each in objects if isinstance(each, _WITH_PARTS) and in_step(each)),
+        key=lambda each: each.metadata.uid,
+    )
+    if len(waiting) <= most:
+        return tuple(waiting)
+    start = sweep * most % len(waiting)
+    return tuple([*waiting, *waiting][start : start + most])
+
+
+def is_listed(each: CustomResource, lists: Lists) -> bool:
+    """Whether the lists show the product or backend."""
+    there = lists.services if isinstance(each, Product) else lists.backends
+    return _id(each) in (there or {})
+
+
+def listed(lists: Lists, read: Read) -> dict[str, object] | None:
+    """What the lists show of the product or backend that is asked for, as 3scale answers; None if nothing."""
+    there: Mapping[Resource, Mapping[int, Identified] | None] = {
+        Resource.SERVICE: lists.services,
+        Resource.BACKEND: lists.backends,
+    }
+    found = (there.get(read.resource) or {}).get(read.of)
+    return {read.resource.value: found.model_dump(mode="json")} if found is not None else None
 
 
 def without_owner(objects: Sequence[CustomResource], lists: Lists) -> tuple[str, ...]:

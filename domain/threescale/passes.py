@@ -41,6 +41,8 @@ _OUTCOMES = {
 class Memory(Model):
     """What a pass leaves for the next one: what 3scale has refused, by slot; of the sweep, when it is to come.
 
+    `sweeps` counts those that were made: whose turn it is to be compared in full follows from it.
+
     `retried` is the person's retry for which refusals have been dropped, as long as it has not come to anything.
     `begun` says that something was written to 3scale, and that the object was not in step since.
     `compare_at` is when the object is compared with 3scale after a change that was written from memory.
@@ -50,6 +52,7 @@ class Memory(Model):
     retried: str = ""
     begun: bool = False
     next_sweep: datetime | None = None
+    sweeps: int = 0
     compare_at: datetime | None = None
 
 
@@ -80,7 +83,7 @@ class PassObject(Action):
 
 
 class SweepTenants(Action):
-    """Look at every tenant's lists once, and wake whoever differs from what they show."""
+    """Read every tenant's lists once and what is below some objects, and wake those that differ."""
 
     activity: ClassVar[str] = "threescale.sweep_tenants"
     queue: ClassVar[str] = Queue.THREESCALE
@@ -95,7 +98,7 @@ class SweepTenants(Action):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return "compare all tenants' lists, and wake the objects that differ"
+        return "compare all tenants with their objects, and wake the objects that differ"
 
 
 GONE = Decision(phase=Phase.GONE.value, outcome=Outcome.GONE, why="it does not exist any more")

@@ -8,7 +8,7 @@ import pytest
 from threescale_objects import after, backend, metadata, product
 
 from domain.resource import CustomResource
-from domain.threescale.drift import Lists, differences, lists_for, with_list, without_owner
+from domain.threescale.drift import Lists, differences, in_turn, lists_for, with_list, without_owner
 from domain.threescale.resources import ActiveDoc, Application, CustomPolicyDefinition, DeveloperAccount
 from starters.cli.audits.threescale import findings
 
@@ -128,3 +128,18 @@ def test_the_audit_says_what_a_person_can_do() -> None:
         ("Product shop/shop", "1 is not in 3scale any more"),
         ("3scale account 90 (Lost) of https://t", "carries the operator's mark, and no object manages it"),
     ]
+
+
+@pytest.mark.parametrize(("objects", "most"), [(1, 20), (20, 20), (21, 20), (7, 3), (9, 3), (200, 20)])
+def test_sweeps_compare_every_product_in_turn_and_at_most_so_many_each(objects: int, most: int) -> None:
+    whole = [after(product(f"p{n}", product_id=n + 1), MEMO) for n in range(objects)]
+    turns = [in_turn(whole, sweep, most) for sweep in range(-(-objects // most))]
+
+    assert all(len(turn) == min(objects, most) for turn in turns)
+    assert {each.metadata.name for turn in turns for each in turn} == {each.metadata.name for each in whole}
+
+
+def test_what_has_no_parts_or_is_not_in_step_has_no_turn() -> None:
+    assert in_turn([in_step(model) for model in SPECS], 0, 20) == ()
+    assert in_turn([product(product_id=1), after(product(), MEMO)], 0, 20) == ()
+    assert in_turn(OBJECTS, 0, 0) == ()
