@@ -34,8 +34,12 @@ async def test_what_runs_is_replayed_and_a_change_that_breaks_it_is_named(
     assert (found["kind"], found["workflow"], found["failure"]) == ("AccountPool", key.workflow_id, "")
 
     shutil.copytree(ROOT / "workflows", tmp_path / "workflows")
-    pool = tmp_path / "workflows" / "accounts" / "pool.py"
-    pool.write_text(pool.read_text().replace("await self.live()", "await workflow.sleep(1)\n        await self.live()"))
+    accounts = tmp_path / "workflows" / "accounts.py"
+    signal = '    @workflow.signal(description="One of its Accounts gives way'
+    later = "    async def life(self) -> None:\n        await workflow.sleep(1)\n        await self.live()\n\n"
+    changed = accounts.read_text().replace(signal, f"{later}{signal}")
+    assert later in changed
+    accounts.write_text(changed)
     failed = perdure(temporal, "default", "replay", "--open", "--query", query, code=tmp_path)
     assert failed.returncode == 1
     assert key.workflow_id in failed.stdout
