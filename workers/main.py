@@ -153,7 +153,23 @@ async def _workers(
     for queue in {queue for area in chosen for queue in observing_queues(area)}:
         found[queue] = [*found.get(queue, ()), *writes]
     version = deployment_config(settings)
+    # Stopped in the reverse order: an activity may ask a lifecycle, which is served until the activity has ended.
     workers = [
+        Worker(
+            client,
+            task_queue=task_queue(area, settings.cluster),
+            deployment_config=version,
+            workflows=workflows_of(area),
+            activities=local_activities(by_area[area]),
+            interceptors=[Boundary()],
+            max_cached_workflows=settings.worker_cached_workflows,
+            max_concurrent_workflow_tasks=MOST_WAITING if area == INSTANCES else settings.worker_workflow_tasks,
+            workflow_task_poller_behavior=PollerBehaviorAutoscaling(),
+            graceful_shutdown_timeout=settings.worker_drain,
+        )
+        for area in chosen
+    ]
+    workers += [
         Worker(
             client,
             task_queue=task_queue(queue, settings.cluster),
@@ -171,21 +187,6 @@ async def _workers(
             graceful_shutdown_timeout=settings.worker_drain,
         )
         for queue, of_queue in found.items()
-    ]
-    workers += [
-        Worker(
-            client,
-            task_queue=task_queue(area, settings.cluster),
-            deployment_config=version,
-            workflows=workflows_of(area),
-            activities=local_activities(by_area[area]),
-            interceptors=[Boundary()],
-            max_cached_workflows=settings.worker_cached_workflows,
-            max_concurrent_workflow_tasks=MOST_WAITING if area == INSTANCES else settings.worker_workflow_tasks,
-            workflow_task_poller_behavior=PollerBehaviorAutoscaling(),
-            graceful_shutdown_timeout=settings.worker_drain,
-        )
-        for area in chosen
     ]
     return workers
 
