@@ -6,41 +6,22 @@ from datetime import datetime
 from typing import Any, ClassVar
 
 import pytest
+from named_actions import KEY, Do, Hello
 from temporalio.testing import ActivityEnvironment
 
 from activities.inline import MOST_ROUNDS, carry_out
-from domain.decision import Action, Decision, Outcome, World
-from domain.identity import Key
+from domain.decision import Action, Decision, Outcome
 from domain.model import Model
-from domain.writes import Delete, Patch
+from domain.writes import Patch
 from engine.errors import ApiError, Conflict, Denied, Unavailable
-
-KEY = Key(kind="Greeting", namespace="prod", name="hello", uid="u-1")
-
-
-class Facts(Model):
-    done: tuple[str, ...] = ()
-
-
-class Hello(World):
-    known: Facts = Facts()
 
 
 class Made(Model):
     name: str
 
 
-class Make(Delete):
-    """Names no activity of its own: each that is named has to have a worker."""
-
-    observed_after: ClassVar[bool] = False
-
-    key: Key = KEY
-    name: str
-
-    @property
-    def slot(self) -> str:
-        return self.name
+class Make(Do):
+    """The result says what was made."""
 
     @property
     def summary(self) -> str:

@@ -6,45 +6,14 @@ from datetime import UTC, datetime, timedelta
 from typing import ClassVar
 
 import pytest
+from named_actions import KEY, Do, Hello
 
-from domain.decision import Action, Decision, Outcome, World
-from domain.identity import Key
-from domain.model import Model
+from domain.decision import Action, Decision, Outcome
 from domain.refusal import ErrorType, Refusal
 from domain.runner import BUG, OBSERVE, State, Step
-from domain.writes import Delete
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 SECOND = timedelta(seconds=1)
-KEY = Key(kind="Greeting", namespace="prod", name="hello", uid="u-1")
-
-
-class Facts(Model):
-    done: tuple[str, ...] = ()
-
-
-class Hello(World):
-    known: Facts = Facts()
-
-
-class Do(Delete):
-    """Names no activity of its own: each that is named has to have a worker."""
-
-    observed_after: ClassVar[bool] = False
-
-    key: Key = KEY
-    name: str
-
-    @property
-    def slot(self) -> str:
-        return self.name
-
-    @property
-    def summary(self) -> str:
-        return f"do {self.name}"
-
-    def fold(self, world: Hello, result: Model | None) -> Hello:  # type: ignore[override]
-        return world.learn(done=(*world.known.done, self.name))
 
 
 class DoLast(Do):
