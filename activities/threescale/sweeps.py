@@ -49,9 +49,9 @@ from engine.clock import now
 from engine.errors import Absent, ApiError, Denied
 from engine.pauses import held
 
-# For how long a sweep goes on comparing: the rest of those whose turn it is waits for their next one.
+# For how long a sweep compares objects; those that it does not reach wait for their next turn.
 COMPARES_FOR = LONGEST_PASS / 2
-# What meets one object of a tenant with these meets the others.
+# Errors of one object that every other object of the tenant would meet, too.
 _OF_THE_TENANT = frozenset({ErrorType.THROTTLED, ErrorType.UNAVAILABLE})
 
 
@@ -208,7 +208,7 @@ class SweepActivities:
         return trouble
 
     async def _tell(self, differs: CustomResource, moment: datetime) -> None:
-        """Have it looked at."""
+        """Have it compared by its own pass."""
         meta = differs.metadata
         if await self._is_left_alone(differs):
             return
