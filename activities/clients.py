@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 from dataclasses import dataclass
+from functools import cached_property
 
 from temporalio.client import Client
 
@@ -19,11 +21,14 @@ class Clients:
         temporal: the connection to Temporal.
         kube: the cluster with the custom resources.
         served: the cluster whose Services and Nodes are served; mostly the same.
-        blocking: `kube` for activities that run on a thread.
     """
 
     settings: Settings
     temporal: Client
     kube: KubeApi
     served: KubeApi
-    blocking: BlockingKube
+
+    @cached_property
+    def blocking(self) -> BlockingKube:
+        """`kube` for activities that run on a thread; asked for within the worker's event loop."""
+        return BlockingKube(self.kube, asyncio.get_running_loop())

@@ -31,7 +31,7 @@ from domain.areas import installed
 from domain.decision import Queue
 from domain.identity import task_queue
 from engine.health import Health, serve
-from engine.kube import BlockingKube, KubeApi
+from engine.kube import KubeApi
 from engine.kube.clusters import served_cluster
 from engine.kube.pausing import pauses_followed
 from engine.process import connected, first_of, stopped_by_signals
@@ -145,7 +145,7 @@ async def _workers(
         Queue.INSTANCES_AWS: settings.worker_aws_activities,
         Queue.THREESCALE: settings.worker_threescale_activities,
     }
-    clients = Clients(settings, client, kube, served, BlockingKube(kube, asyncio.get_running_loop()))
+    clients = Clients(settings, client, kube, served)
     by_area = await activities_of(clients, chosen, stack)
     activities = [each for of_area in by_area.values() for each in of_area]
     found = {queue: list(of_queue) for queue, of_queue in by_queue(activities).items()}

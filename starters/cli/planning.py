@@ -11,7 +11,6 @@ What only an open lifecycle remembers (what it asked for a moment ago, refusals)
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextlib import AsyncExitStack
@@ -30,7 +29,7 @@ from domain.identity import Key, Kind, all_kinds
 from domain.pauses import why_paused
 from domain.why import Why
 from engine.errors import ApiError, Denied
-from engine.kube import BlockingKube, JsonObject, KubeApi, Listing, WatchEvent
+from engine.kube import JsonObject, KubeApi, Listing, WatchEvent
 from engine.kube.json import text
 from engine.settings import settings
 from starters.cli.output import CommandError, Format, printed, say, utc_now
@@ -115,7 +114,7 @@ async def _plan(
         kube.suppose(applied)
         served = session.served if session.served is not None and session.served is not session.kube else kube
         temporal = cast("Client", OnlyAsking(session.temporal))
-        clients = Clients(settings, temporal, kube, served, BlockingKube(kube, asyncio.get_running_loop()))
+        clients = Clients(settings, temporal, kube, served)
         activities = (await activities_of(clients, (kind.area,), stack))[kind.area]
         key = key_of(session, kind, obj)
         lifecycle = lifecycle_of(kind, key)
