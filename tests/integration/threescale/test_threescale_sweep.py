@@ -170,10 +170,10 @@ BY_HAND: dict[str, Callable[[Client, str], None]] = {
 
 
 def _state(control: ThreescaleControl, tenant: Client) -> dict[str, list[str]]:
-    """What the tenant has, but for when and how often a proxy was written."""
+    """What the tenant has, but for when and how often a proxy was written or deployed."""
     name = next(each.name for each in control.tenants() if each.url == tenant.url)
     proxies = [tenant.get(f"services/{each['id']}/proxy")["proxy"] for each in tenant.list("services")]
-    written = {"lock_version", "updated_at", "links"}
+    written = {"lock_version", "updated_at", "deployed_at", "links"}
     return {
         **{
             table: sorted(re.sub(r'"lock_version": \d+', "", each) for each in rows)
