@@ -11,6 +11,7 @@ ISO 8601.
 
 from __future__ import annotations
 
+import logging
 import os
 import re
 from collections.abc import Iterable
@@ -26,10 +27,12 @@ from pydantic_settings import BaseSettings, NoDecode, SettingsConfigDict
 from domain import operator_domain
 
 _PREFIX = "PERDURE_"
-# What the command line, the local deployment and the tests read beside the settings.
+# What the command line, the local deployment and the tests read beside the settings: names, and beginnings of names.
 NOT_SETTINGS = {"PERDURE_DOWNLOADS", "PERDURE_STATE", "PERDURE_USER", "PERDURE_LOCAL_FSYNC", "PERDURE_RECORD_HISTORIES"}
-_OF_TESTS = "PERDURE_TEST_"
+NOT_SETTINGS_BEGIN = ("PERDURE_TEST_", "PERDURE_OPENSTACK_")
 _SERVICE_LINK = re.compile(r"_SERVICE_(HOST|PORT)(_|$)|_PORT_\d+_(TCP|UDP|SCTP)(_|$)")
+
+log = logging.getLogger(__name__)
 
 _GO_DURATION = re.compile(r"(?:\d+(?:\.\d+)?(?:ms|s|m|h))+")
 _GO_PART = re.compile(r"(\d+(?:\.\d+)?)(ms|s|m|h)")
@@ -517,7 +520,7 @@ def unknown_variables(environment: Iterable[str]) -> dict[str, str]:
         for name in sorted(environment)
         if name.startswith(_PREFIX)
         and name not in known
-        and not name.startswith(_OF_TESTS)
+        and not name.startswith(NOT_SETTINGS_BEGIN)
         and not _SERVICE_LINK.search(name)
     }
 
@@ -536,16 +539,21 @@ def present_variables(names: Iterable[str]) -> tuple[str, ...]:
 
 @cache
 def settings() -> Settings:
-    """The settings of this process, read once.
+    """The settings of this process, read once; variables that look like settings and are none are named then.
+
+    A process logs them as it logs everything. In a command, which configures no logging, they stand on standard error.
 
     Raises:
         InvalidSettings: some variable's value cannot be used.
     """
-    return read_settings()
+    found = read_settings()
+    for unknown, nearest in unknown_variables(os.environ).items():
+        log.warning("%s is no setting and has no effect%s", unknown, f"; is {nearest} meant?" if nearest else "")
+    return found
 
 
 def read_settings() -> Settings:
-    """The settings as the environment has them now.
+    """The settings as the environment has them now; nothing is said of other variables.
 
     Raises:
         InvalidSettings: some variable's value cannot be used.

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO
 
 from domain.model import Model
-from engine.settings import read_settings
+from engine.settings import settings
 from localcloud import services, supervisor
 from localcloud.kubernetes.programs import find_programs
 from localcloud.openstack import build as openstack_build
@@ -99,7 +99,7 @@ class Deployment:
             DeploymentError: another deployment runs in the state directory.
             InvalidSettings: no process of the product could begin with the settings.
         """
-        read_settings()
+        settings()
         wanted = _chosen_services(only, clouds, own_cluster=kubeconfig is not None)
         if self._is_held():
             self._check_running_plan(tuple(clouds), wanted, kubeconfig)

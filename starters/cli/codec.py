@@ -18,11 +18,11 @@ def register(app: typer.Typer) -> None:
 def codec(state: UnusedStateOption = None) -> None:
     """Decode encrypted payloads for Temporal's web UI and command line (`--codec-endpoint`)."""
     from engine.encryption import KeysUnreadable
-    from engine.settings import settings
+    from engine.settings import read_settings
     from starters.codec_server.main import Unguarded, codec_application, run_codec_server
 
     try:
-        codec_application(settings())
+        codec_application(read_settings())
     except (Unguarded, KeysUnreadable) as error:
         raise CommandError(str(error), "docs/temporal.md says how keys and tokens are given") from error
     execute("codec", run_codec_server)

@@ -12,7 +12,7 @@ import io
 import os
 import shlex
 import sys
-from contextlib import redirect_stdout, suppress
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
@@ -69,11 +69,12 @@ def complete_objects(ctx: typer.Context, incomplete: str) -> list[str]:
     from starters.cli.target import kind_named
 
     try:
-        state = ctx.params.get("state")
-        enter(Path(state) if state else None)
-        kind = kind_named(str(ctx.params.get("kind", "")))
-        return asyncio.run(asyncio.wait_for(_objects(kind, incomplete), PATIENCE_SECONDS))
-    except Exception:  # whatever it is, a shell that is being typed into is no place to tell of it
+        with redirect_stderr(io.StringIO()):  # a shell that is being typed into is no place for warnings
+            state = ctx.params.get("state")
+            enter(Path(state) if state else None)
+            kind = kind_named(str(ctx.params.get("kind", "")))
+            return asyncio.run(asyncio.wait_for(_objects(kind, incomplete), PATIENCE_SECONDS))
+    except Exception:  # whatever it is, nor for errors
         return []
 
 

@@ -57,9 +57,7 @@ def worker(only: OnlyOption = "", build_id: BuildOption = "", state: StateOption
 
 def watch(state: StateOption = None) -> None:
     """Watch the cluster and wake the lifecycle of each object that changes."""
-    from starters.watch.main import run_watcher
-
-    execute("watch", run_watcher)
+    execute("watch", _watching)
 
 
 def run(only: OnlyOption = "", state: StateOption = None) -> None:
@@ -84,16 +82,14 @@ def execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
     from engine.encryption import KeysUnreadable
     from engine.garbage_collection import collect_seldom
     from engine.health import AddressUnusable
-    from engine.settings import settings, unknown_variables
+    from engine.settings import read_settings, settings
     from engine.telemetry import configure_logging
     from engine.tracing import end_tracing
 
-    found = settings()
-    _refuse_what_nobody_can_mean(found)
     collect_seldom()
-    configure_logging(found, name)
-    for unknown, nearest in unknown_variables(os.environ).items():
-        log.warning("%s is no setting and has no effect%s", unknown, f"; is {nearest} meant?" if nearest else "")
+    configure_logging(read_settings(), name)
+    found = settings()  # logs what it says of variables
+    _refuse_what_nobody_can_mean(found)
     code = 1
     try:
         asyncio.run(_awaited(process(found)))
@@ -110,6 +106,13 @@ def execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
     end_tracing()
     logging.shutdown()
     os._exit(code)
+
+
+async def _watching(settings: Settings) -> None:
+    # Reads the settings when it is imported: not before logging is configured.
+    from starters.watch.main import run_watcher
+
+    await run_watcher(settings)
 
 
 def _refuse_what_nobody_can_mean(found: Settings) -> None:

@@ -20,7 +20,7 @@ from domain.custom_resources import custom_resources
 from domain.loadbalancers import constants as balancers
 from domain.resource import CustomResource
 from domain.schema import field_schema
-from engine.settings import Settings
+from engine.settings import Settings, unknown_variables
 
 ROOT = Path(__file__).parents[2]
 SETTINGS = ROOT / "docs" / "settings.md"
@@ -43,7 +43,8 @@ Worker, watcher and command line of one installation need the same `OPERATOR_DOM
 definitions of resource claims for it.
 
 A value that cannot be used ends the process with one line that names the variable. A variable `PERDURE_*` that is no
-setting has no effect: each process warns of it when it starts, and names the nearest setting.
+setting has no effect: each process, and each command that reads settings (`perdure up`, too), names it once on standard
+error when it starts, with the nearest setting.
 
 | variable | default | meaning |
 |---|---|---|
@@ -72,21 +73,17 @@ def test_every_setting_is_documented_as_it_is() -> None:
     assert SETTINGS.read_text() == rendered(), f"write it anew: ./run python {Path(__file__).relative_to(ROOT)}"
 
 
-# Read by commands and tests, not by the processes.
-NO_SETTINGS = {
-    "PERDURE_DOWNLOADS",
-    "PERDURE_LOCAL_FSYNC",
-    "PERDURE_RECORD_HISTORIES",
-    "PERDURE_STATE",
-    "PERDURE_TEST_STATE",
-    "PERDURE_USER",
-}
-
-
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_no_page_speaks_of_a_setting_that_is_not_there(page: Path) -> None:
-    known = {f"PERDURE_{name.upper()}" for name in Settings.model_fields} | NO_SETTINGS
-    assert set(re.findall(r"\bPERDURE_[A-Z_]*[A-Z]\b", page.read_text())) - known == set()
+    assert unknown_variables(re.findall(r"\bPERDURE_[A-Z_]*[A-Z]\b", page.read_text())) == {}
+
+
+def test_every_variable_that_is_read_is_a_setting_or_declared_as_none() -> None:
+    sources = [file for each in ROOT.iterdir() if each.name[0] != "." for file in each.rglob("*.py")]
+    read = re.compile(r"""environ(?:\.get\(|\.pop\(|\[)"(PERDURE_\w+)""")
+    names = {name for file in sources for name in read.findall(file.read_text())}
+    assert "PERDURE_USER" in names
+    assert unknown_variables(names) == {}
 
 
 def test_every_dependency_is_documented_with_a_reason() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import socket
 import subprocess
@@ -76,28 +77,45 @@ def test_the_codec_servers_busy_port_is_one_line(tmp_path: Path) -> None:
     assert f"127.0.0.1:{port} cannot be listened on (PERDURE_CODEC_HOST, PERDURE_CODEC_PORT)" in line
 
 
-@pytest.mark.parametrize("command", ["run", "codec"])
-def test_an_unknown_variable_is_named_with_the_nearest_setting(command: str, tmp_path: Path) -> None:
+# Refused, as the directory holds files that are not its own.
+UP = "up --kubeconfig {cluster} --state {foreign}"
+
+
+@pytest.mark.parametrize("command", ["run", "watch", "codec", "list -o json", "iam", UP])
+def test_an_unknown_variable_is_named_once_with_the_nearest_setting(command: str, tmp_path: Path) -> None:
+    file = kubeconfig(tmp_path)
     with listening() as port:  # so that each process ends by itself
         begun = begin(
-            command,
+            *command.format(cluster=file, foreign=tmp_path).split(),
             PERDURE_WATCH_WAKER="3",
             PERDURE_STATE_OF_AFFAIRS="none",
             PERDURE_CODEC_SERVICE_HOST="10.0.0.1",
+            PERDURE_METRICS_PORT=str(port),
             PERDURE_HEALTH_PORT=str(port),
             PERDURE_TEMPORAL_KEYS=str(add_key(tmp_path / "keys", "a")),
-            KUBECONFIG=str(kubeconfig(tmp_path)),
+            PERDURE_TEST_SOMETHING="of the tests",
+            PERDURE_LOG_FORMAT="json",
+            KUBECONFIG=str(file),
         )
-    assert "PERDURE_WATCH_WAKER is no setting and has no effect; is PERDURE_WATCH_WAKERS meant?" in begun.stderr
-    assert "PERDURE_STATE_OF_AFFAIRS is no setting" in begun.stderr
-    assert "PERDURE_CODEC_SERVICE_HOST" not in begun.stderr
+    told = [line for line in begun.stderr.splitlines() if "is no setting" in line]
+    assert ["PERDURE_STATE_OF_AFFAIRS" in line for line in told] == [True, False]
+    assert "PERDURE_WATCH_WAKER is no setting and has no effect; is PERDURE_WATCH_WAKERS meant?" in told[1]
+    assert "is no setting" not in begun.stdout
+    if command in ("run", "watch", "codec"):
+        assert all(json.loads(line)["process"] == command for line in told), "its log is JSON"
 
 
-def begin(command: str, **variables: str) -> subprocess.CompletedProcess[str]:
+def test_completion_says_nothing_of_variables() -> None:
+    asked = {"_PERDURE_COMPLETE": "complete_bash", "COMP_WORDS": "perdure why account ", "COMP_CWORD": "3"}
+    begun = begin(**asked, PERDURE_WATCH_WAKER="3")
+    assert (begun.returncode, begun.stderr) == (0, "")
+
+
+def begin(*command: str, **variables: str) -> subprocess.CompletedProcess[str]:
     settings = ("PERDURE_", "TEMPORAL_", "KUBE")
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(settings)}
     return subprocess.run(
-        [sys.executable, "-m", "starters.cli.main", command],
+        [sys.executable, "-m", "starters.cli.main", *command],
         env={**inherited, "PERDURE_LOG_FORMAT": "text", "HOME": "/nowhere", **variables},
         capture_output=True,
         text=True,

@@ -71,7 +71,7 @@ def main(wanted: Sequence[str]) -> None:
     names = frozenset(wanted or TAKEN)
     if ENCRYPTED in names:
         test = Path(__file__).with_name("test_ui_decoded.py")
-        environment = {**os.environ, "PERDURE_PICTURE": str(_file(ENCRYPTED))}
+        environment = {**os.environ, "PERDURE_TEST_PICTURE": str(_file(ENCRYPTED))}
         subprocess.run(
             [sys.executable, "-m", "pytest", "-q", "-m", "slow", str(test)], cwd=ROOT, env=environment, check=True
         )

@@ -1,6 +1,6 @@
 """Temporal's real web UI over an encrypted lifecycle: unreadable as it is, readable through the codec server.
 
-`PERDURE_PICTURE=FILE` keeps a picture of what a reader sees.
+`PERDURE_TEST_PICTURE=FILE` keeps a picture of what a reader sees.
 """
 
 from __future__ import annotations
@@ -77,5 +77,5 @@ async def until_told(page: Page, server: TemporalServer, key: Key) -> None:
         return WHY in await shown(page, server, key)
 
     await eventually(told, f"{WHY!r} on the page")
-    if picture := os.environ.get("PERDURE_PICTURE"):
+    if picture := os.environ.get("PERDURE_TEST_PICTURE"):
         await page.picture(Path(picture))
