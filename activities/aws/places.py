@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import threading
 
+import boto3
 from botocore.credentials import Credentials, ReadOnlyCredentials
-from botocore.session import Session
 
 from activities.aws.clients import Clients, held, mapped
 from activities.aws.errors import UNAUTHENTICATED, Call
@@ -39,7 +39,7 @@ class Process(Services):
         look = Call(service="sts", operation="(its credentials)", caller=str(self), region=self.default_region)
         with held(self._lock, "the process's credentials"), mapped(look):
             if self._found is None:
-                self._found = Session().get_credentials()
+                self._found = boto3.Session().get_credentials()
             if self._found is None:
                 raise Denied("AWS's libraries find no credentials for this process", code=NO_CREDENTIALS)
             frozen: ReadOnlyCredentials = self._found.get_frozen_credentials()
