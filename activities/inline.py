@@ -1,50 +1,164 @@
-"""The inline driver of a lifecycle: its decisions made true within one activity, the actions called directly.
+"""The inline driver of a lifecycle: a whole pass within one activity, its actions called directly.
 
-    decide --> act, one action after the other, each result folded --> decide --> ... --> nothing left to do here
+    observe --> decide --> act, side by side; results and refusals are folded --> decide --> ... --> nothing left to do
+       ^                        |
+       +------ outdated --------+
 
 What follows from what is `domain/runner.py`'s to say. The effects are the functions that the durable driver
 (`workflows/entity.py`) reaches through Temporal. An action without an effect here is left to the object's own workflow.
+What runs is left to its end: it is one quick call, and cancelled it would be a lost answer.
+
+- What was refused because the observation was outdated is tried again on a new one; so often in a pass.
+- Any other refusal ends its own slot only. The pass hands it back, and the workflow says when the next pass is.
+- A short pause that the other side asks for is waited for.
+- A bug ends the pass, after what runs beside it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
-from datetime import datetime
-from typing import Any, TypeVar
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime, timedelta
+from typing import Any, Generic, TypeVar
 
-from domain.decision import Decision, World
+from activities import attempt
+from domain.decision import Action, Decision, World
 from domain.model import Model
-from domain.runner import State
+from domain.notices import Notice
+from domain.passes import Pass, PassedWorld
+from domain.refusal import RETRIED_BY_SERVER, Refusal
+from domain.runner import State, blocked_by, unanswered
 from engine.clock import now
-from engine.errors import Unavailable
+from engine.errors import ApiError, Unavailable, api_error
 
 W = TypeVar("W", bound=World)
+P = TypeVar("P", bound=PassedWorld)
 
 Effect = Callable[[Any], Awaitable[Model | None]]
 
-# A decision that is never satisfied ends the activity: the longest lifecycle needs a tenth of it.
-MOST_ROUNDS = 60
+# A decision that is never satisfied ends the pass: the longest lifecycle needs a tenth of it.
+MOST_ROUNDS = 100
+SECOND_LOOKS = 5
+# As many as an API server answers without the wait for each growing.
+AT_ONCE = 16
 
 
-async def carry_out(world: W, decide: Callable[[W, datetime], Decision], effects: Mapping[str, Effect]) -> W:
-    """The world once the decisions about it ask for nothing more that is done here.
+@dataclass(frozen=True)
+class Passed(Generic[W]):
+    """What a pass came to: the world with the results of what was done, and the last decision, without its actions."""
 
-    Args:
-        world: what was observed.
+    world: W
+    decision: Decision
+
+    @property
+    def refusals(self) -> dict[str, Refusal]:
+        """Those that stand in the way of what is still wanted."""
+        return blocked_by(self.world, self.decision)
+
+    def as_world(self, kind: type[P], **more: object) -> P:
+        """As the activity hands it back to the workflow."""
+        told: dict[str, object] = {
+            "key": self.world.key,
+            "exists": not self.decision.gone,
+            "hold": self.world.hold,
+            "refusals": self.refusals,
+            "known": self.world.known,
+            "decision": self.decision,
+            **more,
+        }
+        return kind(**told)
+
+
+@dataclass(frozen=True)
+class Inline(Generic[W]):
+    """How passes are made.
+
+    Attributes:
         decide: the lifecycle's decision.
         effects: what is done here, by the actions' activities.
-
-    Raises:
-        ApiError: an action was refused, and what follows from that is the object's own workflow's to decide.
-        Unavailable: also when the decisions come to no end.
+        observe: the world as it is now; True: as the other side has it, whatever a cache says. None where the world is
+            given: such a pass ends at the first refusal.
+        tell: writes an Event.
+        places: the limit of actions at once; passes over many objects share it.
     """
-    state, going_round = State(world, dirty=False), ""
-    for _ in range(MOST_ROUNDS):
-        state, step = state.step(decide, now())
-        served = [action for action in step.start if action.activity in effects]
-        if not served:
-            return state.world
-        going_round = ", ".join(action.summary for action in served)
-        for action in served:
-            state = state.finished(action.slot, await effects[action.activity](action))
-    raise Unavailable(f"{world.key.path}: no end after {MOST_ROUNDS} rounds of: {going_round}", code="NoEnd")
+
+    decide: Callable[[W, datetime], Decision]
+    effects: Mapping[str, Effect]
+    observe: Callable[[bool], Awaitable[W]] | None = None
+    tell: Callable[[Notice], Awaitable[None]] | None = None
+    places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+
+    async def carry_out(self, asked: Pass, known: Model) -> Passed[W]:
+        """Observe, and make the decisions true until they ask for nothing more that can be done here and now.
+
+        Args:
+            asked: what the workflow has asked for.
+            known: the lifecycle's memory.
+
+        Raises:
+            ApiError: the object could not be observed.
+            Unavailable: the decisions come to no end.
+        """
+        unsure = attempt.repeated() or unanswered(asked.refusals)
+        before = World(key=asked.key, refusals=asked.refusals, unsure=unsure, known=known)
+        state: State[Any] = State(before, asked=asked.woken, second_looks=SECOND_LOOKS, told=asked.told)
+        return await self.go_on(state, dry_run=asked.dry_run)
+
+    async def go_on(self, state: State[W], *, dry_run: bool = False) -> Passed[W]:
+        """The same from any state on."""
+        rounds = 0
+        while True:
+            if state.dirty and self.observe is not None:
+                fresh = state.asked or state.world.unsure or state.observed_at is not None
+                state = state.observing(now())
+                state = state.observed(await self.observe(fresh))
+            following, step = state.step(self.decide, now())
+            if dry_run:
+                return Passed(state.world, state.handed_back(step.decision, dry_run=True))
+            state = following
+            if self.tell is not None:
+                for notice in step.tell:
+                    await self.tell(notice)
+            served = [action for action in step.start if action.activity in self.effects]
+            if served:
+                rounds += 1
+                if rounds > MOST_ROUNDS:
+                    names = ", ".join(action.summary for action in served)
+                    path = state.world.key.path
+                    raise Unavailable(f"{path}: no end after {MOST_ROUNDS} rounds of: {names}", code="NoEnd")
+                state = await self._act(state, served)
+                if not (state.world.refusals and self.observe is None):
+                    continue
+            until = state.pauses_until(step.decision, now())
+            if until is None:
+                return Passed(state.world, state.handed_back(step.decision))
+            await asyncio.sleep((until - now()).total_seconds())
+
+    async def _act(self, state: State[W], actions: Sequence[Action]) -> State[W]:
+        """Do what is independent of each other, and fold it in the order of the decision."""
+        ended = await asyncio.gather(*(self._one(each) for each in actions), return_exceptions=True)
+        bugs: list[BaseException] = []
+        for action, result in zip(actions, ended, strict=True):
+            if not isinstance(result, BaseException):
+                state = state.finished(action.slot, result)
+            elif error := api_error(result):
+                state = state.failed(action.slot, _refusal(action, error, state.world.refusals.get(action.slot)))
+            else:
+                bugs.append(result)
+        if bugs:
+            raise bugs[0]
+        return state
+
+    async def _one(self, action: Action) -> Model | None:
+        async with self.places:
+            return await self.effects[action.activity](action)
+
+
+def _refusal(action: Action, error: ApiError, before: Refusal | None) -> Refusal:
+    """Why the action was not done. What passes by itself is tried again as soon as the server would."""
+    pause = error.delay
+    if pause is None and error.type in RETRIED_BY_SERVER:
+        grown: timedelta = action.first_retry * (1 << min(before.attempts if before else 0, 10))
+        pause = min(action.longest_retry, grown)
+    return Refusal(type=error.type, message=error.message, code=error.code, at=now(), pause=pause)

@@ -1,14 +1,16 @@
 """What a workflow is started with, and what it hands to its next run.
 
-Only what cannot be read again: the world is observed anew by every run, unless whoever starts the workflow has just
-done the first pass and hands over what it came to (`world`). `known` is the area's own memory (its model as
-JSON, e.g. the request id of an account being created), `refusals` the last failures by slot.
+Only what cannot be read again: every run observes the world, unless the process that starts the workflow has just
+made the first pass and hands over what it came to (`world`). `known` is the area's own memory (its model as
+JSON, e.g. the request id of an account being created), `refusals` the last failures by slot, `told` the notices that
+were given.
 """
 
 from __future__ import annotations
 
 from domain.identity import Key
 from domain.model import Model
+from domain.notices import Notice
 from domain.refusal import Refusal
 
 
@@ -18,5 +20,6 @@ class Carry(Model):
     key: Key
     known: dict[str, object] = {}
     refusals: dict[str, Refusal] = {}
+    told: tuple[Notice, ...] = ()
     runs: int = 0
     world: dict[str, object] | None = None

@@ -16,6 +16,7 @@ from typing import ClassVar, Self, TypeVar
 
 from domain.identity import Key
 from domain.model import Model
+from domain.notices import Notice
 from domain.refusal import ErrorType, Refusal
 
 W = TypeVar("W", bound="World")
@@ -114,6 +115,7 @@ class World(Model):
     exists: bool = True
     hold: str = ""
     refusals: dict[str, Refusal] = {}
+    unsure: bool = False  # an answer was lost: look at the other side itself, and look up before anything is created
     known: Model = Model()  # the area's memory: what results and messages brought, which observing cannot show
 
     def recall(self, before: Self) -> Self:
@@ -162,7 +164,10 @@ class Decision(Model):
     at_deadline: str = ""
     patience: timedelta = timedelta(0)
     owner: str = ""  # Kind/namespace/name of what owns the object, for lists
-    planned: tuple[str, ...] = ()  # lines for people, where a pass is one activity: what it would have done if it might
+    notices: tuple[Notice, ...] = ()
+    # Where a pass is one activity: what it would have done if it might, a line each, and the slots that stay refused.
+    planned: tuple[str, ...] = ()
+    blocked: tuple[str, ...] = ()
 
     @property
     def gone(self) -> bool:

@@ -5,7 +5,27 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import Self
 
-from domain.decision import Decision, Outcome, World
+from domain.decision import Action, Decision, Outcome, World
+from domain.identity import Key
+from domain.notices import Notice
+from domain.refusal import Refusal
+
+
+class Pass(Action):
+    """A pass over one object, as its workflow asks for it.
+
+    Attributes:
+        woken: something may have changed; False: only a moment has come.
+        dry_run: say what would be done.
+        refusals: of the last pass, by slot.
+        told: the notices that stood at its end.
+    """
+
+    key: Key
+    woken: bool = True
+    dry_run: bool = False
+    refusals: dict[str, Refusal] = {}
+    told: tuple[Notice, ...] = ()
 
 
 class PassedWorld(World):
@@ -16,8 +36,8 @@ class PassedWorld(World):
     gather: timedelta = timedelta(0)  # how long a wake waits for others before the next pass
 
     def recall(self, before: Self) -> Self:
-        """The memory is the pass's own; of what was before, only refusals are kept."""
-        return self.model_copy(update={"refusals": before.refusals})
+        """The pass was given all that was known, and says what is to be known from now on."""
+        return self
 
 
 def passed(world: PassedWorld, now: datetime) -> Decision:

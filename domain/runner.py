@@ -11,12 +11,16 @@ A `State` is where a lifecycle stands; each event gives the next `State`. Two dr
 - One action per slot. A refusal is kept by slot, and the action is tried again after a growing pause, or at once when the
   object is woken.
 - What is under way and no longer wanted is cancelled. The last action (`Action.last`) waits until nothing else runs.
-- A conflict or an absence means that the world is not as it was observed: it is observed again.
+- A conflict or an absence means that the world is not as it was observed: it is observed again. Where `second_looks` are
+  left, what was refused is then tried again at once.
+- An answer that was lost makes the world unsure, until nothing of what may have been done twice is left to do.
 - Nothing starts while the world is held, or while it cannot be observed; what runs is then left alone.
+- A notice that stands from decision to decision is given once.
 """  # noqa: E501 - a picture and a list
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -25,6 +29,7 @@ from typing import Generic, TypeVar
 from domain.decision import Action, Decision, Outcome, World, earliest
 from domain.identity import Key
 from domain.model import Model
+from domain.notices import Notice
 from domain.refusal import ErrorType, Refusal
 from domain.why import Hindrance, Why
 
@@ -35,6 +40,11 @@ BUG = "Bug"  # the phase
 SUMMARY_LENGTH = 190
 # The least time between two observations that deadlines ask for: a deadline that stays in the past does not spin.
 OBSERVE_REST = timedelta(seconds=1)
+# What the other side asks for is waited for within a pass if it is no longer than this, and so often in a row.
+SHORT_PAUSE = timedelta(seconds=5)
+MOST_SHORT_PAUSES = 5
+# What was observed is not so any more.
+OUTDATED = frozenset({ErrorType.CONFLICT, ErrorType.ABSENT})
 
 
 @dataclass(frozen=True)
@@ -48,6 +58,7 @@ class Step:
         until: when to act if nothing happens before; None to wait for an event alone.
         summary: what the timeline says of that wait.
         overdue: the deadline passed while the world was observed, and asks for another observation.
+        tell: notices that were not given yet.
     """
 
     decision: Decision
@@ -56,6 +67,7 @@ class Step:
     until: datetime | None = None
     summary: str = ""
     overdue: bool = False
+    tell: tuple[Notice, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -72,6 +84,8 @@ class State(Generic[W]):
         eager: refused slots that may be tried again at once.
         running: the actions under way by slot, in the order in which they were started.
         cancelled: those of them that are no longer wanted.
+        second_looks: how often what was refused as outdated is still tried again at once after an observation.
+        told: the notices of the last decision, which were given.
     """
 
     world: W
@@ -83,6 +97,8 @@ class State(Generic[W]):
     eager: frozenset[str] = frozenset()
     running: Mapping[str, Action] = field(default_factory=dict)
     cancelled: frozenset[str] = frozenset()
+    second_looks: int = 0
+    told: tuple[Notice, ...] = ()
 
     # --- events ---
 
@@ -97,7 +113,10 @@ class State(Generic[W]):
 
     def observed(self, seen: W) -> State[W]:
         """The observation brought this world."""
-        return replace(self, world=_without_refusal(seen.recall(self.world), OBSERVE))
+        seen = _without_refusal(seen.recall(self.world), OBSERVE)
+        if unsure := self.world.unsure or unanswered(seen.refusals):
+            seen = seen.model_copy(update={"unsure": unsure})
+        return replace(self, world=seen)
 
     def not_observed(self, failure: Refusal) -> State[W]:
         """The observation failed; what was asked for has not been observed yet."""
@@ -112,10 +131,19 @@ class State(Generic[W]):
 
     def failed(self, slot: str, failure: Refusal) -> State[W]:
         """The slot's action was refused."""
-        refusal = self._counted(slot, failure)
-        outdated = refusal.type in (ErrorType.CONFLICT, ErrorType.ABSENT)
+        outdated = failure.type in OUTDATED
+        at_once = outdated and self.second_looks > 0
+        refusal = self._counted(slot, failure, grows=not at_once)
         world: W = self.running[slot].refuse(self.world, refusal)
-        return replace(self._ended(slot), world=world, dirty=self.dirty or outdated)
+        if refusal.type is ErrorType.UNAVAILABLE:
+            world = world.model_copy(update={"unsure": True})
+        return replace(
+            self._ended(slot),
+            world=world,
+            dirty=self.dirty or outdated,
+            eager=self.eager | {slot} if at_once else self.eager,
+            second_looks=self.second_looks - at_once,
+        )
 
     def stopped(self, slot: str) -> State[W]:
         """The slot's action ended because it was cancelled."""
@@ -144,13 +172,37 @@ class State(Generic[W]):
             if slot not in running and not (action.last and running) and self._may_start(slot, now):
                 running[slot] = action
         start = tuple(action for slot, action in running.items() if slot not in self.running)
+        told = self.told if self.world.hold else tuple(dict.fromkeys(decision.notices))
+        tell = tuple(notice for notice in told if notice not in self.told)
         state = replace(
             self,
+            world=self.world if running else self._settled(),
             running=running,
             cancelled=self.cancelled.union(cancel),
             eager=self.eager.difference(action.slot for action in start),
+            told=told,
         )
-        return state, state._waits(Step(decision, start, cancel), now)
+        return state, state._waits(Step(decision, start, cancel, tell=tell), now)
+
+    def pauses_until(self, decision: Decision, now: datetime) -> datetime | None:
+        """Until when to wait within a pass: the other side has asked for a short pause. None to end the pass."""
+        asked = [
+            refusal
+            for slot, refusal in blocked_by(self.world, decision).items()
+            if refusal.type is ErrorType.THROTTLED and slot not in self.running
+        ]
+        short = [
+            refusal.retry_at
+            for refusal in asked
+            if refusal.attempts <= MOST_SHORT_PAUSES and refusal.retry_at - now <= SHORT_PAUSE
+        ]
+        return None if self.world.hold else earliest(short)
+
+    def handed_back(self, decision: Decision, *, dry_run: bool = False) -> Decision:
+        """A decision as a pass that is one activity hands it back: lines and slots stand for its actions."""
+        lines = planned(decision) if self.world.hold or dry_run else ()
+        blocked = tuple(blocked_by(self.world, decision))
+        return decision.model_copy(update={"actions": (), "planned": lines, "blocked": blocked})
 
     def rests_until(self, rest: timedelta, gather: timedelta, now: datetime) -> datetime:
         """When the next observation may begin: after a rest since the last, and as long as a wake waits for others."""
@@ -199,9 +251,15 @@ class State(Generic[W]):
         running = {name: action for name, action in self.running.items() if name != slot}
         return replace(self, running=running, cancelled=self.cancelled - {slot})
 
-    def _counted(self, slot: str, failure: Refusal) -> Refusal:
+    def _counted(self, slot: str, failure: Refusal, *, grows: bool = True) -> Refusal:
         before = self.world.refusals.get(slot)
-        return failure.model_copy(update={"attempts": before.attempts + 1}) if before else failure
+        return failure.model_copy(update={"attempts": before.attempts + grows}) if before else failure
+
+    def _settled(self) -> W:
+        """The world when nothing is left to do: an answer that was lost is made up for, unless it is still awaited."""
+        if not self.world.unsure or unanswered(self.world.refusals):
+            return self.world
+        return self.world.model_copy(update={"unsure": False})
 
     def _may_start(self, slot: str, now: datetime) -> bool:
         refusal = self.world.refusals.get(slot)
@@ -233,13 +291,14 @@ class State(Generic[W]):
 
 def blocked_by(world: World, decision: Decision) -> dict[str, Refusal]:
     """The refusals of what is still wanted, by slot; the rest is given up."""
-    wanted = {OBSERVE, *(action.slot for action in decision.actions)}
+    wanted = {OBSERVE, *(action.slot for action in decision.actions), *decision.blocked}
     return {slot: refusal for slot, refusal in world.refusals.items() if slot in wanted}
 
 
 def planned(decision: Decision) -> tuple[str, ...]:
     """What a decision asks for, as lines for people."""
-    return (*(action.summary for action in decision.actions), *decision.planned)
+    lines = Counter(action.summary for action in decision.actions)
+    return (*(line if times == 1 else f"{line} ({times} times)" for line, times in lines.items()), *decision.planned)
 
 
 def wait_summary(decision: Decision, until: datetime, retries: Mapping[str, datetime]) -> str:
@@ -251,6 +310,11 @@ def wait_summary(decision: Decision, until: datetime, retries: Mapping[str, date
     if until != decision.deadline and until in retries.values():
         then = f"try again {', '.join(slot for slot, moment in retries.items() if moment == until)}"
     return f"until {until:%H:%M:%S} UTC, then: {then}"[:SUMMARY_LENGTH]
+
+
+def unanswered(refusals: Mapping[str, Refusal]) -> bool:
+    """Whether an answer was lost: what was asked for may have been done."""
+    return any(refusal.type is ErrorType.UNAVAILABLE for refusal in refusals.values())
 
 
 def _without_refusal(world: W, slot: str) -> W:

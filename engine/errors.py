@@ -76,21 +76,28 @@ class Pending(ApiError):
     type = ErrorType.PENDING
 
 
+def api_error(error: BaseException) -> ApiError | None:
+    """The error in our words; None for a bug of ours.
+
+    Activities speak to Temporal, too: they wake, signal and ask. That it is away for a moment is no bug.
+    """
+    if isinstance(error, (RPCError, RPCTimeoutOrCancelledError)):
+        return Unavailable(f"Temporal gave no answer: {error}")
+    return error if isinstance(error, ApiError) else None
+
+
 def to_application_error(error: BaseException) -> ApplicationError:
     """The error as the engine carries it: `details` hold the other side's code."""
     if isinstance(error, ApplicationError):
         return error
-    if isinstance(error, (RPCError, RPCTimeoutOrCancelledError)):
-        # Activities speak to Temporal, too: they wake, signal and ask. That it is away for a moment is no bug.
-        error = Unavailable(f"Temporal gave no answer: {error}")
-    if isinstance(error, ApiError):
-        expected = error.type in RETRIED_BY_SERVER
+    if refused := api_error(error):
+        expected = refused.type in RETRIED_BY_SERVER
         return ApplicationError(
-            error.message,
-            error.code,
-            type=error.type.value,
+            refused.message,
+            refused.code,
+            type=refused.type.value,
             non_retryable=not expected,
-            next_retry_delay=error.delay,
+            next_retry_delay=refused.delay,
             category=ApplicationErrorCategory.BENIGN if expected else ApplicationErrorCategory.UNSPECIFIED,
         )
     return ApplicationError(f"{type(error).__name__}: {error}", "", type=ErrorType.BUG.value, non_retryable=True)

@@ -92,7 +92,9 @@ class Entity(Generic[W]):
         told = carry.world is not None  # a new run observes, unless it is told what somebody has just seen
         if told:
             world = type(before).model_validate(carry.world).recall(world)
-        self.state: State[W] = State(world, observes_at_deadline=self.looks_at_deadline, dirty=not told, asked=not told)
+        self.state: State[W] = State(
+            world, observes_at_deadline=self.looks_at_deadline, dirty=not told, asked=not told, told=carry.told
+        )
         self.decision: Decision | None = None
         self._decide = decide
         self._told = False  # a message has changed the world
@@ -141,11 +143,15 @@ class Entity(Generic[W]):
     def observation(self, *, dry_run: bool = False) -> Action:
         """The activity that observes (or, where a pass is one activity, does the whole pass).
 
-        It is given those of these fields that it has: `key`, `memory`, `woken`, `dry_run`.
+        It is given those of the fields of `offered` that it has, and `dry_run`.
         """
-        offered = {"key": self.key, "memory": self.world.known, "woken": self.woken, "dry_run": dry_run}
+        offered = {**self.offered(), "dry_run": dry_run}
         fields = self.observe.model_fields
         return self.observe(**{name: value for name, value in offered.items() if name in fields})
+
+    def offered(self) -> dict[str, object]:
+        """What an observation may be given, by the names of its fields."""
+        return {"key": self.key, "memory": self.world.known, "woken": self.woken}
 
     def begin(self) -> None:
         """What a lifecycle has to prepare beside its world."""
@@ -350,6 +356,7 @@ class Entity(Generic[W]):
             key=self.key,
             known=self.world.known.model_dump(mode="json"),
             refusals=self.world.refusals,
+            told=self.state.told,
             runs=self.runs + 1,
         )
 

@@ -28,6 +28,11 @@ class Passes(Entity[P]):
         """As the last pass said."""
         return self.world.gather
 
+    def offered(self) -> dict[str, object]:
+        """Also what the last pass has handed back."""
+        refusals = {slot: refusal for slot, refusal in self.world.refusals.items() if slot != OBSERVE}
+        return {**super().offered(), "refusals": refusals, "told": self.state.told}
+
     def told_of_look(self, look: Action) -> str:
         """What the last pass came to: the activity is always the same one, and a timeline of it would tell nothing."""
         if refused := self.world.refusals.get(OBSERVE):

@@ -22,8 +22,8 @@ from pydantic import ValidationError
 from domain.identity import Kind
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE
 from domain.loadbalancers.health import unmet
-from domain.loadbalancers.notices import Notice, normal, warning
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, Metric
+from domain.notices import Notice, normal, warning
 from engine.errors import ApiError, Conflict
 from engine.kube import JsonObject, KubeApi
 from engine.kube.json import mapping

@@ -12,8 +12,8 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 
 from domain.loadbalancers.envoy import envoy_configuration
-from domain.loadbalancers.notices import Notice
 from domain.loadbalancers.resources import LoadBalancer
+from domain.notices import Notice
 from yawollet.ads import AdsServer, Answer
 from yawollet.delivery import Delivery
 from yawollet.options import Options

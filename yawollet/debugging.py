@@ -12,9 +12,9 @@ from collections.abc import Sequence
 
 from domain.loadbalancers.constants import AD_HOC_DEBUG_ANNOTATION, AD_HOC_DEBUG_KEY_ANNOTATION
 from domain.loadbalancers.go_texts import parse_bool
-from domain.loadbalancers.notices import Notice, warning
 from domain.loadbalancers.resources import LoadBalancer
 from domain.model import Model
+from domain.notices import Notice, warning
 
 KEYS_FILE = "/home/yawoldebug/.ssh/authorized_keys"
 WRITE_KEY = ("sudo", "tee", KEYS_FILE)

@@ -10,7 +10,7 @@ import logging
 from datetime import datetime
 
 from domain.loadbalancers import LOAD_BALANCER_MACHINE
-from domain.loadbalancers.notices import Notice
+from domain.notices import Notice
 from domain.resource import timestamp
 from engine.errors import Absent, ApiError
 from engine.kube import EVENT, JsonObject, KubeApi

@@ -23,7 +23,7 @@ from activities.accounts.reading import Reader
 from activities.aws.keys import known_ids
 from activities.aws.organization import move_account
 from activities.aws.session import Sessions
-from activities.inline import carry_out
+from activities.inline import Inline
 from activities.kube import KubeActivities
 from domain.accounts import ACCOUNT_CLAIM
 from domain.accounts.actions.handover import Fulfil, Fulfilled
@@ -33,6 +33,7 @@ from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.accounts.observations import UnitRequest, Units, UnitsRequest
 from domain.accounts.resources import Account
 from domain.accounts.worlds import ClaimWorld
+from domain.runner import State
 from domain.writes import Patch
 from engine.errors import Absent, ApiError, Denied, Invalid, Unavailable
 from engine.kube import SECRET
@@ -62,7 +63,10 @@ class HandOver:
             ApiError: the claim's own workflow has to see to it.
         """
         hand_over = partial(self.hand_over, just_read=world.account)
-        await carry_out(world, decide, {Patch.activity: self._writes.patch, Fulfil.activity: hand_over})
+        inline = Inline(decide, {Patch.activity: self._writes.patch, Fulfil.activity: hand_over})
+        passed = await inline.go_on(State(world, dirty=False))
+        if passed.refusals:
+            raise Unavailable("; ".join(refusal.message for refusal in passed.refusals.values()))
 
     async def hand_over(self, action: Fulfil, just_read: Account | None = None) -> Fulfilled:
         """Move the account to its OU while its key is copied; then record both in the claim's spec."""

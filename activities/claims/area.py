@@ -13,7 +13,6 @@ from activities.claims.bundle import Bundles
 from activities.claims.claims import ClaimActivities
 from activities.claims.evaluation import FUNCTIONS, Evaluation
 from activities.claims.evaluator import Evaluator
-from activities.claims.filling import PoolTools
 from activities.claims.handles import HandleActivities
 from activities.claims.judging import Judging
 from activities.claims.known import Known
@@ -24,7 +23,7 @@ from activities.claims.releasing import Releasing
 from activities.claims.requester import Requesters
 from activities.claims.serving import Serving
 from activities.claims.tools import Tools
-from activities.claims.writing import Writer
+from activities.claims.writing import WriteActivities, Writer
 from activities.clients import Clients
 from domain.claims import binder
 from domain.claims.constants import IGNORED_VARIABLES
@@ -35,7 +34,7 @@ from engine.kube.store import Store
 from engine.settings import present_variables
 from engine.temporal import open_with, tell, tell_open, wake
 
-ACTIVITIES = (ClaimActivities, HandleActivities, PoolActivities, BinderActivities)
+ACTIVITIES = (ClaimActivities, HandleActivities, PoolActivities, BinderActivities, WriteActivities)
 
 log = logging.getLogger(__name__)
 
@@ -84,6 +83,7 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
     return [
         *claims.all(),
         *HandleActivities(tools, ask_binder).all(),
-        *PoolActivities(PoolTools(tools, evaluation, opened)).all(),
+        *PoolActivities(tools, evaluation, opened).all(),
         *BinderActivities(tools, serving, claims.look, open_claim, wake_up).all(),
+        *WriteActivities(writer).all(),
     ]

@@ -25,11 +25,11 @@ from temporalio.service import RPCError
 
 from activities import attempt
 from activities.claims.crowd import Crowd
-from activities.claims.filling import gathered
 from activities.claims.known import Name, looked_after, may_end
 from activities.claims.serving import Serving
 from activities.claims.tools import SOON, Tools, binder_ends_at
 from activities.conflicts import MOST_CONFLICTS
+from activities.gathering import gathered
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, standing
 from domain.claims.durations import UnreadableMoment
 from domain.claims.matching import Wanted

@@ -27,14 +27,15 @@ from activities.claims.known import Known
 from activities.claims.managed import Managed
 from activities.claims.provider_conditions import ProviderConditions
 from activities.claims.requester import Requesters
-from activities.claims.writing import Writer, in_hand, with_spec
+from activities.claims.writing import Writer
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.conditions import with_handles_stalled, with_stalled
 from domain.claims.constants import LIFESPAN_END_CHANGED, LIFESPAN_END_CLEARED, LIFESPAN_EVENT_ACTION
 from domain.claims.domain_names import DomainNames
 from domain.claims.faults import each_once, summed
+from domain.claims.finalizers import in_hand
 from domain.claims.moments import end_of_handle, passed
-from domain.claims.objects import JsonObject, object_at, objects_at, text_at
+from domain.claims.objects import JsonObject, object_at, objects_at, text_at, with_spec
 from domain.claims.passes import ObjectKnown
 from domain.claims.plans import Fault, HandlePlan, HandleQuestion, Operations
 from domain.claims.struggle import Struggle, struggle_after, whole

@@ -11,14 +11,15 @@ from activities.claims import metrics
 from activities.claims.evaluation import Beyond, Evaluation, fault_of_evaluation
 from activities.claims.evaluator import EvaluationBug
 from activities.claims.known import Known
-from activities.claims.writing import Writer, in_hand, with_metadata, with_spec
+from activities.claims.writing import Writer
 from domain.claims import RESOURCE_CLAIM
 from domain.claims.assignment import assign
 from domain.claims.conditions import with_own_stalled
 from domain.claims.domain_names import DomainNames
 from domain.claims.faults import FAULTS, fault_of
+from domain.claims.finalizers import in_hand
 from domain.claims.matching import Wanted
-from domain.claims.objects import JsonObject, object_at, objects_at, only, text_at, value_at
+from domain.claims.objects import JsonObject, object_at, objects_at, only, text_at, value_at, with_metadata, with_spec
 from domain.claims.plans import ClaimPlan, ClaimQuestion, Fault, Halt
 from domain.identity import Key
 

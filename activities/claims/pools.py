@@ -1,78 +1,254 @@
-"""The pass over a ResourcePool: gone, held, ignored, on its way out, or filled (filling.py)."""
+"""The pass over a ResourcePool: what it observes and its effects. `domain/claims/pool_replenishment.py` decides."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import hashlib
+import logging
+from collections.abc import Awaitable, Callable, Sequence
+from datetime import datetime, timedelta
 
 from temporalio import activity
 
-from activities.claims.filling import Filling, PoolTools, gathered
-from activities.claims.tools import SOON
-from activities.claims.writing import in_hand
-from activities.conflicts import until_undisturbed
-from domain.claims import RESOURCE_POOL, standing
-from domain.claims.objects import JsonObject, object_at, text_at, value_at
-from domain.claims.passes import PassPool, PoolWorld
-from domain.claims.pools import plan, pool_handle, wants_of
+from activities.claims.bundle import Bundle, Settled
+from activities.claims.evaluation import Beyond, Evaluation
+from activities.claims.tools import SOON, Tools
+from activities.claims.writing import WriteActivities
+from activities.gathering import gathered
+from activities.inline import Effect, Inline
+from domain.claims import RESOURCE_HANDLE, RESOURCE_POOL, RESOURCE_POOL_SCALING, standing
+from domain.claims.constants import HANDLE_NAME_PREFIX, MANAGE_POOLS_INTERVAL
+from domain.claims.durations import whole_seconds
+from domain.claims.moments import born
+from domain.claims.names import pool_handle_name
+from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at, with_metadata
+from domain.claims.passes import ObjectKnown, ObjectWorld, PassPool, PoolWorld
+from domain.claims.plans import HandleBody, PoolQuestion
+from domain.claims.pool_replenishment import (
+    DeleteHandle,
+    Made,
+    MakeHandle,
+    Opened,
+    OpenHandles,
+    Pool,
+    WriteScalings,
+    decide,
+)
+from domain.claims.pools import Scaling, pool_handle, rest, scaling_of, scaling_status
+from domain.claims.references import key_of
 from domain.identity import Key
+from domain.resource import parse_timestamp, timestamp
 from engine.clock import now
+from engine.errors import ApiError, Conflict, Denied
+
+MOST_SALTS = 8
+
+Open = Callable[[Key, ObjectWorld], Awaitable[None]]
+
+log = logging.getLogger(__name__)
 
 
 class PoolActivities:
-    """The ResourcePool's activity."""
+    """The ResourcePool's activities."""
 
-    def __init__(self, pool_tools: PoolTools) -> None:
-        self._pool_tools = pool_tools
-        self._tools = pool_tools.tools
+    def __init__(self, tools: Tools, evaluation: Evaluation, open_handle: Open) -> None:
+        self._tools = tools
+        self._known = tools.known
+        self._writer = tools.writer
+        self._evaluation = evaluation
+        self._open_handle = open_handle
+        self._writes = WriteActivities(tools.writer)
 
     def all(self) -> Sequence[Callable[..., object]]:
         """Every activity, for the worker."""
-        return (self.pass_pool,)
+        return (
+            self.pass_pool,
+            self.make_pool_handle,
+            self.delete_pool_handle,
+            self.write_scalings,
+            self.open_pool_handles,
+        )
 
     @activity.defn(name=PassPool.activity)
     async def pass_pool(self, look: PassPool) -> PoolWorld:
-        """One pass; another one at once where somebody has written what was read."""
-        await self._tools.known.settled()
-        return await until_undisturbed(look.key, lambda number: self._pass(look, number))
+        """One pass."""
+        await self._known.settled()
+        effects: dict[str, Effect] = {
+            **self._writes.effects(),
+            MakeHandle.activity: self.make_pool_handle,
+            DeleteHandle.activity: self.delete_pool_handle,
+            WriteScalings.activity: self.write_scalings,
+            OpenHandles.activity: self.open_pool_handles,
+        }
+        passed = await Inline(decide, effects, lambda _: self._observe(look.key)).carry_out(look, look.memory)
+        return passed.as_world(PoolWorld, rest=rest(len(passed.world.handles)))
 
-    async def _pass(self, look: PassPool, attempt: int) -> PoolWorld:
-        key = look.key
-        pool = await self._tools.known.fresh(RESOURCE_POOL, key.namespace, key.name)
-        if pool is None or text_at(pool, "metadata", "uid") != key.uid:
-            return PoolWorld(key=key, exists=False, decision=standing.GONE)
-        hold = self._tools.hold(pool)
-        if hold or look.dry_run:
-            return self._would(look, pool, hold)
-        if self._tools.known.names.ignore_label in object_at(pool, "metadata", "labels"):
-            await self._tools.writer.let_go(RESOURCE_POOL, pool)
-            return PoolWorld(key=key, decision=standing.LEFT_ALONE)
-        if value_at(pool, "metadata", "deletionTimestamp"):
-            return await self._end(key, pool)
-        pool = await self._tools.writer.put(RESOURCE_POOL, pool, in_hand(self._tools.known.names, RESOURCE_POOL, pool))
-        info = activity.info()
-        token = f"{info.workflow_run_id}/{info.activity_id}/{attempt}"
-        return await Filling(self._pool_tools, key, pool, token, look.memory).fill()
+    async def _observe(self, key: Key) -> Pool:
+        """The pool as the API server has it, its handles and scalings as they are known.
 
-    async def _end(self, key: Key, pool: JsonObject) -> PoolWorld:
-        """The free handles go with the pool; those that claims hold live on.
-
-        What is not seen now stays for ever, also what another worker has made a moment ago: all are listed once.
+        A change that comes in right afterwards wakes it once more. When the pool goes, what is not seen now would stay
+        for ever, also what another worker has made a moment ago: then all handles are listed.
         """
-        found = (
-            pool_handle(self._tools.known.names, handle, pool) for handle in await self._tools.known.fresh_handles()
+        known, settings = self._known, self._tools.settings
+        pool = await known.fresh(RESOURCE_POOL, key.namespace, key.name)
+        if pool is None or text_at(pool, "metadata", "uid") != key.uid:
+            return Pool(key=key, exists=False)
+        name = text_at(pool, "metadata", "name")
+        known.read(key, f"pool/{name}")
+        leaves = value_at(pool, "metadata", "deletionTimestamp")
+        handles = await known.fresh_handles() if leaves else known.handles_of_pool(name)
+        free = (pool_handle(known.names, handle, pool) for handle in handles)
+        scalings = (scaling_of(scaling, pool) for scaling in known.scalings_of_pool(name))
+        return Pool(
+            key=key,
+            hold=self._tools.hold(pool),
+            names=known.names,
+            pool=pool,
+            handles=tuple(handle for handle in free if handle),
+            scalings=tuple(scaling for scaling in scalings if scaling),
+            interval=settings.claims_interval,
+            pace=min(settings.claims_pools_interval, MANAGE_POOLS_INTERVAL),
         )
-        refused = await gathered(self._pool_tools.delete_handle(handle.name) for handle in found if handle)
-        if messages := [each for each in refused if each]:
-            why = f"its free handles are being deleted; {messages[0]}"
-            return PoolWorld(key=key, decision=standing.ending(why, messages, now() + SOON))
-        await self._tools.writer.let_go(RESOURCE_POOL, pool)
-        return PoolWorld(key=key, exists=False, decision=standing.GONE)
 
-    def _would(self, look: PassPool, pool: JsonObject, hold: str) -> PoolWorld:
-        view = self._pool_tools.view(look.key, pool)
-        planned = plan(wants_of(pool), view.handles, view.scalings, now(), gave_up=look.memory.gave_up)
-        lines = [f"delete ResourceHandle {name}" for name in planned.delete]
-        if planned.create:
-            lines.append(f"create {len(planned.create)} handles with their resources")
-        decision = standing.filled(wants_of(pool), view.handles, None, begins_at=planned.begins_at)
-        return PoolWorld(key=look.key, hold=hold, known=look.memory, decision=standing.held(decision, lines))
+    # --- effects ---
+
+    @activity.defn(name=DeleteHandle.activity)
+    async def delete_pool_handle(self, action: DeleteHandle) -> None:
+        """Delete a free handle with its resources.
+
+        Raises:
+            Conflict: it was written meanwhile.
+            ApiError: it is held, or one of its resources cannot be asked to go.
+        """
+        known = self._known
+        handle = await known.fresh(RESOURCE_HANDLE, known.namespace, action.name)
+        if handle is None or object_at(handle, "spec", "resourceClaim"):
+            return
+        if hold := self._tools.hold(handle):
+            raise Denied(f"{action.name} is {hold}", code="Held", delay=SOON)
+        ended = await self._tools.releasing.end(handle, as_seen=True)
+        for error in ended.refused:
+            raise type(error)(error.message, code=error.code, delay=error.delay or SOON)
+
+    @activity.defn(name=WriteScalings.activity)
+    async def write_scalings(self, action: WriteScalings) -> None:
+        """Write the statuses of scalings."""
+        await gathered(self._write_scaling(action.pool, scaling) for scaling in action.scalings)
+
+    async def _write_scaling(self, pool: JsonObject, scaling: Scaling) -> None:
+        there = self._known.get(RESOURCE_POOL_SCALING, self._known.namespace, scaling.name)
+        if there is None:
+            return
+        owner: JsonObject = {
+            "apiVersion": text_at(pool, "apiVersion"),
+            "kind": text_at(pool, "kind"),
+            "name": text_at(pool, "metadata", "name"),
+            "uid": text_at(pool, "metadata", "uid"),
+        }
+        owners = objects_at(there, "metadata", "ownerReferences")
+        if not any(each.get("uid") == owner["uid"] for each in owners):
+            owned = with_metadata(there, ownerReferences=[*owners, owner])
+            there = await self._writer.put(RESOURCE_POOL_SCALING, there, owned)
+        status = {**object_at(there, "status"), **scaling_status(scaling)}
+        await self._writer.put_status(RESOURCE_POOL_SCALING, there, status)
+
+    @activity.defn(name=OpenHandles.activity)
+    async def open_pool_handles(self, action: OpenHandles) -> None:
+        """Open the lifecycles of new handles."""
+        for each in action.opened:
+            await self._open_handle(each.key, each.world)
+
+    @activity.defn(name=MakeHandle.activity)
+    async def make_pool_handle(self, action: MakeHandle) -> Made:
+        """Make a handle with its resources, or find the one that an earlier attempt has made.
+
+        Raises:
+            Conflict: all its names are others'.
+            ApiError: it could not be made.
+        """
+        try:
+            handle, is_new = await self._made(action)
+        except Beyond as beyond:
+            return Made(fault=beyond.fault)
+        names, pool = self._known.names, action.pool
+        if not is_new:
+            return Made(handle=pool_handle(names, handle, pool))
+        key = key_of(RESOURCE_HANDLE, handle, self._tools.settings.cluster)
+        states = tuple(None for _ in objects_at(handle, "spec", "resources"))
+        try:
+            settled = await self._tools.bundles.settle(Bundle(key, handle), now(), states)
+        except ApiError as error:
+            log.info("%s: %s; its own lifecycle goes on with it", key, error.message)
+            return Made(handle=pool_handle(names, handle, pool))
+        return Made(
+            handle=pool_handle(names, settled.handle, pool), opened=Opened(key=key, world=self._world(key, settled))
+        )
+
+    async def _made(self, action: MakeHandle) -> tuple[JsonObject, bool]:
+        """The handle on the API server, and whether it was made just now."""
+        moment, names, pool = now(), self._known.names, action.pool
+        key = key_of(RESOURCE_POOL, pool, self._tools.settings.cluster)
+        providers = await self._known.providers_for(key, pool)
+        for salt in range(MOST_SALTS):
+            name = _name(action, salt)
+            question = PoolQuestion(now=moment, names=names, pool=pool, providers=providers, handle_name=name)
+            body = await self._body(question)
+            scaling = {names.pool_scaling_name_label: action.new.scaling} if action.new.scaling else {}
+            sent: JsonObject = {
+                "apiVersion": names.api_version,
+                "kind": RESOURCE_HANDLE.name,
+                "metadata": {
+                    "name": name,
+                    "generateName": HANDLE_NAME_PREFIX,
+                    "namespace": self._known.namespace,
+                    "labels": {**body.labels, **scaling},
+                    "finalizers": [names.finalizer],
+                },
+                "spec": body.spec,
+            }
+            sent = {**sent, "spec": await self._with_references(key, sent, moment)}
+            try:
+                made = await self._writer.create(RESOURCE_HANDLE, sent, self._known.namespace)
+            except Conflict:
+                there = await self._known.fresh(RESOURCE_HANDLE, self._known.namespace, name)
+                if there is not None and pool_handle(names, there, pool) is not None:
+                    return there, False
+                continue
+            return await self._writer.put(RESOURCE_HANDLE, made, _corrected(made, moment)), True
+        raise Conflict(f"{key.path}: {MOST_SALTS} names for a ResourceHandle are taken", code="NameTaken")
+
+    async def _body(self, question: PoolQuestion) -> HandleBody:
+        body = await self._evaluation.pool_handle(question)
+        if body.fault is not None:
+            raise Beyond(body.fault)
+        return body
+
+    async def _with_references(self, key: Key, sent: JsonObject, moment: datetime) -> JsonObject:
+        states = tuple(None for _ in objects_at(sent, "spec", "resources"))
+        planned = await self._tools.bundles.plan(Bundle(key, sent), moment, states)
+        return planned.spec or object_at(sent, "spec")
+
+    def _world(self, key: Key, settled: Settled) -> ObjectWorld:
+        decision = standing.settled(
+            settled.handle, settled.plan, settled.faults, claimed=False, look_at=self._tools.next_look(settled, now())
+        )
+        return ObjectWorld(key=key, decision=decision, known=ObjectKnown(honoured=settled.plan.wish))
+
+
+def _name(action: MakeHandle, salt: int) -> str:
+    """By the scaling's serial number, or by the pass: all attempts of it give the same name."""
+    if action.new.serial is not None:
+        return pool_handle_name(action.new.scaling_uid, action.new.serial, salt)
+    info = activity.info()
+    token = f"{info.workflow_run_id}/{info.activity_id}/{action.number}"
+    serial = int.from_bytes(hashlib.sha256(token.encode()).digest()[:8])
+    return pool_handle_name(text_at(action.pool, "metadata", "uid"), serial, salt)
+
+
+def _corrected(handle: JsonObject, asked: datetime) -> JsonObject:
+    """The handle with its unclaimed end counted from its creation, which may be a second after the asking."""
+    end = parse_timestamp(text_at(handle, "spec", "lifespan", "end"))
+    late: timedelta = born(handle) - whole_seconds(asked)
+    if end is None or not late:
+        return handle
+    lifespan = {**object_at(handle, "spec", "lifespan"), "end": timestamp(end + late)}
+    return {**handle, "spec": {**object_at(handle, "spec"), "lifespan": lifespan}}

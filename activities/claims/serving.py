@@ -21,7 +21,7 @@ from activities.claims.bundle import Bundle, Bundles, Settled
 from activities.claims.evaluation import Beyond, Evaluation
 from activities.claims.judging import Judged, Judging
 from activities.claims.known import Known
-from activities.claims.writing import Writer, with_metadata
+from activities.claims.writing import Writer
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.conditions import with_own_stalled
 from domain.claims.constants import HANDLE_NAME_PREFIX
@@ -32,7 +32,7 @@ from domain.claims.lifespan import Terms, bound_status
 from domain.claims.matching import FreeHandle, Wanted, WantedResource
 from domain.claims.moments import born, end_of_handle
 from domain.claims.names import claim_handle_name
-from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at, without
+from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at, with_metadata, without
 from domain.claims.plans import BindingQuestion, ClaimPlan, Fault, HandlePlan
 from domain.claims.references import handle_reference, holder_of
 from domain.identity import Key

@@ -7,19 +7,22 @@ API server answers is known to the process at once.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import cast
 
+from temporalio import activity
+
 from activities.claims.known import Known
-from domain.claims import RESOURCE_HANDLE
+from activities.inline import Effect
 from domain.claims.constants import EVENT_COMPONENT
-from domain.claims.domain_names import DomainNames
+from domain.claims.finalizers import is_in_hand, others_finalizers
 from domain.claims.merging import same
 from domain.claims.objects import JsonObject, object_at, text_at, value_at
+from domain.claims.writes import LetGo, PutObject, PutStatus, Stored
 from domain.identity import Kind
-from domain.levers import RETRIED, RETRY
 from engine import kube
-from engine.errors import Absent, ApiError, Conflict
+from engine.errors import Absent
 from engine.kube import KubeApi
 from engine.kube.events import Said, Subject, event, record
 
@@ -84,11 +87,9 @@ class Writer:
 
     async def let_go(self, kind: Kind, obj: JsonObject) -> None:
         """Drop our finalizers from the object, those of former installations too; others' stay."""
-        finalizers = value_at(obj, "metadata", "finalizers")
-        held = finalizers if isinstance(finalizers, list) else []
-        kept = [each for each in held if each not in self.names.our_finalizers]
-        if len(kept) == len(held):
+        if not is_in_hand(self.names, obj):
             return
+        kept = others_finalizers(self.names, obj)
         body = {"metadata": {"uid": text_at(obj, "metadata", "uid"), "finalizers": kept}}
         try:
             answer = await self.api.patch(
@@ -119,37 +120,36 @@ class Writer:
         return answer
 
 
-def with_metadata(obj: JsonObject, **fields: object) -> JsonObject:
-    """The object with these fields of its metadata."""
-    return {**obj, "metadata": {**object_at(obj, "metadata"), **cast("JsonObject", fields)}}
+class WriteActivities:
+    """The writes as effects."""
 
+    def __init__(self, writer: Writer) -> None:
+        self._writer = writer
 
-def with_spec(obj: JsonObject, **fields: object) -> JsonObject:
-    """The object with these fields of its spec."""
-    return {**obj, "spec": {**object_at(obj, "spec"), **cast("JsonObject", fields)}}
+    def all(self) -> Sequence[Callable[..., object]]:
+        """Every activity, for the worker."""
+        return (self.put, self.put_status, self.let_go)
 
+    def effects(self) -> Mapping[str, Effect]:
+        """The same for the inline driver."""
+        return {PutObject.activity: self.put, PutStatus.activity: self.put_status, LetGo.activity: self.let_go}
 
-def in_hand(names: DomainNames, kind: Kind, obj: JsonObject) -> JsonObject:
-    """The object as one that we look after: with our finalizer, and a person's retry honoured."""
-    taken = with_metadata(obj, finalizers=managed_finalizers(names, kind, obj))
-    token = text_at(obj, "metadata", "annotations", RETRY)
-    if not token:
-        return taken
-    return with_metadata(taken, annotations={**object_at(obj, "metadata", "annotations"), RETRIED: token})
+    @activity.defn(name=PutObject.activity)
+    async def put(self, action: PutObject) -> Stored:
+        """Write metadata and spec."""
+        return Stored(obj=await self._writer.put(action.kind, action.before, action.after))
 
+    @activity.defn(name=PutStatus.activity)
+    async def put_status(self, action: PutStatus) -> Stored:
+        """Write the status."""
+        status = object_at(action.after, "status")
+        return Stored(obj=await self._writer.put_status(action.kind, action.before, status))
 
-def managed_finalizers(names: DomainNames, kind: Kind, obj: JsonObject) -> list[str]:
-    """The finalizers with ours among them; a handle has no other of former installations."""
-    finalizers = value_at(obj, "metadata", "finalizers")
-    held = [str(each) for each in finalizers] if isinstance(finalizers, list) else []
-    if kind is RESOURCE_HANDLE:
-        held = [each for each in held if each not in names.former_finalizers]
-    return held if names.finalizer in held else [names.finalizer, *held]
-
-
-def is_conflict(error: ApiError) -> bool:
-    """Whether somebody else has written, or the object is gone: look again."""
-    return isinstance(error, (Conflict, Absent))
+    @activity.defn(name=LetGo.activity)
+    async def let_go(self, action: LetGo) -> Stored:
+        """Drop our finalizers."""
+        await self._writer.let_go(action.kind, action.before)
+        return Stored(obj=action.after)
 
 
 def _name(obj: JsonObject) -> tuple[str, str]:

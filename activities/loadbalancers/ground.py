@@ -25,11 +25,11 @@ from domain.loadbalancers.constants import LOAD_BALANCER_COMPONENT
 from domain.loadbalancers.fleet import Fleet
 from domain.loadbalancers.health import Timings
 from domain.loadbalancers.hindrances import Hindrance, worst
-from domain.loadbalancers.notices import Notice
 from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.resources import Infrastructure, LoadBalancerMachine, LoadBalancerSet
 from domain.loadbalancers.rollout import GateTimes
 from domain.loadbalancers.scaling import selects
+from domain.notices import Notice
 from domain.resource import CustomResource, ObjectMeta
 from domain.writes import JsonPatch
 from engine.errors import Absent, ApiError, Conflict

@@ -30,12 +30,12 @@ from domain.loadbalancers.constants import (
     SERVICE_FINALIZER,
 )
 from domain.loadbalancers.names import load_balancer_name
-from domain.loadbalancers.notices import Notice, NoticeType, warning
 from domain.loadbalancers.resources import LoadBalancer
 from domain.loadbalancers.services.objects import Installation, Node, Service
 from domain.loadbalancers.services.passes import PassService, ServiceWorld, decision_of, planned
 from domain.loadbalancers.services.standing import Standing, standing_of
 from domain.loadbalancers.services.synchronization import ServiceWork, work_for
+from domain.notices import Notice, NoticeType, warning
 from engine.clock import now
 from engine.errors import Absent, ApiError, Denied, Invalid
 from engine.kube import EVENT, NODE, KubeApi

@@ -8,12 +8,15 @@ uses it, changes what it was given: what is computed is built anew.
 from __future__ import annotations
 
 from collections.abc import Iterable
+from typing import Annotated, cast
 
-from pydantic import JsonValue
+from pydantic import JsonValue, SkipValidation
 
 from domain.levers import is_paused
 
 JsonObject = dict[str, JsonValue]
+# In a model: an object that came from the API server or was made of one, and is not looked through again.
+GivenObject = Annotated[JsonObject, SkipValidation]
 
 
 def value_at(value: JsonValue, *path: str) -> JsonValue:
@@ -41,6 +44,16 @@ def text_at(value: JsonValue, *path: str) -> str:
     """The string at the path, `""` if there is none."""
     found = value_at(value, *path)
     return found if isinstance(found, str) else ""
+
+
+def with_metadata(obj: JsonObject, **fields: object) -> JsonObject:
+    """The object with these fields of its metadata."""
+    return {**obj, "metadata": {**object_at(obj, "metadata"), **cast("JsonObject", fields)}}
+
+
+def with_spec(obj: JsonObject, **fields: object) -> JsonObject:
+    """The object with these fields of its spec."""
+    return {**obj, "spec": {**object_at(obj, "spec"), **cast("JsonObject", fields)}}
 
 
 def paused(value: JsonValue) -> bool:

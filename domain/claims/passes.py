@@ -11,7 +11,7 @@ from domain.claims.struggle import Struggle
 from domain.decision import Action, Decision, Outcome, Queue, World
 from domain.identity import Key
 from domain.model import Model
-from domain.passes import PassedWorld
+from domain.passes import Pass, PassedWorld
 
 # A pass makes some tens of requests at most; a killed worker is noticed by its heartbeats, long before.
 LONGEST_PASS = timedelta(minutes=2)
@@ -43,7 +43,7 @@ class ObjectWorld(PassedWorld):
         """The pass knew what was known before, unless somebody else has said something newer meanwhile."""
         if self.exists and isinstance(before, ObjectWorld) and self.at and before.at and before.at > self.at:
             return before
-        return self.model_copy(update={"refusals": before.refusals})
+        return self
 
     def heard(self, told: ObjectWorld) -> ObjectWorld:
         """The world after somebody else has told how the object stands."""
@@ -77,19 +77,15 @@ class BinderWorld(PassedWorld):
 
     def recall(self, before: World) -> BinderWorld:
         """Who has asked is heard by the workflow, also while a batch runs: what it knows counts."""
-        return self.model_copy(update={"refusals": before.refusals, "known": before.known})
+        return self.model_copy(update={"known": before.known})
 
 
-class _Pass(Action):
-    """A pass over one object. `woken`: something may have changed, so everything is read afresh."""
+class _Pass(Pass):
+    """A pass over one object; one that was woken reads everything from the API server."""
 
     queue: ClassVar[str] = Queue.CLAIMS
     start_to_close: ClassVar[timedelta] = LONGEST_PASS
     heartbeat: ClassVar[timedelta] = HEARTBEAT
-
-    key: Key
-    woken: bool = True
-    dry_run: bool = False
 
 
 class PassClaim(_Pass):

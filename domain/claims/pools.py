@@ -21,8 +21,9 @@ Order of the writes: statuses of scalings that give slots back, deletions, creat
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from datetime import datetime, timedelta
+from itertools import count
 
 from pydantic import JsonValue
 
@@ -83,6 +84,10 @@ class NewHandle(Model):
     scaling_uid: str = ""
     serial: int | None = None
 
+    def slot(self, number: int) -> str:
+        """What making it is called within a pass: by its serial number, or by a number of the pass."""
+        return f"create handle {number}" if self.serial is None else f"create handle {self.serial} of {self.scaling}"
+
 
 class PoolPlan(Model):
     """What one look at the pool asks for.
@@ -108,19 +113,21 @@ def plan(
     *,
     gave_up: datetime | None = None,
     pace: timedelta = MANAGE_POOLS_INTERVAL,
+    made: Collection[str] = (),
 ) -> PoolPlan:
     """What the pool needs now.
 
     `handles` are its free ones that are not being deleted. `gave_up` is when it gave unhealthy ones up last: what was
-    made since then is given up `pace` later.
+    made since then is given up `pace` later. `made` are the slots of the new handles that no status tells of yet.
     """
     unhealthy = _unhealthy(wants, handles)
     at_once = gave_up is None or now >= gave_up + pace
     given_up = tuple(handle for handle in unhealthy if at_once or _older(handle, gave_up))
     names = {handle.name for handle in given_up}
     kept = tuple(handle for handle in handles if handle.name not in names)
-    in_order = sorted((_given_back(scaling, handles, given_up) for scaling in scalings), key=_turn)
-    create = _creations(wants, kept, in_order, now)
+    made = frozenset(made)
+    in_order = sorted((_given_back(_advanced(each, made), handles, given_up) for each in scalings), key=_turn)
+    create = _creations(wants, kept, in_order, now, made)
     before = {scaling.name: scaling for scaling in scalings}
     after = (_shown(scaling, create, now) for scaling in in_order)
     return PoolPlan(
@@ -131,11 +138,6 @@ def plan(
         begins_at=earliest([scaling.at for scaling in scalings if scaling.at > now and scaling.made < scaling.count]),
         gives_up_at=gave_up + pace if gave_up is not None and given_up != unhealthy else None,
     )
-
-
-def when_deleted(handles: Iterable[PoolHandle]) -> tuple[str, ...]:
-    """What goes with the pool: its free handles. Those that claims hold live on."""
-    return tuple(handle.name for handle in handles)
 
 
 def pool_status(kept: Iterable[PoolHandle], made: Iterable[str]) -> JsonObject:
@@ -262,12 +264,12 @@ def _given_back(scaling: Scaling, handles: Iterable[PoolHandle], given_up: Itera
 
 
 def _creations(
-    wants: Wants, kept: Sequence[PoolHandle], scalings: Iterable[Scaling], now: datetime
+    wants: Wants, kept: Sequence[PoolHandle], scalings: Iterable[Scaling], now: datetime, made: Collection[str]
 ) -> tuple[NewHandle, ...]:
     wanted = [NewHandle()] * max(wants.min_available - len(kept), 0)
     for scaling in scalings:
         if scaling.at <= now:
-            wanted.extend(_still_lacking(scaling))
+            wanted.extend(new for new in _still_lacking(scaling) if new.slot(0) not in made)
     if wants.max_unready is None:
         return tuple(wanted)
     unready = sum(handle.ready is not True for handle in kept)
@@ -276,7 +278,17 @@ def _creations(
 
 def _still_lacking(scaling: Scaling) -> Iterable[NewHandle]:
     for serial in range(scaling.serials, scaling.serials + scaling.count - scaling.made):
-        yield NewHandle(scaling=scaling.name, scaling_uid=scaling.uid, serial=serial)
+        yield _numbered(scaling, serial)
+
+
+def _advanced(scaling: Scaling, made: Collection[str]) -> Scaling:
+    """The scaling with the handles that were made, up to the first that was not: its serial number is used once."""
+    new = next(each for each in count() if _numbered(scaling, scaling.serials + each).slot(0) not in made)
+    return scaling.model_copy(update={"made": scaling.made + new, "serials": scaling.serials + new}) if new else scaling
+
+
+def _numbered(scaling: Scaling, serial: int) -> NewHandle:
+    return NewHandle(scaling=scaling.name, scaling_uid=scaling.uid, serial=serial)
 
 
 def _shown(scaling: Scaling, create: Iterable[NewHandle], now: datetime) -> Scaling:

@@ -30,7 +30,6 @@ from domain.loadbalancers.constants import (
 )
 from domain.loadbalancers.hindrances import Hindrance, notices_of
 from domain.loadbalancers.migration import migrated, spec_migration, status_migration
-from domain.loadbalancers.notices import Notice, warning
 from domain.loadbalancers.patches import combined
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerSet
 from domain.loadbalancers.rollout import (
@@ -42,6 +41,7 @@ from domain.loadbalancers.rollout import (
     sets_of,
 )
 from domain.model import Model
+from domain.notices import Notice, warning
 from domain.schema import Document
 from domain.writes import JsonPatch, merge
 

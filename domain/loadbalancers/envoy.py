@@ -22,9 +22,9 @@ from datetime import timedelta
 
 from domain.loadbalancers.addresses import ip_version, source_range
 from domain.loadbalancers.go_texts import parse_duration
-from domain.loadbalancers.notices import Notice, warning
 from domain.loadbalancers.resources import Endpoint, LoadBalancer, LoadBalancerOptions, Port
 from domain.model import Model
+from domain.notices import Notice, warning
 from domain.schema import Document
 
 TCP, UDP = "TCP", "UDP"

@@ -10,8 +10,8 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from domain.loadbalancers.notices import Notice, warning
 from domain.model import Model
+from domain.notices import Notice, warning
 from domain.refusal import ErrorType
 
 

@@ -17,12 +17,12 @@ from domain.loadbalancers.boots import tried_again
 from domain.loadbalancers.constants import REVISION_ANNOTATION, SET_FINALIZER
 from domain.loadbalancers.fleet import Fleet
 from domain.loadbalancers.health import DEFAULT_TIMINGS, Timings, health_of, mark_patches
-from domain.loadbalancers.notices import Notice, normal
 from domain.loadbalancers.patches import combined
 from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
 from domain.loadbalancers.scaling import plan_set
 from domain.loadbalancers.set_status import MachineStanding
 from domain.model import Model
+from domain.notices import Notice, normal
 from domain.schema import Document
 from domain.writes import JsonPatch
 

@@ -36,11 +36,11 @@ from domain.loadbalancers.health import (
     unmet,
 )
 from domain.loadbalancers.names import machine_names
-from domain.loadbalancers.notices import Notice, warning
 from domain.loadbalancers.patches import combined
 from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
 from domain.loadbalancers.set_status import MachineStanding, readiness_patch, status_patch
 from domain.model import Model
+from domain.notices import Notice, warning
 from domain.resource import timestamp
 from domain.schema import Document
 from domain.writes import JsonPatch

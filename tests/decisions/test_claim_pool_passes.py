@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from claim_domain import NAMES
+from temporalio.testing import ActivityEnvironment
 
 from activities.claims.bundle import Bundle, Settled
-from activities.claims.filling import Filling, PoolTools
 from activities.claims.pools import PoolActivities
 from activities.claims.releasing import Ended
-from activities.claims.tools import Tools
-from activities.conflicts import MOST_CONFLICTS
+from activities.claims.tools import SOON, Tools
+from activities.inline import SECOND_LOOKS
+from domain.claims import RESOURCE_POOL
 from domain.claims.constants import MANAGE_POOLS_INTERVAL
-from domain.claims.passes import PoolKnown, PoolWorld
+from domain.claims.passes import PassPool, PoolKnown, PoolWorld
 from domain.claims.plans import Fault, HandleBody, HandlePlan, PoolQuestion
 from domain.claims.references import pool_reference
-from domain.identity import Key
+from domain.identity import Key, Kind
 from domain.levers import PAUSED
 from domain.resource import timestamp
 from engine.errors import Conflict
@@ -43,18 +45,24 @@ class Cluster:
 
     def __init__(self, fault: Fault | None = None) -> None:
         self.now = datetime(2026, 1, 1, tzinfo=UTC)
+        self.pool = POOL
         self.handles: dict[str, Json] = {}
         self.unseen: dict[str, Json] = {}  # those that the mirror does not know
         self.let_go_with: list[str] | None = None  # what was there when the pool lost its finalizer
         self.made: list[datetime] = []
         self.fault = fault
+        self.healthy = False
+        self.refused = 0  # handles whose name was taken
         self.disturbed = 0  # so often somebody writes a handle while it is being deleted
 
     async def fresh_handles(self) -> list[Json]:
         return [*self.handles.values(), *self.unseen.values()]
 
-    async def fresh(self, kind: object, namespace: str, name: str) -> Json | None:
-        return self.handles.get(name) or self.unseen.get(name)
+    async def settled(self) -> None:
+        pass
+
+    async def fresh(self, kind: Kind, namespace: str, name: str) -> Json | None:
+        return self.pool if kind is RESOURCE_POOL else self.handles.get(name) or self.unseen.get(name)
 
     def read(self, key: Key, topic: str) -> None:
         pass
@@ -76,10 +84,13 @@ class Cluster:
 
     async def settle(self, bundle: Bundle, *_: object) -> Settled:
         name = str(cast(Json, bundle.handle["metadata"])["name"])
-        self.handles[name]["status"] = {"healthy": False, "ready": False}
+        self.handles[name]["status"] = {"healthy": self.healthy, "ready": False}
         return Settled(self.handles[name], None, HandlePlan())
 
     async def create(self, kind: object, body: Json, namespace: str) -> Json:
+        if body["metadata"]["name"] in {**self.handles, **self.unseen}:
+            self.refused += 1
+            raise Conflict("it exists", code="AlreadyExists")
         self.made.append(self.now)
         metadata = {**body["metadata"], "uid": body["metadata"]["name"], "creationTimestamp": timestamp(self.now)}
         self.handles[body["metadata"]["name"]] = made = {**body, "metadata": metadata}
@@ -89,7 +100,9 @@ class Cluster:
         return after
 
     async def put_status(self, kind: object, before: Json, status: Json) -> Json:
-        return before
+        if kind is RESOURCE_POOL:
+            self.pool = {**before, "status": status}
+        return {**before, "status": status}
 
     async def end(self, handle: Json, **_: object) -> Ended:
         if self.disturbed:
@@ -102,16 +115,28 @@ class Cluster:
     async def let_go(self, kind: object, pool: Json) -> None:
         self.let_go_with = [*self.handles, *self.unseen]
 
-    def tools(self) -> PoolTools:
+    async def look(self, known: PoolKnown | None = None, activity: str = "1", **asked: Any) -> PoolWorld:
+        """One pass, within an activity of that id."""
+
         async def opened(*_: object) -> None:
             pass
 
         part = cast(Any, self)
         tools = Tools(part, part, cast(Any, SimpleNamespace()), part, part, Settings())
-        return PoolTools(tools, part, opened)
+        environment = ActivityEnvironment()
+        environment.info = replace(environment.info, activity_id=activity)
+        look = PassPool(key=KEY, memory=known or PoolKnown(), **asked)
+        world: PoolWorld = await environment.run(PoolActivities(tools, part, opened).pass_pool, look)
+        return world
 
-    async def look(self, known: PoolKnown, token: str) -> PoolWorld:
-        return await Filling(self.tools(), KEY, cast(Any, POOL), token, known).fill()
+
+@pytest.fixture
+def cluster(monkeypatch: pytest.MonkeyPatch) -> Cluster:
+    """Its time is the passes' time."""
+    cluster = Cluster()
+    for module in ("activities.inline", "activities.claims.pools"):
+        monkeypatch.setattr(f"{module}.now", lambda: cluster.now)
+    return cluster
 
 
 async def looks(cluster: Cluster, lasting: timedelta) -> list[PoolWorld]:
@@ -123,11 +148,7 @@ async def looks(cluster: Cluster, lasting: timedelta) -> list[PoolWorld]:
     return worlds[1:]
 
 
-async def test_handles_of_a_provider_that_only_fails_are_not_replaced_without_rest(
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    cluster = Cluster()
-    monkeypatch.setattr("activities.claims.filling.now", lambda: cluster.now)
+async def test_handles_of_a_provider_that_only_fails_are_not_replaced_without_rest(cluster: Cluster) -> None:
     worlds = await looks(cluster, timedelta(seconds=31))
     began = cluster.made[0]
     # The first two and their replacements, which might have had bad luck; then two at each of Poolboy's polls.
@@ -135,64 +156,90 @@ async def test_handles_of_a_provider_that_only_fails_are_not_replaced_without_re
     assert worlds[0].decision.deadline == began + MANAGE_POOLS_INTERVAL
 
 
-async def test_a_pool_that_can_make_no_handle_looks_again_by_itself(monkeypatch: pytest.MonkeyPatch) -> None:
-    cluster = Cluster(Fault(reason="TemplateLimit", message="more than 1.5 s"))
-    monkeypatch.setattr("activities.claims.filling.now", lambda: cluster.now)
+async def test_a_pool_that_can_make_no_handle_looks_again_by_itself(cluster: Cluster) -> None:
+    cluster.fault = Fault(reason="TemplateLimit", message="more than 1.5 s")
     (world,) = await looks(cluster, timedelta(seconds=1))
     assert world.decision.phase == "Stalled"
     assert world.decision.deadline == datetime(2026, 1, 1, tzinfo=UTC) + Settings().claims_interval
 
 
+async def test_a_pass_that_is_made_again_finds_the_handles_of_the_one_before(cluster: Cluster) -> None:
+    cluster.healthy = True
+    await cluster.look()
+    made = {**cluster.handles}
+    cluster.handles, cluster.unseen = {}, made
+    world = await cluster.look()
+    assert (cluster.refused, [*cluster.handles]) == (2, [])
+    assert world.decision.phase == "Filling"
+    assert cluster.pool["status"]["resourceHandleCount"] == {"available": 2, "ready": 0}
+
+
 @pytest.mark.parametrize(
     ("times", "holder", "there", "said"),
     [
-        (2, None, False, ""),
-        (2, {"name": "mine"}, True, ""),
-        (MOST_CONFLICTS, None, True, "the object has been modified"),
+        (2, None, False, []),
+        (2, {"name": "mine"}, True, []),
+        (SECOND_LOOKS + 1, None, True, ["the object has been modified"]),
     ],
     ids=["written meanwhile", "bound meanwhile", "written all the time"],
 )
 async def test_a_handle_that_is_written_while_it_is_deleted_goes_all_the_same(
-    times: int, holder: Json | None, there: bool, said: str
+    cluster: Cluster, times: int, holder: Json | None, there: bool, said: list[str]
 ) -> None:
-    cluster = Cluster()
-    cluster.handles["guid-a"] = {"metadata": {"name": "guid-a"}, "spec": {}}
+    cluster.pool = leaving()
+    cluster.handles["guid-a"] = free("guid-a")
     cluster.disturbed = times
     before = cluster.end
 
     async def end(handle: Json, **more: object) -> Ended:
         if holder:
-            cluster.handles["guid-a"] = {**handle, "spec": {"resourceClaim": holder}}
+            cluster.handles["guid-a"] = free("guid-a", resourceClaim=holder)
         return await before(handle, **more)
 
     cluster.end = end  # type: ignore[method-assign]
-    assert await cluster.tools().delete_handle("guid-a") == said
-    assert ("guid-a" in cluster.handles) is there
+    world = await cluster.look()
+    assert [refusal.message for refusal in world.refusals.values()] == said
+    assert (world.exists, "guid-a" in cluster.handles) == (bool(said), there)
 
 
-async def test_a_paused_handle_stays_and_its_pool_with_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("activities.claims.pools.now", lambda: datetime(2026, 1, 1, tzinfo=UTC))
-    cluster = Cluster()
-    metadata = {"name": "guid-a", "annotations": {PAUSED: "true"}}
-    cluster.handles = {
-        "guid-a": {"metadata": metadata, "spec": {"resourcePool": pool_reference(NAMES, cast(Any, POOL))}}
-    }
-    world = await PoolActivities(cluster.tools())._end(KEY, cast(Any, POOL))
+async def test_a_paused_handle_stays_and_its_pool_with_it(cluster: Cluster) -> None:
+    cluster.pool = leaving()
+    paused = free("guid-a")
+    cluster.handles = {"guid-a": {**paused, "metadata": {"name": "guid-a", "annotations": {PAUSED: "true"}}}}
+    world = await cluster.look()
     assert world.exists
     assert world.decision.why.endswith(f"guid-a is paused by its annotation {PAUSED}")
+    assert [refusal.retry_at - cluster.now for refusal in world.refusals.values()] == [SOON]
     assert (list(cluster.handles), cluster.let_go_with) == (["guid-a"], None)
 
 
-async def test_free_handles_that_the_mirror_does_not_know_go_with_the_pool() -> None:
-    cluster = Cluster()
-    reference = pool_reference(NAMES, cast(Any, POOL))
-
-    def handle(name: str, **spec: Any) -> Json:
-        return {"metadata": {"name": name}, "spec": {"resourcePool": reference, **spec}}
-
-    cluster.handles = {"guid-a": handle("guid-a")}
-    held = handle("guid-c", resourceClaim={"name": "mine"})
-    others = handle("guid-d", resourcePool={**reference, "name": "other"})
-    cluster.unseen = {"guid-b": handle("guid-b"), "guid-c": held, "guid-d": others}
-    world = await PoolActivities(cluster.tools())._end(KEY, cast(Any, POOL))
+async def test_free_handles_that_the_mirror_does_not_know_go_with_the_pool(cluster: Cluster) -> None:
+    cluster.pool = leaving()
+    cluster.handles = {"guid-a": free("guid-a")}
+    held = free("guid-c", resourceClaim={"name": "mine"})
+    others = free("guid-d", resourcePool={**pool_reference(NAMES, cast(Any, POOL)), "name": "other"})
+    cluster.unseen = {"guid-b": free("guid-b"), "guid-c": held, "guid-d": others}
+    world = await cluster.look()
     assert (world.exists, cluster.let_go_with) == (False, ["guid-c", "guid-d"])
+
+
+async def test_a_dry_run_says_what_would_be_done_and_does_nothing(cluster: Cluster) -> None:
+    cluster.pool = {**POOL, "metadata": {**POOL["metadata"], "finalizers": [NAMES.finalizer]}}
+    world = await cluster.look(dry_run=True)
+    assert world.decision.planned == (
+        "create a handle with its resources (2 times)",
+        "write status of ResourcePool spare",
+    )
+    assert (cluster.made, cluster.pool.get("status")) == ([], None)
+
+
+def leaving() -> Json:
+    """The pool while it is being deleted."""
+    metadata = {**POOL["metadata"], "deletionTimestamp": "2026-01-01T00:00:00Z", "finalizers": [NAMES.finalizer]}
+    return {**POOL, "metadata": metadata}
+
+
+def free(name: str, **spec: Any) -> Json:
+    """A handle of the pool."""
+    metadata = {"name": name, "creationTimestamp": "2026-01-01T00:00:00Z"}
+    return {"metadata": metadata, "spec": {"resourcePool": pool_reference(NAMES, cast(Any, POOL)), **spec}}

@@ -26,7 +26,6 @@ from domain.claims.pools import (
     scaling_of,
     scaling_status,
     wants_of,
-    when_deleted,
 )
 from domain.resource import timestamp
 
@@ -126,10 +125,6 @@ def test_a_pool_with_many_unhealthy_handles_compares_none_with_another(monkeypat
     monkeypatch.setattr(PoolHandle, "__eq__", equal)
     decided = plan(Wants(delete_unhealthy=True), handles, (), NOW)
     assert (len(decided.delete), compared) == (9, [])
-
-
-def test_a_deleted_pool_takes_its_free_handles_along() -> None:
-    assert when_deleted(some(2)) == ("guid-truetrue-0", "guid-truetrue-1")
 
 
 # --- scalings ---

@@ -1,19 +1,30 @@
-"""A lifecycle's decisions made true within one activity: order, results, refusals, and an end."""
+"""A lifecycle's decisions made true within one activity: order, results, refusals, second looks, pauses, and an end."""
 
 from __future__ import annotations
 
-from datetime import datetime
+import asyncio
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime, timedelta
 from typing import Any, ClassVar
 
 import pytest
-from named_actions import KEY, Do, Hello
+from named_actions import KEY, Do, Facts, Hello
 from temporalio.testing import ActivityEnvironment
 
-from activities.inline import MOST_ROUNDS, carry_out
+from activities.inline import AT_ONCE, MOST_ROUNDS, SECOND_LOOKS, Inline, Passed
+from domain.claims.passes import PassPool
 from domain.decision import Action, Decision, Outcome
 from domain.model import Model
+from domain.notices import Notice, warning
+from domain.passes import PassedWorld
+from domain.refusal import ErrorType, Refusal
+from domain.runner import State
 from domain.writes import Patch
-from engine.errors import ApiError, Conflict, Denied, Unavailable
+from engine import clock
+from engine.errors import Absent, ApiError, Conflict, Denied, Pending, Throttled, Unavailable
+
+SECOND = timedelta(seconds=1)
 
 
 class Made(Model):
@@ -36,40 +47,65 @@ class Finish(Make):
     last: ClassVar[bool] = True
 
 
-async def carried_out(world: Hello, decide: Any, effects: Any) -> Hello:
-    """Within an activity, as ever."""
-    environment = ActivityEnvironment()
-    done: Hello = await environment.run(carry_out, world, decide, effects)
-    return done
+ELSEWHERE = Patch(key=KEY, patch={})
+A, B, C, BAD = (Make(name=name) for name in ("a", "b", "c", "bad"))
 
 
 class Effects:
-    """Makes what it is asked for, and writes down in which order."""
+    """Makes what it is asked for, and writes down in which order; what is bad fails with one error after the other."""
 
-    def __init__(self, error: ApiError | None = None) -> None:
+    def __init__(self, *errors: Exception, hold: str = "") -> None:
         self.made: list[str] = []
-        self.error = error
+        self.observed: list[bool] = []  # whether each observation was to be fresh
+        self.unsure: list[bool] = []  # whether each decision was
+        self.told: list[str] = []
+        self.errors = [*errors]
+        self.hold = hold
+        self.at_once = self.most_at_once = 0
+        self.notices: tuple[Notice, ...] = ()
 
     async def make(self, action: Make) -> Made:
-        if self.error is not None and action.name == "bad":
-            raise self.error
+        self.at_once += 1
+        self.most_at_once = max(self.most_at_once, self.at_once)
+        await asyncio.sleep(0)
+        self.at_once -= 1
+        if action.name == "bad" and self.errors:
+            raise self.errors.pop(0)
         self.made.append(action.name)
         return Made(name=action.name)
 
-    async def carry_out(self, *rounds: tuple[Action, ...], hold: str = "") -> Hello:
-        """Each round is wanted until its names are done."""
+    async def observe(self, fresh: bool) -> Hello:
+        self.observed.append(fresh)
+        return Hello(key=KEY, hold=self.hold)
+
+    async def tell(self, notice: Notice) -> None:
+        self.told.append(notice.message)
+
+    def decide(self, *rounds: tuple[Action, ...]) -> Callable[[Hello, datetime], Decision]:
+        """Each round is wanted until its names are done, or refused for now."""
 
         def decide(world: Hello, now: datetime) -> Decision:
+            self.unsure.append(world.unsure)
             done = set(world.known.done)
             missing = [[each for each in wanted if each.slot not in done] for wanted in rounds]
             actions = next((tuple(each) for each in missing if each), ())
-            return Decision(phase="Busy", outcome=Outcome.WORKING, why="a test", actions=actions)
+            said: dict[str, Any] = {"phase": "Busy", "outcome": Outcome.WORKING, "why": "a test"}
+            return Decision(actions=actions, notices=self.notices, **said)
 
-        return await carried_out(Hello(key=KEY, hold=hold), decide, {Make.activity: self.make})
+        return decide
 
+    async def carry_out(self, *rounds: tuple[Action, ...], attempt: int = 1, **asked: Any) -> Passed[Hello]:
+        """Within an activity, as ever."""
+        inline = Inline(self.decide(*rounds), {Make.activity: self.make}, self.observe, self.tell)
 
-ELSEWHERE = Patch(key=KEY, patch={})
-A, B, C, BAD = (Make(name=name) for name in ("a", "b", "c", "bad"))
+        async def within_activity() -> Passed[Hello]:
+            clock.begin()  # as the worker does
+            return await inline.carry_out(PassPool(key=KEY, **asked), Facts())
+
+        environment = ActivityEnvironment()
+        environment.info = replace(environment.info, attempt=attempt)
+        done: Passed[Hello] = await environment.run(within_activity)
+        return done
 
 
 @pytest.mark.parametrize(
@@ -87,7 +123,7 @@ A, B, C, BAD = (Make(name=name) for name in ("a", "b", "c", "bad"))
         "each result is folded before the next decision",
         "in the order of the decision",
         "one action per slot",
-        "the last action runs alone",
+        "the last action runs with nothing before it",
         "the last action runs after the others",
     ],
 )
@@ -95,9 +131,17 @@ async def test_decisions_are_carried_out_until_they_ask_for_nothing(
     rounds: tuple[tuple[Action, ...], ...], made: list[str]
 ) -> None:
     effects = Effects()
-    world = await effects.carry_out(*rounds)
+    passed = await effects.carry_out(*rounds)
     assert effects.made == made
-    assert sorted(world.known.done) == sorted(made)
+    assert sorted(passed.world.known.done) == sorted(made)
+    assert (passed.decision.actions, passed.refusals, effects.observed) == ((), {}, [True])
+
+
+async def test_independent_actions_run_side_by_side_under_a_limit() -> None:
+    effects = Effects()
+    await effects.carry_out(tuple(Make(name=str(number)) for number in range(2 * AT_ONCE)))
+    assert effects.most_at_once == AT_ONCE
+    assert effects.made == [str(number) for number in range(2 * AT_ONCE)]
 
 
 @pytest.mark.parametrize(
@@ -113,18 +157,114 @@ async def test_what_is_not_done_here_is_left_to_the_objects_workflow(
     assert effects.made == made
 
 
-async def test_nothing_is_done_while_the_world_is_held() -> None:
-    effects = Effects()
-    world = await effects.carry_out((A,), hold="paused by mia")
-    assert (effects.made, world.known.done) == ([], ())
+@pytest.mark.parametrize(("hold", "dry_run"), [("paused by mia", False), ("", True)], ids=["held", "dry run"])
+async def test_what_may_not_be_done_becomes_lines_for_people(hold: str, dry_run: bool) -> None:
+    effects = Effects(hold=hold)
+    effects.notices = (warning("Bad", "nothing is told"),)
+    passed = await effects.carry_out((A, Do(name="b"), Do(name="c")), dry_run=dry_run)
+    world = passed.as_world(PassedWorld)
+    assert (effects.made, effects.told, passed.world.known.done) == ([], [], ())
+    assert (world.hold, world.decision.planned) == (hold, ("make a", "do b", "do c"))
 
 
-@pytest.mark.parametrize("error", [Conflict("changed"), Denied("no"), Unavailable("no answer")])
-async def test_a_refusal_ends_it_with_what_was_done_before(error: ApiError) -> None:
+# --- refusals ---
+
+
+@pytest.mark.parametrize(
+    ("error", "pause"),
+    [
+        (Denied("no"), 5 * SECOND),
+        (Unavailable("no answer"), SECOND),
+        (Pending("under way", delay=7 * SECOND), 7 * SECOND),
+        (Throttled("too many", delay=60 * SECOND), 60 * SECOND),
+    ],
+)
+async def test_a_refusal_ends_its_own_slot_only_and_is_handed_back(error: ApiError, pause: timedelta) -> None:
     effects = Effects(error)
-    with pytest.raises(type(error), match=error.message):
-        await effects.carry_out((A,), (BAD,), (B,))
+    world = (await effects.carry_out((BAD, A))).as_world(PassedWorld)
+    refusal = world.refusals["bad"]
+    assert (effects.made, world.decision.blocked) == (["a"], ("bad",))
+    assert (refusal.type, refusal.attempts, refusal.retry_at - refusal.at) == (error.type, 1, pause)
+    following, step = State(world).observing(refusal.at).observed(world).step(lambda *_: world.decision, refusal.at)
+    assert step.until == refusal.retry_at, "the workflow waits for it"
+    assert following.why(KEY, step.decision).hindrances[0].action == "bad"
+
+
+async def test_the_next_pass_tries_what_was_refused_at_once_only_when_it_was_woken() -> None:
+    refusal = (await Effects(Denied("no")).carry_out((BAD,))).refusals["bad"]
+    waiting, woken = Effects(), Effects()
+    later = await waiting.carry_out((BAD,), woken=False, refusals={"bad": refusal.model_copy(update={"attempts": 4})})
+    assert (waiting.made, later.refusals["bad"].attempts) == ([], 4)
+    assert (await woken.carry_out((BAD,), refusals={"bad": refusal})).refusals == {}
+    assert woken.made == ["bad"]
+
+
+@pytest.mark.parametrize("error", [Conflict("changed"), Absent("gone")])
+async def test_what_was_outdated_is_observed_and_tried_again_at_once(error: ApiError) -> None:
+    effects = Effects(error, error)
+    passed = await effects.carry_out((A,), (BAD,), woken=False)
+    assert effects.made == ["a", "bad"]
+    assert (effects.observed, passed.refusals) == ([False, True, True], {})
+
+
+async def test_what_stays_outdated_is_left_to_the_next_pass_after_some_looks() -> None:
+    effects = Effects(*[Conflict("changed")] * 20)
+    passed = await effects.carry_out((BAD,))
+    assert len(effects.errors) == 20 - SECOND_LOOKS - 1
+    assert passed.refusals["bad"].attempts == 2, "the looks of one pass count once"
+
+
+async def test_a_short_pause_is_waited_for_and_a_long_one_ends_the_pass() -> None:
+    short, long = Effects(Throttled("soon", delay=SECOND / 50)), Effects(Throttled("later", delay=6 * SECOND))
+    assert (await short.carry_out((BAD, A))).refusals == {}
+    assert short.made == ["a", "bad"]
+    assert short.observed == [True], "nothing was done, so nothing is observed again"
+    assert list((await long.carry_out((BAD, A))).refusals) == ["bad"]
+
+
+async def test_a_bug_ends_the_pass_after_what_runs_beside_it() -> None:
+    effects = Effects(KeyError("ours"))
+    with pytest.raises(KeyError):
+        await effects.carry_out((BAD, A), (B,))
     assert effects.made == ["a"]
+
+
+async def test_a_world_that_was_given_is_left_at_the_first_refusal() -> None:
+    effects = Effects(Conflict("changed"))
+    inline: Inline[Hello] = Inline(effects.decide((BAD,)), {Make.activity: effects.make})
+    passed: Any = await ActivityEnvironment().run(inline.go_on, State(Hello(key=KEY), dirty=False))
+    assert (list(passed.refusals), effects.made) == (["bad"], [])
+
+
+# --- lost answers ---
+
+
+@pytest.mark.parametrize(
+    ("attempt", "refused", "unsure"),
+    [(1, {}, False), (2, {}, True), (1, {"bad": ErrorType.UNAVAILABLE}, True), (1, {"bad": ErrorType.DENIED}, False)],
+    ids=["first attempt", "repeated attempt", "an answer was lost", "it was refused"],
+)
+async def test_a_pass_is_unsure_after_what_may_have_been_done(
+    attempt: int, refused: dict[str, ErrorType], unsure: bool
+) -> None:
+    effects = Effects()
+    at = datetime.fromisoformat("1969-01-01T00:00:00Z")
+    refusals = {slot: Refusal(type=type_, message="no", at=at) for slot, type_ in refused.items()}
+    await effects.carry_out((BAD,), woken=False, attempt=attempt, refusals=refusals)
+    assert (effects.observed, effects.unsure[0], effects.made) == ([unsure], unsure, ["bad"])
+
+
+# --- notices ---
+
+
+async def test_a_notice_is_given_once_while_it_stands() -> None:
+    effects = Effects()
+    effects.notices = (warning("Bad", "one"), warning("Bad", "two"))
+    await effects.carry_out((A,), (B,), told=(warning("Bad", "one"),))
+    assert effects.told == ["two"]
+
+
+# --- an end ---
 
 
 async def test_decisions_that_come_to_no_end_are_named() -> None:
@@ -137,6 +277,8 @@ async def test_decisions_that_come_to_no_end_are_named() -> None:
     def decide(world: Hello, now: datetime) -> Decision:
         return Decision(phase="Busy", outcome=Outcome.WORKING, why="a test", actions=(A, B))
 
-    with pytest.raises(Unavailable, match=r"prod/hello: no end after 60 rounds of: make a, make b"):
-        await carried_out(Hello(key=KEY), decide, {Make.activity: again})
+    effects = Effects()
+    inline = Inline(decide, {Make.activity: again}, effects.observe)
+    with pytest.raises(Unavailable, match=r"prod/hello: no end after 100 rounds of: make a, make b"):
+        await ActivityEnvironment().run(inline.carry_out, PassPool(key=KEY), Facts())
     assert len(asked) == 2 * MOST_ROUNDS

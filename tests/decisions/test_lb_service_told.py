@@ -14,9 +14,10 @@ from activities.loadbalancers.services import ServiceActivities
 from domain.identity import Key
 from domain.loadbalancers import LOAD_BALANCER, SERVICE
 from domain.loadbalancers.constants import LOAD_BALANCER_COMPONENT
-from domain.loadbalancers.notices import Notice, bad_source_range, normal, warning
+from domain.loadbalancers.notices import bad_source_range
 from domain.loadbalancers.services.objects import Installation
 from domain.loadbalancers.services.passes import PassService
+from domain.notices import Notice, normal, warning
 from engine.kube import EVENT, KubeApi
 from engine.kube.events import Said, Subject, event, named, record
 from engine.settings import Settings

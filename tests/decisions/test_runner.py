@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import ClassVar
 
@@ -9,6 +10,7 @@ import pytest
 from named_actions import KEY, Do, Hello
 
 from domain.decision import Action, Decision, Outcome
+from domain.notices import warning
 from domain.refusal import ErrorType, Refusal
 from domain.runner import BUG, OBSERVE, State, Step
 
@@ -290,3 +292,70 @@ def test_why_names_what_runs_and_what_was_refused() -> None:
     assert [(each.action, each.type, each.attempts) for each in told.hindrances] == [("a", "Invalid", 1)]
     assert settled().not_observed(refusal()).why(KEY, decision()).hindrances[0].action == OBSERVE
     assert settled().why(KEY, None).phase == "Unknown"
+
+
+# --- second looks, lost answers, notices ---
+
+
+@pytest.mark.parametrize(
+    ("left", "type_", "starts", "attempts", "left_then"),
+    [
+        (2, ErrorType.CONFLICT, ["a"], 1, 1),
+        (1, ErrorType.ABSENT, ["a"], 1, 0),
+        (0, ErrorType.CONFLICT, [], 2, 0),
+        (2, ErrorType.DENIED, [], 2, 2),
+    ],
+    ids=["a conflict", "an absence", "none is left", "no second look helps"],
+)
+def test_what_is_outdated_is_tried_again_at_once_while_second_looks_are_left(
+    left: int, type_: ErrorType, starts: list[str], attempts: int, left_then: int
+) -> None:
+    state, _ = step(replace(refused(), second_looks=left), A, now=NOW + 5 * SECOND)
+    state = state.failed("a", refusal(type_, NOW + 5 * SECOND))
+    assert (state.world.refusals["a"].attempts, state.second_looks) == (attempts, left_then)
+    state = state.observing(NOW + 5 * SECOND).observed(Hello(key=KEY)) if state.dirty else state
+    assert started(step(state, A, now=NOW + 5 * SECOND)) == starts
+
+
+def test_a_lost_answer_makes_the_world_unsure_until_nothing_is_left_to_do() -> None:
+    state = refused(ErrorType.UNAVAILABLE)
+    assert state.world.unsure
+    assert state.observing(NOW).observed(Hello(key=KEY)).world.unsure
+    state, _ = step(state, A, now=NOW + 5 * SECOND)
+    state = state.finished("a", None)
+    state, _ = step(state, B)
+    assert state.world.unsure, "what comes next may have been done as well"
+    state, _ = step(state.finished("b", None))
+    assert not state.world.unsure
+
+
+def test_a_notice_is_given_once_while_it_stands_and_never_while_the_world_is_held() -> None:
+    one, two = warning("Bad", "one"), warning("Bad", "two")
+    state, first = step(settled(), notices=(one, one))
+    state, second = step(state, notices=(one, two))
+    state, third = step(state, notices=(two,))
+    held = state.observed(Hello(key=KEY, hold="paused by mia"))
+    assert (first.tell, second.tell, third.tell) == ((one,), (two,), ())
+    assert step(held, notices=(one,))[1].tell == ()
+    assert step(state, notices=(one,))[1].tell == (one,)
+
+
+def test_only_a_short_pause_that_the_other_side_asks_for_is_waited_for_within_a_pass() -> None:
+    for type_, seconds, until in (
+        (ErrorType.THROTTLED, 2, NOW + 2 * SECOND),
+        (ErrorType.THROTTLED, 6, None),
+        (ErrorType.DENIED, 2, None),
+    ):
+        state, found = step(settled(), A)
+        asked = refusal(type_).model_copy(update={"pause": seconds * SECOND})
+        assert state.failed("a", asked).pauses_until(found.decision, NOW) == until
+
+
+def test_a_pass_hands_back_lines_and_slots_instead_of_actions() -> None:
+    handed = refused().handed_back(decision(A, B))
+    assert (handed.actions, handed.planned, handed.blocked) == ((), (), ("a",))
+    held = settled().observed(Hello(key=KEY, hold="paused by mia"))
+    assert held.handed_back(decision(A, B, Do(name="c"))).planned == ("do a", "do b", "do c")
+    same = (Do(name="c"), A, Do(name="c"))
+    assert settled().handed_back(decision(*same), dry_run=True).planned == ("do c (2 times)", "do a")
+    assert refused().why(KEY, handed).hindrances[0].action == "a"

@@ -14,8 +14,8 @@ from domain.loadbalancers.cloud.ownership import Selection, select
 from domain.loadbalancers.cloud.parts import Part, owner_of
 from domain.loadbalancers.cloud.steps import CreateFloatingIp, DeleteFloatingIp, Step, UpdateFloatingIp
 from domain.loadbalancers.names import cloud_name
-from domain.loadbalancers.notices import warning
 from domain.loadbalancers.resources import LoadBalancer
+from domain.notices import warning
 
 _USER_MANAGED = " (user managed)"
 

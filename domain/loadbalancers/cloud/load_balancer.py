@@ -31,9 +31,9 @@ from domain.loadbalancers.cloud.steps import (
 )
 from domain.loadbalancers.hashes import cloud_hash
 from domain.loadbalancers.names import cloud_name
-from domain.loadbalancers.notices import Notice, warning
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerStatus
 from domain.model import Model
+from domain.notices import Notice, warning
 from domain.resource import timestamp
 from domain.writes import JsonPatch, difference
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from domain.loadbalancers.cloud.ownership import Owner
 from domain.loadbalancers.cloud.steps import Step
-from domain.loadbalancers.notices import Notice
 from domain.loadbalancers.resources import LoadBalancer
 from domain.model import Model
+from domain.notices import Notice
 
 
 class Part(Model):

@@ -18,9 +18,10 @@ from domain.loadbalancers.cloud.steps import ChangeRules
 from domain.loadbalancers.constants import AD_HOC_DEBUG_ANNOTATION
 from domain.loadbalancers.go_texts import parse_bool
 from domain.loadbalancers.names import cloud_name
-from domain.loadbalancers.notices import Notice, bad_source_range, warning
+from domain.loadbalancers.notices import bad_source_range
 from domain.loadbalancers.resources import LoadBalancer
 from domain.model import Model
+from domain.notices import Notice, warning
 
 _ANYBODY: Final = ("0.0.0.0/0", "::/0")
 _ICMP: Final = {"IPv4": "icmp", "IPv6": "ipv6-icmp"}

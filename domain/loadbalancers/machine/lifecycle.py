@@ -30,10 +30,10 @@ from domain.loadbalancers.health import DEFAULT_TIMINGS, Standing, Timings, heal
 from domain.loadbalancers.hindrances import Hindrance, Nature, notices_of
 from domain.loadbalancers.machine.access import REMOVED, access_objects, access_status
 from domain.loadbalancers.migration import machine_migration
-from domain.loadbalancers.notices import Notice, warning
 from domain.loadbalancers.patches import combined
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 from domain.model import Model
+from domain.notices import Notice, warning
 from domain.resource import timestamp
 from domain.schema import Document
 from domain.writes import JsonPatch

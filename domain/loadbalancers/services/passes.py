@@ -8,11 +8,11 @@ from typing import ClassVar
 
 from domain.decision import Action, Decision, Outcome, Queue
 from domain.identity import Key
-from domain.loadbalancers.notices import NoticeType
 from domain.loadbalancers.resources import LoadBalancer
 from domain.loadbalancers.services.objects import Service
 from domain.loadbalancers.services.synchronization import ServiceWork
 from domain.model import Model
+from domain.notices import NoticeType
 from domain.passes import PassedWorld
 
 

@@ -15,13 +15,13 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from domain.loadbalancers.names import service_name
-from domain.loadbalancers.notices import Notice, NoticeType
 from domain.loadbalancers.patches import combined
 from domain.loadbalancers.resources import LoadBalancer
 from domain.loadbalancers.services.objects import Service, ServiceCondition
 from domain.loadbalancers.services.synchronization import ServiceWork
 from domain.loadbalancers.services.write_back import CLEARED, write_back
 from domain.model import Model
+from domain.notices import Notice, NoticeType
 from domain.resource import timestamp
 from domain.writes import JsonPatch
 

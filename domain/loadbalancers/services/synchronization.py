@@ -30,7 +30,6 @@ from domain.loadbalancers.constants import (
 )
 from domain.loadbalancers.go_texts import parse_duration
 from domain.loadbalancers.names import load_balancer_label, load_balancer_name, service_name
-from domain.loadbalancers.notices import Notice, normal, warning
 from domain.loadbalancers.resources import (
     Endpoint,
     Infrastructure,
@@ -45,6 +44,7 @@ from domain.loadbalancers.services.keeping import keeping
 from domain.loadbalancers.services.objects import Installation, Node, Service
 from domain.loadbalancers.services.wishes import Wishes, wishes_of
 from domain.model import Model
+from domain.notices import Notice, normal, warning
 from domain.schema import Document
 from domain.writes import JsonPatch, difference
 

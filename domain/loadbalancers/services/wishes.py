@@ -15,7 +15,7 @@ from typing import TypeVar
 from domain.loadbalancers.addresses import ip_version, source_range
 from domain.loadbalancers.constants import GROUP, LOG_LABEL_PREFIX
 from domain.loadbalancers.go_texts import format_duration, parse_bool, parse_duration
-from domain.loadbalancers.notices import Notice, bad_source_range, warning
+from domain.loadbalancers.notices import bad_source_range
 from domain.loadbalancers.resources import (
     AdditionalNetwork,
     CredentialsReference,
@@ -29,6 +29,7 @@ from domain.loadbalancers.resources import (
 )
 from domain.loadbalancers.services.objects import Installation, Service
 from domain.model import Model
+from domain.notices import Notice, warning
 
 T = TypeVar("T")
 

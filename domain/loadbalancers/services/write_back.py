@@ -7,10 +7,10 @@ write the same status for ever. The address is never taken back while the LoadBa
 from __future__ import annotations
 
 from domain.loadbalancers.addresses import same_address
-from domain.loadbalancers.notices import Notice, normal
 from domain.loadbalancers.resources import LoadBalancer
 from domain.loadbalancers.services.objects import Service
 from domain.model import Model
+from domain.notices import Notice, normal
 from domain.writes import JsonPatch
 
 CLEARED: JsonPatch = {"status": {"loadBalancer": {"ingress": None}}}

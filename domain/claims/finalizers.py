@@ -1,0 +1,42 @@
+"""Our finalizers on the area's objects, and with them the mark that a person's retry was honoured."""
+
+from __future__ import annotations
+
+from domain.claims import RESOURCE_HANDLE
+from domain.claims.domain_names import DomainNames
+from domain.claims.objects import JsonObject, object_at, text_at, value_at, with_metadata
+from domain.identity import Kind
+from domain.levers import RETRIED, RETRY
+
+
+def in_hand(names: DomainNames, kind: Kind, obj: JsonObject) -> JsonObject:
+    """The object as one that we look after: with our finalizer, and a person's retry honoured."""
+    taken = with_metadata(obj, finalizers=_with_ours(names, kind, obj))
+    token = text_at(obj, "metadata", "annotations", RETRY)
+    if not token:
+        return taken
+    return with_metadata(taken, annotations={**object_at(obj, "metadata", "annotations"), RETRIED: token})
+
+
+def finalizers_of(obj: JsonObject) -> list[str]:
+    """All finalizers of the object."""
+    found = value_at(obj, "metadata", "finalizers")
+    return [str(each) for each in found] if isinstance(found, list) else []
+
+
+def others_finalizers(names: DomainNames, obj: JsonObject) -> list[str]:
+    """The finalizers that are not ours, nor of a former installation."""
+    return [each for each in finalizers_of(obj) if each not in names.our_finalizers]
+
+
+def is_in_hand(names: DomainNames, obj: JsonObject) -> bool:
+    """Whether a finalizer of ours keeps the object."""
+    return len(others_finalizers(names, obj)) < len(finalizers_of(obj))
+
+
+def _with_ours(names: DomainNames, kind: Kind, obj: JsonObject) -> list[str]:
+    """The finalizers with ours among them; a handle has no other of former installations."""
+    held = finalizers_of(obj)
+    if kind is RESOURCE_HANDLE:
+        held = [each for each in held if each not in names.former_finalizers]
+    return held if names.finalizer in held else [names.finalizer, *held]

@@ -1,0 +1,283 @@
+"""What a ResourcePool does: make the handles that it lacks, give up unhealthy ones, serve its scalings, say how it is.
+
+    taken in hand --> slots of scalings given back --> unhealthy handles deleted --> handles made, with their resources
+      --> statuses of scalings --> status of the pool --> lifecycles of the new handles opened
+    being deleted --> its free handles deleted --> let go
+
+How many handles are made and which are given up is `pools.plan`'s to say. A handle of a scaling is named after the
+scaling and its serial number, any other after the pass that makes it and its number there, so a second attempt finds
+what the first has made.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+from itertools import count
+from typing import ClassVar
+
+from domain.claims import RESOURCE_POOL, standing
+from domain.claims.conditions import with_stalled
+from domain.claims.constants import MANAGE_POOLS_INTERVAL
+from domain.claims.domain_names import DomainNames
+from domain.claims.finalizers import in_hand, is_in_hand, others_finalizers
+from domain.claims.merging import same
+from domain.claims.objects import GivenObject, JsonObject, object_at, value_at, with_metadata
+from domain.claims.passes import ObjectWorld, PoolKnown
+from domain.claims.plans import Fault
+from domain.claims.pools import NewHandle, PoolHandle, PoolPlan, Scaling, plan, pool_status, wants_of
+from domain.claims.writes import LetGo, ObjectsWorld, PutObject, PutStatus
+from domain.decision import Action, Decision, Queue, World, earliest
+from domain.identity import Key
+from domain.model import Model
+
+# Handles that are ready at once make room for further ones under `maxUnready`; so often in one pass.
+MOST_TURNS = 50
+
+
+class Opened(Model):
+    """A new handle's lifecycle, and how the handle stands."""
+
+    key: Key
+    world: ObjectWorld
+
+
+class Pool(ObjectsWorld):
+    """A pool as a pass sees it.
+
+    Attributes:
+        handles: its free ones that are not being deleted.
+        scalings: as their statuses say.
+        made: the slots of the handles that this pass has made.
+        opened: those of them whose lifecycles are still to be opened.
+        fault: why no handle can be made.
+        interval: after how long a fault is looked at again.
+        pace: how long replacements of unhealthy handles are spared.
+    """
+
+    known: PoolKnown = PoolKnown()
+    names: DomainNames = DomainNames(domain="")
+    pool: GivenObject = {}
+    handles: tuple[PoolHandle, ...] = ()
+    scalings: tuple[Scaling, ...] = ()
+    made: tuple[str, ...] = ()
+    opened: tuple[Opened, ...] = ()
+    fault: Fault | None = None
+    interval: timedelta = timedelta(0)
+    pace: timedelta = MANAGE_POOLS_INTERVAL
+
+    def recall(self, before: World) -> Pool:
+        """What this pass has made is known by its answers."""
+        kept: dict[str, object] = {"refusals": before.refusals, "known": before.known}
+        if isinstance(before, Pool):
+            kept |= {"made": before.made, "opened": before.opened, "fault": before.fault}
+        return self.model_copy(update=kept)
+
+    def stored(self, kind: str, obj: JsonObject) -> Pool:
+        """The pool as the API server has answered it."""
+        return self.model_copy(update={"pool": obj})
+
+
+class OfPool(Action):
+    """What a pool does."""
+
+    queue: ClassVar[str] = Queue.CLAIMS
+
+    pool: GivenObject
+
+
+class Made(Model):
+    """A handle that was made, or that an earlier attempt has made; `fault` is why none can be."""
+
+    handle: PoolHandle | None = None
+    opened: Opened | None = None
+    fault: Fault | None = None
+
+
+class MakeHandle(OfPool):
+    """Make a handle with its resources; `number` names one of no scaling within its pass."""
+
+    activity: ClassVar[str] = "claims.make_pool_handle"
+    result: ClassVar[type[Model] | None] = Made
+
+    new: NewHandle
+    number: int = 0
+
+    @property
+    def slot(self) -> str:
+        """One for each handle."""
+        return self.new.slot(self.number)
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return "create a handle with its resources"
+
+    def fold(self, world: Pool, result: Model | None) -> Pool:  # type: ignore[override]
+        """The pool with its new handle."""
+        made = result if isinstance(result, Made) else Made()
+        if made.fault is not None:
+            return world.model_copy(update={"fault": made.fault})
+        there = {handle.name for handle in world.handles}
+        new = (made.handle,) if made.handle is not None and made.handle.name not in there else ()
+        opened = (made.opened,) if made.opened is not None else ()
+        changes = {
+            "handles": world.handles + new,
+            "opened": world.opened + opened,
+            "made": (*world.made, self.slot),
+        }
+        return world.model_copy(update=changes)
+
+
+class DeleteHandle(OfPool):
+    """Delete a free handle with its resources; one that was bound meanwhile stays. `at`: when that was decided."""
+
+    activity: ClassVar[str] = "claims.delete_pool_handle"
+
+    name: str
+    at: datetime
+
+    @property
+    def slot(self) -> str:
+        """One for each handle."""
+        return f"delete {self.name}"
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"delete ResourceHandle {self.name}"
+
+    def fold(self, world: Pool, result: Model | None) -> Pool:  # type: ignore[override]
+        """The pool without it."""
+        kept = tuple(handle for handle in world.handles if handle.name != self.name)
+        return world.model_copy(update={"handles": kept, "known": PoolKnown(gave_up=self.at)})
+
+
+class WriteScalings(OfPool):
+    """Write the statuses of scalings, after the handles that they count."""
+
+    activity: ClassVar[str] = "claims.write_scalings"
+    last: ClassVar[bool] = True
+
+    scalings: tuple[Scaling, ...]
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"write the status of ResourcePoolScaling {', '.join(scaling.name for scaling in self.scalings)}"
+
+    def fold(self, world: Pool, result: Model | None) -> Pool:  # type: ignore[override]
+        """The scalings as they were written."""
+        written = {scaling.name: scaling for scaling in self.scalings}
+        return world.model_copy(update={"scalings": tuple(written.get(each.name, each) for each in world.scalings)})
+
+
+class OpenHandles(OfPool):
+    """Open the lifecycles of new handles; nobody waits for them, so it comes after everything else."""
+
+    activity: ClassVar[str] = "claims.open_pool_handles"
+    last: ClassVar[bool] = True
+
+    opened: tuple[Opened, ...]
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return "open the lifecycles of the new handles"
+
+    def fold(self, world: Pool, result: Model | None) -> Pool:  # type: ignore[override]
+        """They are open."""
+        return world.model_copy(update={"opened": ()})
+
+
+# --- the decision ---
+
+
+def decide(world: Pool, now: datetime) -> Decision:
+    """What the pool has to do now, and how it stands."""
+    if not world.exists:
+        return standing.GONE
+    if world.names.ignore_label in object_at(world.pool, "metadata", "labels"):
+        return standing.LEFT_ALONE.model_copy(update={"actions": _let_go(world)})
+    if value_at(world.pool, "metadata", "deletionTimestamp"):
+        return _leaving(world, now)
+    planned = plan(
+        wants_of(world.pool),
+        world.handles,
+        world.scalings,
+        now,
+        gave_up=world.known.gave_up,
+        pace=world.pace,
+        made=world.made,
+    )
+    decision = standing.filled(
+        wants_of(world.pool),
+        world.handles,
+        world.fault,
+        begins_at=planned.begins_at,
+        look_at=earliest([now + world.interval if world.fault or _has_no_turn(world) else None, planned.gives_up_at]),
+    )
+    return decision.model_copy(update={"actions": tuple(_actions(world, planned, now))})
+
+
+def _leaving(world: Pool, now: datetime) -> Decision:
+    """The free handles go with the pool; those that claims hold live on."""
+    if not world.handles:
+        letting_go = _let_go(world)
+        return (
+            standing.ending("it is being deleted").model_copy(update={"actions": letting_go})
+            if letting_go
+            else standing.GONE
+        )
+    deletions = tuple(DeleteHandle(pool=world.pool, name=handle.name, at=now) for handle in world.handles)
+    refusals = [refusal for each in deletions if (refusal := world.refusals.get(each.slot))]
+    messages = [refusal.message for refusal in refusals]
+    why = "; ".join(["its free handles are being deleted", *messages[:1]])
+    decision = standing.ending(why, messages, earliest([refusal.retry_at for refusal in refusals]))
+    return decision.model_copy(update={"actions": deletions})
+
+
+def _let_go(world: Pool) -> tuple[Action, ...]:
+    if not is_in_hand(world.names, world.pool):
+        return ()
+    after = with_metadata(world.pool, finalizers=others_finalizers(world.names, world.pool))
+    return (LetGo(kind=RESOURCE_POOL, before=world.pool, after=after),)
+
+
+def _actions(world: Pool, planned: PoolPlan, now: datetime) -> Iterator[Action]:
+    """What comes later in the order waits for what comes before it, but not for what is refused."""
+    pool, taken = world.pool, in_hand(world.names, RESOURCE_POOL, world.pool)
+    if not same(pool.get("metadata"), taken["metadata"]):
+        yield PutObject(kind=RESOURCE_POOL, before=pool, after=taken, what="finalizers")
+        return
+    if planned.giving_back:
+        yield WriteScalings(pool=pool, scalings=planned.giving_back)
+        return
+    deletions = [DeleteHandle(pool=pool, name=name, at=now) for name in planned.delete]
+    yield from deletions
+    if any(each.slot not in world.refusals for each in deletions):
+        return
+    if world.fault is None:
+        creations = [] if _has_no_turn(world) else _creations(world, planned)
+        yield from creations
+        if planned.scalings and not creations:
+            yield WriteScalings(pool=pool, scalings=planned.scalings)
+    status = with_stalled({**object_at(pool, "status"), **pool_status(world.handles, ())}, world.fault, now)
+    if not same(object_at(pool, "status"), status):
+        yield PutStatus(kind=RESOURCE_POOL, before=pool, after={**pool, "status": status})
+    if world.opened:
+        yield OpenHandles(pool=pool, opened=world.opened)
+
+
+def _creations(world: Pool, planned: PoolPlan) -> list[MakeHandle]:
+    made = {*world.made}
+    numbers = (number for number in count() if NewHandle().slot(number) not in made)
+    return [
+        MakeHandle(pool=world.pool, new=new, number=next(numbers) if new.serial is None else new.serial)
+        for new in planned.create
+    ]
+
+
+def _has_no_turn(world: Pool) -> bool:
+    most = wants_of(world.pool).max_unready
+    return most is not None and len(world.made) >= MOST_TURNS * max(most, 1)

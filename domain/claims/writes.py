@@ -1,0 +1,73 @@
+"""Writes of the area's objects as actions: whole, and only over the version that was decided upon."""
+
+from __future__ import annotations
+
+from typing import ClassVar, TypeVar
+
+from domain.claims.objects import GivenObject, JsonObject, text_at
+from domain.decision import Action, Queue, World
+from domain.identity import Kind
+from domain.model import Model
+
+
+class ObjectsWorld(World):
+    """A world that holds objects of the area."""
+
+    def stored(self, kind: str, obj: JsonObject) -> ObjectsWorld:
+        """This world with the object as the API server has answered it."""
+        raise NotImplementedError(f"{type(self).__name__} holds no {kind}")
+
+
+W = TypeVar("W", bound=ObjectsWorld)
+
+
+class Stored(Model):
+    """An object as the API server has answered it."""
+
+    obj: GivenObject
+
+
+class PutObject(Action):
+    """Write metadata and spec of an object where they differ."""
+
+    activity: ClassVar[str] = "claims.put"
+    queue: ClassVar[str] = Queue.CLAIMS
+    result: ClassVar[type[Model] | None] = Stored
+
+    kind: Kind
+    before: GivenObject
+    after: GivenObject
+    what: str = "spec and metadata"
+
+    @property
+    def slot(self) -> str:
+        """One write at a time per object, so that each sees the resourceVersion of the one before."""
+        return f"write {self.kind.name} {text_at(self.before, 'metadata', 'name')}"
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"write {self.what} of {self.kind.name} {text_at(self.before, 'metadata', 'name')}"
+
+    def fold(self, world: W, result: Model | None) -> W:  # type: ignore[override]
+        """The object is as it was answered."""
+        obj = result.obj if isinstance(result, Stored) else self.after
+        return world.stored(self.kind.name, obj)  # type: ignore[return-value]
+
+
+class PutStatus(PutObject):
+    """Write the status of an object where it differs; after everything that it tells of."""
+
+    activity: ClassVar[str] = "claims.put_status"
+    last: ClassVar[bool] = True
+
+    what: str = "status"
+
+
+class LetGo(PutObject):
+    """Drop our finalizers from the object; nothing looks after it afterwards."""
+
+    activity: ClassVar[str] = "claims.let_go"
+    last: ClassVar[bool] = True
+
+    what: str = "finalizers"
