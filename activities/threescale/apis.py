@@ -14,10 +14,10 @@ from domain.resource import CustomResource
 from domain.threescale.backend import ObservedBackend, work_for_backend
 from domain.threescale.belonging import takes_along
 from domain.threescale.calls import Read, Write
+from domain.threescale.digests import digests_of
 from domain.threescale.folding import read_backend, read_product, wrote_backend, wrote_product
 from domain.threescale.found import FoundBackend, FoundProduct
 from domain.threescale.gateway import secrets_of
-from domain.threescale.memo import Memo
 from domain.threescale.product import ObservedProduct, SecretText, work_for_product
 from domain.threescale.resources import Application, Backend, Product
 from domain.threescale.work import Work
@@ -90,8 +90,8 @@ class ProductSubject(Subject[Product]):
             case (FoundProduct() as found, behind) if behind == self._behind():
                 self._found = found
 
-    def _behind(self) -> dict[str, str]:
-        return {each.metadata.uid: Memo.of(each.metadata).synced for each in self._backends}
+    def _behind(self) -> dict[str, str | None]:
+        return {each.metadata.uid: digests_of(each).synced for each in self._backends}
 
 
 class BackendSubject(Subject[Backend]):

@@ -15,7 +15,7 @@ from collections import OrderedDict
 
 from activities.threescale.subjects import Subject
 from domain.resource import CustomResource
-from domain.threescale.memo import Memo
+from domain.threescale.digests import digests_of
 from domain.threescale.providers import ProviderAccount, plain
 
 MOST_KEPT = 1_000
@@ -55,4 +55,4 @@ def _standing(subject: Subject[CustomResource]) -> _Standing:
     """The digest that the object remembers, and the tenant that it is in."""
     provider = subject.provider
     place = plain(provider.url) if isinstance(provider, ProviderAccount) else None
-    return Memo.of(subject.resource.metadata).synced, place
+    return digests_of(subject.resource).synced or "", place

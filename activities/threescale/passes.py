@@ -49,7 +49,7 @@ from domain.refusal import ErrorType, Refusal
 from domain.resource import CustomResource
 from domain.threescale.calls import TAKEN, Read, Resource, Write
 from domain.threescale.conditions import INVALID, Standing
-from domain.threescale.memo import DRIFT, LOOKED
+from domain.threescale.digests import DRIFT, LOOKED, annotated
 from domain.threescale.orphans import next_look, waiting_since
 from domain.threescale.passes import GONE, Memory, PassObject, ThreescaleWorld, decision_of
 from domain.threescale.providers import ProviderAccount
@@ -231,10 +231,10 @@ class _Pass:
             return False
         if await self._carried_out(work) or await self._written(work):
             return False
+        if work.status:
+            await self._show(work.status)
         if work.reads or work.writes:
             await self._call(work)
-        elif work.status:
-            await self._show(work.status)
         if work.delete:
             left = await self._ground.deleted(self._subject.resource)
             if left is None:
@@ -248,7 +248,10 @@ class _Pass:
         return False
 
     async def _show(self, status: JsonPatch) -> None:
-        """The status; the replaced operator's definition of Tenants allows none without ids, and may still stand."""
+        """The status, and apart from it what the replaced operator's definitions drop of it, which may still stand.
+
+        Their one of Tenants allows no status without ids.
+        """
         try:
             self._subject.take(await self._ground.patch(self._subject.resource, {"status": status}, status=True))
         except Invalid as error:
@@ -256,6 +259,10 @@ class _Pass:
                 raise
             log.warning("%s: its status is refused, apply the definitions again: %s", self._asked.key.path, error)
             self._mute = True
+            return
+        dropped = annotated(self._subject.resource, status)
+        if dropped:
+            self._subject.take(await self._ground.patch(self._subject.resource, dropped))
 
     async def _carried_out(self, work: Work) -> bool:
         """What is the kind's own, which goes into a Secret; whether there was anything."""

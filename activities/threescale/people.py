@@ -16,9 +16,9 @@ from domain.threescale.application_sync import credentials, is_application
 from domain.threescale.calls import Read, Resource, SecretKey
 from domain.threescale.developer_account import ObservedAccount, admin_of, is_account, work_for_account
 from domain.threescale.developer_user import ObservedUser, is_user, work_for_user
+from domain.threescale.digests import created
 from domain.threescale.found import FoundAccount, FoundApplication, FoundPlan, FoundUser, answers_of
 from domain.threescale.holders import Holder
-from domain.threescale.memo import created
 from domain.threescale.people import password_of
 from domain.threescale.resources import Application, DeveloperAccount, DeveloperUser, Product
 from domain.threescale.single import One

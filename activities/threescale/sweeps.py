@@ -29,6 +29,7 @@ from domain.passes import swept
 from domain.refusal import ErrorType
 from domain.resource import CustomResource, timestamp
 from domain.threescale.calls import Read, SecretKey
+from domain.threescale.digests import DRIFT, LOOKED
 from domain.threescale.drift import (
     COMPARED,
     Lists,
@@ -40,7 +41,6 @@ from domain.threescale.drift import (
     with_list,
     without_owner,
 )
-from domain.threescale.memo import DRIFT, LOOKED
 from domain.threescale.passes import LONGEST_PASS, Memory, SweepTenants, ThreescaleWorld
 from domain.threescale.providers import NoAccount, ProviderAccount, plain
 from domain.threescale.resources import Application, DeveloperAccount

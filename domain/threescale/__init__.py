@@ -22,7 +22,7 @@
 | `work.py`, `single.py`, `application_sync.py`, `people.py` | what deciding is made of, and objects without parts |
 | `providers.py`, `references.py`, `orphans.py` | which tenant, which referents, and when to look for them again |
 | `wakes.py`, `belonging.py` | who has to be woken by what, and who goes with a Tenant |
-| `memo.py`, `notes.py` | what an object remembers of 3scale, and notes of others |
+| `digests.py`, `notes.py` | what an object remembers of 3scale, and notes of others |
 | `passes.py` | the actions of its workflows: a pass over an object, the sweep over all tenants |
 | `drift.py` | what tenants' lists show that the objects do not say |
 """

@@ -22,15 +22,15 @@ from domain.threescale import ACTIVE_DOC
 from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.conditions import INVALID, Standing
 from domain.threescale.defaults import of_active_doc
+from domain.threescale.digests import created, digest, digests_of
 from domain.threescale.found import FoundDocument
 from domain.threescale.holders import Holder
-from domain.threescale.memo import Memo, created, digest, remembered
 from domain.threescale.normal import same_json
 from domain.threescale.product_sync import Sync
 from domain.threescale.providers import NoAccount, ProviderAccount, known_at, same_tenant
 from domain.threescale.references import elder, seniority, usable
 from domain.threescale.resources import ActiveDoc, Product
-from domain.threescale.resources.shared import LocalReference
+from domain.threescale.resources.shared import Digests, LocalReference
 from domain.threescale.single import One, differing, read_one, wrote_one
 from domain.threescale.validation import fault_of_system_name, message_of
 from domain.threescale.work import (
@@ -169,10 +169,10 @@ def _hindrance(observed: ObservedDocument, product: Product | None, url: str) ->
 
 def _synced(observed: ObservedDocument, service_id: int, fields: dict[str, object], now: datetime) -> Work:
     document, found = observed.document, observed.found
-    wished = Memo(synced=digest(fields["provider_account_host"], document.spec, observed.text.version, service_id))
-    settled = wished == Memo.of(document.metadata) and document.status.active_doc_id
+    wished = Digests(synced=digest(fields["provider_account_host"], document.spec, observed.text.version, service_id))
+    settled = wished == digests_of(document) and document.status.active_doc_id
     if settled and not observed.look and found.untouched:
-        return fine(document, now, fields, {})
+        return fine(document, now, fields)
     known_id = known_at(str(fields["provider_account_host"]), _host(document), document.status.active_doc_id)
     whole = sync_document(document, observed.text.body, service_id, found, known_id)
     work, hindering = attempted(whole, observed.refusals, now, document.metadata)
@@ -182,7 +182,7 @@ def _synced(observed: ObservedDocument, service_id: int, fields: dict[str, objec
         fields = {**fields, "active_doc_id": found.item.id}
     if hindering:
         return as_refused(document, hindering, now, fields)
-    return fine(document, now, fields, remembered(document.metadata, wished))
+    return fine(document, now, fields, digests=wished)
 
 
 def sync_document(

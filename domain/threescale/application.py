@@ -23,14 +23,15 @@ from domain.threescale.application_sync import credentials, known_id_of, natural
 from domain.threescale.belonging import takes_along
 from domain.threescale.calls import Read, Resource, SecretKey, Write
 from domain.threescale.conditions import INVALID, Standing
+from domain.threescale.digests import created, digest, digests_of, retained
 from domain.threescale.found import FoundApplication, FoundPlan
 from domain.threescale.holders import Holder
-from domain.threescale.memo import Memo, created, digest, remembered, retained
 from domain.threescale.notes import bereft, combined, identified, owned
 from domain.threescale.product_sync import Sync
 from domain.threescale.providers import NoAccount, ProviderAccount, known_at, same_tenant
 from domain.threescale.references import elder, has_let_go, id_of_account, takes_its_own
 from domain.threescale.resources import Application, DeveloperAccount, Product
+from domain.threescale.resources.shared import Digests
 from domain.threescale.single import One, differing
 from domain.threescale.work import (
     Hindrance,
@@ -119,13 +120,13 @@ def _goes_with_product(observed: ObservedApplication) -> str:
     plan = application.spec.application_plan_name
     if plan in product.spec.application_plans or observed.account is None:
         return ""
-    done = Memo.of(application.metadata) == _wished(application, observed.account, product)
+    done = digests_of(application) == _wished(application, observed.account, product)
     return f"Product {product.metadata.name} does not offer the plan {plan} any more" if done else ""
 
 
-def _wished(application: Application, account: DeveloperAccount, product: Product) -> Memo:
+def _wished(application: Application, account: DeveloperAccount, product: Product) -> Digests:
     ids = (account.status.account_id or 0, product.status.product_id or 0)
-    return Memo(synced=digest(account.status.provider_account_host, ids, application.spec))
+    return Digests(synced=digest(account.status.provider_account_host, ids, application.spec))
 
 
 def _absent(observed: ObservedApplication) -> Hindrance:
@@ -198,9 +199,9 @@ def _synced(
     application = observed.application
     found, forgets = _own(observed)
     wished = _wished(application, account, product)
-    settled = wished == Memo.of(application.metadata) and application.status.application_id and not forgets
+    settled = wished == digests_of(application) and application.status.application_id and not forgets
     if settled and not observed.look and found.untouched:
-        return fine(application, now, fields, {})
+        return fine(application, now, fields)
     account_id = account.status.account_id or 0
     key = natural_key(application, product)
     namesakes = (each.id for each in observed.listed if not differing(key, each))
@@ -219,8 +220,8 @@ def _synced(
     if whole.missing:
         return hindered(application, _without_plan(application, product), now, fields)
     fields = {**fields, **_of(found)}
-    patch = identified(remembered(application.metadata, wished), application, fields.get("application_id"))
-    return fine(application, now, fields, patch)
+    patch = identified({}, application, fields.get("application_id"))
+    return fine(application, now, fields, patch, digests=wished)
 
 
 def _own(observed: ObservedApplication) -> tuple[One[FoundApplication], bool]:

@@ -149,7 +149,7 @@ def _written(observed: ObservedAuth, secret: SecretContent, keys: tuple[str, ...
     if noted:
         work = AuthWork(phase=Phase.SYNCING, why="record the application's id", note=noted)
         return _into_secret(observed, work, now)
-    return _plain(fine(auth, now, {}, {}, "done"))
+    return _plain(fine(auth, now, {}, why="done"))
 
 
 def _into_secret(observed: ObservedAuth, work: AuthWork, now: datetime) -> AuthWork:

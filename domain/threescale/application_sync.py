@@ -11,9 +11,9 @@ from collections.abc import Iterable, Mapping
 
 from domain.schema import Json
 from domain.threescale.calls import Read, Resource, SecretKey, Write
+from domain.threescale.digests import OTHERS
 from domain.threescale.found import FoundApplication, FoundPlan
 from domain.threescale.gateway import backend_version
-from domain.threescale.memo import OTHERS
 from domain.threescale.notes import remembered_id
 from domain.threescale.product_sync import Sync
 from domain.threescale.providers import known_at

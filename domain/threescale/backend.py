@@ -25,12 +25,13 @@ from domain.threescale.backend_sync import shows_in_gateways, sync_backend
 from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.conditions import Standing
 from domain.threescale.defaults import of_backend
+from domain.threescale.digests import digest, digests_of, remembering
 from domain.threescale.found import MANAGED_BY, FoundBackend, FoundBackendApi
 from domain.threescale.holders import Holder
-from domain.threescale.memo import Memo, digest, remembered
 from domain.threescale.providers import NoAccount, ProviderAccount, known_at
 from domain.threescale.references import IN_USE, elder, users_of
 from domain.threescale.resources import Backend, Product
+from domain.threescale.resources.shared import Digests
 from domain.threescale.validation import Fault, faults_of_backend, message_of
 from domain.threescale.work import (
     Hindrance,
@@ -44,10 +45,10 @@ from domain.threescale.work import (
     held,
     hindered,
     refused,
+    status_patch,
     syncing,
     without_account,
 )
-from domain.writes import JsonPatch
 
 
 class ObservedBackend(Model):
@@ -105,10 +106,10 @@ def _wrong(observed: ObservedBackend) -> str:
 def _synced(observed: ObservedBackend, account: ProviderAccount, fields: dict[str, object], now: datetime) -> Work:
     backend, found = observed.backend, observed.found
     known_id = _known_id(observed)
-    before = Memo.of(backend.metadata)
-    wished = _memo(backend, account)
+    before = digests_of(backend)
+    wished = _wished(backend, account)
     if wished == before and known_id and not observed.look and not found.looked:
-        return fine(backend, now, fields, {})
+        return fine(backend, now, fields)
     there = found.backend
     if there is not None and there.system_name and there.system_name != backend.spec.system_name:
         return hindered(backend, _renaming(backend, there), now, fields)
@@ -117,34 +118,37 @@ def _synced(observed: ObservedBackend, account: ProviderAccount, fields: dict[st
     slots = held(hindering, now)
     work = syncing(sync_backend(backend.spec, found, known_id, slots) if slots else whole, slots)
     if work is not None:
-        return _mending(backend.metadata, before, wished, work)
+        return _mending(backend, before, wished, work)
     if found.backend is not None:
         fields = {**fields, "backend_id": found.backend.id}
     if hindering:
-        patch = _letting_go(backend.metadata, before, wished, hindering)
-        return as_refused(backend, hindering, now, fields).model_copy(update={"patch": patch})
+        return as_refused(backend, hindering, now, {**fields, **_letting_go(backend, before, wished, hindering)})
     if _mends(before, wished):
         wished = wished.model_copy(update={"mended": timestamp(now)})
-    return fine(backend, now, fields, remembered(backend.metadata, wished))
+    return fine(backend, now, fields, digests=wished)
 
 
-def _mending(meta: ObjectMeta, before: Memo, wished: Memo, work: Work) -> Work:
+def _mending(backend: Backend, before: Digests, wished: Digests, work: Work) -> Work:
     """What gateways show is mended although nothing new is wanted: until that is told it counts as not in step."""
     if before.gateway != wished.gateway or not any(shows_in_gateways(each) for each in work.writes):
         return work
-    return work.model_copy(update={"patch": remembered(meta, before.model_copy(update={"synced": ""}))})
+    forgetting = remembering(backend, before.model_copy(update={"synced": None}))
+    return work.model_copy(update={"status": status_patch(backend, forgetting)})
 
 
-def _mends(before: Memo, wished: Memo) -> bool:
+def _mends(before: Digests, wished: Digests) -> bool:
     """Whether it has begun to mend what gateways show, in this pass or in one that died."""
     return before.gateway == wished.gateway and not before.synced
 
 
-def _letting_go(meta: ObjectMeta, before: Memo, wished: Memo, hindering: Mapping[str, Refusal]) -> JsonPatch:
+def _letting_go(
+    backend: Backend, before: Digests, wished: Digests, hindering: Mapping[str, Refusal]
+) -> dict[str, object]:
     """Where nothing is left but what gateways count, the products deploy without it; and once more when it is gone."""
     if not all(IN_USE in each.message for each in hindering.values()):
         return {}
-    return remembered(meta, before.model_copy(update={"synced": "", "gateway": digest(wished.gateway, "lets go")}))
+    gateway = digest(wished.gateway, "lets go")
+    return remembering(backend, before.model_copy(update={"synced": None, "gateway": gateway}))
 
 
 def _renaming(backend: Backend, there: FoundBackendApi) -> Hindrance:
@@ -160,12 +164,12 @@ def _known_id(observed: ObservedBackend) -> int:
     return known_at(account.url, status.provider_account_host, status.backend_id)
 
 
-def _memo(backend: Backend, account: ProviderAccount) -> Memo:
+def _wished(backend: Backend, account: ProviderAccount) -> Digests:
     spec = backend.spec
-    return Memo(
+    return Digests(
         synced=digest(account.url, spec),
         gateway=digest(account.url, spec.private_base_url, spec.mapping_rules),
-        mended=Memo.of(backend.metadata).mended,
+        mended=digests_of(backend).mended,
     )
 
 

@@ -19,9 +19,9 @@ from domain.schema import Json
 from domain.threescale import DEVELOPER_ACCOUNT
 from domain.threescale.calls import Read, Resource, SecretKey, Write
 from domain.threescale.conditions import ORPHAN, Standing
+from domain.threescale.digests import created, digest, digests_of
 from domain.threescale.found import MANAGED_BY, FoundAccount
 from domain.threescale.holders import Holder, holder_of
-from domain.threescale.memo import Memo, created, digest, remembered
 from domain.threescale.notes import identified, remembered_id
 from domain.threescale.people import password_of, valid_address
 from domain.threescale.product_sync import Sync
@@ -29,6 +29,7 @@ from domain.threescale.providers import NoAccount, ProviderAccount, known_at, sa
 from domain.threescale.references import seniority
 from domain.threescale.resources import DeveloperAccount, DeveloperUser
 from domain.threescale.resources.developers import ADMIN
+from domain.threescale.resources.shared import Digests
 from domain.threescale.single import One, differing
 from domain.threescale.wakes import users_of_account
 from domain.threescale.work import (
@@ -85,11 +86,11 @@ def work_for_account(observed: ObservedAccount, now: datetime) -> Work:
     if isinstance(provider, NoAccount):
         return without_account(account, provider, now)
     fields: dict[str, object] = {"provider_account_host": provider.url}
-    wished = Memo(synced=digest(provider.url, account.spec))
+    wished = Digests(synced=digest(provider.url, account.spec))
     known_id = _known_id(observed)
-    settled = wished == Memo.of(account.metadata) and account.status.account_id
+    settled = wished == digests_of(account) and account.status.account_id
     if settled and not observed.look and not observed.found.looked:
-        return fine(account, now, fields, {})
+        return fine(account, now, fields)
     admin = admin_of(account, observed.users, provider.url)
     if not known_id or observed.found.lost:
         hindrance = _hindrance(account, admin, observed.secrets)
@@ -174,7 +175,7 @@ def _hindrance(
 
 def _synced(
     observed: ObservedAccount,
-    wished: Memo,
+    wished: Digests,
     known_id: int,
     admin: DeveloperUser | None,
     fields: dict[str, object],
@@ -195,8 +196,8 @@ def _synced(
         }
     if hindering:
         return as_refused(account, hindering, now, fields)
-    patch = identified(remembered(account.metadata, wished), account, fields.get("account_id"))
-    return fine(account, now, fields, patch)
+    patch = identified({}, account, fields.get("account_id"))
+    return fine(account, now, fields, patch, digests=wished)
 
 
 def sync_account(

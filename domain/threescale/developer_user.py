@@ -20,9 +20,9 @@ from domain.schema import Json
 from domain.threescale import DEVELOPER_ACCOUNT, DEVELOPER_USER
 from domain.threescale.calls import Read, Resource, SecretKey, Write
 from domain.threescale.conditions import FAILED, INVALID, Standing
+from domain.threescale.digests import created, digest, digests_of
 from domain.threescale.found import FoundUser
 from domain.threescale.holders import Holder
-from domain.threescale.memo import Memo, created, digest, remembered
 from domain.threescale.notes import bereft, identified, owned, remembered_id
 from domain.threescale.orphans import next_look, waiting_since
 from domain.threescale.people import password_of, valid_address
@@ -31,6 +31,7 @@ from domain.threescale.providers import NoAccount, ProviderAccount, known_at, sa
 from domain.threescale.references import account_usable, has_let_go, id_of_account, takes_its_own
 from domain.threescale.resources import DeveloperAccount, DeveloperUser
 from domain.threescale.resources.developers import MEMBER
+from domain.threescale.resources.shared import Digests
 from domain.threescale.single import One, differing
 from domain.threescale.work import (
     Hindrance,
@@ -124,9 +125,9 @@ def _synced(observed: ObservedUser, account: DeveloperAccount, fields: dict[str,
         return Work(phase=Phase.SYNCING, why="record its account", patch=patch)
     account_id = account.status.account_id or 0
     fields = {**fields, "account_id": account_id}
-    wished = Memo(synced=digest(account.status.provider_account_host, account_id, user.spec))
-    if wished == Memo.of(user.metadata) and user.status.developer_user_id and not observed.look and not found.looked:
-        return fine(user, now, fields, {})
+    wished = Digests(synced=digest(account.status.provider_account_host, account_id, user.spec))
+    if wished == digests_of(user) and user.status.developer_user_id and not observed.look and not found.looked:
+        return fine(user, now, fields)
     whole = sync_user(user, account_id, found, at=account.status.provider_account_host or "")
     if any(write.method == "DELETE" for write in whole.writes):  # still in the account before
         fields = {name: value for name, value in fields.items() if name != "account_id"}
@@ -140,8 +141,8 @@ def _synced(observed: ObservedUser, account: DeveloperAccount, fields: dict[str,
         fields = {**fields, "developer_user_id": found.item.id, "developer_user_state": found.item.state or None}
     if hindering:
         return as_refused(user, hindering, now, fields)
-    patch = identified(remembered(user.metadata, wished), user, fields.get("developer_user_id"))
-    return fine(user, now, fields, patch)
+    patch = identified({}, user, fields.get("developer_user_id"))
+    return fine(user, now, fields, patch, digests=wished)
 
 
 def _without_password(user: DeveloperUser, fields: dict[str, object], now: datetime) -> Work:

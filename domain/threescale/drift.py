@@ -4,7 +4,7 @@
                                         └► what bears our mark ─► whose no object is
     objects whose turn it is ─► all that is below them
 
-Objects that are in step call nothing (`memo.py`), so that somebody's hand in 3scale is seen by the sweep alone. The
+Objects that are in step call nothing (`digests.py`), so that somebody's hand in 3scale is seen by the sweep alone. The
 lists serve all objects of a tenant, and show whether something is there, and its own fields. 3scale has no list of
 metrics, rules or plans of all products, and an object's time of change does not move with what is below it: so products
 and backends are compared with that in turns, some in each sweep. Users and the bodies of documents are compared when
@@ -24,6 +24,7 @@ from domain.threescale.application_sync import LIVE, SUSPENDED
 from domain.threescale.backend_sync import changes_of_backend
 from domain.threescale.calls import Read, Resource
 from domain.threescale.developer_account import sync_account
+from domain.threescale.digests import digests_of
 from domain.threescale.found import (
     MANAGED_BY,
     FoundAccount,
@@ -35,7 +36,6 @@ from domain.threescale.found import (
     Identified,
     answers_of,
 )
-from domain.threescale.memo import Memo
 from domain.threescale.policy import sync_policy
 from domain.threescale.product_sync import changes_of_service
 from domain.threescale.resources import (
@@ -206,7 +206,7 @@ def _one(found: F) -> One[F]:
 
 def in_step(each: CustomResource) -> bool:
     """Whether it says to be in 3scale as it shall be, and nobody takes it away."""
-    return bool(_id(each)) and bool(Memo.of(each.metadata).synced) and not each.metadata.deleting
+    return bool(_id(each)) and bool(digests_of(each).synced) and not each.metadata.deleting
 
 
 def _id(each: CustomResource) -> int:

@@ -31,7 +31,7 @@ from domain.schema import JsonObject
 from domain.threescale import BACKEND, OPEN_API, PRODUCT
 from domain.threescale.active_doc import Text
 from domain.threescale.conditions import FAILED, INVALID, Standing
-from domain.threescale.memo import RETAIN
+from domain.threescale.digests import RETAIN
 from domain.threescale.notes import combined, owned
 from domain.threescale.open_api_document import Unreadable, read_api
 from domain.threescale.open_api_generated import Generated, generate
@@ -201,7 +201,7 @@ def _settled(open_api: OpenApi, product: Product, fields: dict[str, object], now
     current = (status.observed_generation or 0) >= meta.generation
     waits_for = (f"Product/{meta.namespace}/{meta.name}",)
     if current and usable(status.conditions) and not meta.deleting:
-        return fine(open_api, now, fields, {}, "its objects exist and are synced with 3scale")
+        return fine(open_api, now, fields, why="its objects exist and are synced with 3scale")
     wrong = next((each for each in status.conditions if each.type in (INVALID, FAILED) and each.status == "True"), None)
     if current and wrong is not None and _is_final(product):
         message = f"Product {meta.name}: {wrong.message or 'failed'}"

@@ -6,7 +6,7 @@
 
 What a pass leaves for the next one are the refusals, so that what 3scale refuses is tried more and more seldom; a wake
 drops them. Losing them costs a few calls, and nothing else. What is known of 3scale is not kept: an object that is in
-step remembers so by its digests (`memo.py`), which say nothing while a change has got half way.
+step remembers so by its digests (`digests.py`), which say nothing while a change has got half way.
 """
 
 from __future__ import annotations

@@ -16,14 +16,15 @@ from domain.schema import Json, JsonObject
 from domain.threescale import CUSTOM_POLICY_DEFINITION
 from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.conditions import Standing
+from domain.threescale.digests import created, digest, digests_of
 from domain.threescale.found import FoundPolicy
 from domain.threescale.holders import Holder
-from domain.threescale.memo import Memo, created, digest, remembered
 from domain.threescale.normal import described, same_json
 from domain.threescale.product_sync import Sync
 from domain.threescale.providers import NoAccount, ProviderAccount, known_at
 from domain.threescale.references import elder
 from domain.threescale.resources import CustomPolicyDefinition
+from domain.threescale.resources.shared import Digests
 from domain.threescale.single import One
 from domain.threescale.work import (
     Hindrance,
@@ -115,10 +116,10 @@ def _schema(policy: CustomPolicyDefinition) -> JsonObject:
 
 def _synced(observed: ObservedPolicy, account: ProviderAccount, fields: dict[str, object], now: datetime) -> Work:
     policy, found = observed.policy, observed.found
-    wished = Memo(synced=digest(account.url, policy.spec))
-    settled = wished == Memo.of(policy.metadata) and policy.status.policy_id
+    wished = Digests(synced=digest(account.url, policy.spec))
+    settled = wished == digests_of(policy) and policy.status.policy_id
     if settled and not observed.look and found.untouched:
-        return fine(policy, now, fields, {})
+        return fine(policy, now, fields)
     whole = sync_policy(
         policy, found, known_at(account.url, policy.status.provider_account_host, policy.status.policy_id)
     )
@@ -129,7 +130,7 @@ def _synced(observed: ObservedPolicy, account: ProviderAccount, fields: dict[str
         fields = {**fields, "policy_id": found.item.id}
     if hindering:
         return as_refused(policy, hindering, now, fields)
-    return fine(policy, now, fields, remembered(policy.metadata, wished))
+    return fine(policy, now, fields, digests=wished)
 
 
 def _leaving(observed: ObservedPolicy) -> Leaving:

@@ -25,10 +25,10 @@ from domain.threescale.belonging import takes_along
 from domain.threescale.calls import Read, Resource, SecretKey, Write
 from domain.threescale.conditions import Standing
 from domain.threescale.defaults import of_product
+from domain.threescale.digests import digest, digests_of, remembering, retained
 from domain.threescale.found import MANAGED_BY, FoundProduct
 from domain.threescale.gateway import secrets_of, with_secrets
 from domain.threescale.holders import Holder
-from domain.threescale.memo import Memo, digest, remembered, retained
 from domain.threescale.offers import references
 from domain.threescale.product_sync import Sync, Wanted, sync_product, touches_gateway
 from domain.threescale.production import PRODUCTION, is_promoted_by_itself
@@ -36,6 +36,7 @@ from domain.threescale.providers import NoAccount, ProviderAccount, known_at
 from domain.threescale.references import backends_by_name, elder, hindrance_of_product, shared_path
 from domain.threescale.resources import Application, Backend, Product
 from domain.threescale.resources.product import ProductSpec
+from domain.threescale.resources.shared import Digests
 from domain.threescale.validation import Fault, faults_of_product, message_of
 from domain.threescale.work import (
     Hindrance,
@@ -49,6 +50,7 @@ from domain.threescale.work import (
     held,
     hindered,
     refused,
+    status_patch,
     syncing,
     without_account,
 )
@@ -151,21 +153,21 @@ def _synced(
     """Compares with 3scale, unless what is wanted is remembered as done."""
     product = observed.product
     known_id = _known_id(observed)
-    before, wished = Memo.of(product.metadata), _memo(observed, backends)
+    before, wished = digests_of(product), _wished(observed, backends)
     if wished == before and known_id and not observed.look and not observed.found.looked:
-        return fine(product, now, fields, {})
+        return fine(product, now, fields)
     if _is_renamed(product, observed.found):
         return hindered(product, _renaming(product, observed.found), now, fields)
     ids = {name: backend.status.backend_id or 0 for name, backend in backends.items()}
     promote = is_promoted_by_itself(product.metadata) and (observed.look or wished.production != before.production)
-    wanted = Wanted(spec=spec, backends=ids, gateway=wished.gateway, promote=promote)
-    found = observed.found.model_copy(update={"deployed": observed.found.deployed or before.gateway})
+    wanted = Wanted(spec=spec, backends=ids, gateway=wished.gateway or "", promote=promote)
+    found = observed.found.model_copy(update={"deployed": observed.found.deployed or before.gateway or ""})
     whole = sync_product(wanted, found, known_id)
     hindering = refused(whole, observed.refusals)
     slots = held(hindering, now)
     work = syncing(sync_product(wanted, found, known_id, slots) if slots else whole, slots)
     if work is not None:
-        return _forgetting(product.metadata, before, wished, work)
+        return _forgetting(product, before, wished, work)
     if found.service is not None:
         fields = {**fields, "product_id": found.service.id, "state": found.service.state or None}
     if found.configs.get(PRODUCTION):
@@ -174,7 +176,7 @@ def _synced(
         return as_refused(product, hindering, now, fields)
     if whole.missing:
         return hindered(product, _missing(product, whole), now, fields)
-    return fine(product, now, fields, remembered(product.metadata, wished))
+    return fine(product, now, fields, digests=wished)
 
 
 def _known_id(observed: ObservedProduct) -> int:
@@ -196,10 +198,12 @@ def _renaming(product: Product, found: FoundProduct) -> Hindrance:
     return Hindrance(standing=Standing.INVALID, message=str(fault))
 
 
-def _forgetting(meta: ObjectMeta, before: Memo, wished: Memo, work: Work) -> Work:
+def _forgetting(product: Product, before: Digests, wished: Digests, work: Work) -> Work:
     """The gateway's part is mended although nothing new is wanted: that it is deployed holds no more."""
     mends = before.gateway == wished.gateway and any(touches_gateway(each) for each in work.writes)
-    return work.model_copy(update={"patch": remembered(meta, Memo())}) if mends else work
+    if not mends:
+        return work
+    return work.model_copy(update={"status": status_patch(product, remembering(product, Digests()))})
 
 
 def _missing(product: Product, sync: Sync) -> Hindrance:
@@ -213,7 +217,7 @@ def _missing(product: Product, sync: Sync) -> Hindrance:
     )
 
 
-def _memo(observed: ObservedProduct, backends: Mapping[str, Backend]) -> Memo:
+def _wished(observed: ObservedProduct, backends: Mapping[str, Backend]) -> Digests:
     """The digests of what is wanted: of everything, of what the gateway shows, and of that in production.
 
     What a backend does shows in the gateways of the products that use it, and plans name its metrics by their ids.
@@ -221,18 +225,18 @@ def _memo(observed: ObservedProduct, backends: Mapping[str, Backend]) -> Memo:
     spec, account = observed.product.spec, observed.account
     assert isinstance(account, ProviderAccount)  # noqa: S101 - decided before
     versions = sorted((each.key.namespace, each.key.name, each.key.key, each.version) for each in observed.secrets)
-    memos = {name: Memo.of(backend.metadata) for name, backend in backends.items()}
+    known = {name: digests_of(backend) for name, backend in backends.items()}
     ids = {name: backend.status.backend_id for name, backend in backends.items()}
-    behind = {name: [ids[name], memo.gateway, *filter(None, [memo.mended])] for name, memo in memos.items()}
+    behind = {name: [ids[name], each.gateway or "", *filter(None, [each.mended])] for name, each in known.items()}
     gateway = digest(
         account.url, spec.deployment, spec.mapping_rules, spec.backend_usages, spec.policies, versions, behind
     )
     named = {each.backend for each in references(spec.application_plans)}
-    counted = {name: memo.synced for name, memo in memos.items() if name in named}
+    counted = {name: each.synced or "" for name, each in known.items() if name in named}
     meta = observed.product.metadata
     promotes = is_promoted_by_itself(meta) and bool(spec.backend_usages)
-    production = gateway if promotes else Memo.of(meta).production
-    return Memo(synced=digest(spec, gateway, counted), gateway=gateway, production=production)
+    production = gateway if promotes else digests_of(observed.product).production
+    return Digests(synced=digest(spec, gateway, counted), gateway=gateway, production=production)
 
 
 def _leaving(observed: ObservedProduct) -> Leaving:

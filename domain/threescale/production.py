@@ -4,7 +4,7 @@
 
 A Product with `perdure.dev/promote: "true"` needs no ProxyConfigPromote: each configuration that Perdure has deployed
 is promoted in the same pass, and the version that production then has stands in its status. Which configuration that
-was is remembered by its digest (`memo.py`), so that nothing is read as long as it stays. 3scale promotes a version
+was is remembered by its digest (`digests.py`), so that nothing is read as long as it stays. 3scale promotes a version
 once: where production has the newest already there is nothing to do, and a product without backends has none.
 """
 

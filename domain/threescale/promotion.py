@@ -84,7 +84,7 @@ def work_for_promotion(observed: ObservedPromotion, now: datetime) -> Work:
         return as_refused(once, hindering, now, fields)
     if whole.missing:
         return hindered(once, _nothing_deployed(once, product), now, fields)
-    return fine(once, now, fields, {}, "promoted")
+    return fine(once, now, fields, why="promoted")
 
 
 def sync_promotion(once: ProxyConfigPromote, service_id: int, found: FoundConfigs) -> Sync:

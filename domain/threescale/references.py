@@ -14,7 +14,7 @@ from datetime import UTC, datetime
 from domain.resource import ObjectMeta
 from domain.threescale import DEVELOPER_ACCOUNT
 from domain.threescale.conditions import FAILED, INVALID, READY, SYNCED, Standing
-from domain.threescale.memo import retained
+from domain.threescale.digests import retained
 from domain.threescale.normal import same_path
 from domain.threescale.notes import remembered_id
 from domain.threescale.offers import references

@@ -30,13 +30,14 @@ from domain.threescale import TENANT
 from domain.threescale.calls import Resource, SecretKey
 from domain.threescale.conditions import Standing
 from domain.threescale.defaults import of_tenant
+from domain.threescale.digests import digest, digests_of
 from domain.threescale.found import answer_of
 from domain.threescale.holders import Holder
-from domain.threescale.memo import Memo, digest, remembered
 from domain.threescale.notes import identified, owned, remembered_id
 from domain.threescale.providers import ADDRESS_KEY, TOKEN_KEY, NoAccount, ProviderAccount, SecretView, same_tenant
 from domain.threescale.references import elder
 from domain.threescale.resources import Tenant
+from domain.threescale.resources.shared import Digests
 from domain.threescale.tenant_sync import (
     LEAVING,
     FoundTenant,
@@ -171,13 +172,13 @@ def _synced(observed: ObservedTenant, master: ProviderAccount, now: datetime) ->
     tenant, found, secret = observed.tenant, observed.found, observed.secret
     status, item = tenant.status, found.tenant.item
     known = bool(status.tenant_id and status.admin_id)
-    wished = Memo(synced=digest(master.url, tenant.spec, secret.admin_url if secret else ""))
+    wished = Digests(synced=digest(master.url, tenant.spec, secret.admin_url if secret else ""))
     kept = secret is not None and TOKEN_KEY in secret.keys
     untouched = found == KnownTenant()
     if known and untouched and not kept:
         return _hindered(tenant, _lost(tenant, status.tenant_id), now)
-    if known and untouched and wished == Memo.of(tenant.metadata) and not observed.look:
-        return _plain(fine(tenant, now, {}, {}))
+    if known and untouched and wished == digests_of(tenant) and not observed.look:
+        return _plain(fine(tenant, now, {}))
     known_id = remembered_id(tenant)
     noted = identified({}, tenant, item.id if item else 0)
     if noted:
@@ -197,7 +198,7 @@ def _synced(observed: ObservedTenant, master: ProviderAccount, now: datetime) ->
     return _kept(observed, wished, fields, now)
 
 
-def _kept(observed: ObservedTenant, wished: Memo, fields: dict[str, object], now: datetime) -> TenantWork:
+def _kept(observed: ObservedTenant, wished: Digests, fields: dict[str, object], now: datetime) -> TenantWork:
     """All is in 3scale: is what opens it in the Secret?"""
     tenant, secret, item = observed.tenant, observed.secret, observed.found.tenant.item
     assert item is not None  # noqa: S101 - nothing is left to do
@@ -209,7 +210,7 @@ def _kept(observed: ObservedTenant, wished: Memo, fields: dict[str, object], now
         return TenantWork(phase=Phase.SYNCING, why="record its address", note={ADDRESS_KEY: item.address})
     if not same_tenant(secret.admin_url, item.address):
         return _hindered(tenant, _lost(tenant, item.id, item.address, secret.admin_url), now, fields)
-    return _plain(fine(tenant, now, fields, remembered(tenant.metadata, wished)))
+    return _plain(fine(tenant, now, fields, digests=wished))
 
 
 def _hindrance(observed: ObservedTenant, item: FoundTenant | None) -> Hindrance | None:

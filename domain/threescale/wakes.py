@@ -12,8 +12,8 @@ from domain.resource import Condition, CustomResource
 from domain.threescale import OPEN_API
 from domain.threescale.belonging import CASCADE
 from domain.threescale.conditions import IN_SYNC
+from domain.threescale.digests import RETAIN, digests_of
 from domain.threescale.gateway import secrets_of
-from domain.threescale.memo import GATEWAY, MENDED, RETAIN, SYNCED
 from domain.threescale.people import password_of
 from domain.threescale.production import PROMOTE
 from domain.threescale.providers import DEFAULT_SECRET, INSECURE, SEED_SECRET, plain
@@ -32,7 +32,7 @@ from domain.threescale.resources import (
 )
 from domain.threescale.resources.shared import LocalReference
 
-_READ_BY_OTHERS = (SYNCED, GATEWAY, MENDED, CASCADE, RETAIN, PROMOTE, INSECURE)
+_READ_BY_OTHERS = (CASCADE, RETAIN, PROMOTE, INSECURE)
 
 
 def known_as(resource: CustomResource) -> tuple[str, ...]:
@@ -76,12 +76,13 @@ def seen_by_others(resource: CustomResource) -> tuple[object, ...]:
     No times, and nothing of a sync that lasts: nothing follows from these.
     """
     meta, status = resource.metadata, getattr(resource, "status", None)
-    memo = tuple(meta.annotations.get(each) for each in _READ_BY_OTHERS)
-    shown = status.model_dump_json(exclude={"conditions"}) if status is not None else ""
+    levers = tuple(meta.annotations.get(each) for each in _READ_BY_OTHERS)
+    digests = digests_of(resource).model_dump_json(exclude={"production"})
+    shown = status.model_dump_json(exclude={"conditions", "digests"}) if status is not None else ""
     conditions: list[Condition] = getattr(status, "conditions", None) or []
     standing = sorted((each.type, each.status, each.message or "") for each in conditions if each.type != IN_SYNC)
     has_let_go = meta.deleting and resource.kind_of.finalizer not in meta.finalizers
-    return meta.generation, memo, shown, tuple(standing), has_let_go
+    return meta.generation, levers, digests, shown, tuple(standing), has_let_go
 
 
 def users_of_account(namespace: str, account: str) -> str:

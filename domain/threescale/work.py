@@ -22,10 +22,10 @@ from domain.resource import ObjectMeta
 from domain.threescale import DEVELOPER_ACCOUNT
 from domain.threescale.calls import Read, Write, unless_refused
 from domain.threescale.conditions import ORPHAN, WAITING, Situation, Standing, conditions, in_sync
+from domain.threescale.digests import begun_no_more, creating, remembering, retained
 from domain.threescale.found import Identified
 from domain.threescale.holders import Holder, holder_of
-from domain.threescale.memo import creating, retained
-from domain.threescale.notes import ID_ANNOTATIONS, OWN_IDS
+from domain.threescale.notes import ID_ANNOTATIONS, OWN_IDS, combined
 from domain.threescale.orphans import next_look, waiting_since
 from domain.threescale.product_sync import Sync
 from domain.threescale.providers import NoAccount, ProviderAccount, same_tenant
@@ -42,7 +42,7 @@ from domain.threescale.resources import (
     ProxyConfigPromote,
     Tenant,
 )
-from domain.threescale.resources.shared import Conditions
+from domain.threescale.resources.shared import Conditions, Digests
 from domain.threescale.single import One
 from domain.writes import JsonPatch, difference
 
@@ -96,9 +96,9 @@ class Work(Model):
         phase: where the object stands.
         why: what is waited for or done, in words.
         patch: the merge patch of the object; made before any write.
+        status: the merge patch of its status; made before any call of 3scale.
         reads: what to read of 3scale before deciding anew.
         writes: what to write to 3scale, one after the other; at the first refusal it is decided anew.
-        status: the merge patch of its status.
         delete: the object is to be deleted, because what it belongs to is gone.
         drop_finalizer: nothing is left, and the object may go.
         waits_for: what must happen next, as `Kind/namespace/name`.
@@ -148,7 +148,12 @@ def told(resource: Told, situation: Situation, now: datetime, fields: Mapping[st
     changed = {**known, "conditions": conditions(resource.kind_of, situation, before.conditions, now)}
     if "observed_generation" in type(before).model_fields:
         changed["observed_generation"] = resource.metadata.generation
-    return difference(before, before.model_copy(update=changed))
+    return status_patch(resource, changed)
+
+
+def status_patch(resource: Told, changed: Mapping[str, object]) -> JsonPatch:
+    """The patch that sets these fields of its status; empty if they are so."""
+    return difference(resource.status, resource.status.model_copy(update=changed))
 
 
 def _stays_behind(resource: Told, fields: Mapping[str, object]) -> bool:
@@ -170,7 +175,7 @@ def told_in_sync(resource: Told, why: str, now: datetime) -> JsonPatch:
         return {}
     before = resource.status
     shown = in_sync(resource.kind_of, why, before.conditions, now)
-    return difference(before, before.model_copy(update={"conditions": shown}))
+    return status_patch(resource, {"conditions": shown})
 
 
 def hindered(resource: Told, hindrance: Hindrance, now: datetime, fields: Mapping[str, object]) -> Work:
@@ -231,9 +236,19 @@ def as_refused(resource: Told, hindering: Mapping[str, Refusal], now: datetime, 
 
 
 def fine(
-    resource: Told, now: datetime, fields: Mapping[str, object], patch: JsonPatch, why: str = "in sync with 3scale"
+    resource: Told,
+    now: datetime,
+    fields: Mapping[str, object],
+    patch: JsonPatch | None = None,
+    *,
+    digests: Digests | None = None,
+    why: str = "in sync with 3scale",
 ) -> Work:
-    """3scale has all that is wanted."""
+    """3scale has all that is wanted; `digests` is what the object remembers of that from now on."""
+    patch = patch or {}
+    if digests is not None:
+        fields = {**fields, **remembering(resource, digests)}
+        patch = combined(begun_no_more(resource.metadata), patch)
     status = told(resource, Situation(standing=Standing.FINE), now, fields)
     return Work(phase=Phase.SYNCED, why=why, patch=patch, status=status)
 
@@ -255,7 +270,7 @@ def attempted(
 ) -> tuple[Work | None, dict[str, Refusal]]:
     """The calls of an object without parts that are to be made now, if any can; and the refusals in their way.
 
-    `unmarked` is the object's metadata where its creation is to be noted (`memo.py`).
+    `unmarked` is the object's metadata where its creation is to be noted (`digests.py`).
     """
     hindering = refused(sync, refusals)
     slots = held(hindering, now)

@@ -12,7 +12,7 @@ from collections import Counter
 from typing import Any
 
 from domain.threescale import CUSTOM_KINDS
-from domain.threescale.memo import digest
+from domain.threescale.digests import digest
 from localcloud.bench.figures import Figure, Found
 from localcloud.bench.threescale_all_kinds import COUNT, all_kinds, holds
 from localcloud.bench.threescale_things import Scene, Sizes, scene, stands

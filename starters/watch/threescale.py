@@ -47,7 +47,7 @@ from domain.threescale import (
 )
 from domain.threescale.conditions import FAILED, IN_SYNC, INVALID, ORPHAN, READY, WAITING
 from domain.threescale.conditions import SYNCED as SYNCED_CONDITION
-from domain.threescale.memo import DRIFT, LOOKED
+from domain.threescale.digests import DRIFT, LOOKED
 from domain.threescale.providers import SEED_SECRET, same_tenant
 from domain.threescale.wakes import called, known_as, refers_to, seen_by_others
 from domain.threescale.work import Phase

@@ -34,6 +34,7 @@ class MemoryKube:
         self._objects: dict[tuple[str, str, str], Json] = {}
         self._versions = itertools.count(1)
         self._mirrors: dict[str, Mirror] = {}
+        self.dropped_from_status: frozenset[str] = frozenset()  # fields that the definitions do not have
 
     async def get(self, kind: Kind, namespace: str, name: str) -> Json:
         """One object."""
@@ -93,6 +94,8 @@ class MemoryKube:
         after: Any = merge(before, {part: patch[part] for part in parts if part in patch})
         if after.get("spec") != before.get("spec"):
             after["metadata"]["generation"] += 1
+        for field in self.dropped_from_status:
+            after.get("status", {}).pop(field, None)
         if after == before:
             return before
         return self._store(kind, after)

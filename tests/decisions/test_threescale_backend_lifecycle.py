@@ -9,10 +9,10 @@ from threescale_objects import ACCOUNT, NO_ACCOUNT, NOW, URL, after, backend, me
 
 from domain.refusal import ErrorType
 from domain.threescale.backend import ObservedBackend, work_for_backend
+from domain.threescale.digests import digests_of
 from domain.threescale.folding import read_backend
 from domain.threescale.found import FoundBackend, FoundBackendApi, FoundMappingRule, FoundMetric
-from domain.threescale.memo import MENDED
-from domain.threescale.product import ObservedProduct, _memo
+from domain.threescale.product import ObservedProduct, _wished
 from domain.threescale.resources import Backend
 from domain.threescale.work import Phase, Work
 
@@ -96,7 +96,7 @@ def test_the_products_are_told_to_deploy_when_nothing_else_keeps_what_a_gateway_
     counted = {"DELETE backend_apis/7/metrics/2 old": refusal(ErrorType.DENIED, text)}
     kept = {"DELETE backend_apis/7/mapping_rules/3": refusal(ErrorType.DENIED, "Forbidden")}
     both = work(backend(), found=there, refusals={**counted, **kept})
-    assert (both.phase, both.patch) == (Phase.FAILED, {})
+    assert (both.phase, "digests" in both.status) == (Phase.FAILED, False)
 
     stuck = work(backend(), found=there.model_copy(update={"rules": ()}), refusals=counted)
     told = after(backend(), stuck.patch, stuck.status)
@@ -150,7 +150,7 @@ def test_the_younger_of_two_backends_of_one_name_is_invalid_and_goes_alone() -> 
 def test_a_backend_that_is_mended_says_so_to_the_products_that_use_it() -> None:
     first = work(backend(synced=False), found=made())
     settled = after(backend(synced=False), first.patch, first.status)
-    assert MENDED not in settled.metadata.annotations
+    assert digests_of(settled).mended is None
     before = gateway_of(settled)
     changed = made()
     other = changed.backend.model_copy(update={"private_endpoint": "https://evil.example.com:443"})  # type: ignore[union-attr]
@@ -158,7 +158,7 @@ def test_a_backend_that_is_mended_says_so_to_the_products_that_use_it() -> None:
     assert [each.method for each in mends.writes] == ["PUT"]
 
     # Whoever dies now knows at the next look that it was mending.
-    mending = after(settled, mends.patch)
+    mending = after(settled, mends.patch, mends.status)
     assert gateway_of(mending) == before
     assert work(mending).reads
     done = work(mending, found=made())
@@ -168,11 +168,13 @@ def test_a_backend_that_is_mended_says_so_to_the_products_that_use_it() -> None:
     described = made().backend.model_copy(update={"description": "What we have"})  # type: ignore[union-attr]
     harmless = work(mended, found=made().model_copy(update={"backend": described}), look=True)
     assert harmless.writes
-    assert not harmless.patch
+    assert (harmless.patch, harmless.status) == ({}, {})
 
 
 def gateway_of(used: Backend) -> str:
     """What a product that uses it remembers of its gateway's configuration."""
     shop = after(product(**USES, product_id=5), {}, {"conditions": [{"type": "Synced", "status": "True"}]})
     seen = ObservedProduct(product=shop, account=ACCOUNT, backends=(used,))
-    return _memo(seen, {"stock": used}).gateway
+    gateway = _wished(seen, {"stock": used}).gateway
+    assert gateway
+    return gateway

@@ -16,7 +16,7 @@ from test_threescale_developer_lifecycle import (
     ready_account,
     user,
 )
-from test_threescale_once_and_documents import document, on_document, on_policy, policy
+from test_threescale_once_and_documents import SCHEMA, document, on_document, on_policy, policy
 from threescale_objects import NOW, after
 
 from activities.threescale.known import View
@@ -27,6 +27,7 @@ from domain.threescale.application_sync import is_application
 from domain.threescale.calls import Read, Resource
 from domain.threescale.developer_account import is_account
 from domain.threescale.developer_user import is_user
+from domain.threescale.digests import CREATING, OTHERS
 from domain.threescale.found import (
     FoundAccount,
     FoundApplication,
@@ -36,7 +37,6 @@ from domain.threescale.found import (
     Identified,
 )
 from domain.threescale.holders import Holder
-from domain.threescale.memo import CREATING, OTHERS, Memo, remembered
 from domain.threescale.single import One
 from domain.threescale.work import Phase, Work
 
@@ -146,10 +146,12 @@ def test_what_another_of_that_name_may_have_made_is_not_looked_for(kind: str) ->
 
 
 def test_who_is_in_step_has_begun_nothing_any_more() -> None:
-    meta = document(begun("ActiveDoc")).metadata
-    patch: Any = remembered(meta, Memo(synced="s"))
+    there = {"id": 5, "name": "mine", "version": "1", "schema": {**SCHEMA, "description": []}}
+    made = FoundPolicy.model_validate(there)
+    found = on("CustomPolicyDefinition", begun("CustomPolicyDefinition"), One(looked=True, item=made))
 
-    assert patch["metadata"]["annotations"][CREATING] is None
+    assert found.phase is Phase.SYNCED
+    assert found.patch == {"metadata": {"annotations": {CREATING: None}}}
 
 
 def test_an_application_that_is_made_anew_elsewhere_leaves_nothing_in_either_place() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from threescale_objects import after, backend, metadata, product
+from threescale_objects import after, backend, metadata, product, remembers
 
 from domain.resource import CustomResource
 from domain.threescale.drift import Lists, differences, in_turn, lists_for, with_list, without_owner
@@ -13,7 +13,6 @@ from domain.threescale.resources import ActiveDoc, Application, CustomPolicyDefi
 from starters.cli.audits.threescale import findings
 
 OURS = {"managed_by": "operator"}
-MEMO: dict[str, object] = {"metadata": {"annotations": {"perdure.dev/3scale-synced": "digest"}}}
 SCHEMA = {"name": "Mine", "version": "1", "summary": "s", "$schema": "http://x", "configuration": {"type": "object"}}
 
 SPECS: dict[type[CustomResource], tuple[dict[str, Any], dict[str, Any]]] = {
@@ -33,12 +32,12 @@ SPECS: dict[type[CustomResource], tuple[dict[str, Any], dict[str, Any]]] = {
 def in_step(model: type[CustomResource]) -> CustomResource:
     spec, status = SPECS[model]
     bare = model.model_validate({"metadata": metadata(model.__name__.lower()), "spec": spec, "status": status})
-    return after(bare, MEMO)  # type: ignore[no-any-return]
+    return remembers(bare, synced="digest")  # type: ignore[no-any-return]
 
 
 OBJECTS: list[CustomResource] = [
-    after(product(product_id=1, description="It"), MEMO),
-    after(backend(), MEMO),
+    remembers(product(product_id=1, description="It"), synced="digest"),
+    remembers(backend(), synced="digest"),
     *(in_step(model) for model in SPECS),
 ]
 ANSWERS: dict[str, Any] = {
@@ -132,7 +131,7 @@ def test_the_audit_says_what_a_person_can_do() -> None:
 
 @pytest.mark.parametrize(("objects", "most"), [(1, 20), (20, 20), (21, 20), (7, 3), (9, 3), (200, 20)])
 def test_sweeps_compare_every_product_in_turn_and_at_most_so_many_each(objects: int, most: int) -> None:
-    whole = [after(product(f"p{n}", product_id=n + 1), MEMO) for n in range(objects)]
+    whole = [remembers(product(f"p{n}", product_id=n + 1), synced="digest") for n in range(objects)]
     turns = [in_turn(whole, sweep, most) for sweep in range(-(-objects // most))]
 
     assert all(len(turn) == min(objects, most) for turn in turns)
@@ -141,5 +140,5 @@ def test_sweeps_compare_every_product_in_turn_and_at_most_so_many_each(objects: 
 
 def test_what_has_no_parts_or_is_not_in_step_has_no_turn() -> None:
     assert in_turn([in_step(model) for model in SPECS], 0, 20) == ()
-    assert in_turn([product(product_id=1), after(product(), MEMO)], 0, 20) == ()
+    assert in_turn([product(product_id=1), remembers(product(), synced="digest")], 0, 20) == ()
     assert in_turn(OBJECTS, 0, 0) == ()

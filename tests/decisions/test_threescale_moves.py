@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from threescale_objects import ACCOUNT, NOW, URL, after, backend, metadata, product, states
+from threescale_objects import ACCOUNT, NOW, URL, after, backend, metadata, product, remembers, states
 
 from activities.threescale.kept import Kept
 from activities.threescale.subjects import Subject
@@ -26,7 +26,6 @@ from domain.threescale.calls import SecretKey
 from domain.threescale.developer_account import ObservedAccount, work_for_account
 from domain.threescale.developer_user import ObservedUser, work_for_user
 from domain.threescale.found import FoundPlan, FoundUser
-from domain.threescale.memo import Memo, remembered
 from domain.threescale.policy import ObservedPolicy, work_for_policy
 from domain.threescale.product import ObservedProduct, work_for_product
 from domain.threescale.promotion import ObservedPromotion, work_for_promotion
@@ -196,8 +195,7 @@ def test_what_is_done_once_waits_until_what_it_speaks_of_has_moved() -> None:
 
 
 def test_what_is_known_of_one_tenant_is_not_taken_for_another() -> None:
-    digest = Memo(synced="digest")
-    synced = after(product(product_id=5), remembered(product().metadata, digest))
+    synced = remembers(product(product_id=5), synced="digest")
     taken: list[object] = []
 
     def subject(provider: object) -> Subject[CustomResource]:

@@ -18,13 +18,13 @@ from threescale_objects import (
     message,
     product,
     refusal,
+    remembers,
     states,
 )
 
 from domain.refusal import ErrorType
 from domain.threescale.calls import SecretKey
 from domain.threescale.found import FoundMetric, FoundProduct, FoundService
-from domain.threescale.memo import GATEWAY, SYNCED
 from domain.threescale.product import ObservedProduct, SecretText, work_for_product
 from domain.threescale.resources import Product
 from domain.threescale.work import Phase, Work
@@ -203,7 +203,7 @@ def settled() -> Product:
         ({"metadata": {"annotations": {"someone/else": "x"}}}, False),
         ({"spec": {"description": "new"}}, True),
         ({"spec": {"backendUsages": {"stock": {"path": "/v2"}}}}, True),
-        ({"metadata": {"annotations": {SYNCED: None}}}, True),
+        ({"status": {"digests": {"synced": None}}}, True),
     ],
 )
 def test_only_what_is_wanted_anew_has_3scale_looked_at(change: dict[str, Any], reads: bool) -> None:
@@ -211,16 +211,16 @@ def test_only_what_is_wanted_anew_has_3scale_looked_at(change: dict[str, Any], r
 
 
 def test_a_backend_with_another_gateway_part_has_its_products_deploy() -> None:
-    other = backend(meta={"annotations": {GATEWAY: "other"}})
+    other = remembers(backend(), gateway="other")
     found = work(settled(), backends=(other,), found=made(usages=({"id": 9, "path": "/", "backend_id": 7},)))
 
     (deploy,) = found.writes
     assert deploy.path == "services/5/proxy/deploy"
-    assert not found.patch
+    assert (found.patch, found.status) == ({}, {})
 
 
 def test_a_backend_with_other_metrics_has_those_looked_at_whose_plans_name_them() -> None:
-    other = backend(meta={"annotations": {SYNCED: "other"}})
+    other = remembers(backend(), synced="other")
     limit = {"period": "day", "value": 1, "metricMethodRef": {"systemName": "hits", "backend": "stock"}}
     plans = {"basic": {"limits": [limit]}}
     there = {
@@ -248,7 +248,7 @@ def test_a_backend_with_other_metrics_has_those_looked_at_whose_plans_name_them(
 def test_what_the_sweep_found_is_mended_and_the_deployment_is_forgotten_first() -> None:
     found = work(settled(), backends=(backend(),), found=made(), look=True)
 
-    assert found.patch == {"metadata": {"annotations": {SYNCED: None, GATEWAY: None}}}
+    assert (found.patch, found.status) == ({}, {"digests": {"synced": None, "gateway": None}})
     assert [each.path for each in found.writes] == ["services/5/backend_usages", "services/5/proxy/deploy"]
 
 

@@ -5,13 +5,25 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from threescale_objects import ACCOUNT, APICAST, HITS, NOW, after, backend, message, product, refusal, states
+from threescale_objects import (
+    ACCOUNT,
+    APICAST,
+    HITS,
+    NOW,
+    after,
+    backend,
+    message,
+    product,
+    refusal,
+    remembers,
+    states,
+)
 
 from domain.refusal import ErrorType
 from domain.threescale.calls import Read, Resource, Write
+from domain.threescale.digests import digests_of
 from domain.threescale.folding import read_product, wrote_product
 from domain.threescale.found import FoundMetric, FoundProduct, FoundService
-from domain.threescale.memo import PROMOTED
 from domain.threescale.product import ObservedProduct, work_for_product
 from domain.threescale.product_sync import Sync, Wanted, sync_product
 from domain.threescale.production import PROMOTE
@@ -128,19 +140,19 @@ def in_step(**more: Any) -> Any:
 def test_what_production_has_is_remembered_and_costs_nothing_more() -> None:
     there = in_step()
 
-    assert there.metadata.annotations[PROMOTED]
+    assert digests_of(there).production
     assert work(there, FoundProduct()).idle
 
 
 def test_a_look_that_is_asked_for_compares_production_too() -> None:
     there = in_step()
-    gateway = there.metadata.annotations[PROMOTED]
+    gateway = digests_of(there).production
 
     assert [each.path for each in work(there, found(deployed=gateway), look=True).reads] == LOOKS
 
 
 def test_who_asks_for_it_later_is_promoted_and_who_asks_no_more_keeps_what_is_there() -> None:
-    plain = after(in_step(), {"metadata": {"annotations": {PROMOTE: None, PROMOTED: None}}})
+    plain = after(remembers(in_step(), production=None), {"metadata": {"annotations": {PROMOTE: None}}})
     asks = after(plain, {"metadata": {"annotations": {PROMOTE: "true"}}})
     asks_no_more = after(in_step(), {"metadata": {"annotations": {PROMOTE: None}}})
 
@@ -150,8 +162,8 @@ def test_who_asks_for_it_later_is_promoted_and_who_asks_no_more_keeps_what_is_th
 
 
 def test_a_promotion_that_3scale_refuses_is_told() -> None:
-    there = after(in_step(), {"metadata": {"annotations": {PROMOTED: None}}})
-    gateway = there.metadata.annotations["perdure.dev/3scale-gateway"]
+    there = remembers(in_step(), production=None)
+    gateway = digests_of(there).gateway
     refused = {ONWARD: refusal(ErrorType.DENIED, "no promotions today")}
     told = work(there, found(deployed=gateway, configs={"sandbox": 4, "production": 3}), refusals=refused)
 

@@ -115,34 +115,37 @@ SPECS = {
 CONDITIONS = "list<{lastTransitionTime: date-time, message: string, reason: string, status!: string, type!: string}>"
 COMMON = "observedGeneration: int64"
 HOST = "providerAccountHost: string"
+DIGESTS = "digests: {gateway: string, mended: string, production: string, synced: string}"
 STATUSES = {
     "Product": (
-        # `latestProductionVersion` is Perdure's own.
-        f"{{conditions: {CONDITIONS}, latestProductionVersion: integer, {COMMON}, productId: int64, {HOST}, "
+        # `latestProductionVersion` and `digests` are Perdure's own.
+        f"{{conditions: {CONDITIONS}, {DIGESTS}, latestProductionVersion: integer, {COMMON}, productId: int64, {HOST}, "
         "state: string}"
     ),
-    "Backend": f"{{backendId: int64, conditions: {CONDITIONS}, {COMMON}, {HOST}}}",
-    "ActiveDoc": (f"{{activeDocId: int64, conditions: {CONDITIONS}, {COMMON}, productResourceName: {LOCAL}, {HOST}}}"),
+    "Backend": f"{{backendId: int64, conditions: {CONDITIONS}, {DIGESTS}, {COMMON}, {HOST}}}",
+    "ActiveDoc": (
+        f"{{activeDocId: int64, conditions: {CONDITIONS}, {DIGESTS}, {COMMON}, productResourceName: {LOCAL}, {HOST}}}"
+    ),
     "OpenAPI": (
         f"{{backendResourceNames: list<{LOCAL}>, conditions: {CONDITIONS}, {COMMON}, productResourceName: {LOCAL}, "
         f"{HOST}}}"
     ),
     "DeveloperAccount": (
-        f"{{accountID: int64, accountState: string, conditions: {CONDITIONS}, creditCardStored: boolean, {COMMON}, "
-        f"{HOST}}}"
+        f"{{accountID: int64, accountState: string, conditions: {CONDITIONS}, creditCardStored: boolean, "
+        f"{DIGESTS}, {COMMON}, {HOST}}}"
     ),
     "DeveloperUser": (
-        f"{{accoundID: int64, conditions: {CONDITIONS}, developerUserID: int64, developerUserState: string, {COMMON}, "
-        f"{HOST}}}"
+        f"{{accoundID: int64, conditions: {CONDITIONS}, developerUserID: int64, developerUserState: string, "
+        f"{DIGESTS}, {COMMON}, {HOST}}}"
     ),
-    "Application": f"{{applicationID: int64, conditions: {CONDITIONS}, {COMMON}, {HOST}, state: string}}",
+    "Application": f"{{applicationID: int64, conditions: {CONDITIONS}, {DIGESTS}, {COMMON}, {HOST}, state: string}}",
     "ApplicationAuth": f"{{conditions: {CONDITIONS}}}",
-    "CustomPolicyDefinition": f"{{conditions: {CONDITIONS}, {COMMON}, policyID: int64, {HOST}}}",
+    "CustomPolicyDefinition": f"{{conditions: {CONDITIONS}, {DIGESTS}, {COMMON}, policyID: int64, {HOST}}}",
     "ProxyConfigPromote": (
         f"{{conditions: {CONDITIONS}, latestProductionVersion: integer, latestStagingVersion: integer, "
         "productId: string}"
     ),
-    "Tenant": f"{{adminId: int64, conditions: {CONDITIONS}, tenantId: int64}}",
+    "Tenant": f"{{adminId: int64, conditions: {CONDITIONS}, {DIGESTS}, tenantId: int64}}",
 }
 READY = 'Ready string .status.conditions[?(@.type=="Ready")].status'
 ACCOUNT = "Provider Account string .status.providerAccountHost"

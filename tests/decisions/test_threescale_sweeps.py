@@ -10,7 +10,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 from temporalio.testing import ActivityEnvironment
-from threescale_objects import NOW, after, backend, product
+from threescale_objects import NOW, backend, product, remembers
 
 from activities.threescale.ground import Ground
 from activities.threescale.homes import Homes
@@ -18,7 +18,6 @@ from activities.threescale.secrets import Secrets
 from activities.threescale.sweeps import SweepActivities
 from domain.threescale import THE_TENANTS
 from domain.threescale.calls import Read
-from domain.threescale.memo import Memo, remembered
 from domain.threescale.passes import Memory, SweepTenants, ThreescaleWorld
 from engine.errors import Denied
 from engine.kube import KubeApi
@@ -58,7 +57,7 @@ class Empty:
 
 def made(namespace: str) -> Any:
     whole = backend(meta={"namespace": namespace, "uid": namespace})
-    return after(whole, remembered(whole.metadata, Memo(synced="digest")))
+    return remembers(whole, synced="digest")
 
 
 async def settled() -> None:
@@ -122,7 +121,7 @@ class Rights(Empty):
 
 async def test_a_token_or_a_list_that_is_refused_does_not_blind_the_sweep_for_the_rest() -> None:
     shop = product(product_id=5)
-    objects = [made("revoked"), made("shop"), after(shop, remembered(shop.metadata, Memo(synced="digest")))]
+    objects = [made("revoked"), made("shop"), remembers(shop, synced="digest")]
     kube, read = Tokens(), list[tuple[str, str]]()
     world = await swept(kube, objects, lambda _, token, insecure: Rights(token, read))
 

@@ -68,6 +68,11 @@ def after(resource: Any, patch: JsonPatch, status: JsonPatch | None = None) -> A
     return type(resource).model_validate(merge(body, {"status": status} if status else {}))
 
 
+def remembers(resource: Any, **digests: str | None) -> Any:
+    """The object with these digests of what was last brought to 3scale, besides those that it has."""
+    return after(resource, {}, {"digests": digests})
+
+
 def states(status: JsonPatch) -> str:
     """The conditions that are True in a patch of a status."""
     listed: Any = status.get("conditions", ())

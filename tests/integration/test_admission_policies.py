@@ -26,7 +26,7 @@ from domain.loadbalancers.constants import GIVEN_UP_ANNOTATION
 from domain.loadbalancers.machine.access import role_rules
 from domain.threescale import OPEN_API, PRODUCT, TENANT
 from domain.threescale.belonging import CASCADE
-from domain.threescale.memo import RETAIN
+from domain.threescale.digests import RETAIN
 from domain.threescale.production import PROMOTE
 from engine.errors import Absent, Conflict, Denied
 from engine.kube import NAMESPACE, KubeApi

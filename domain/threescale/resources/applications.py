@@ -10,7 +10,7 @@ from domain.identity import Kind
 from domain.resource import CustomResource, KubeModel
 from domain.schema import Marker, Required
 from domain.threescale import APPLICATION, APPLICATION_AUTH
-from domain.threescale.resources.shared import Conditions, Int64, LocalReference
+from domain.threescale.resources.shared import Conditions, Int64, LocalReference, SyncedStatus
 
 _IMMUTABLE = "AccountCR reference is immutable once set"
 
@@ -33,7 +33,7 @@ class ApplicationSpec(KubeModel):
     )
 
 
-class ApplicationStatus(KubeModel):
+class ApplicationStatus(SyncedStatus):
     """What is there."""
 
     application_id: Int64 | None = Field(None, alias="applicationID", description="Its id in 3scale.")

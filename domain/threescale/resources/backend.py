@@ -17,6 +17,7 @@ from domain.threescale.resources.shared import (
     MappingRule,
     Metric,
     ProductMethod,
+    SyncedStatus,
 )
 
 
@@ -39,7 +40,7 @@ class BackendSpec(KubeModel):
     )
 
 
-class BackendStatus(KubeModel):
+class BackendStatus(SyncedStatus):
     """What is there."""
 
     backend_id: Int64 | None = Field(None, description="Its id in 3scale.")

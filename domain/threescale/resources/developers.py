@@ -10,7 +10,7 @@ from domain.identity import Kind
 from domain.resource import CustomResource, KubeModel
 from domain.schema import Marker, Required
 from domain.threescale import DEVELOPER_ACCOUNT, DEVELOPER_USER
-from domain.threescale.resources.shared import Conditions, Int64, LocalReference, SecretReference
+from domain.threescale.resources.shared import Conditions, Int64, LocalReference, SecretReference, SyncedStatus
 
 ADMIN = "admin"
 MEMBER = "member"
@@ -27,7 +27,7 @@ class DeveloperAccountSpec(KubeModel):
     )
 
 
-class DeveloperAccountStatus(KubeModel):
+class DeveloperAccountStatus(SyncedStatus):
     """What is there."""
 
     account_id: Int64 | None = Field(None, alias="accountID", description="Its id in 3scale.")
@@ -72,7 +72,7 @@ class DeveloperUserSpec(KubeModel):
     )
 
 
-class DeveloperUserStatus(KubeModel):
+class DeveloperUserStatus(SyncedStatus):
     """What is there. The misspelt name of the account's id is the one that clients read."""
 
     developer_user_id: Int64 | None = Field(None, alias="developerUserID", description="Its id in 3scale.")

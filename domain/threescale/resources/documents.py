@@ -17,6 +17,7 @@ from domain.threescale.resources.shared import (
     LocalReference,
     OneDocument,
     OpenIdConnect,
+    SyncedStatus,
     Url,
 )
 
@@ -40,7 +41,7 @@ class ActiveDocSpec(KubeModel):
     )
 
 
-class ActiveDocStatus(KubeModel):
+class ActiveDocStatus(SyncedStatus):
     """What is there."""
 
     active_doc_id: Int64 | None = Field(None, description="Its id in 3scale.")

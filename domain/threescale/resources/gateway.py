@@ -10,7 +10,7 @@ from domain.identity import Kind
 from domain.resource import CustomResource, KubeModel, PrinterColumn
 from domain.schema import JsonObject, Required
 from domain.threescale import CUSTOM_POLICY_DEFINITION, PROXY_CONFIG_PROMOTE
-from domain.threescale.resources.shared import Conditions, Int64, LocalReference
+from domain.threescale.resources.shared import Conditions, Int64, LocalReference, SyncedStatus
 
 
 class PolicySchema(KubeModel):
@@ -35,7 +35,7 @@ class CustomPolicyDefinitionSpec(KubeModel):
     )
 
 
-class CustomPolicyDefinitionStatus(KubeModel):
+class CustomPolicyDefinitionStatus(SyncedStatus):
     """What is there."""
 
     policy_id: Int64 | None = Field(None, alias="policyID", description="Its id in 3scale.")

@@ -24,6 +24,7 @@ from domain.threescale.resources.shared import (
     Policy,
     ProductMethod,
     Security,
+    SyncedStatus,
     Url,
 )
 
@@ -147,7 +148,7 @@ class ProductSpec(KubeModel):
     )
 
 
-class ProductStatus(KubeModel):
+class ProductStatus(SyncedStatus):
     """What is there."""
 
     product_id: Int64 | None = Field(None, description="Its id in 3scale.")

@@ -30,6 +30,23 @@ class StatusCondition(KubeModel):
 Conditions = tuple[StatusCondition, ...]
 
 
+class Digests(KubeModel):
+    """What was last brought to 3scale, as digests of what was wanted."""
+
+    synced: str | None = Field(None, description="Digest of all that was wanted.")
+    gateway: str | None = Field(None, description="Digest of what the staging gateway shows of it.")
+    production: str | None = Field(None, description="Digest of what production shows, where it is promoted by itself.")
+    mended: str | None = Field(None, description="When what gateways show was last mended after a change in 3scale.")
+
+
+class SyncedStatus(KubeModel):
+    """The status of a kind that remembers what was last brought to 3scale (`digests.py`)."""
+
+    digests: Digests | None = Field(
+        None, description="What was last brought to 3scale; nothing is called as long as that is wanted."
+    )
+
+
 class LocalReference(KubeModel):
     """An object by its name, in the namespace of the one that names it."""
 

@@ -10,7 +10,7 @@ from domain.identity import Kind
 from domain.resource import CustomResource, KubeModel
 from domain.schema import Required
 from domain.threescale import TENANT
-from domain.threescale.resources.shared import Conditions, Int64, SecretReference
+from domain.threescale.resources.shared import Conditions, Int64, SecretReference, SyncedStatus
 
 
 class TenantSpec(KubeModel):
@@ -35,7 +35,7 @@ class TenantSpec(KubeModel):
     site_access_code: str | None = Field(None, description="What its developer portal asks visitors for.")
 
 
-class TenantStatus(KubeModel):
+class TenantStatus(SyncedStatus):
     """What is there."""
 
     tenant_id: Int64 = Field(0, description="Its id in 3scale; absent until there is one.")

@@ -8,7 +8,6 @@ from threescale_passes_lab import Passes
 from threescale_process import Client
 
 from domain.threescale import BACKEND, PRODUCT
-from domain.threescale.memo import SYNCED
 from localcloud.bench.threescale_things import backend, example, rule
 from localcloud.threescale.control import ThreescaleControl
 
@@ -64,7 +63,8 @@ async def test_what_was_kept_and_is_not_there_any_more_is_looked_at_anew(
 async def test_an_object_that_another_worker_has_passed_over_is_read(
     made: Shop, passes: Passes, control: ThreescaleControl
 ) -> None:
-    await made.annotate(PRODUCT, "example", **{SYNCED: "another digest"})
+    another = {"status": {"digests": {"synced": "another digest"}}}
+    await made.kube.patch(PRODUCT, made.namespace, "example", another, subresource="status")
     await rename(made)
     await passes.settled(made)
 

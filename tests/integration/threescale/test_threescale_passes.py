@@ -38,7 +38,7 @@ from domain.threescale import (
     TENANT,
     open_api_document,
 )
-from domain.threescale.memo import DRIFT, RETAIN
+from domain.threescale.digests import DRIFT, RETAIN
 from engine.errors import Invalid
 from engine.kube import EVENT, LEASE
 from localcloud.bench.threescale_all_kinds import ADMIN_PASSWORD, MASTER_TOKEN, tenant_spec

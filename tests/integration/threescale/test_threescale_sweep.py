@@ -21,7 +21,7 @@ from activities.threescale.sweeps import SweepActivities
 from domain.identity import Kind
 from domain.levers import PAUSED
 from domain.threescale import BACKEND, PRODUCT, THE_TENANTS
-from domain.threescale.memo import DRIFT
+from domain.threescale.digests import DRIFT
 from domain.threescale.passes import Memory, SweepTenants, ThreescaleWorld
 from engine.kube import KubeApi
 from engine.kube.json import text

@@ -1,13 +1,14 @@
-"""What an object remembers of what was last brought to 3scale, as digests in its annotations.
+"""What an object remembers of what was last brought to 3scale, as digests in its status (`status.digests`).
 
-    perdure.dev/3scale-synced     all that was wanted, with the ids and versions of what it rests on
-    perdure.dev/3scale-gateway    the part of it that a gateway's configuration shows, as the sandbox has it
-    perdure.dev/3scale-production    that part as production has it, where it is promoted by itself
-
-    perdure.dev/3scale-mended     of a backend: when that part was last mended, although nothing new was wanted
+    synced        all that was wanted, with the ids and versions of what it rests on
+    gateway       the part of it that a gateway's configuration shows, as the sandbox has it
+    production    that part as production has it, where it is promoted by itself
+    mended        of a backend: when that part was last mended, although nothing new was wanted
 
 As long as what is wanted has the digest that is remembered nothing is called, also after a restart of everything:
 whether 3scale still has it is looked at by the sweep. Secrets enter by their versions, never by what they hold.
+They stand in the status so that one write says all that a pass came to: whoever replaces what was read a moment ago
+meets no second one. The definitions of the replaced operator drop the field: where they stand, an annotation has it.
 What bears no mark of ours in 3scale notes which creation it has begun, and forgets that when it is in step: if it is
 deleted before, whatever came of the creation is looked for, and nobody else's is touched.
 A product whose gateway part is mended although nothing new is wanted forgets that digest before: whoever dies between
@@ -20,14 +21,16 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 
-from domain.model import Model
-from domain.resource import ObjectMeta
-from domain.schema import Json
-from domain.writes import JsonPatch
+from pydantic import ValidationError
 
-SYNCED = "perdure.dev/3scale-synced"
-GATEWAY = "perdure.dev/3scale-gateway"
-PROMOTED = "perdure.dev/3scale-production"
+from domain.model import Model
+from domain.resource import CustomResource, ObjectMeta
+from domain.schema import Json
+from domain.threescale.resources.shared import Digests, SyncedStatus
+from domain.writes import JsonPatch, merge
+
+# The digests as JSON, where the object's definition has no `status.digests`.
+DIGESTS = "perdure.dev/3scale-digests"
 # By what a creation is found whose answer is not known, as JSON.
 CREATING = "perdure.dev/3scale-creating"
 # Among that: ids of what is found by it and is not the creation's.
@@ -38,49 +41,39 @@ RETAIN = "perdure.dev/retain"
 DRIFT = "perdure.dev/3scale-drift"
 LOOKED = "perdure.dev/3scale-looked"
 
-# A backend's part of gateways was mended then: what its products have deployed may show what it was meanwhile.
-MENDED = "perdure.dev/3scale-mended"
-
 # Another number has everything looked at again once.
 _FORM = 1
 _LENGTH = 24
 
 
-class Memo(Model):
-    """The digests; empty where nothing is remembered."""
-
-    synced: str = ""
-    gateway: str = ""
-    production: str = ""
-    mended: str = ""
-
-    @classmethod
-    def of(cls, meta: ObjectMeta) -> Memo:
-        """As the object remembers them."""
-        noted = meta.annotations
-        return cls(
-            synced=noted.get(SYNCED, ""),
-            gateway=noted.get(GATEWAY, ""),
-            production=noted.get(PROMOTED, ""),
-            mended=noted.get(MENDED, ""),
-        )
+def digests_of(resource: CustomResource) -> Digests:
+    """As the object remembers them; none of an object that has none, or whose annotation cannot be read."""
+    found = _in_status(resource)
+    if found is not None:
+        return found
+    try:
+        return Digests.model_validate_json(resource.metadata.annotations.get(DIGESTS, "{}"))
+    except ValidationError:
+        return Digests()
 
 
-def remembered(meta: ObjectMeta, memo: Memo) -> JsonPatch:
-    """The patch that has the object remember it; empty if it does."""
-    before = Memo.of(meta)
-    changed: JsonPatch = {}
-    if memo.synced != before.synced:
-        changed[SYNCED] = memo.synced or None
-    if memo.gateway != before.gateway:
-        changed[GATEWAY] = memo.gateway or None
-    if memo.production != before.production:
-        changed[PROMOTED] = memo.production or None
-    if memo.mended != before.mended:
-        changed[MENDED] = memo.mended or None
-    if memo.synced and CREATING in meta.annotations:
-        changed[CREATING] = None
-    return {"metadata": {"annotations": changed}} if changed else {}
+def remembering(resource: CustomResource, digests: Digests) -> dict[str, object]:
+    """The field of the status that has the object remember them; empty if it does."""
+    return {} if digests_of(resource) == digests else {"digests": digests}
+
+
+def annotated(resource: CustomResource, asked: JsonPatch) -> JsonPatch:
+    """The patch that notes in the annotation the digests that a patch of the status asked for and the status lacks."""
+    if "digests" not in asked or _in_status(resource) is not None:
+        return {}
+    digests = merge({}, asked["digests"])
+    noted = json.dumps(digests, sort_keys=True) if digests else None
+    return {"metadata": {"annotations": {DIGESTS: noted}}}
+
+
+def _in_status(resource: CustomResource) -> Digests | None:
+    status: object = getattr(resource, "status", None)
+    return status.digests if isinstance(status, SyncedStatus) else None
 
 
 def creating(meta: ObjectMeta, key: Mapping[str, Json], others: Iterable[int] = ()) -> JsonPatch:
@@ -88,6 +81,11 @@ def creating(meta: ObjectMeta, key: Mapping[str, Json], others: Iterable[int] = 
     listed = sorted(set(others))
     noted = json.dumps({**key, **({OTHERS: listed} if listed else {})}, sort_keys=True)
     return {} if meta.annotations.get(CREATING) == noted else {"metadata": {"annotations": {CREATING: noted}}}
+
+
+def begun_no_more(meta: ObjectMeta) -> JsonPatch:
+    """The patch by which the object forgets a creation that it knows the outcome of; empty if it has noted none."""
+    return {"metadata": {"annotations": {CREATING: None}}} if CREATING in meta.annotations else {}
 
 
 def created(meta: ObjectMeta) -> dict[str, Json]:
