@@ -104,7 +104,7 @@ class Tenant:
         return next((each for each in entries if _bears(each, write.key) and _is_made_by(write, each)), None)
 
     async def _has_key(self, path: str, sent: Mapping[str, Json]) -> bool:
-        there = answers_of(Resource.KEY.value, await self.read(Read(resource=Resource.KEY, path=path)))
+        there = answers_of(Resource.KEY.value, await self._pages(path, {}))
         return any(each.get("value") == sent["key"] for each in there)
 
     async def _pages(self, path: str, query: Mapping[str, str]) -> list[object]:

@@ -18,6 +18,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from activities.threescale.client import Connections, Tenant
+from activities.threescale.errors import Call, of_known_shape
 from activities.threescale.guard import Guard
 from domain.reading import read_all
 from domain.resource import CustomResource
@@ -63,7 +64,7 @@ async def _look(session: Session, connections: Connections) -> list[Finding]:
     for account, objects in by_tenant.items():
         tenant = Tenant(connections.http, account.url, account.token, Guard(account.url, _CALLS_AT_ONCE))
         try:
-            lists = await _lists(tenant, objects)
+            lists = await _lists(tenant, account.url, objects)
         except ApiError as error:
             found.append(_finding(f"tenant {account.url}", f"cannot be read: {error.message}", "find out why"))
             continue
@@ -88,10 +89,12 @@ def findings(url: str, objects: list[CustomResource], lists: Lists) -> list[Find
     return drifted + owned
 
 
-async def _lists(tenant: Tenant, objects: list[CustomResource]) -> Lists:
+async def _lists(tenant: Tenant, url: str, objects: list[CustomResource]) -> Lists:
     lists = Lists()
     for read in lists_for([*objects, *(model() for model in _MARKED)]):
-        lists = with_list(lists, read, await tenant.read(read))
+        answer = await tenant.read(read)
+        with of_known_shape(Call(method="GET", path=read.path, tenant=url)):
+            lists = with_list(lists, read, answer)
     return lists
 
 

@@ -91,6 +91,17 @@ async def test_what_was_not_made_is_made_by_the_repetition(tenant: Tenant, contr
     assert (await names(tenant)).count(name) == 1
 
 
+async def test_a_repeated_key_whose_list_has_another_shape_is_not_added(
+    tenant: Tenant, control: ThreescaleControl
+) -> None:
+    key = Write(resource=Resource.KEY, method="POST", path="accounts/1/applications/1/keys", fields={"key": "abcde"})
+    control.fault("GET", "/keys", kind="refuse", status=200, body='{"unexpected": true}')
+    with pytest.raises(Unavailable, match="unexpected shape"):
+        await tenant.write(key, {}, repeated=True)
+
+    assert control.ledger().mutating() == 0
+
+
 async def test_lists_without_a_wrapper_and_of_backends_are_read(tenant: Tenant, client: Client) -> None:
     service, backend = client.service()["id"], client.backend()["id"]
     use = {"backend_api_id": backend, "path": "/v1"}

@@ -107,21 +107,94 @@ def with_document(client: Client) -> str:
     return "active_docs"
 
 
+def with_proxy_config(client: Client) -> str:
+    service = client.used_service()
+    client.post(f"services/{service['id']}/proxy/deploy")
+    return f"services/{service['id']}/proxy/configs/sandbox"
+
+
+def with_policy(client: Client) -> str:
+    name = fresh("policy")
+    client.post("registry/policies", name=name, version="1", schema={**POLICY_SCHEMA, "configuration": {}})
+    return "registry/policies"
+
+
+def names(*told: str) -> set[str]:
+    return {name for each in told for name in each.split()}
+
+
+TIMES = "created_at updated_at"
+METRIC = f"id system_name friendly_name description links {TIMES}"
 SHAPES = {
-    "service": Shape(lambda client: "services", "service", "services", {"id", "state", "system_name"}),
-    "metric": Shape(with_metric, "metric", "metrics", {"id", "system_name", "friendly_name", "unit"}),
-    "method": Shape(with_method, "method", "methods", {"id", "system_name", "friendly_name", "parent_id"}),
-    "mapping rule": Shape(with_rule, "mapping_rule", "mapping_rules", {"id", "metric_id", "pattern", "position"}),
-    "backend": Shape(with_backend, "backend_api", "backend_apis", {"id", "system_name", "private_endpoint"}),
-    "backend usage": Shape(with_usage, "backend_usage", "", {"id", "path", "service_id", "backend_id"}),
-    "application plan": Shape(with_plan, "application_plan", "plans", {"id", "state", "setup_fee", "cost_per_month"}),
-    "limit": Shape(with_limit, "limit", "limits", {"id", "period", "value", "metric_id", "plan_id"}),
-    "pricing rule": Shape(with_price, "pricing_rule", "pricing_rules", {"id", "cost_per_unit", "min", "max"}, False),
-    "account": Shape(with_account, "account", "accounts", {"id", "org_name", "state"}),
-    "user": Shape(with_user, "user", "users", {"id", "username", "email", "state", "role"}),
-    "application": Shape(with_application, "application", "applications", {"id", "state", "plan_id", "account_id"}),
-    "application key": Shape(with_key, "key", "keys", {"value", "created_at", "updated_at"}, False),
-    "active doc": Shape(with_document, "api_doc", "api_docs", {"id", "system_name", "published", "body"}),
+    "service": Shape(
+        lambda client: "services",
+        "service",
+        "services",
+        names(
+            f"id name state system_name backend_version deployment_option support_email description {TIMES}",
+            "intentions_required buyers_manage_apps buyers_manage_keys referrer_filters_required custom_keys_enabled",
+            "buyer_key_regenerate_enabled mandatory_app_key buyer_can_select_plan buyer_plan_change_permission",
+            "notification_settings annotations links",
+        ),
+    ),
+    "metric": Shape(with_metric, "metric", "metrics", names(METRIC, "name unit")),
+    "method": Shape(with_method, "method", "methods", names(METRIC, "name parent_id")),
+    "mapping rule": Shape(
+        with_rule,
+        "mapping_rule",
+        "mapping_rules",
+        names(f"id metric_id pattern http_method delta position last {TIMES} links"),
+    ),
+    "backend": Shape(
+        with_backend,
+        "backend_api",
+        "backend_apis",
+        names(f"id name system_name description private_endpoint annotations account_id {TIMES} links"),
+    ),
+    "backend usage": Shape(with_usage, "backend_usage", "", names("id path service_id backend_id links")),
+    "application plan": Shape(
+        with_plan,
+        "application_plan",
+        "plans",
+        names(
+            "id name state setup_fee cost_per_month trial_period_days cancellation_period approval_required default",
+            f"custom system_name {TIMES} links",
+        ),
+    ),
+    "limit": Shape(with_limit, "limit", "limits", names(f"id period value metric_id plan_id {TIMES} links")),
+    "pricing rule": Shape(
+        with_price, "pricing_rule", "pricing_rules", names(f"id metric_id cost_per_unit min max {TIMES} links"), False
+    ),
+    "proxy config": Shape(
+        with_proxy_config, "proxy_config", "proxy_configs", names("id version environment content"), False
+    ),
+    "account": Shape(
+        with_account,
+        "account",
+        "accounts",
+        names(
+            "id org_name state credit_card_stored monthly_billing_enabled monthly_charging_enabled annotations",
+            f"{TIMES} links",
+        ),
+    ),
+    "user": Shape(with_user, "user", "users", names(f"id username email state role {TIMES} links")),
+    "application": Shape(
+        with_application,
+        "application",
+        "applications",
+        names(
+            "id name description state enabled service_id service_name plan_id plan_name account_id org_name",
+            f"first_traffic_at first_daily_traffic_at user_key provider_verification_key {TIMES} links",
+        ),
+    ),
+    "application key": Shape(with_key, "key", "keys", names(f"value {TIMES}"), False),
+    "active doc": Shape(
+        with_document,
+        "api_doc",
+        "api_docs",
+        names("id system_name name description published skip_swagger_validations body", f"{TIMES} links"),
+    ),
+    "registry policy": Shape(with_policy, "policy", "policies", names(f"id name version schema {TIMES} links")),
 }
 
 
@@ -145,8 +218,27 @@ def test_a_resource_is_answered_in_its_documented_wrappers(resource: str, client
 @pytest.mark.parametrize(
     ("path", "wrapper", "fields"),
     [
-        ("proxy", "proxy", {"service_id", "endpoint", "sandbox_endpoint", "credentials_location"}),
-        ("proxy/oidc_configuration", "oidc_configuration", {"standard_flow_enabled", "service_accounts_enabled"}),
+        (
+            "proxy",
+            "proxy",
+            names(
+                "service_id endpoint deployed_at api_backend credentials_location auth_app_key auth_app_id",
+                "auth_user_key secret_token hostname_rewrite oauth_login_url sandbox_endpoint api_test_path",
+                f"api_test_success policies_config deployment_option lock_version {TIMES} links",
+                *(
+                    f"error_{part}{of}"
+                    for of in ("auth_failed", "auth_missing", "no_match", "limits_exceeded")
+                    for part in ("", "status_", "headers_")
+                ),
+            ),
+        ),
+        (
+            "proxy/oidc_configuration",
+            "oidc_configuration",
+            names(
+                "id standard_flow_enabled implicit_flow_enabled service_accounts_enabled direct_access_grants_enabled"
+            ),
+        ),
         ("proxy/policies", "policies_config", set()),
     ],
 )
@@ -158,6 +250,16 @@ def test_a_part_of_a_product_is_answered_in_its_wrapper(
     assert list(answer) == [wrapper]
     assert isinstance(answer[wrapper], list) == (wrapper == "policies_config")
     assert not fields or fields <= answer[wrapper].keys()
+
+
+def test_a_signup_and_a_search_are_answered_with_the_plain_account(client: Client) -> None:
+    name = fresh("dev").lower().replace(" ", "")
+    wish = {"org_name": name, "username": name, "email": f"{name}@example.com", "password": "secret123"}
+    made = client.call("POST", "signup", wish).json()
+    found = client.call("GET", "accounts/find", {"username": name}).json()
+
+    assert (list(made), list(found)) == (["account"], ["account"])
+    assert SHAPES["account"].fields <= made["account"].keys() & found["account"].keys()
 
 
 @pytest.fixture

@@ -302,6 +302,18 @@ async def test_the_audit_tells_what_has_drifted_and_what_has_no_object(
     }
 
 
+async def test_the_audit_tells_of_a_tenant_whose_answers_have_another_shape(
+    made: Shop, passes: Passes, control: ThreescaleControl, tenant: Client
+) -> None:
+    control.fault("GET", "/services", kind="refuse", status=200, body='{"services": [{"service": {"name": "x"}}]}')
+    session = cast("Session", SimpleNamespace(kube=_Everywhere(passes, made.namespace)))
+    async with Connections(60) as connections:
+        (found,) = await audit._look(session, connections)
+
+    assert found.subject == f"tenant {tenant.url}"
+    assert "unexpected shape" in found.problem
+
+
 class _Everywhere:
     """The test's own namespace, for who looks at all of them."""
 
