@@ -108,7 +108,7 @@ async def serve(health: Health, settings: Settings) -> AsyncIterator[None]:
     runner = web.AppRunner(app, access_log=None)
     await runner.setup()
     try:
-        await listen(runner, settings.health_host, settings.health_port, "PERDURE_HEALTH_HOST, PERDURE_HEALTH_PORT")
+        await listen(runner, settings.listen_host, settings.health_port, "PERDURE_LISTEN_HOST, PERDURE_HEALTH_PORT")
         yield
     finally:
         await runner.cleanup()

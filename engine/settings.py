@@ -83,35 +83,27 @@ class Settings(BaseSettings):
 
     # What it tells.
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Least severe logged level.")
-    log_format: Literal["auto", "json", "text"] = Field(
-        "auto", description="`auto` is text on a terminal and JSON, one object a line, everywhere else."
+    listen_host: str = Field(
+        "127.0.0.1", description="Address that health, metrics and the codec server listen on; 0.0.0.0 in a pod."
     )
-    health_host: str = Field("127.0.0.1", description="Address of the health endpoints; 0.0.0.0 in a pod.")
     health_port: int = Field(0, ge=0, le=65535, description="Port of /healthz, /readyz and /metrics; 0 serves none.")
-    metrics_host: str = Field("127.0.0.1", description="Address of the Temporal SDK's own metrics; 0.0.0.0 in a pod.")
     metrics_port: int = Field(
         0, ge=0, le=65535, description="Port of the Temporal SDK's own Prometheus metrics; 0 serves none."
     )
     otel_endpoint: str = Field(
         "",
-        validation_alias=AliasChoices("PERDURE_OTEL_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT"),
+        validation_alias=AliasChoices("OTEL_EXPORTER_OTLP_ENDPOINT"),
         description="Base URL of an OTLP/HTTP collector; empty traces nothing.",
     )
 
     # Temporal. Where it is, TLS and API keys are Temporal's own variables.
     temporal_api_key_file: str = Field(
-        "", description="File with the API key for Temporal, read again as below; goes before TEMPORAL_API_KEY."
-    )
-    temporal_reread: Duration = Field(
-        timedelta(seconds=30),
-        gt=timedelta(0),
-        description="How often the files with Temporal's certificates and API key are looked at for newer ones.",
+        "", description="File with the API key for Temporal, read again every 30 s; goes before TEMPORAL_API_KEY."
     )
     temporal_keys: str = Field(
         "",
         description="Directory of the keys that encrypt payloads, such as a mounted Secret; empty encrypts nothing.",
     )
-    codec_host: str = Field("127.0.0.1", description="Address of the codec server; 0.0.0.0 in a pod.")
     codec_port: int = Field(8090, ge=0, le=65535, description="Port of the codec server.")
     codec_origins: Names = Field(
         ("http://localhost:8233",),
@@ -127,44 +119,34 @@ class Settings(BaseSettings):
         False, description="The codec server answers whoever reaches it: a proxy before it lets in only who may read."
     )
 
-    # Kubernetes.
-    kube_request_timeout: Duration = Field(
-        timedelta(seconds=30), description="Longest wait for one answer of the Kubernetes API."
+    # Every process.
+    drain: Duration = Field(
+        timedelta(seconds=30),
+        gt=timedelta(0),
+        description="How long activities, receives and messages in work may take to end after SIGTERM.",
     )
-    kube_connections: int = Field(
-        100,
-        description="Most connections for requests to Kubernetes per process; watches have others beside them.",
+    sweep: Duration = Field(
+        timedelta(0),
+        ge=timedelta(0),
+        description="How often everything is compared in bulk with what should be there; 0 leaves it to each API: "
+        "AWS Organizations and OpenStack projects 5 minutes, EC2 10 minutes, 3scale tenants an hour.",
+    )
+    call_timeout: Duration = Field(
+        timedelta(0),
+        ge=timedelta(0),
+        description="Longest wait for one answer of OpenStack or 3scale; 0 leaves it at 20 s and 30 s.",
     )
 
     # The worker.
     worker_cached_workflows: int = Field(
         250, description="Workflows kept in memory; at least what is active within minutes, about 100 KiB each."
     )
-    worker_workflow_tasks: int = Field(
-        12,
-        ge=2,
-        description="Workflow tasks of an area at once. They share a core: of too many none ends in the 10 s that "
-        "Temporal waits. Of instances there are always 100, as theirs wait for answers most of the time.",
-    )
-    worker_kube_activities: int = Field(50, description="Kubernetes activities at once.")
-    worker_aws_activities: int = Field(64, description="AWS activities at once, each on a thread of its own.")
-    worker_aws_calls_per_account: int = Field(
-        24, description="AWS calls at once in one account; far fewer than activities, so that none can hang them all."
-    )
-    worker_organization_activities: int = Field(8, description="Organizations and Support activities at once.")
     worker_organization_rate: float = Field(
         4.0, description="Organizations and Support activities started per second over all workers of the cluster."
-    )
-    worker_openstack_activities: int = Field(32, description="OpenStack activities at once, each on a thread.")
-    worker_openstack_calls_per_project: int = Field(
-        16,
-        ge=1,
-        description="OpenStack calls at once in one project; fewer than activities, so that none can hang all.",
     )
     worker_openstack_rate_per_project: float = Field(
         20.0, gt=0, description="OpenStack calls per second in one project and worker, on average over a few seconds."
     )
-    worker_threescale_activities: int = Field(200, description="3scale activities at once; they mostly wait.")
     worker_deployment: str = Field(
         "perdure",
         min_length=1,
@@ -175,53 +157,21 @@ class Settings(BaseSettings):
         description="The workers' version: with one, a lifecycle stays on the version that its run began on and moves "
         "between runs; without one any worker takes any task.",
     )
-    worker_drain: Duration = Field(
-        timedelta(seconds=30), description="How long running activities may take to end after SIGTERM."
-    )
 
     # The watcher.
-    watch_lease: bool = Field(
-        True, description="Elect one watcher by a Lease; false for a single process (two are harmless, only wasteful)."
-    )
     watch_lease_namespace: str = Field("perdure", description="Namespace of the watcher's Lease.")
     watch_lease_name: str = Field("perdure-watch", description="Name of the watcher's Lease.")
-    watch_identity: str = Field("", description="Name of this watcher in the Lease; empty takes host name and pid.")
-    watch_silence: Duration = Field(
-        timedelta(seconds=70),
-        description="A watch without a byte for so long is reopened; bookmarks come about every 60 s.",
-    )
-    watch_duration: Duration = Field(
-        timedelta(seconds=300), description="How long one watch request runs before it is renewed (a tenth jitter)."
-    )
-    watch_wakers: int = Field(10, description="Wakes sent to Temporal at once.")
-    watch_wake_all: bool = Field(False, description="Wake every object after the first list, settled ones too.")
-    watch_sweep: Duration = Field(
-        timedelta(0), description="Wake every object again at this interval; 0 never (deadlines are Temporal's)."
-    )
-    watch_adoption_rate: float = Field(
-        5.0, description="Settled objects without a workflow (made before Perdure) that are given one, per second."
-    )
 
     # AWS accounts.
-    accounts_case_poll: Duration = Field(
+    accounts_poll: Duration = Field(
         timedelta(seconds=60),
-        description="Longest pause between two looks at open support cases; the first comes 10 s after a case.",
-    )
-    accounts_opt_in_poll: Duration = Field(
-        timedelta(seconds=60),
-        description="Interval of an account's look at the regions that AWS is enabling; after 15 grows to 5 times it.",
-    )
-    accounts_quota_poll: Duration = Field(
-        timedelta(seconds=30),
-        description="First interval of an account's look at its open quota requests in a region; grows to 20 times it.",
-    )
-    accounts_create_in_flight: int = Field(
-        5, description="CreateAccount requests under way at once, for the whole organization."
+        gt=timedelta(0),
+        description="Pause between two looks at what AWS does without an event: support cases at most this, regions "
+        "that are being enabled up to 5 times it, quota requests up to 10 times it.",
     )
     accounts_create_budget: int = Field(
-        30, description="Most accounts created within the window, whatever asks; the last brake against a runaway loop."
+        30, description="Most accounts created within an hour, whatever asks; the last brake against a runaway loop."
     )
-    accounts_create_budget_window: Duration = Field(timedelta(hours=1), description="The window of that budget.")
     accounts_email_domain: str = Field("redhat.com", description="Domain of the accounts' e-mail addresses.")
     accounts_rotate_keys: bool = Field(True, description="Give a released account new access keys before it is reused.")
     accounts_protected: Names = Field(
@@ -229,15 +179,8 @@ class Settings(BaseSettings):
     )
     accounts_dev_mode: Literal["", "local", "cluster"] = Field(
         "",
-        validation_alias=AliasChoices("PERDURE_ACCOUNTS_DEV_MODE", "FORCE_DEV_MODE"),
+        validation_alias=AliasChoices("FORCE_DEV_MODE"),
         description="The replaced operator's development mode: no account, case, quota or opt-in is asked of AWS.",
-    )
-    accounts_sweep: Duration = Field(
-        timedelta(minutes=5), description="Interval of the sweep that counts the organization's accounts."
-    )
-    accounts_validation: Duration = Field(
-        timedelta(hours=10),
-        description="Interval at which places, tags and quotas of all accounts are validated, where flags ask for it.",
     )
 
     # Resource claims.
@@ -249,7 +192,7 @@ class Settings(BaseSettings):
     claims_namespace: str = Field(
         "poolboy",
         min_length=1,
-        validation_alias=AliasChoices("PERDURE_CLAIMS_NAMESPACE", "OPERATOR_NAMESPACE"),
+        validation_alias=AliasChoices("OPERATOR_NAMESPACE"),
         description="The operator's namespace: all handles, pools, providers and watches are in it.",
     )
     claims_cluster_domain: str = Field(
@@ -259,35 +202,28 @@ class Settings(BaseSettings):
     )
     claims_interval: Duration = Field(
         timedelta(seconds=60),
-        validation_alias=AliasChoices("PERDURE_CLAIMS_INTERVAL", "MANAGE_CLAIMS_INTERVAL"),
+        validation_alias=AliasChoices("MANAGE_CLAIMS_INTERVAL"),
         description="Longest time until what depends on the clock alone is looked at again, for claims.",
     )
     claims_handles_interval: Duration = Field(
         timedelta(seconds=60),
-        validation_alias=AliasChoices("PERDURE_CLAIMS_HANDLES_INTERVAL", "MANAGE_HANDLES_INTERVAL"),
+        validation_alias=AliasChoices("MANAGE_HANDLES_INTERVAL"),
         description="The same for handles: templates that depend on the clock or on chance are rendered so often.",
     )
     claims_pools_interval: Duration = Field(
         timedelta(seconds=10),
-        validation_alias=AliasChoices("PERDURE_CLAIMS_POOLS_INTERVAL", "MANAGE_POOLS_INTERVAL"),
+        validation_alias=AliasChoices("MANAGE_POOLS_INTERVAL"),
         description="The same for pools.",
     )
     claims_refresh_interval: Duration = Field(
         timedelta(minutes=10),
-        validation_alias=AliasChoices("PERDURE_CLAIMS_REFRESH_INTERVAL", "RESOURCE_REFRESH_INTERVAL"),
+        validation_alias=AliasChoices("RESOURCE_REFRESH_INTERVAL"),
         description="Interval of the slow look at what no watch tells.",
     )
     claims_older_templates: bool = Field(
         False,
         description="Evaluate templates by the rules of Poolboy 1.12, where they differ from those of 1.13 to 1.17.",
     )
-    claims_evaluator_processes: int = Field(
-        3, ge=2, description="Processes of a worker that evaluate templates; at least two, as one may be held up."
-    )
-    claims_evaluator_time: Duration = Field(
-        timedelta(seconds=1.5), description="How long the templates of one step may take."
-    )
-    claims_evaluator_memory_mib: int = Field(256, description="What they may take of memory.")
 
     # Load balancers.
     loadbalancers_api_endpoint: str = Field(
@@ -307,27 +243,6 @@ class Settings(BaseSettings):
     )
     loadbalancers_deletion_grace: Duration = Field(
         timedelta(minutes=2), description="How long a machine that is given up may still recover."
-    )
-    loadbalancers_health_window: Duration = Field(
-        timedelta(seconds=180),
-        ge=timedelta(seconds=1),
-        description="How long a machine's report counts, and how long a fault that it reports may last.",
-    )
-    loadbalancers_master_stable: Duration = Field(
-        timedelta(minutes=2),
-        description="A rollout: how long a new machine must have held the virtual address before the old ones go.",
-    )
-    loadbalancers_master_lacking: Duration = Field(
-        timedelta(minutes=10), description="The same where no new machine holds it."
-    )
-    loadbalancers_master_unknown: Duration = Field(
-        timedelta(minutes=15), description="The same from the set's birth, where nobody says who holds it."
-    )
-    loadbalancers_sweep: Duration = Field(
-        timedelta(minutes=5), description="How often OpenStack projects are compared with what should be there."
-    )
-    loadbalancers_openstack_timeout: Duration = Field(
-        timedelta(seconds=20), description="Longest wait for one answer of an OpenStack API."
     )
 
     # What Services become: the variables and flags of yawol's cloud controller. Read by `activities.loadbalancers`.
@@ -434,9 +349,6 @@ class Settings(BaseSettings):
         "time; the others wait. A control plane always loses one at a time, while its others are well. The Lease of "
         "this stands in PERDURE_WATCH_LEASE_NAMESPACE.",
     )
-    instances_resync: Duration = Field(
-        timedelta(minutes=10), description="How often EC2 is asked of all instances in bulk, for lost events."
-    )
     instances_setup: bool = Field(
         True,
         description="Keep the queues, dead letters and rules of PERDURE_INSTANCES_QUEUES in AWS; "
@@ -447,54 +359,17 @@ class Settings(BaseSettings):
     )
 
     # The event consumer.
-    events_pollers: int = Field(2, ge=1, le=16, description="Receives under way at once, for each queue.")
-    events_wait: Duration = Field(
-        timedelta(seconds=20),
-        ge=timedelta(seconds=1),
-        le=timedelta(seconds=20),
-        description="How long a receive waits; whole seconds.",
-    )
     events_visibility: Duration = Field(
         timedelta(seconds=60),
         ge=timedelta(seconds=5),
         description="How long a received message is out of others' sight; renewed while it is in work.",
     )
-    events_in_work: int = Field(
-        10_000,
-        ge=10,
-        description="Messages that one process holds; none is received beyond. It works on the most urgent first, so "
-        "that a Spot notice passes as many others.",
-    )
-    events_hand_overs: int = Field(32, ge=1, description="Instances at once whose workflow is told of events.")
-    events_hand_over_timeout: Duration = Field(
-        timedelta(seconds=30), description="How long a workflow may take to record events and write their label."
-    )
-    events_drain: Duration = Field(
-        timedelta(seconds=25), description="How long receives and messages in work may take to end after SIGTERM."
-    )
 
     # 3scale.
-    threescale_timeout: Duration = Field(
-        timedelta(seconds=30), description="Longest wait for one answer of 3scale's API."
-    )
     threescale_operator_namespace: str = Field(
         "",
         description="Where the 3scale operator ran: nothing is done while its leader's lease is live. Empty for the "
         "namespace of each object.",
-    )
-    threescale_passes_per_tenant: int = Field(
-        8,
-        ge=1,
-        description="Objects of one tenant for which 3scale is called at once, by each worker; a call at a time each.",
-    )
-    threescale_sweep: Duration = Field(
-        timedelta(hours=1), description="How often 3scale tenants' lists are compared with what should be there."
-    )
-    threescale_compared_per_sweep: int = Field(
-        20,
-        ge=0,
-        description="Products and Backends of one tenant that each sweep compares with everything below them (rules, "
-        "metrics, plans), in turn; each costs some ten reading calls. 0 for lists alone.",
     )
 
     @property

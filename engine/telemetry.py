@@ -82,14 +82,14 @@ def _path(workflow_id: str, kind: str) -> str:
 
 
 def configure_logging(settings: Settings, process: str) -> None:
-    """Send every log line of this process to standard error, in the configured format.
+    """Send every log line of this process to standard error.
 
     Args:
-        settings: `log_level` and `log_format`.
+        settings: `log_level`.
         process: `worker`, `watch`, ...; a field of each JSON line.
     """
     handler = logging.StreamHandler(sys.stderr)
-    if logs_json(settings):
+    if logs_json():
         handler.addFilter(_TemporalFields())
         handler.setFormatter(
             JsonFormatter(
@@ -114,6 +114,6 @@ def configure_logging(settings: Settings, process: str) -> None:
         logging.getLogger(name).setLevel(max(logging.WARNING, root.level))
 
 
-def logs_json(settings: Settings) -> bool:
-    """Whether lines are JSON: always where configured so, otherwise wherever no person watches a terminal."""
-    return settings.log_format == "json" or (settings.log_format == "auto" and not sys.stderr.isatty())
+def logs_json() -> bool:
+    """Whether lines are JSON: wherever no person watches a terminal."""
+    return not sys.stderr.isatty()

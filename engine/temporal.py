@@ -72,7 +72,7 @@ async def connect(settings: Settings, process: str = "perdure", *, log_core: boo
     """Connect to Temporal.
 
     Args:
-        settings: metrics port, log format, trace collector.
+        settings: metrics port, trace collector.
         process: `worker`, `watch`, `cli`, ...: part of the identity that the web UI shows.
         log_core: whether the SDK's core may write lines of its own, as long-running processes want. It writes them to
             standard output, where a command's answer belongs; what it warns of, a command is told by exceptions.
@@ -87,7 +87,7 @@ async def connect(settings: Settings, process: str = "perdure", *, log_core: boo
     connection = await Connection.open(
         settings,
         identity=f"{process}:{os.getpid()}@{socket.gethostname()}",
-        runtime=_runtime(_metrics_address(settings), json_logs=logs_json(settings) if log_core else None),
+        runtime=_runtime(_metrics_address(settings), json_logs=logs_json() if log_core else None),
     )
     return Client(connection, namespace=connection.namespace, data_converter=converter, interceptors=tracing)
 
@@ -222,7 +222,7 @@ def _known_by(key: Key) -> dict[str, Any]:
 
 
 def _metrics_address(settings: Settings) -> str:
-    return f"{settings.metrics_host}:{settings.metrics_port}" if settings.metrics_port else ""
+    return f"{settings.listen_host}:{settings.metrics_port}" if settings.metrics_port else ""
 
 
 def silent_runtime() -> Runtime:
@@ -249,5 +249,5 @@ def _runtime(metrics_address: str, *, json_logs: bool | None) -> Runtime:
         return Runtime(telemetry=TelemetryConfig(logging=lines, metrics=metrics))
     except ValueError as error:
         raise AddressUnusable(
-            f"{metrics_address} cannot be listened on (PERDURE_METRICS_HOST, PERDURE_METRICS_PORT): {error}"
+            f"{metrics_address} cannot be listened on (PERDURE_LISTEN_HOST, PERDURE_METRICS_PORT): {error}"
         ) from error

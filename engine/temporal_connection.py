@@ -3,7 +3,7 @@
 Where Temporal is, and what proves who we are, comes from Temporal's own environment variables and profiles
 (`temporalio.envconfig`: `TEMPORAL_ADDRESS`, `TEMPORAL_TLS_CLIENT_CERT_PATH`, `TEMPORAL_API_KEY`, ...); an API key may
 come from a file, too (`PERDURE_TEMPORAL_API_KEY_FILE`), since a variable of a process never changes. Long-running
-processes read all of it again every `PERDURE_TEMPORAL_REREAD`: another API key is used from the next call on, other
+processes read all of it again every 30 s: another API key is used from the next call on, other
 certificates by a new connection, which takes the old one's place under the same client. Workers are told, and go over
 to it; calls under way end on the old one. A server checks a client's certificate when a connection is made, so one that
 has expired meanwhile breaks nothing until the connection does: there is time from the renewal to the expiry.
@@ -29,6 +29,7 @@ from temporalio.service import ConnectConfig, ServiceClient, TLSConfig
 from engine.settings import Settings
 
 DEFAULT_ADDRESS = "localhost:7233"
+REREAD = timedelta(seconds=30)
 
 log = logging.getLogger(__name__)
 
@@ -79,15 +80,15 @@ class Connection(ServiceClient):
         """Call this whenever the connection is another one."""
         self._followers.append(follower)
 
-    def keep(self, settings: Settings) -> None:
+    def keep(self, settings: Settings, *, every: timedelta = REREAD) -> None:
         """Look for renewed certificates and keys from now on, until the event loop ends."""
         self._keeping = self._keeping or asyncio.create_task(
-            self._keep(settings), name="renew the connection to Temporal"
+            self._keep(settings, every), name="renew the connection to Temporal"
         )
 
-    async def _keep(self, settings: Settings) -> None:
+    async def _keep(self, settings: Settings, every: timedelta) -> None:
         while True:
-            await asyncio.sleep(settings.temporal_reread / timedelta(seconds=1))
+            await asyncio.sleep(every.total_seconds())
             try:
                 await self.renew(settings)
             except TemporalRefused as refused:

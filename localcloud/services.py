@@ -78,25 +78,17 @@ REGION = "us-east-1"
 # What fits a deployment on one computer better than the defaults for a cluster; the caller's own settings win.
 LOCAL_SETTINGS = {
     # An emulated support case resolves within seconds; who watches should not wait a minute to see it noticed.
-    "PERDURE_ACCOUNTS_CASE_POLL": "1",
+    "PERDURE_ACCOUNTS_POLL": "2",
     # AWS allows a few calls per second; the emulator only counts them.
     "PERDURE_WORKER_ORGANIZATION_RATE": "50",
-    # The same of regions and quotas.
-    "PERDURE_ACCOUNTS_OPT_IN_POLL": "2",
-    "PERDURE_ACCOUNTS_QUOTA_POLL": "2",
-    # After a crash the watcher takes its own Lease again at once, as in a pod, where host name and pid stay the same.
-    "PERDURE_WATCH_IDENTITY": "local",
     # `perdure down` ends within ten seconds; activities are idempotent and resume at the next `up`.
-    "PERDURE_WORKER_DRAIN": "3",
-    # A receive that waits holds up the end of `perdure down` for no longer than this.
-    "PERDURE_EVENTS_WAIT": "2",
-    "PERDURE_EVENTS_DRAIN": "3",
+    "PERDURE_DRAIN": "3",
     # The C library keeps a heap for each of many threads otherwise, which thousands of passes leave full of holes.
     "MALLOC_ARENA_MAX": "2",
 }
 
 # Two processes with the same ones would be in each other's way.
-OF_ONE_PROCESS = {f"PERDURE_{of}_{what}" for of in ("HEALTH", "METRICS") for what in ("HOST", "PORT")}
+OF_ONE_PROCESS = {"PERDURE_LISTEN_HOST", "PERDURE_HEALTH_PORT", "PERDURE_METRICS_PORT"}
 
 # Which EC2 instances are served; without it there is no event consumer.
 INSTANCES_QUEUES = "PERDURE_INSTANCES_QUEUES"

@@ -7,7 +7,7 @@ has a server-side rate limit over all workers. boto3 and keystoneauth1 are block
 on a thread pool as large as their slots. Where the cluster has a name its queues begin with it, so workers of clusters
 that share a Temporal namespace never meet each other's work.
 
-On SIGTERM polling ends, running activities get `PERDURE_WORKER_DRAIN` to end, then the process ends hard: Temporal's
+On SIGTERM polling ends, running activities get `PERDURE_DRAIN` to end, then the process ends hard: Temporal's
 Rust core and interpreter finalisation do not go well together (5 of 32 clean exits crashed; sdk-python #300).
 """
 
@@ -30,6 +30,7 @@ from activities.kube import KubeActivities
 from domain.areas import installed
 from domain.decision import Queue
 from domain.identity import task_queue
+from engine import slots
 from engine.health import Health, serve
 from engine.kube import KubeApi
 from engine.kube.clusters import served_cluster
@@ -46,6 +47,15 @@ PROCESS = "worker"
 INSTANCES = "instances"
 # Whose activities call boto3 or keystoneauth1.
 BLOCKING = (Queue.AWS, Queue.AWS_ORGANIZATION, Queue.LOAD_BALANCERS, Queue.INSTANCES_AWS)
+SLOTS: dict[str, int] = {
+    Queue.AWS: slots.AWS,
+    Queue.AWS_ORGANIZATION: slots.ORGANIZATION,
+    Queue.LOAD_BALANCERS: slots.OPENSTACK,
+    Queue.INSTANCES_AWS: slots.AWS,
+    Queue.THREESCALE: slots.THREESCALE,
+}
+# Workflow tasks of an area at once. They share a core: of too many none ends in the 10 s that Temporal waits.
+WORKFLOW_TASKS = 12
 # Workflow tasks of instances, whose local activities wait for answers most of the time.
 MOST_WAITING = 100
 LONGEST_HEARTBEAT_PAUSE = timedelta(seconds=5)
@@ -133,18 +143,9 @@ async def _workers(
     settings: Settings, client: Client, kube: KubeApi, chosen: Sequence[str], stack: AsyncExitStack
 ) -> list[Worker]:
     served = await stack.enter_async_context(served_cluster(settings, kube, PROCESS))
-    threads = (
-        settings.worker_aws_activities + settings.worker_organization_activities + settings.worker_openstack_activities
-    )
+    threads = slots.AWS + slots.ORGANIZATION + slots.OPENSTACK
     executor = stack.enter_context(ThreadPoolExecutor(threads, thread_name_prefix="cloud"))
     asyncio.get_running_loop().set_default_executor(ThreadPoolExecutor(threads, thread_name_prefix="blocking"))
-    slots: dict[str, int] = {
-        Queue.AWS: settings.worker_aws_activities,
-        Queue.AWS_ORGANIZATION: settings.worker_organization_activities,
-        Queue.LOAD_BALANCERS: settings.worker_openstack_activities,
-        Queue.INSTANCES_AWS: settings.worker_aws_activities,
-        Queue.THREESCALE: settings.worker_threescale_activities,
-    }
     clients = Clients(settings, client, kube, served)
     by_area = await activities_of(clients, chosen, stack)
     activities = [each for of_area in by_area.values() for each in of_area]
@@ -163,9 +164,9 @@ async def _workers(
             activities=local_activities(by_area[area]),
             interceptors=[Boundary()],
             max_cached_workflows=settings.worker_cached_workflows,
-            max_concurrent_workflow_tasks=MOST_WAITING if area == INSTANCES else settings.worker_workflow_tasks,
+            max_concurrent_workflow_tasks=MOST_WAITING if area == INSTANCES else WORKFLOW_TASKS,
             workflow_task_poller_behavior=PollerBehaviorAutoscaling(),
-            graceful_shutdown_timeout=settings.worker_drain,
+            graceful_shutdown_timeout=settings.drain,
         )
         for area in chosen
     ]
@@ -176,7 +177,7 @@ async def _workers(
             deployment_config=version,
             activities=of_queue,
             activity_executor=executor if queue in BLOCKING else None,
-            max_concurrent_activities=slots.get(queue, settings.worker_kube_activities),
+            max_concurrent_activities=SLOTS.get(queue, slots.KUBERNETES),
             max_task_queue_activities_per_second=settings.worker_organization_rate
             if queue == Queue.AWS_ORGANIZATION
             else None,
@@ -184,7 +185,7 @@ async def _workers(
             interceptors=[Boundary()],
             # A cancellation reaches an activity with its heartbeats: not after half a minute.
             max_heartbeat_throttle_interval=LONGEST_HEARTBEAT_PAUSE,
-            graceful_shutdown_timeout=settings.worker_drain,
+            graceful_shutdown_timeout=settings.drain,
         )
         for queue, of_queue in found.items()
     ]

@@ -91,4 +91,4 @@ class _Process:
 
     def _at(self, address: Address | None) -> Settings:
         assert address is not None  # noqa: S101
-        return self._settings.model_copy(update={"health_host": address.host, "health_port": address.port})
+        return self._settings.model_copy(update={"listen_host": address.host, "health_port": address.port})

@@ -55,6 +55,8 @@ from engine.clock import now
 from engine.temporal import tell, wake
 
 RESOLVED = "resolved"
+# How often the organization's accounts are counted although nobody asks.
+SWEEP = timedelta(minutes=5)
 # While Accounts wait, the organization is counted again this often, or when one of them is heard of.
 RECOUNT = timedelta(minutes=1)
 # Accounts that started together land together, and open their cases together: one look serves them.
@@ -90,13 +92,17 @@ class OrganizationActivities:
         """Wake every pool."""
         await asyncio.gather(*(wake(self._client, self._read.key(pool)) for pool in await self._read.pools()))
 
+    @property
+    def _sweep(self) -> timedelta:
+        return self._read.settings.sweep or SWEEP
+
     async def _pass(self, look: PassOrganization) -> OrganizationWorld:
         hold = await self._read.hold(ObjectMeta())
         tells = not hold and not look.dry_run
         known = look.memory
         if look.woken or look.dry_run or self._count_is_due(known):
             known = await self._count(known, tells=tells)
-            organization_seen(known, self._read.settings.accounts_sweep)
+            organization_seen(known, self._sweep)
         known = await self._look_at_cases(known, tells=tells)
         return OrganizationWorld(
             key=look.key,
@@ -133,9 +139,7 @@ class OrganizationActivities:
         settings, moment = self._read.settings, now()
         wanting = [account for account in accounts if wants_account(account)]
         budget = Budget(
-            in_flight=settings.accounts_create_in_flight,
             number=settings.accounts_create_budget,
-            window=settings.accounts_create_budget_window,
         )
         if wanting:
             verdicts = await self._verdicts(known, accounts, config, budget, moment)
@@ -197,7 +201,7 @@ class OrganizationActivities:
         return bool(known.wanting or known.opt_in_wanting) or aged or self._sweep_is_due(known)
 
     def _sweep_is_due(self, known: OrganizationKnown) -> bool:
-        return known.counted_at is None or now() >= known.counted_at + self._read.settings.accounts_sweep
+        return known.counted_at is None or now() >= known.counted_at + self._sweep
 
     @staticmethod
     def _moved(known: OrganizationKnown, config: OperatorConfig) -> bool:
@@ -225,7 +229,7 @@ class OrganizationActivities:
     async def _look_at_cases(self, known: OrganizationKnown, *, tells: bool) -> OrganizationKnown:
         """One look at every case that is due; the Account of a resolved one is told, and the case is done with."""
         moment = now()
-        cases, young, old = due_cases(known, self._read.settings.accounts_case_poll, moment)
+        cases, young, old = due_cases(known, self._read.settings.accounts_poll, moment)
         if not cases:
             return known
         states = await asyncio.to_thread(describe_cases, self._sessions, sorted(cases))
@@ -248,7 +252,7 @@ class OrganizationActivities:
     def _summary(self, known: OrganizationKnown) -> Decision:
         settings, moment, room = self._read.settings, now(), known.room
         young, old = bool(known.young_cases), bool(known.old_cases)
-        cases = next_case_look(known, young=young, old=old, case_poll=settings.accounts_case_poll, now=moment)
+        cases = next_case_look(known, young=young, old=old, case_poll=settings.accounts_poll, now=moment)
         recount = moment + RECOUNT if known.wanting or known.opt_in_wanting else None
         budget_free_at = room.budget_free_at if room and room.budget <= 0 else None
         limit = room.limit if room and room.limit is not None else "unreadable"
@@ -273,7 +277,7 @@ class OrganizationActivities:
                     *known.opt_in_granted.values(),
                     recount,
                     budget_free_at,
-                    (known.counted_at or moment) + settings.accounts_sweep,
+                    (known.counted_at or moment) + self._sweep,
                 ]
             ),
             at_deadline="observe again",

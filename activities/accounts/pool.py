@@ -131,7 +131,6 @@ class PoolActivities:
             protected=self._read.settings.accounts_protected,
             room=room,
             deaths=mourned(known.deaths, accounts, frozenset(known.unborn), frozenset(known.died), now()),
-            in_flight_limit=self._read.settings.accounts_create_in_flight,
             token=f"{info.workflow_run_id}/{info.activity_id}",
         )
         # An attempt before, or a run before, may have died between the two writes of a binding.

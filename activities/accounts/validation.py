@@ -57,6 +57,7 @@ from engine.temporal import wake
 
 # Accounts that are written together are looked at together.
 REST = timedelta(seconds=5)
+INTERVAL = timedelta(hours=10)
 GATHER = timedelta(seconds=1)
 COMPONENT = "perdure"
 
@@ -79,7 +80,7 @@ class ValidationActivities:
     @activity.defn(name=PassValidation.activity)
     async def pass_validation(self, look: PassValidation) -> ValidationWorld:
         """One pass."""
-        moment, interval = now(), self._read.settings.accounts_validation
+        moment, interval = now(), INTERVAL
         config = await self._read.config()
         checks = enabled(config) if config.present else frozenset[Check]()
         known = look.memory.model_copy(update={"looked_at": moment, "failed": ()})

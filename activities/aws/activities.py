@@ -112,12 +112,12 @@ class AwsActivities:
     @_defn(EnableRegions)
     def enable_regions(self, action: EnableRegions) -> RegionStatuses:
         """See `opt_in.enable_regions`."""
-        return opt_in.enable_regions(self._sessions, action, self._settings.accounts_opt_in_poll)
+        return opt_in.enable_regions(self._sessions, action, self._settings.accounts_poll)
 
     @_defn(RaiseQuotas)
     def raise_quotas(self, action: RaiseQuotas) -> QuotaStatuses:
         """See `quotas.raise_quotas`."""
-        return quotas.raise_quotas(self._sessions, action, self._settings.accounts_quota_poll)
+        return quotas.raise_quotas(self._sessions, action, self._settings.accounts_poll)
 
     @_defn(EnsureFleetRole)
     def ensure_fleet_role(self, action: EnsureFleetRole) -> None:

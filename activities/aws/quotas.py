@@ -45,7 +45,7 @@ _ENDS = {
 _OPEN = frozenset({"PENDING", "CASE_OPENED"})
 _REFUSALS = frozenset({"DENIED", "NOT_APPROVED", "INVALID_REQUEST"})
 _FULL = "QuotaExceededException"
-_LONGEST_POLLS = 20
+_LONGEST_POLLS = 10
 
 
 class _FullError(Exception):

@@ -41,6 +41,7 @@ from domain.accounts.constants import (
     ROLE_SESSION_NAME,
 )
 from domain.model import Model
+from engine import slots
 from engine.errors import Absent, Denied, Invalid
 from engine.kube import CONFIG_MAP as CONFIG_MAP_KIND
 from engine.kube import SECRET, BlockingKube
@@ -75,6 +76,8 @@ DEFAULT_REGIONS = {
 }
 
 SESSION_SECONDS = 3600
+# Far fewer than AWS activities at once, so that no account can hang them all.
+CALLS_PER_ACCOUNT = 24
 _RENEWED_BEFORE_SECONDS = 300
 _REREAD_SECONDS = 60.0
 _ACCOUNT_ID = re.compile(r"\d{12}")
@@ -288,13 +291,15 @@ class Remembered(Generic[T]):
 class Sessions:
     """Every caller of this process. Thread-safe; one per process."""
 
-    def __init__(self, kube: BlockingKube, settings: Settings, *, kept: int = 4096) -> None:
+    def __init__(
+        self, kube: BlockingKube, settings: Settings, *, kept: int = 4096, most_calls: int = CALLS_PER_ACCOUNT
+    ) -> None:
         self.kube = kube
         self._observing = settings.observing
-        self._most_calls = settings.worker_aws_calls_per_account
+        self._most_calls = most_calls
         self._protected = frozenset(settings.accounts_protected)
         self._kept = kept
-        self.clients = Clients(connections=settings.worker_aws_activities + settings.worker_organization_activities)
+        self.clients = Clients(connections=slots.AWS + slots.ORGANIZATION)
         self._keys = Remembered(f"Secret {PAYER_SECRET}", self._read_keys)
         self._config = Remembered(f"ConfigMap {CONFIG_MAP}", self._read_config)
         self._lock = threading.Lock()

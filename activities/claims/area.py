@@ -46,13 +46,7 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
     settings, client, kube = clients.settings, clients.temporal, clients.kube
     metrics.listen(settings.claims_cluster_domain)
     wake_up = partial(wake, client)
-    evaluator = Evaluator(
-        FUNCTIONS,
-        processes=settings.claims_evaluator_processes,
-        time=settings.claims_evaluator_time,
-        memory_mib=settings.claims_evaluator_memory_mib,
-    )
-    evaluation = Evaluation(await stack.enter_async_context(evaluator), settings)
+    evaluation = Evaluation(await stack.enter_async_context(Evaluator(FUNCTIONS)), settings)
     store = await stack.enter_async_context(Store(kube))
     known = Known(kube, store, settings, wake_up)
     writer = Writer(kube, known)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
+from datetime import timedelta
 
 from activities.aws.places import Places
 from activities.clients import Clients
@@ -18,8 +19,11 @@ from activities.instances.sweeps import SweepActivities
 from activities.instances.topology import TopologyActivities
 from domain.instances.places import places
 from domain.instances.policy import ReactionPolicy
+from engine import slots
 from engine.kube.store import Store
 
+# How often EC2 is asked of all instances in bulk, for lost events.
+SWEEP = timedelta(minutes=10)
 ACTIVITIES = (LookActivities, AskActivities, NodeActivities, GroupActivities, SweepActivities, TopologyActivities)
 
 
@@ -27,7 +31,7 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
     """Every activity, for the worker; what they need ends with the stack."""
     settings, client, kube = clients.settings, clients.temporal, clients.kube
     known = KnownInstances(kube, await stack.enter_async_context(Store(kube)))
-    callers = Places(connections=settings.worker_aws_activities, observing=settings.observing)
+    callers = Places(connections=slots.AWS, observing=settings.observing)
     served = places(settings.instances_queues)
     ground = Ground(served, callers)
     checks = await stack.enter_async_context(Checks(ground, client, cluster=settings.cluster))
@@ -38,7 +42,7 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
         *AskActivities(ground).all(),
         *NodeActivities(kube, settings, disruptions).all(),
         *GroupActivities(kube, known, ground, observing=observing).all(),
-        *SweepActivities(client, known, ground, settings.instances_resync).all(),
+        *SweepActivities(client, known, ground, settings.sweep or SWEEP).all(),
         *TopologyActivities(
             places(settings.instances_queues),
             callers.caller,

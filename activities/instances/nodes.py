@@ -137,7 +137,6 @@ class NodeActivities:
         async with KubeApi(
             connection,
             process="worker",
-            request_timeout=settings.kube_request_timeout,
             operator_domain=settings.claims_domain,
             connections=4,
             observing=settings.observing,

@@ -104,8 +104,7 @@ class LoadBalancerActivities:
         sets: Sequence[LoadBalancerSet],
         hindrance: Hindrance | None,
     ) -> BalancerWork:
-        times, keeps = self._ground.gate_times, self._keeps_conditions
-        return work_for_balancer(balancer, cloud, sets, now(), hindrance, times, conditions=keeps)
+        return work_for_balancer(balancer, cloud, sets, now(), hindrance, conditions=self._keeps_conditions)
 
     async def _look(
         self, balancer: LoadBalancer, sets: Sequence[LoadBalancerSet], memory: Memory

@@ -27,7 +27,6 @@ from domain.loadbalancers.health import Timings
 from domain.loadbalancers.hindrances import Hindrance, worst
 from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.resources import Infrastructure, LoadBalancerMachine, LoadBalancerSet
-from domain.loadbalancers.rollout import GateTimes
 from domain.loadbalancers.scaling import selects
 from domain.notices import Notice
 from domain.resource import CustomResource, ObjectMeta
@@ -60,16 +59,7 @@ class Ground:
         self.known = known or Known(kube)
         self.blocking = blocking
         self.settings = settings
-        self.timings = Timings(
-            window=settings.loadbalancers_health_window,
-            boot=settings.loadbalancers_boot_timeout,
-            grace=settings.loadbalancers_deletion_grace,
-        )
-        self.gate_times = GateTimes(
-            stable=settings.loadbalancers_master_stable,
-            lacking=settings.loadbalancers_master_lacking,
-            unknown=settings.loadbalancers_master_unknown,
-        )
+        self.timings = Timings(boot=settings.loadbalancers_boot_timeout, grace=settings.loadbalancers_deletion_grace)
         self.projects = projects
         kinds = (LOAD_BALANCER, LOAD_BALANCER_SET, LOAD_BALANCER_MACHINE)
         where = settings.loadbalancers_yawol_namespace

@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from temporalio import activity
 
@@ -34,6 +34,7 @@ from engine.errors import ApiError
 
 # So many are compared without a break.
 TOGETHER = 100
+SWEEP = timedelta(minutes=5)
 
 Owner = LoadBalancer | LoadBalancerMachine
 
@@ -81,10 +82,10 @@ class SweepActivities:
                     await self._tell(each, moment)
             lost = orphans(cloud.security_groups, cloud.ports, cloud.servers, uids)
             found[project.place[-1]] = Swept(differing=differing, orphans=lost)
-        metrics.SWEEPS.swept(found, ground.settings.loadbalancers_sweep)
+        metrics.SWEEPS.swept(found, (ground.settings.sweep or SWEEP))
         differed = sum(each.differing for each in found.values())
         why = f"{len(projects)} projects were compared, {differed} of {len(uids)} objects differed"
-        return _world(look, "; ".join((why, *sorted(set(troubles)))), moment + ground.settings.loadbalancers_sweep)
+        return _world(look, "; ".join((why, *sorted(set(troubles)))), moment + (ground.settings.sweep or SWEEP))
 
     async def _projects(
         self, objects: Iterable[Owner]

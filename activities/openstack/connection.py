@@ -20,6 +20,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from datetime import timedelta
 from typing import TYPE_CHECKING, cast
 
 import requests
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
     from activities.openstack.sdk import Service
 
 NO_ENDPOINT = "NoEndpoint"
+CALL_TIMEOUT = timedelta(seconds=20)
+# Fewer than OpenStack activities at once, so that no project can hang them all.
+CALLS_PER_PROJECT = 16
 
 _LOCKED_OUT_SECONDS = 60.0
 _VERSIONS = {"compute": "", "network": "/v2.0", "image": "/v2"}
@@ -55,8 +59,8 @@ class Connected:
 
         self._adapter = sdk.adapter
         self._region = credentials.region
-        self._pool = _pool(settings.worker_openstack_calls_per_project)
-        timeout = settings.loadbalancers_openstack_timeout.total_seconds()
+        self._pool = _pool(CALLS_PER_PROJECT)
+        timeout = (settings.call_timeout or CALL_TIMEOUT).total_seconds()
         plugin = _password(credentials)
         self._connection = sdk.connection(credentials, plugin, self._pool, timeout)
         self._services: dict[tuple[str, str], Service] = {}

@@ -16,6 +16,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from activities.openstack.connection import CALLS_PER_PROJECT
 from activities.openstack.credentials import read_credentials
 from activities.openstack.guard import Guard
 from activities.openstack.session import Project
@@ -114,11 +115,7 @@ class Projects:
         settings = self._settings
         guard = self._guards.setdefault(
             credentials.place,
-            Guard(
-                credentials.project,
-                settings.worker_openstack_calls_per_project,
-                settings.worker_openstack_rate_per_project,
-            ),
+            Guard(credentials.project, CALLS_PER_PROJECT, settings.worker_openstack_rate_per_project),
         )
         return Project(credentials, guard, settings)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
+from datetime import timedelta
 from functools import partial
 
 from activities.clients import Clients
@@ -17,17 +18,18 @@ from activities.threescale.tenants import Tenants
 from engine.kube.store import Store
 from engine.temporal import wake
 
+CALL_TIMEOUT = timedelta(seconds=30)
 ACTIVITIES = (PassActivities, SweepActivities)
 
 
 async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callable[..., object]]:
     """Every activity, for the worker; what they need ends with the stack."""
     settings, kube = clients.settings, clients.kube
-    seconds = settings.threescale_timeout.total_seconds()
+    seconds = (settings.call_timeout or CALL_TIMEOUT).total_seconds()
     connections = await stack.enter_async_context(Connections(seconds))
     unverified = await stack.enter_async_context(Connections(seconds, verify=False))
     store = await stack.enter_async_context(Store(kube))
     known = Known(kube, store, partial(wake, clients.temporal))
-    tenants = Tenants(connections, unverified, settings.threescale_passes_per_tenant)
+    tenants = Tenants(connections, unverified)
     ground = Ground(kube, known, tenants, Sources(connections.http), settings)
     return [method for each in ACTIVITIES for method in each(ground).all()]

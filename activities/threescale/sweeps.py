@@ -15,7 +15,7 @@ import asyncio
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from temporalio import activity
 
@@ -51,6 +51,10 @@ from engine.pauses import held
 
 # For how long a sweep compares objects; those that it does not reach wait for their next turn.
 COMPARES_FOR = LONGEST_PASS / 2
+SWEEP = timedelta(hours=1)
+# Products and Backends of one tenant that a sweep compares with everything below them, in turn: some ten reading calls
+# each.
+COMPARED_PER_SWEEP = 20
 # Errors of one object that every other object of the tenant would meet, too.
 _OF_THE_TENANT = frozenset({ErrorType.THROTTLED, ErrorType.UNAVAILABLE})
 
@@ -87,7 +91,7 @@ class SweepActivities:
     async def sweep_tenants(self, look: SweepTenants) -> ThreescaleWorld:
         """One sweep; none before its time has come."""
         await self._ground.known.settled()
-        moment, due, interval = now(), look.memory.next_sweep, self._ground.settings.threescale_sweep
+        moment, due, interval = now(), look.memory.next_sweep, self._ground.settings.sweep or SWEEP
         objects = self._ground.known.everything(*COMPARED)
         if not objects:
             return _world(look, "there is nothing in 3scale", None)
@@ -169,8 +173,7 @@ class SweepActivities:
         """Those of the objects in turn that differ below, and what kept the sweep from comparing others."""
         comparison, found, unread = Comparison(self._ground, look.key, lists), list[CustomResource](), list[str]()
         known, ends = {each.metadata.uid for each in differing}, now() + COMPARES_FOR
-        most = self._ground.settings.threescale_compared_per_sweep
-        for each in in_turn(tenant.objects, look.memory.sweeps, most):
+        for each in in_turn(tenant.objects, look.memory.sweeps, COMPARED_PER_SWEEP):
             if each.metadata.uid in known or not is_listed(each, lists) or await self._is_left_alone(each):
                 continue
             if now() > ends:

@@ -28,6 +28,8 @@ from domain.threescale.providers import plain
 from engine.errors import Throttled
 
 MOST_WAITING = 25
+# Passes of one tenant that call 3scale at once, a call at a time each.
+SEATS = 8
 LONGEST_WAIT = 20.0
 # For how long after its beginning a list serves others.
 SHARED_SECONDS = 1.0
@@ -129,7 +131,7 @@ class Calls:
 class Tenants:
     """All tenants of a worker."""
 
-    def __init__(self, connections: Connections, unverified: Connections, seats: int) -> None:
+    def __init__(self, connections: Connections, unverified: Connections, seats: int = SEATS) -> None:
         self._connections = connections
         self._unverified = unverified
         self._seats = seats

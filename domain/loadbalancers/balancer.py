@@ -33,8 +33,6 @@ from domain.loadbalancers.migration import migrated, spec_migration, status_migr
 from domain.loadbalancers.patches import combined
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerSet
 from domain.loadbalancers.rollout import (
-    DEFAULT_GATE_TIMES,
-    GateTimes,
     Rollout,
     SetPatch,
     plan_rollout,
@@ -105,7 +103,6 @@ def work_for_balancer(
     sets: Iterable[LoadBalancerSet],
     now: datetime,
     hindrance: Hindrance | None = None,
-    gate_times: GateTimes = DEFAULT_GATE_TIMES,
     *,
     conditions: bool = True,
 ) -> BalancerWork:
@@ -117,7 +114,6 @@ def work_for_balancer(
         sets: the sets of its namespace.
         now: the moment.
         hindrance: what stands in the way in the cloud: nothing is tried there again before another look.
-        gate_times: how long a rollout keeps the old sets.
         conditions: whether the API server keeps a LoadBalancer's conditions; by the replaced operator's definition not.
     """
     own = sets_of(balancer, sets)
@@ -132,7 +128,7 @@ def work_for_balancer(
     plan = _plan(today, cloud, now, hindrance)
     known = LoadBalancer.model_validate(merge(today.model_dump(mode="json"), plan.status))
     waits = plan.problem or ("" if plan.settled else "waits until the cloud is up to date")
-    rollout = plan_rollout(known, own, now, frozen=waits, gate_times=gate_times)
+    rollout = plan_rollout(known, own, now, frozen=waits)
     problem = plan.problem or ("" if waits else rollout.problem)
     return BalancerWork(
         phase=_phase(known, own, rollout, settled=plan.settled, problem=problem),

@@ -54,23 +54,6 @@ class SetPatch(Model):
     note: str = ""
 
 
-class GateTimes(Model):
-    """How long the gate stays shut; yawol's own values unless an installation sets others.
-
-    Attributes:
-        stable: while a new machine holds the virtual address.
-        lacking: while no new machine does, from when all are ready.
-        unknown: from the set's birth, while nobody says who does.
-    """
-
-    stable: timedelta = MASTER_STABLE
-    lacking: timedelta = MASTER_LACKING
-    unknown: timedelta = MASTER_UNKNOWN
-
-
-DEFAULT_GATE_TIMES = GateTimes()
-
-
 class Rollout(Model):
     """What to do now with the sets, in this order, and how it stands.
 
@@ -130,7 +113,6 @@ def plan_rollout(
     now: datetime,
     *,
     frozen: str = "",
-    gate_times: GateTimes = DEFAULT_GATE_TIMES,
 ) -> Rollout:
     """What to do now with the sets of a LoadBalancer that has everything in the cloud.
 
@@ -139,7 +121,6 @@ def plan_rollout(
         sets: its sets, newest revision first.
         now: the moment.
         frozen: why no new set may be made and no old one emptied, empty if both may.
-        gate_times: how long old sets are kept.
     """
     counts = _counts(balancer, sets)
     if balancer.revision and _number(balancer.revision) is None:
@@ -161,7 +142,7 @@ def plan_rollout(
     revision = _revision(balancer, current, sets)
     patches = _current_patch(balancer, current, revision)
     others = [each for each in sets if each.metadata.uid != current.metadata.uid]
-    gate = gate_of(balancer, current, now, gate_times)
+    gate = gate_of(balancer, current, now)
     emptied = [] if frozen else _emptied(current, others, gate)
     alone = not any(each.spec.replicas for each in others)
     finished = gate.ready and alone
@@ -177,9 +158,7 @@ def plan_rollout(
     )
 
 
-def gate_of(
-    balancer: LoadBalancer, current: LoadBalancerSet, now: datetime, times: GateTimes = DEFAULT_GATE_TIMES
-) -> Gate:
+def gate_of(balancer: LoadBalancer, current: LoadBalancerSet, now: datetime) -> Gate:
     """Whether the current set has taken over."""
     wanted, status = balancer.spec.replicas, current.status
     if not wanted:
@@ -190,11 +169,11 @@ def gate_of(
     found = next((each for each in status.conditions if each.type == HAS_MASTER), None)
     moments = [parse_timestamp(found.last_transition_time) if found else current.metadata.creation_timestamp]
     if found is None:
-        wait, why = times.unknown, "it is not known yet which machine holds the virtual address"
+        wait, why = MASTER_UNKNOWN, "it is not known yet which machine holds the virtual address"
     elif found.status == "True":
-        wait, why = times.stable, "a new machine holds the virtual address, but not for long enough yet"
+        wait, why = MASTER_STABLE, "a new machine holds the virtual address, but not for long enough yet"
     else:
-        wait, why = times.lacking, "no new machine holds the virtual address yet"
+        wait, why = MASTER_LACKING, "no new machine holds the virtual address yet"
         # None could before they were ready: the set may have been empty for days, or have waited for a quota.
         moments.append(parse_timestamp(current.metadata.annotations.get(READY_SINCE_ANNOTATION)))
     since = max((moment for moment in moments if moment), default=None)

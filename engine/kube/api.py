@@ -34,6 +34,8 @@ from engine.telemetry import version
 
 FIELD_MANAGER = "perdure"
 OBSERVE_MODE = "ObserveMode"
+REQUEST_TIMEOUT = timedelta(seconds=30)  # for one answer of the API server
+CONNECTIONS = 100  # for requests; watches have others beside them
 # Of hundreds of starved watches, so many say what is wrong.
 MOST_NAMED = 10
 
@@ -71,9 +73,9 @@ class KubeApi:
         connection: Connection,
         *,
         process: str,
-        request_timeout: timedelta,
         operator_domain: str,
-        connections: int = 100,
+        connections: int = CONNECTIONS,
+        request_timeout: timedelta = REQUEST_TIMEOUT,
         observing: bool = False,
     ) -> None:
         """A client; `operator_domain` is the group of kinds that OPERATOR_DOMAIN names."""
@@ -99,22 +101,24 @@ class KubeApi:
         )
 
     @classmethod
-    async def open(cls, settings: Settings, process: str = "perdure", kubeconfig: str = "") -> Self:
+    async def open(
+        cls, settings: Settings, process: str = "perdure", kubeconfig: str = "", *, connections: int = CONNECTIONS
+    ) -> Self:
         """Find the cluster and make its client; close it with `close` or use it in `async with`.
 
         Args:
-            settings: timeouts, connections, mode and domain.
+            settings: mode and domain.
             process: `worker`, `watch`, ...: part of the User-Agent, which audit logs show.
             kubeconfig: a file to use instead of what the environment says.
+            connections: most of them for requests; each watch has one beside them.
         """
         connection = Connection(kubeconfig)
         await connection.load()
         return cls(
             connection,
             process=process,
-            request_timeout=settings.kube_request_timeout,
             operator_domain=settings.claims_domain,
-            connections=settings.kube_connections,
+            connections=connections,
             observing=settings.observing,
         )
 

@@ -271,7 +271,7 @@ async def pending(sizes: Sizes, rows: frozenset[str]) -> Found:
         await lab.create_pool(ACCOUNT_POOL, sizes.pending)
         async with asyncio.timeout(PATIENCE_SECONDS):
             await lab.objects.until(lambda: _in_state(lab, AccountState.PENDING_VERIFICATION) >= sizes.pending)
-        interval = float(lab.deployment.program_env()["PERDURE_ACCOUNTS_CASE_POLL"])
+        interval = float(lab.deployment.program_env()["PERDURE_ACCOUNTS_POLL"])
         await asyncio.sleep(QUIET_SECONDS + interval / CASE_PAUSE_BY_AGE)  # new cases are looked at more often
         before = await lab.histories(ACCOUNT)
         lab.emulator.reset_ledger()

@@ -329,7 +329,7 @@ async def outage(row: str, service: str, sizes: Sizes, rows: frozenset[str]) -> 
     """One of row f's."""
     seconds = sizes.outage_seconds
     # Looks in bulk would hide what was lost.
-    async with scene(PERDURE_INSTANCES_RESYNC="86400") as on:
+    async with scene(PERDURE_SWEEP="86400") as on:
         instances = await on.make(_MET_BY_OUTAGE)
         await _labelled(on, instances, State.RUNNING)
         await on.stop_silently(instances)

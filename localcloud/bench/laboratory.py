@@ -223,7 +223,7 @@ async def laboratory_with(
         deployment.up(clouds=clouds, only=only, tether=True)
         try:
             environment.enter(deployment)
-            settings = Settings().model_copy(update={"log_format": "text", "metrics_port": 0, "otel_endpoint": ""})
+            settings = Settings().model_copy(update={"metrics_port": 0, "otel_endpoint": ""})
             async with await KubeApi.open(settings, "bench", deployment.env()["KUBECONFIG"]) as kube:
                 with ExitStack() as opened:
                     emulator = None

@@ -151,7 +151,7 @@ async def settled(_: frozenset[str], sizes: Sizes) -> Found:
     """Row c; with less patience than five minutes the projects are swept so much sooner."""
     with environment.kept():
         interval = min(sizes.idle_seconds, SWEEP_INTERVAL.total_seconds())
-        os.environ["PERDURE_LOADBALANCERS_SWEEP"] = f"{interval:g}"
+        os.environ["PERDURE_SWEEP"] = f"{interval:g}"
         return await _settled(sizes, f"in {sizes.idle_seconds:g} s, with a sweep every {interval:g} s")
 
 

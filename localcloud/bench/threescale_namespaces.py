@@ -170,7 +170,6 @@ async def _watcher(lab: Laboratory, kubeconfig: Path) -> AsyncIterator[psutil.Pr
         "PERDURE_STATE": "",
         "PERDURE_AREAS": "threescale",
         "PERDURE_HEALTH_PORT": str(port),
-        "PERDURE_WATCH_IDENTITY": "",
     }
     with lab.deployment.log("bench-watch").open("ab") as log:
         running = await asyncio.create_subprocess_exec(

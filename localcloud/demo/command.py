@@ -160,7 +160,7 @@ async def _played(deployment: Deployment, name: str, *, fast: bool, timeout_seco
     from localcloud.demo.view import Lines, LiveTable
 
     scenario, began = SCENARIOS[name], time.monotonic()
-    settings = Settings().model_copy(update={"log_format": "text", "metrics_port": 0, "otel_endpoint": ""})
+    settings = Settings().model_copy(update={"metrics_port": 0, "otel_endpoint": ""})
     if settings.observing:
         raise _Unsettled("PERDURE_MODE=observe is set: nothing would be done, so nothing can settle")
     spectator: LiveTable | Lines = LiveTable(console) if console.is_terminal else Lines(console)

@@ -142,8 +142,8 @@ async def cluster_session() -> AsyncIterator[ClusterSession]:
 
 
 def _for_people() -> Settings:
-    """Logs are for people here, and the ports of metrics belong to the long-running processes."""
-    return settings().model_copy(update={"log_format": "text", "metrics_port": 0, "otel_endpoint": ""})
+    """The ports of metrics and the traces belong to the long-running processes."""
+    return settings().model_copy(update={"metrics_port": 0, "otel_endpoint": ""})
 
 
 async def _temporal(found: Settings) -> Client:

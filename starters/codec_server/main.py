@@ -62,7 +62,7 @@ async def run_codec_server(settings: Settings, *, stop: asyncio.Event | None = N
         runner = web.AppRunner(application, access_log=None)
         await runner.setup()
         stack.push_async_callback(runner.cleanup)
-        await listen(runner, settings.codec_host, settings.codec_port, "PERDURE_CODEC_HOST, PERDURE_CODEC_PORT")
+        await listen(runner, settings.listen_host, settings.codec_port, "PERDURE_LISTEN_HOST, PERDURE_CODEC_PORT")
         log.info("decoding for Temporal's web UI and command line on port %d", settings.codec_port)
         await stopped.wait()
 
@@ -74,9 +74,9 @@ def codec_application(settings: Settings) -> web.Application:
         Unguarded: as for `run_codec_server`.
         KeysUnreadable: as for `run_codec_server`.
     """
-    if not (settings.codec_token_file or settings.codec_guarded or _is_own_machine(settings.codec_host)):
+    if not (settings.codec_token_file or settings.codec_guarded or _is_own_machine(settings.listen_host)):
         raise Unguarded(
-            f"on {settings.codec_host} anybody could read every lifecycle: give PERDURE_CODEC_TOKEN_FILE, or "
+            f"on {settings.listen_host} anybody could read every lifecycle: give PERDURE_CODEC_TOKEN_FILE, or "
             "PERDURE_CODEC_GUARDED=true where a proxy lets in only who may"
         )
     if not settings.temporal_keys:

@@ -16,6 +16,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from functools import partial
 
 from temporalio.client import Client
@@ -25,7 +26,6 @@ from domain.instances.places import Place, places, served
 from domain.instances.upkeep import key_of
 from engine.health import Health, serve
 from engine.kube import KubeApi
-from engine.kube.reflector import Timing
 from engine.process import connected, first_of, stopped_by_signals
 from engine.reachability import api_server_reached, temporal_reached
 from engine.settings import Settings
@@ -38,6 +38,11 @@ from starters.events.teller import Teller
 from starters.events.temporal import hand_over, wake_group
 
 PROCESS = "events"
+
+# Messages that one process holds; none is received beyond. It works on the most urgent first.
+IN_WORK = 10_000
+# Receives under way at once, for each queue.
+POLLERS = 2
 
 # Deleting, hiding and burying, beside the receives: each ends within a call's time, and tens of messages share one.
 CALLS_PER_QUEUE = 3
@@ -106,8 +111,7 @@ async def _consume(settings: Settings, found: Sequence[Place], health: Health, s
     health.add(PROCESS, dead=state.dead, unready=state.unready, notes=state.notes)
     async with await KubeApi.open(settings, PROCESS) as api, api_server_reached(health, api, PROCESS):
         index = Index()
-        timing = Timing(duration=settings.watch_duration, silence=settings.watch_silence)
-        feed = state.feed = Feed(api, index, timing)
+        feed = state.feed = Feed(api, index)
         metrics.INDEXED.set_function(lambda: len(index))
         await first_of(_until_stopped(settings, found, index, feed, state, health, stop), feed.run())
 
@@ -165,8 +169,6 @@ async def _teller(
         hand_over(client, settings.cluster),
         wake_group(client, settings.cluster),
         doubtful=lambda: feed.doubtful,
-        at_once=settings.events_hand_overs,
-        patience=settings.events_hand_over_timeout,
     )
 
 
@@ -175,25 +177,29 @@ def _consumers(
 ) -> list[Consumer]:
     callers = Places(connections=_most_calls(settings, found), observing=settings.observing)
     # A queue that floods the process leaves the others their share.
-    most = max(10, settings.events_in_work // len(found))
+    most = max(10, IN_WORK // len(found))
     return [
         Consumer(
             SqsQueue(
                 place,
                 callers.caller(place),
                 threads,
-                wait=settings.events_wait,
+                wait=receive_wait(settings.drain),
                 visibility=settings.events_visibility,
             ),
             teller,
-            pollers=settings.events_pollers,
             most=most,
             visibility=settings.events_visibility,
-            drain=settings.events_drain,
+            drain=settings.drain,
             missing=partial(wake, client, key_of(place, settings.cluster)) if settings.instances_setup else None,
         )
         for place in found
     ]
+
+
+def receive_wait(drain: timedelta) -> timedelta:
+    """How long a receive waits: at most what SQS allows, and so that one under way ends well within the drain."""
+    return timedelta(seconds=min(20, max(1, drain // timedelta(seconds=1.5))))
 
 
 @contextmanager
@@ -207,4 +213,4 @@ def _threads(settings: Settings, found: Sequence[Place]) -> Iterator[ThreadPoolE
 
 
 def _most_calls(settings: Settings, found: Sequence[Place]) -> int:
-    return len(found) * (settings.events_pollers + CALLS_PER_QUEUE)
+    return len(found) * (POLLERS + CALLS_PER_QUEUE)

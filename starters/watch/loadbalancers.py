@@ -22,13 +22,13 @@ from domain.identity import Key
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET, THE_PROJECTS
 from domain.loadbalancers.constants import (
     DRIFT_ANNOTATION,
+    HEALTH_WINDOW,
     MARKED_AT_ANNOTATION,
     TEMPLATE_HASH_LABEL,
 )
 from domain.loadbalancers.health import RELEVANT
 from domain.resource import parse_timestamp
 from engine.kube.json import JsonObject, mapping, sequence, text
-from engine.settings import settings
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
 from starters.watch.loadbalancer_figures import balancer_figures, machine_figures, set_figures
@@ -37,7 +37,6 @@ from starters.watch.services import facts_for_service, service_of, shown_to_serv
 
 AREA = "loadbalancers"
 
-_WINDOW = settings().loadbalancers_health_window
 
 _RECORDED = (
     *("securityGroupID", "portID", "floatingID", "serverGroupID"),
@@ -156,7 +155,7 @@ def _owner(obj: JsonObject, kind: str) -> str:
 def silent_at(machine: Projection) -> float | None:
     """When the machine's last report will count no more (seconds of the epoch); None if it has never reported."""
     moment = parse_timestamp(machine.fact("oldest report"))
-    return (moment + _WINDOW).timestamp() + 1 if moment else None
+    return (moment + HEALTH_WINDOW).timestamp() + 1 if moment else None
 
 
 def set_of(machine: Projection, index: Index) -> set[Key]:

@@ -22,7 +22,6 @@ from domain.identity import Key
 from engine.health import Health, serve
 from engine.kube import KubeApi, LeaderElection, LeadershipLost
 from engine.kube.clusters import served_cluster
-from engine.kube.reflector import Timing
 from engine.process import connected, first_of, stopped_by_signals, ungrouped
 from engine.reachability import api_server_reached, temporal_reached
 from engine.settings import Settings
@@ -79,11 +78,11 @@ async def _connect(settings: Settings, api: KubeApi, served: KubeApi, health: He
 
 async def _lead(settings: Settings, api: KubeApi, served: KubeApi, client: Client, health: Health) -> None:
     """Wait for the Lease, watch while it is held, for ever."""
-    if not settings.watch_lease or settings.observing:
+    if settings.observing:
         await _watch(settings, api, served, client, health, checkpoint="")
         return
     while True:
-        election = LeaderElection(api, settings.watch_lease_namespace, settings.watch_lease_name, _identity(settings))
+        election = LeaderElection(api, settings.watch_lease_namespace, settings.watch_lease_name, identity(settings))
         stand_by(election, health)
         await election.acquire()
         try:
@@ -151,18 +150,14 @@ def _watcher(settings: Settings, api: KubeApi, served: KubeApi, client: Client, 
         partial(wake, client),
         watched_under(settings),
         cluster=settings.cluster,
-        timing=Timing(duration=settings.watch_duration, silence=settings.watch_silence),
-        wakers=settings.watch_wakers,
         unmatched=unmatched_keys,
         is_open=partial(is_open, client),
         wake_open=partial(wake_open, client),
-        adoption_rate=settings.watch_adoption_rate,
-        wake_all=settings.watch_wake_all,
-        sweep=settings.watch_sweep,
         checkpoint=checkpoint,
         served=served,
     )
 
 
-def _identity(settings: Settings) -> str:
-    return settings.watch_identity or f"{socket.gethostname()}_{os.getpid()}"
+def identity(settings: Settings) -> str:
+    """What stays the same when the process is started again after a crash, so that it takes its own Lease at once."""
+    return f"{socket.gethostname()}_{settings.health_port or os.getpid()}"

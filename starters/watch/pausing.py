@@ -25,6 +25,7 @@ from engine.health import Health
 from engine.kube import KubeApi
 from engine.kube.json import JsonObject
 from engine.kube.pausing import pauses_followed
+from engine.kube.reflector import Timing
 from engine.settings import Settings
 from engine.temporal import wake_listed
 
@@ -53,7 +54,7 @@ class _Telling:
         self._client = client
         self._cluster = settings.cluster
         self._served = tuple(area for area in all_areas() if not settings.areas or area in settings.areas)
-        self._late = settings.watch_silence + AFTER_SILENCE
+        self._late = Timing.silence + AFTER_SILENCE
         self._tasks: set[asyncio.Task[None]] = set()
         self._begun = False
 

@@ -14,7 +14,7 @@ so do the wakes of who is carrying it out: those are left for some seconds (`Wat
 
 Then, slowly: without a checkpoint, the settled objects whose last writer was not Perdure; settled objects without a
 workflow, and workflows without an object (`adoption.py`); at once among these what has an end (the fact `end`) that has
-passed, or would before its turn comes. `watch_wake_all` and `watch_sweep` wake everything.
+passed, or would before its turn comes. `perdure wake --all` wakes everything.
 
 Wherever an object would be woken, its carrier is (`carriers.py`).
 """
@@ -74,8 +74,6 @@ class Watcher:
         is_open: IsOpen | None = None,
         wake_open: Wake | None = None,
         adoption_rate: float = 5.0,
-        wake_all: bool = False,
-        sweep: timedelta = timedelta(0),
         checkpoint: str = "",
         served: KubeApi | None = None,
     ) -> None:
@@ -84,8 +82,6 @@ class Watcher:
         self._wakers = wakers
         self._unmatched = unmatched
         self._adoption_rate = adoption_rate
-        self._wake_all_at_start = wake_all
-        self._sweep = sweep
         self._checkpoint = Checkpoint(checkpoint)
         self._first_wakes_acknowledged = False
         self._adopted = False
@@ -123,15 +119,6 @@ class Watcher:
             group.create_task(self.queue.run(self._wakers))
             group.create_task(self._after_start())
             group.create_task(self._listen_for_silence())
-            if self._sweep:
-                group.create_task(self._sweep_for_ever())
-
-    def wake_all(self) -> None:
-        """Wake every object of every kind, and whom they concern."""
-        for entry in self._watched.values():
-            if entry.has_workflow:
-                for known in self.index.all(entry.name):
-                    self._wake_with_relatives(entry, None, known)
 
     def checkpoint(self) -> str:
         """The versions up to which nothing has to be looked at again, for the Lease; renewed when nothing waits."""
@@ -179,7 +166,7 @@ class Watcher:
     def _take_first_list(self, watched: Watched, objects: list[Projection]) -> None:
         declared = self._mirrors.declares(watched)
         for known in objects:
-            if self._wake_all_at_start or not known.settled or self._checkpoint.is_behind(watched.name, known):
+            if not known.settled or self._checkpoint.is_behind(watched.name, known):
                 self._wake_with_relatives(watched, None, known)
             elif not self._checkpoint.covers(watched.name) and not known.ours:
                 if self._concerned(watched, None, known):
@@ -350,11 +337,6 @@ class Watcher:
         while True:
             self._put_all(self._silence.news())
             await asyncio.sleep(EVERY)
-
-    async def _sweep_for_ever(self) -> None:
-        while True:
-            await asyncio.sleep(self._sweep.total_seconds())
-            self.wake_all()
 
     # What it says about itself.
 

@@ -42,7 +42,7 @@ Json = dict[str, Any]
 SETTLE_SECONDS = 240.0
 # Nothing may change on either side for so long after everything agrees.
 QUIET_SECONDS = 1.5
-SETTINGS = {"PERDURE_WORKER_DRAIN": "2"}
+SETTINGS = {"PERDURE_DRAIN": "2"}
 GROUP_VERSION = "yawol.stackit.cloud/v1beta1"
 TURNS = ("create", "grow", "roll out", "shrink", "delete")
 # Perdure's word to people: nothing follows from an Event.

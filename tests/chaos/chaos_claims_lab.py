@@ -25,7 +25,7 @@ SETTLE_SECONDS = 90.0
 QUIET_SECONDS = 0.7
 CLOCK_SECONDS = 3
 SETTINGS = {
-    "PERDURE_WORKER_DRAIN": "2",
+    "PERDURE_DRAIN": "2",
     "MANAGE_HANDLES_INTERVAL": str(CLOCK_SECONDS),  # of those alone whose templates depend on the clock
 }
 API_VERSION = "poolboy.gpte.redhat.com/v1"

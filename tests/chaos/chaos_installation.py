@@ -69,14 +69,14 @@ class Process:
         self.log = deployment.log(f"chaos-{label or command[0]}")
         self._running: subprocess.Popen[bytes] | None = None
         self._reserve: tuple[subprocess.Popen[bytes], int] | None = None
-        self._port = 0
+        self.port = 0
 
     def start(self) -> None:
         """Start it; it becomes ready later."""
         if not self._imports:
-            self._running, self._port = self._spawn("-m", "starters.cli.main")
+            self._running, self.port = self._spawn("-m", "starters.cli.main")
             return
-        (self._running, self._port), self._reserve = self._reserve or self._reserved(), None
+        (self._running, self.port), self._reserve = self._reserve or self._reserved(), None
         assert self._running.stdin is not None
         self._running.stdin.write(b"begin\n")
         self._running.stdin.close()
@@ -125,7 +125,7 @@ class Process:
         return "standing by" in self._readyz().text
 
     def _readyz(self) -> httpx.Response:
-        return httpx.get(f"http://127.0.0.1:{self._port}/readyz", trust_env=False)
+        return httpx.get(f"http://127.0.0.1:{self.port}/readyz", trust_env=False)
 
     def kill(self) -> None:
         """SIGKILL."""

@@ -40,14 +40,13 @@ VISIBILITY_SECONDS = 10
 HOOK_SECONDS = 60
 PLACE = Place(account=PAYER_ACCOUNT_ID, region=services.REGION)
 SETTINGS = {
-    "PERDURE_WORKER_DRAIN": "2",
+    "PERDURE_DRAIN": "2",
     "PERDURE_INSTANCES_QUEUES": f"{PLACE.account}/{PLACE.region}",
     "PERDURE_INSTANCES_REACTIONS": "terminated=delete-machine,spot=delete-machine,terminating-hook=delete-machine",
-    "PERDURE_INSTANCES_RESYNC": "3600",
+    "PERDURE_SWEEP": "3600",
     "PERDURE_EVENTS_VISIBILITY": str(VISIBILITY_SECONDS),
-    "PERDURE_EVENTS_WAIT": "2",
 }
-OFTEN = {"PERDURE_INSTANCES_RESYNC": "3"}
+OFTEN = {"PERDURE_SWEEP": "3"}
 NAMESPACE = "fleet"
 _FORTNIGHT = 14 * 86400.0
 

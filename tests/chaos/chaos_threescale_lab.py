@@ -35,8 +35,8 @@ QUIET_SECONDS = 1.5
 # A call that hangs is given up after this.
 CALL_SECONDS = 5
 SETTINGS = {
-    "PERDURE_WORKER_DRAIN": "2",
-    "PERDURE_THREESCALE_TIMEOUT": str(CALL_SECONDS),
+    "PERDURE_DRAIN": "2",
+    "PERDURE_CALL_TIMEOUT": str(CALL_SECONDS),
 }
 UNDISTURBED = Path(__file__).parent / "threescale_undisturbed.json"
 SHOP = "shop"

@@ -35,12 +35,13 @@ class Watchers:
         self.processes = {name: self._process(name) for name in ("first", "second")}
 
     def _process(self, name: str) -> Process:
-        lease = {"PERDURE_WATCH_LEASE_NAMESPACE": POOLBOY, "PERDURE_WATCH_IDENTITY": name}
+        lease = {"PERDURE_WATCH_LEASE_NAMESPACE": POOLBOY}
         return Process(self._lab.deployment, ("watch",), self._lab.settings | lease, label=f"watch-{name}")
 
     def leader(self) -> str:
         """The name of the one that leads, empty if none does."""
-        return str(at(self._lab.cluster.get("leases", POOLBOY, LEASE), "spec", "holderIdentity") or "")
+        holder = str(at(self._lab.cluster.get("leases", POOLBOY, LEASE), "spec", "holderIdentity") or "")
+        return next((name for name, each in self.processes.items() if holder.endswith(f"_{each.port}")), "")
 
     @contextmanager
     def running(self) -> Iterator[None]:

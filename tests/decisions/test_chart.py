@@ -37,9 +37,9 @@ VALUES = CHART / "values.yaml"
 BEGIN, END = "# BEGIN settings, written by tests/decisions/test_chart.py\n", "# END settings\n"
 
 # What the chart gives every process by itself: ports, and what follows from other values.
-GIVEN = {"areas", "health_host", "health_port", "metrics_host", "metrics_port"}
+GIVEN = {"areas", "listen_host", "health_port", "metrics_port"}
 GIVEN |= {"watch_lease_namespace", "watch_lease_name", "worker_build_id", "worker_deployment"}
-GIVEN |= {"temporal_keys", "temporal_api_key_file", "codec_host", "codec_port", "codec_token_file", "codec_guarded"}
+GIVEN |= {"temporal_keys", "temporal_api_key_file", "codec_port", "codec_token_file", "codec_guarded"}
 
 # Seconds, Go's notation, ISO 8601: as engine.settings reads them.
 DURATION = r"^([0-9]+(\.[0-9]+)?|([0-9]+(\.[0-9]+)?(ms|s|m|h))+|-?P.+)$"
@@ -246,10 +246,10 @@ DESCRIPTIONS = {
     "operatorDomain": "API group of resource claims and prefix of their labels; a text, or Poolboy's object.",
     "operatorDomain.generate": "Poolboy's: take the domain from `name`, or Poolboy's default.",
     "operatorDomain.name": "Poolboy's: the domain.",
-    "manageClaimsInterval": "Poolboy's name for PERDURE_CLAIMS_INTERVAL, in seconds.",
-    "manageHandlesInterval": "Poolboy's name for PERDURE_CLAIMS_HANDLES_INTERVAL, in seconds.",
-    "managePoolsInterval": "Poolboy's name for PERDURE_CLAIMS_POOLS_INTERVAL, in seconds.",
-    "resourceRefreshInterval": "Poolboy's name for PERDURE_CLAIMS_REFRESH_INTERVAL, in seconds.",
+    "manageClaimsInterval": "Longest seconds until what depends on the clock alone is looked at again, for claims.",
+    "manageHandlesInterval": "The same for handles.",
+    "managePoolsInterval": "The same for pools.",
+    "resourceRefreshInterval": "Interval of the slow look at what no watch tells, in seconds.",
     "clusterDomain": "Poolboy's: domain of the cluster, shown as a label of poolboy_process_time_seconds.",
     "namespace": "Poolboy's: the namespace of handles, pools and providers.",
     "namespace.create": "Poolboy's: create that namespace.",
@@ -559,8 +559,8 @@ def told(value: object) -> str:
     [
         {"settings": {"PERDURE_MOOD": "act"}},
         {"settings": {"PERDURE_MODE": "watch"}},
-        {"settings": {"PERDURE_WORKER_DRAIN": "soon"}},
-        {"settings": {"PERDURE_EVENTS_POLLERS": 17}},
+        {"settings": {"PERDURE_DRAIN": "soon"}},
+        {"settings": {"PERDURE_INSTANCES_DISRUPTIONS": 0}},
         {"settings": {"PERDURE_AREAS": "accounts"}},
         {"workers": []},
         {"workers": [{"name": "a", "areas": ["acounts"]}]},

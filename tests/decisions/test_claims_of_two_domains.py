@@ -134,7 +134,6 @@ async def test_clients_of_two_domains_ask_for_kinds_of_their_own() -> None:
         api = KubeApi(
             connection,
             process="tests",
-            request_timeout=settings.kube_request_timeout,
             operator_domain=settings.claims_domain,
         )
         assert api._path(RESOURCE_CLAIM, "labs", "mine") == (

@@ -89,8 +89,8 @@ async def test_with_a_token_file_nobody_is_answered_without_one_of_its_tokens(ke
 @pytest.mark.parametrize("settings", [{}, {"codec_token_file": "", "codec_guarded": False}])
 def test_it_does_not_serve_a_network_unguarded(keys: Path, settings: dict[str, Any]) -> None:
     with pytest.raises(Unguarded, match="anybody could read"):
-        codec_application(Settings(temporal_keys=str(keys), codec_host="0.0.0.0", **settings))
-    codec_application(Settings(temporal_keys=str(keys), codec_host="0.0.0.0", codec_guarded=True))
+        codec_application(Settings(temporal_keys=str(keys), listen_host="0.0.0.0", **settings))
+    codec_application(Settings(temporal_keys=str(keys), listen_host="0.0.0.0", codec_guarded=True))
 
 
 def test_without_keys_it_does_not_start() -> None:

@@ -18,12 +18,12 @@ from domain.instances.handover import Taken
 from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.transport import Message
 from engine.errors import Absent, Unavailable
-from engine.settings import Settings
 from starters.events.batches import Batches
 from starters.events.consumer import Consumer
 from starters.events.in_work import InWork
 from starters.events.index import Index, machine
 from starters.events.library import get_event_from_sqs
+from starters.events.main import IN_WORK, receive_wait
 from starters.events.queues import Receipt
 from starters.events.rehearsal import (
     ACCOUNT,
@@ -269,7 +269,7 @@ async def test_an_urgent_event_is_heard_before_most_of_five_thousand_others() ->
         return await workflows.hand_over(key, events, receives)
 
     teller = Teller(index_of(waiting + 1), {(ACCOUNT, REGION)}, slow, workflows.wake)
-    stop, most = asyncio.Event(), Settings.model_fields["events_in_work"].default
+    stop, most = asyncio.Event(), IN_WORK
     consumer = Consumer(queue, teller, most=most, drain=timedelta(0))
     running = asyncio.create_task(consumer.run(stop))
     try:
@@ -279,6 +279,11 @@ async def test_an_urgent_event_is_heard_before_most_of_five_thousand_others() ->
         stop.set()
         await running
         await teller.close()
+
+
+@pytest.mark.parametrize(("drain", "wait"), [(1, 1), (3, 2), (15, 10), (30, 20), (600, 20)])
+def test_a_receive_waits_for_less_than_the_drain_and_at_most_what_sqs_allows(drain: int, wait: int) -> None:
+    assert receive_wait(timedelta(seconds=drain)) == timedelta(seconds=wait)
 
 
 async def test_a_message_in_work_is_put_out_of_others_sight_again_and_again() -> None:

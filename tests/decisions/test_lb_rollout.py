@@ -10,7 +10,7 @@ from lb_objects import LABELS, NOW, ago, balancer, machine_set
 
 from domain.loadbalancers.hashes import template_hash
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerSet
-from domain.loadbalancers.rollout import GateTimes, Rollout, gate_of, plan_rollout, sets_of
+from domain.loadbalancers.rollout import Rollout, gate_of, plan_rollout, sets_of
 from domain.writes import merge
 
 REVISION = "loadbalancer.yawol.stackit.cloud/revision"
@@ -175,14 +175,6 @@ def test_a_young_set_of_which_nobody_knows_waits_fifteen_minutes() -> None:
     gate = gate_of(balancer(), young, NOW)
     assert (gate.open, gate.opens_at) == (False, NOW + timedelta(minutes=1) + SECOND)
     assert gate_of(balancer(), young, NOW + timedelta(minutes=1) + SECOND).open
-
-
-@pytest.mark.parametrize(("master", "waits"), [("True", 7), ("False", 8), (None, 9)])
-def test_an_installation_can_set_how_long_the_gate_stays_shut(master: str | None, waits: int) -> None:
-    times = GateTimes(stable=7 * SECOND, lacking=8 * SECOND, unknown=9 * SECOND)
-    new = a_set(revision=2, master=master, since=ago(), metadata={"creationTimestamp": ago()})
-    found = plan(revised(balancer(), "2"), new, a_set("old"), gate_times=times)
-    assert (zeroed(found), found.deadline) == ([], NOW + (waits + 1) * SECOND)
 
 
 def test_without_machines_there_is_nothing_to_wait_for() -> None:

@@ -246,7 +246,7 @@ def test_a_silent_service_is_given_up_after_the_timeout(cloud: Cloud) -> None:
         serve(request, body)
 
     cloud._serve = hanging  # type: ignore[method-assign]
-    with opened(cloud, loadbalancers_openstack_timeout=timedelta(seconds=0.3)) as project:
+    with opened(cloud, call_timeout=timedelta(seconds=0.3)) as project:
         with pytest.raises(Unavailable):
             create(project)
         held.set()

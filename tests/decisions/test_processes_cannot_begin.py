@@ -65,7 +65,7 @@ def test_a_busy_port_is_one_line_that_names_its_variable(command: str, of: str, 
     assert begun.returncode == 1
     (line,) = begun.stderr.splitlines()
     assert f"{command} cannot start: 127.0.0.1:{port} cannot be listened on" in line
-    assert f"(PERDURE_{of}_HOST, PERDURE_{of}_PORT)" in line
+    assert f"(PERDURE_LISTEN_HOST, PERDURE_{of}_PORT)" in line
 
 
 def test_the_codec_servers_busy_port_is_one_line(tmp_path: Path) -> None:
@@ -74,7 +74,7 @@ def test_the_codec_servers_busy_port_is_one_line(tmp_path: Path) -> None:
         begun = begin("codec", PERDURE_CODEC_PORT=str(port), PERDURE_TEMPORAL_KEYS=str(keys))
     assert begun.returncode == 1
     (line,) = begun.stderr.splitlines()
-    assert f"127.0.0.1:{port} cannot be listened on (PERDURE_CODEC_HOST, PERDURE_CODEC_PORT)" in line
+    assert f"127.0.0.1:{port} cannot be listened on (PERDURE_LISTEN_HOST, PERDURE_CODEC_PORT)" in line
 
 
 # Refused, as the directory holds files that are not its own.
@@ -87,19 +87,18 @@ def test_an_unknown_variable_is_named_once_with_the_nearest_setting(command: str
     with listening() as port:  # so that each process ends by itself
         begun = begin(
             *command.format(cluster=file, foreign=tmp_path).split(),
-            PERDURE_WATCH_WAKER="3",
+            PERDURE_ACCOUNT_POLL="3",
             PERDURE_STATE_OF_AFFAIRS="none",
             PERDURE_CODEC_SERVICE_HOST="10.0.0.1",
             PERDURE_METRICS_PORT=str(port),
             PERDURE_HEALTH_PORT=str(port),
             PERDURE_TEMPORAL_KEYS=str(add_key(tmp_path / "keys", "a")),
             PERDURE_TEST_SOMETHING="of the tests",
-            PERDURE_LOG_FORMAT="json",
             KUBECONFIG=str(file),
         )
     told = [line for line in begun.stderr.splitlines() if "is no setting" in line]
-    assert ["PERDURE_STATE_OF_AFFAIRS" in line for line in told] == [True, False]
-    assert "PERDURE_WATCH_WAKER is no setting and has no effect; is PERDURE_WATCH_WAKERS meant?" in told[1]
+    assert ["PERDURE_STATE_OF_AFFAIRS" in line for line in told] == [False, True]
+    assert "PERDURE_ACCOUNT_POLL is no setting and has no effect; is PERDURE_ACCOUNTS_POLL meant?" in told[0]
     assert "is no setting" not in begun.stdout
     if command in ("run", "watch", "codec"):
         assert all(json.loads(line)["process"] == command for line in told), "its log is JSON"
@@ -107,7 +106,7 @@ def test_an_unknown_variable_is_named_once_with_the_nearest_setting(command: str
 
 def test_completion_says_nothing_of_variables() -> None:
     asked = {"_PERDURE_COMPLETE": "complete_bash", "COMP_WORDS": "perdure why account ", "COMP_CWORD": "3"}
-    begun = begin(**asked, PERDURE_WATCH_WAKER="3")
+    begun = begin(**asked, PERDURE_ACCOUNT_POLL="3")
     assert (begun.returncode, begun.stderr) == (0, "")
 
 
@@ -116,7 +115,7 @@ def begin(*command: str, **variables: str) -> subprocess.CompletedProcess[str]:
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(settings)}
     return subprocess.run(
         [sys.executable, "-m", "starters.cli.main", *command],
-        env={**inherited, "PERDURE_LOG_FORMAT": "text", "HOME": "/nowhere", **variables},
+        env={**inherited, "HOME": "/nowhere", **variables},
         capture_output=True,
         text=True,
         timeout=120,

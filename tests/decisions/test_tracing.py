@@ -37,7 +37,7 @@ def lines(monkeypatch: pytest.MonkeyPatch) -> Iterator[io.StringIO]:
     root, written = logging.getLogger(), io.StringIO()
     handlers, level = tuple(root.handlers), root.level
     monkeypatch.setattr("sys.stderr", written)
-    telemetry.configure_logging(Settings(log_format="json"), "test")
+    telemetry.configure_logging(Settings(), "test")
     yield written
     for each in tuple(root.handlers):
         root.removeHandler(each)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from temporalio.service import RPCError, RPCStatusCode
 
 from domain.identity import Key
 from engine.settings import Settings
 from starters.watch import opening
+from starters.watch.main import identity
 from starters.watch.opening import open_standing, opened_by_areas
 
 QUEUES = ("123456789012/eu-central-1", "123456789012/eu-central-1/c1-queue")
@@ -33,3 +36,8 @@ async def test_a_wake_that_fails_is_sent_again(monkeypatch: pytest.MonkeyPatch) 
     keys = opened_by_areas(Settings(instances_queues=QUEUES))
     await open_standing(keys, wake)
     assert woken == [keys[0], keys[0], keys[0], keys[1]]
+
+
+def test_a_watcher_started_again_has_the_same_name_in_the_lease() -> None:
+    assert identity(Settings(health_port=8080)).endswith("_8080")
+    assert identity(Settings()).endswith(f"_{os.getpid()}")

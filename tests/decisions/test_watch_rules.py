@@ -140,10 +140,6 @@ def test_after_a_start_only_the_unsettled_are_woken_at_once() -> None:
     assert after_start(thing("calm"), thing("busy", settled=False)) == {"busy", "relative"}
 
 
-def test_after_a_start_everything_is_woken_on_request() -> None:
-    assert after_start(thing("calm"), thing("busy", settled=False), wake_all=True) == {"calm", "busy", "relative"}
-
-
 def test_what_changed_since_the_checkpoint_is_woken() -> None:
     known = json.dumps({"Thing": "10"})
     assert after_start(thing("old", "9"), thing("same", "10"), thing("new", "11"), checkpoint=known) == {

@@ -282,5 +282,5 @@ async def laboratory(deployment: Deployment) -> AsyncIterator[Lab]:
 @asynccontextmanager
 async def product(deployment: Deployment, **environ: str) -> AsyncIterator[None]:
     """Worker and watcher in one process, as small installations run them."""
-    async with process(deployment, "run", PERDURE_ACCOUNTS_CASE_POLL="2", **environ):
+    async with process(deployment, "run", PERDURE_ACCOUNTS_POLL="2", **environ):
         yield

@@ -34,8 +34,7 @@ async def process(
     settings = {
         "PERDURE_STATE": "",  # what is given here counts, not the state directory's own environment
         "PERDURE_HEALTH_PORT": str(port),
-        "PERDURE_WORKER_DRAIN": "2",
-        "PERDURE_WATCH_IDENTITY": "",  # two watchers of one name would both lead
+        "PERDURE_DRAIN": "2",
         # All tests of a run share one organization: what others created in the last hour is no runaway loop.
         "PERDURE_ACCOUNTS_CREATE_BUDGET": "10000",
     }

@@ -236,7 +236,7 @@ async def test_a_pod_that_may_write_its_root_as_root_would_not_be_admitted(kube:
         ("workers[0].name=a,workers[0].areas={instances}", "PERDURE_INSTANCES_QUEUES names no queue"),
         ("settings.PERDURE_INSTANCES_QUEUES=1/us-east-1", "no set of workers serves instances"),
         ("settings.PERDURE_MOOD=act", "PERDURE_MOOD"),
-        ("settings.PERDURE_WORKER_DRAIN=soon", "PERDURE_WORKER_DRAIN"),
+        ("settings.PERDURE_DRAIN=soon", "PERDURE_DRAIN"),
         ("workers[0].name=a,workers[0].areas={acounts}", "acounts|must be one of"),
         (
             "workers[0].name=a,workers[0].areas={claims},workers[1].name=a,workers[1].areas={accounts}",
@@ -269,16 +269,17 @@ def test_secrets_of_3scale_are_seen_in_the_namespaces_that_are_given(
 
 def test_settings_reach_the_processes_as_they_were_meant(helm: Helm) -> None:
     values = {
-        "PERDURE_EVENTS_IN_WORK": 10_000_000,
-        "PERDURE_WATCH_WAKE_ALL": True,
-        "PERDURE_WATCH_SWEEP": "1h30m",
+        "PERDURE_WORKER_CACHED_WORKFLOWS": 10_000_000,
+        "PERDURE_CLAIMS_OLDER_TEMPLATES": True,
+        "PERDURE_SWEEP": "1h30m",
         "PERDURE_ACCOUNTS_PROTECTED": ["011111111111", "222222222222"],
     }
     objects = helm.rendered("anywhere", "--set-json", f"settings={json.dumps(values)}")
     (found,) = [obj for obj in of_kind(objects, "ConfigMap") if obj["metadata"]["name"] == "perdure-settings"]
     told = {name.removeprefix("PERDURE_").lower(): value for name, value in found["data"].items()}
     read = Settings.model_validate(told)
-    assert (read.events_in_work, read.watch_wake_all, read.watch_sweep.total_seconds()) == (10_000_000, True, 5400)
+    assert (read.worker_cached_workflows, read.claims_older_templates) == (10_000_000, True)
+    assert read.sweep.total_seconds() == 5400
     assert read.accounts_protected == ("011111111111", "222222222222")
     assert read.areas == ("accounts", "claims", "loadbalancers", "threescale")
     assert (read.watch_lease_namespace, read.watch_lease_name) == ("anywhere", "perdure-watch")

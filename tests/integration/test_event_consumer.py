@@ -40,7 +40,7 @@ from localcloud.deployment import Deployment
 from localcloud.seed import seed_cluster_api
 from starters.events.consumer import Consumer
 from starters.events.index import Index, machine
-from starters.events.main import CALLS_PER_QUEUE
+from starters.events.main import CALLS_PER_QUEUE, IN_WORK, POLLERS
 from starters.events.queues import SqsQueue
 from starters.events.rehearsal import spot_warning, state_change
 from starters.events.teller import Teller
@@ -85,7 +85,7 @@ class Ground:
         self.place = Place(account=PAYER_ACCOUNT_ID, region=REGION, queue=f"events-{uuid4().hex[:8]}")
         self.settings = {
             "PERDURE_INSTANCES_QUEUES": str(self.place),
-            "PERDURE_EVENTS_WAIT": "1",
+            "PERDURE_DRAIN": "2",
             "PERDURE_EVENTS_VISIBILITY": "5",
         }
         self._kube, self._client, self._namespace = kube, client, namespace
@@ -217,15 +217,13 @@ async def test_an_urgent_event_on_sqs_is_heard_before_five_thousand_others(
         raise AssertionError(f"no event names {group}")
 
     settings, stop = Settings(), asyncio.Event()
-    with ThreadPoolExecutor(settings.events_pollers + CALLS_PER_QUEUE) as threads:
+    with ThreadPoolExecutor(POLLERS + CALLS_PER_QUEUE) as threads:
         caller = Places(connections=10, observing=False).caller(ground.place)
         queue = SqsQueue(
             ground.place, caller, threads, wait=timedelta(seconds=1), visibility=settings.events_visibility
         )
         teller = Teller(index, {ground.place.where}, hand_over, wake)
-        consumer = Consumer(
-            queue, teller, pollers=settings.events_pollers, most=settings.events_in_work, drain=timedelta(0)
-        )
+        consumer = Consumer(queue, teller, pollers=POLLERS, most=IN_WORK, drain=timedelta(0))
         running = asyncio.create_task(consumer.run(stop))
         try:
             async with asyncio.timeout(10):

@@ -198,7 +198,7 @@ async def test_what_no_event_tells_is_found_in_bulk_and_a_group_is_labelled_by_i
     # Another test's may have its next look minutes ahead.
     with suppress(RPCError):
         await temporal.get_workflow_handle(THE_SWEEP.workflow_id).terminate("begins anew")
-    async with served(deployment, kube, PERDURE_INSTANCES_RESYNC="5"):
+    async with served(deployment, kube, PERDURE_SWEEP="5"):
         key = cloud.launch()
         name = await cloud.machine(key)
         await cloud.labelled(name, "running")

@@ -146,8 +146,7 @@ async def test_many_watches_leave_connections_for_requests(deployment: Deploymen
             async for _ in stream:
                 """It is only kept open."""
 
-    settings = Settings(kube_connections=2)
-    async with await KubeApi.open(settings, "tests", deployment.env()["KUBECONFIG"]) as few:
+    async with await KubeApi.open(Settings(), "tests", deployment.env()["KUBECONFIG"], connections=2) as few:
         version = (await few.list(CONFIG_MAP, namespace)).resource_version
         following = [asyncio.create_task(follow(few, number, version)) for number in range(8)]
         await eventually(lambda: len(opened) == 8)

@@ -451,7 +451,7 @@ async def create_gadget(kube: KubeApi, kind: Kind, namespace: str, name: str) ->
 @pytest.fixture
 async def temporal(deployment: Deployment, monkeypatch: pytest.MonkeyPatch) -> Client:
     monkeypatch.setenv("TEMPORAL_ADDRESS", deployment.env()["TEMPORAL_ADDRESS"])
-    return await connect(Settings(log_format="text"), "tests")
+    return await connect(Settings(), "tests")
 
 
 @pytest.fixture
@@ -573,10 +573,8 @@ async def watch_process(
         **deployment.program_env(),
         "PATH": os.environ["PATH"],
         "PERDURE_CLUSTER": cluster,
-        "PERDURE_WATCH_IDENTITY": "",  # two processes of one name would both lead
         "PERDURE_WATCH_LEASE_NAMESPACE": lease_namespace,
         "PERDURE_HEALTH_PORT": str(port),
-        "PERDURE_LOG_FORMAT": "json",
     }
     code = (
         "import asyncio\n"

@@ -90,7 +90,7 @@ def pointing_at(server: TemporalServer, monkeypatch: pytest.MonkeyPatch, **setti
         if name.startswith("TEMPORAL_"):
             monkeypatch.delenv(name)
     monkeypatch.setenv("TEMPORAL_ADDRESS", server.address)
-    return Settings(log_format="text", **settings)
+    return Settings(**settings)
 
 
 def perdure(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import AsyncIterator
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
@@ -227,7 +228,7 @@ async def test_a_running_process_looks_for_renewed_files_by_itself(
     assert isinstance(connection, Connection)
     told: list[str] = []
     connection.follow(lambda: told.append("renewed"))
-    connection.keep(settings.model_copy(update={"temporal_reread": settings.temporal_reread / 300}))
+    connection.keep(settings, every=timedelta(seconds=0.1))
     key_file.write_text("newer-key")
 
     async def followed() -> bool:

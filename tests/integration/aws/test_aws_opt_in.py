@@ -31,7 +31,7 @@ def test_regions_are_asked_for_and_then_looked_at_in_one_call(lab: Lab) -> None:
     lab.emulator.reset_ledger()
     with pytest.raises(Pending) as pending:
         enabled(lab, account_id, asked)
-    assert pending.value.delay == lab.settings.accounts_opt_in_poll
+    assert pending.value.delay == lab.settings.accounts_poll
     assert lab.emulator.ledger().by_action() == {"account:ListRegions": 1}
     lab.emulator.clock(advance_seconds=HOUR + 1)
     assert enabled(lab, account_id, asked) == {AFRICA: "ENABLED", MILAN: "ENABLED"}
@@ -82,7 +82,7 @@ def test_a_region_that_takes_long_is_looked_at_less_often(lab: Lab, look: int, i
     action = EnableRegions(account_id=account_id, seen=asked)
     with pytest.raises(Pending) as pending:
         lab.run(lab.activities.enable_regions, action, attempt=look)
-    assert pending.value.delay == intervals * lab.settings.accounts_opt_in_poll
+    assert pending.value.delay == intervals * lab.settings.accounts_poll
 
 
 def test_where_the_list_is_denied_each_region_is_asked_for(lab: Lab) -> None:

@@ -53,7 +53,7 @@ def test_a_look_at_open_requests_is_one_call_however_many_they_are(lab: Lab) -> 
     opened = raising(account_id, L_0EA8095F="IN_PROGRESS", L_1216C47A="IN_PROGRESS", L_0263D0A3="IN_PROGRESS")
     with pytest.raises(Pending) as pending:
         lab.run(lab.activities.raise_quotas, opened, attempt=3)
-    assert pending.value.delay == 3 * lab.settings.accounts_quota_poll
+    assert pending.value.delay == 3 * lab.settings.accounts_poll
     assert lab.emulator.ledger().by_action() == {"servicequotas:ListRequestedServiceQuotaChangeHistory": 1}
 
 

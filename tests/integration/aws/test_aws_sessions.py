@@ -58,7 +58,7 @@ def test_a_client_keeps_its_caller_inside_of_another(lab: Lab) -> None:
 
 def test_one_account_may_have_only_so_many_calls_under_way_and_others_are_not_held_up(lab: Lab) -> None:
     (account_id, _), (other, _) = lab.account(), lab.account()
-    sessions = Sessions(lab.kube, Settings(worker_aws_calls_per_account=1))
+    sessions = Sessions(lab.kube, Settings(), most_calls=1)
     member = sessions.member(account_id)
     with member.guarded():
         with pytest.raises(Throttled) as refused:

@@ -153,7 +153,7 @@ class Life:
 async def test_each_kind_of_call_may_break_and_everything_comes_to_the_same(
     control: ThreescaleControl, fault: str
 ) -> None:
-    async with one_worker(threescale_timeout=timedelta(seconds=1 if "later" in fault else 30)) as passes:
+    async with one_worker(call_timeout=timedelta(seconds=1 if "later" in fault else 30)) as passes:
         shop = await passes.shop_of_its_own(control)
         life = Life(passes, control, shop)
         for turn, calls in CALLS.items():

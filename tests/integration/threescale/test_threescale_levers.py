@@ -34,7 +34,7 @@ LEAVING = "scheduled_for_deletion"
 
 @pytest.fixture(scope="module")
 async def product_at_work(deployment: Deployment) -> AsyncIterator[None]:
-    async with process(deployment, "run", PERDURE_THREESCALE_SWEEP="5"):
+    async with process(deployment, "run", PERDURE_SWEEP="5"):
         yield
 
 

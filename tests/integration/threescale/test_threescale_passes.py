@@ -214,7 +214,7 @@ async def test_those_who_look_at_the_same_time_share_a_list(
 
 async def test_a_tenant_that_hangs_holds_up_nobody_and_goes_on_when_it_answers(control: ThreescaleControl) -> None:
     """3scale weakness 3: one tenant that hangs stops all of a kind."""
-    async with one_worker(threescale_timeout=timedelta(hours=1), threescale_passes_per_tenant=4) as passes:
+    async with one_worker(seats=4, call_timeout=timedelta(hours=1)) as passes:
         hanging = await passes.shop_of_its_own(control)
         hung = control.fault(tenant=control.tenants()[-1].name, path="/admin/api", kind="hang")
         others = [await passes.shop_of_its_own(control) for _ in range(2)]

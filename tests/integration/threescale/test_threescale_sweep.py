@@ -12,7 +12,7 @@ from typing import Any, cast
 import pytest
 from temporalio.testing import ActivityEnvironment
 from threescale_lab import Shop
-from threescale_passes_lab import Passes, one_worker
+from threescale_passes_lab import Passes
 from threescale_process import Client
 from threescale_scene import holds
 
@@ -23,7 +23,6 @@ from domain.levers import PAUSED
 from domain.threescale import BACKEND, PRODUCT, THE_TENANTS
 from domain.threescale.digests import DRIFT
 from domain.threescale.passes import Memory, SweepTenants, ThreescaleWorld
-from engine.kube import KubeApi
 from engine.kube.json import text
 from localcloud.bench.threescale_things import backend, developer, example, product
 from localcloud.threescale.control import ThreescaleControl
@@ -236,17 +235,6 @@ async def test_a_tenant_that_breaks_off_is_told_and_compared_again_later(
     control.clear()
     again = await sweep(passes, next_sweep=LONG_AGO, sweeps=world.known.sweeps)
     assert again.decision.why == "1 tenants were compared, 0 of 5 objects differed"
-
-
-async def test_with_none_to_compare_a_sweep_reads_lists_alone(control: ThreescaleControl, tenant: Client) -> None:
-    async with one_worker(threescale_compared_per_sweep=0) as passes:
-        shop = await Shop(cast("KubeApi", passes.kube), tenant).open()
-        await shop.create(*_named(backend("first")))
-        await passes.settled(shop)
-        control.reset_ledger()
-        await sweep(passes, next_sweep=LONG_AGO)
-
-    assert control.ledger().by_route() == {"GET /admin/api/backend_apis": 1}
 
 
 def _named(thing: tuple[Kind, Any]) -> tuple[Kind, str, Any]:

@@ -20,12 +20,13 @@ from temporalio.testing import ActivityEnvironment
 from threescale_lab import Shop
 from threescale_process import Client, fresh
 
+from activities.threescale.area import CALL_TIMEOUT
 from activities.threescale.client import Connections
 from activities.threescale.ground import Ground
 from activities.threescale.known import Known
 from activities.threescale.passes import PassActivities
 from activities.threescale.sources import Sources
-from activities.threescale.tenants import Tenants
+from activities.threescale.tenants import SEATS, Tenants
 from domain.decision import Outcome
 from domain.identity import Key
 from domain.threescale import CUSTOM_KINDS
@@ -112,7 +113,7 @@ class Passes:
 
 
 @asynccontextmanager
-async def one_worker(**settings: Any) -> AsyncIterator[Passes]:
+async def one_worker(*, seats: int = SEATS, **settings: Any) -> AsyncIterator[Passes]:
     """What a worker has of the area."""
     kube = MemoryKube()
 
@@ -121,8 +122,8 @@ async def one_worker(**settings: Any) -> AsyncIterator[Passes]:
 
     api = cast("KubeApi", kube)
     used = Settings(**settings)
-    seconds = used.threescale_timeout.total_seconds()
+    seconds = (used.call_timeout or CALL_TIMEOUT).total_seconds()
     async with Connections(seconds) as connections, Connections(seconds, verify=False) as unverified:
-        tenants = Tenants(connections, unverified, used.threescale_passes_per_tenant)
+        tenants = Tenants(connections, unverified, seats)
         ground = Ground(api, Known(api, cast("Store", kube), nobody), tenants, Sources(connections.http), used)
         yield Passes(kube, PassActivities(ground))

@@ -13,7 +13,7 @@
 
 {{- define "perdure.claimsNamespace" -}}
 {{- $of := default dict .Values.namespace -}}
-{{ index .Values.settings "PERDURE_CLAIMS_NAMESPACE" | default $of.name | default "poolboy" }}
+{{ $of.name | default "poolboy" }}
 {{- end -}}
 
 {{/* Its intervals and the like, as variables. */}}

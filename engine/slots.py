@@ -1,0 +1,13 @@
+"""How many activities of each kind a worker runs at once.
+
+More waits in its queue and loses nothing. What a cloud has to bear is limited elsewhere: per account, project and
+tenant in the clients, and for AWS Organizations by the rate of its queue.
+"""
+
+from __future__ import annotations
+
+KUBERNETES = 50
+AWS = 64  # each on a thread of its own
+ORGANIZATION = 8
+OPENSTACK = 32  # each on a thread of its own
+THREESCALE = 200  # they mostly wait
