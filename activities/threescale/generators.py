@@ -16,12 +16,12 @@ from domain.refusal import Refusal
 from domain.resource import CustomResource
 from domain.threescale.active_doc import Text
 from domain.threescale.calls import Read, Write
-from domain.threescale.open_api import Child, ObservedOpenApi, OpenApiWork, work_for_open_api
+from domain.threescale.open_api import Child, ObservedOpenApi, SourceLabel, work_for_open_api
 from domain.threescale.resources import Backend, OpenApi, Product
 from domain.threescale.source_labels import WATCHED_BY, SourceSecret
 from domain.threescale.texts import text_at
 from domain.threescale.wakes import made_by
-from domain.threescale.work import Work
+from domain.threescale.work import Effect, Work
 from engine.errors import Absent, ApiError, Conflict
 from engine.kube import KubeApi
 from engine.kube.json import text
@@ -102,17 +102,24 @@ class OpenApiSubject(Subject[OpenApi]):
         await understood(document)
         return document
 
-    async def carry_out(self, work: Work) -> bool:
-        """The Secret gets its label; where that is refused it stays without, and nothing else changes."""
+    async def carry_out(self, effect: Effect) -> None:
+        """One of the objects that it makes, or the label of its Secret."""
+        match effect:
+            case Child():
+                await self._write_child(effect)
+            case SourceLabel():
+                await self._label_source()
+
+    async def _label_source(self) -> None:
+        """Where that is refused the Secret stays without, and nothing else changes."""
         place = self._place()
-        if not isinstance(work, OpenApiWork) or not work.labels_source or place is None or self._source is None:
-            return False
+        if place is None or self._source is None:
+            return
         try:
             await self.secrets.label(*place, WATCHED_BY)
         except ApiError as error:
             log.info("%s: its Secret gets no label: %s", self.resource.key.path, error.message)
         self._source = self._source.model_copy(update={"labelled": True})
-        return True
 
     def read(self, read: Read, answer: object) -> None:
         """The document."""
@@ -126,16 +133,8 @@ class OpenApiSubject(Subject[OpenApi]):
         if self.resource.spec.openapi_ref.secret_ref is None:
             self._text = None
 
-    def parts(self, work: Work) -> tuple[Child, ...]:
-        """The objects to write."""
-        return work.children if isinstance(work, OpenApiWork) else ()
-
-    async def write_part(self, child: Child) -> None:
-        """One of them; who meets a conflict has the newest known for the next look.
-
-        Raises:
-            ApiError: the API server refuses, or gives no answer.
-        """
+    async def _write_child(self, child: Child) -> None:
+        """One that meets a conflict has the newest known for the next look."""
         kind = all_kinds()[child.kind]
         try:
             if child.delete:

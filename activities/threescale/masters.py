@@ -24,13 +24,12 @@ from domain.threescale.resources import Tenant
 from domain.threescale.tenant import (
     TOKEN_SECRET_LABELS,
     ObservedTenant,
-    TenantWork,
     master_of,
     secret_of,
     work_for_tenant,
 )
 from domain.threescale.tenant_sync import KnownTenant, password_of_admin, read_tenant, wrote_tenant
-from domain.threescale.work import Work
+from domain.threescale.work import Effect, SecretWrite, Work
 from engine.errors import ApiError, Denied
 
 # How often the Secret is tried, a second apart: an API server that is away comes back within that, or never.
@@ -140,14 +139,12 @@ class TenantSubject(Subject[Tenant]):
         """It is looked for anew."""
         self._found = KnownTenant()
 
-    async def carry_out(self, work: Work) -> bool:
+    async def carry_out(self, effect: Effect) -> None:
         """Its address goes into the Secret."""
-        if not isinstance(work, TenantWork) or not work.note:
-            return False
-        reference = self.resource.spec.tenant_secret_ref
-        await self.secrets.write(reference.namespace or self.namespace, reference.name, work.note)
-        await self._look_into_secret()
-        return True
+        if isinstance(effect, SecretWrite):
+            reference = self.resource.spec.tenant_secret_ref
+            await self.secrets.write(reference.namespace or self.namespace, reference.name, effect.values)
+            await self._look_into_secret()
 
 
 def _secret_of(tenant: Tenant) -> str:

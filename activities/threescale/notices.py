@@ -21,7 +21,6 @@ from domain.threescale import (
     TENANT,
 )
 from domain.threescale.calls import Resource
-from domain.threescale.open_api import OpenApiWork
 from domain.threescale.work import Phase, Work
 from engine.kube.events import Said
 
@@ -60,8 +59,7 @@ def notices(kind: Kind, work: Work) -> tuple[Said, ...]:
     if going := _going(kind, work):
         told = (*told, Said("Normal", *going, component))
     # What of a spec is left aside is its own reason, as the replaced operator tells it.
-    aside = work.warnings if isinstance(work, OpenApiWork) else ()
-    return (*told, *(Said("Warning", each, each, component) for each in aside))
+    return (*told, *(Said("Warning", each, each, component) for each in work.warnings))
 
 
 def _going(kind: Kind, work: Work) -> tuple[str, str] | None:

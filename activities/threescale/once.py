@@ -12,7 +12,7 @@ from activities.threescale.secrets import Secrets
 from activities.threescale.subjects import SingleSubject, Subject
 from domain.refusal import Refusal
 from domain.resource import CustomResource
-from domain.threescale.application_auth import APPLICATION_ID, AuthWork, ObservedAuth, SecretContent, work_for_auth
+from domain.threescale.application_auth import APPLICATION_ID, ObservedAuth, SecretContent, work_for_auth
 from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.found import FoundApplication
 from domain.threescale.promotion import (
@@ -25,7 +25,7 @@ from domain.threescale.promotion import (
 from domain.threescale.providers import NoAccount
 from domain.threescale.resources import Application, ApplicationAuth, DeveloperAccount, Product, ProxyConfigPromote
 from domain.threescale.single import One
-from domain.threescale.work import Work
+from domain.threescale.work import Effect, SecretWrite, Work
 
 _KEY_BYTES = 16  # as many as 3scale's own keys have
 
@@ -94,14 +94,13 @@ class AuthSubject(SingleSubject[ApplicationAuth, FoundApplication]):
         """The application is looked at anew, and the credentials are set anew, which changes nothing."""
         self.found, self._written = One(), []
 
-    async def carry_out(self, work: Work) -> bool:
-        """Values made up, and the application's id, go into the Secret."""
-        if not isinstance(work, AuthWork) or not (work.make_up or work.note):
-            return False
-        made = {key: randomness.token_hex(_KEY_BYTES) for key in work.make_up}
-        await self.secrets.write(self.namespace, self.resource.spec.auth_secret_ref.name, {**made, **work.note})
-        await self._look_into_secret()
-        return True
+    async def carry_out(self, effect: Effect) -> None:
+        """Generated values, and the application's id, go into the Secret."""
+        if isinstance(effect, SecretWrite):
+            generated = {key: randomness.token_hex(_KEY_BYTES) for key in effect.generated}
+            name = self.resource.spec.auth_secret_ref.name
+            await self.secrets.write(self.namespace, name, {**generated, **effect.values})
+            await self._look_into_secret()
 
     def is_it(self, found: FoundApplication) -> bool:
         """It is read by its id only."""

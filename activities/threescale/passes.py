@@ -54,7 +54,7 @@ from domain.threescale.orphans import next_look, waiting_since
 from domain.threescale.passes import GONE, Memory, PassObject, ThreescaleWorld, decision_of
 from domain.threescale.providers import ProviderAccount
 from domain.threescale.resources import Tenant
-from domain.threescale.work import SECRET, Hindrance, Phase, Told, Work, hindered, told_in_sync
+from domain.threescale.work import Hindrance, Phase, Told, Work, hindered, told_in_sync
 from domain.writes import JsonPatch
 from engine.clock import now
 from engine.errors import ApiError, Conflict, Invalid
@@ -229,7 +229,7 @@ class _Pass:
             await self._patch(work)
         if self._unwritable is not None and not work.status:
             return False
-        if await self._carried_out(work) or await self._written(work):
+        if await self._effected(work):
             return False
         if work.status:
             await self._show(work.status)
@@ -264,32 +264,18 @@ class _Pass:
         if dropped:
             self._subject.take(await self._ground.patch(self._subject.resource, dropped))
 
-    async def _carried_out(self, work: Work) -> bool:
-        """What is the kind's own, which goes into a Secret; whether there was anything."""
-        try:
-            done = await self._subject.carry_out(work)
-        except Conflict:
-            raise
-        except ApiError as error:
-            self._note(SECRET, error)
-            return True
-        if done:
-            self._refused.pop(SECRET, None)
-        return done
-
-    async def _written(self, work: Work) -> bool:
-        """Other objects that are the object's to write; whether there were any."""
-        parts = self._subject.parts(work)
-        for each in parts:
+    async def _effected(self, work: Work) -> bool:
+        """Other objects of the cluster that are the object's to write; whether there were any."""
+        for each in work.effects:
             try:
-                await self._subject.write_part(each)
+                await self._subject.carry_out(each)
             except Conflict:
                 raise
             except ApiError as error:
                 self._note(each.slot, error)
                 break
             self._refused.pop(each.slot, None)
-        return bool(parts)
+        return bool(work.effects)
 
     async def _patch(self, work: Work) -> None:
         """The object; where the API server refuses a spec with its defaults, that is told."""

@@ -21,12 +21,11 @@ from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.found import Identified
 from domain.threescale.holders import Holder
 from domain.threescale.notes import remembered_id
-from domain.threescale.open_api import Child
 from domain.threescale.providers import NoAccount, ProviderAccount, known_at, same_tenant
 from domain.threescale.resources import Tenant
 from domain.threescale.resources.shared import LocalReference
 from domain.threescale.single import One, read_one, wrote_one
-from domain.threescale.work import Work
+from domain.threescale.work import Effect, Work
 from engine.errors import ApiError
 from engine.kube import JsonObject as KubeObject
 
@@ -135,20 +134,13 @@ class Subject(ABC, Generic[R]):
         """A text that is nobody's tenant's, for kinds whose decisions ask for one."""
         raise NotImplementedError(f"{type(self).__name__} asks for no {read.path}")
 
-    def parts(self, work: Work) -> tuple[Child, ...]:
-        """Objects of the cluster to write before anything else, for kinds that make some."""
-        return ()
-
-    async def write_part(self, child: Child) -> None:
-        """One of them.
+    async def carry_out(self, effect: Effect) -> None:
+        """Write something of the cluster that is the object's to write, for kinds whose decisions ask for that.
 
         Raises:
             ApiError: the API server refuses, or gives no answer.
         """
-
-    async def carry_out(self, work: Work) -> bool:
-        """Do what is the kind's own; whether there was anything."""
-        return False
+        raise NotImplementedError(f"{type(self).__name__} writes no {effect.slot}")
 
     @property
     def namespace(self) -> str:

@@ -28,13 +28,14 @@ from domain.threescale.single import One
 from domain.threescale.work import (
     Hindrance,
     Phase,
+    SecretWrite,
     Work,
     as_refused,
     attempted,
     fine,
     hindered,
+    into_secret,
     is_true,
-    unwritten,
     without_account,
 )
 
@@ -83,79 +84,53 @@ class ObservedAuth(Model):
     refusals: dict[str, Refusal] = {}
 
 
-class AuthWork(Work):
-    """What to do now.
-
-    Attributes:
-        make_up: keys of the Secret that get random values, as long as they hold nothing.
-        note: keys of the Secret that get these values.
-    """
-
-    make_up: tuple[str, ...] = ()
-    note: dict[str, str] = {}
-
-    @property
-    def idle(self) -> bool:
-        """Whether nothing is to be done now."""
-        return super().idle and not self.make_up and not self.note
-
-
-def work_for_auth(observed: ObservedAuth, now: datetime) -> AuthWork:
+def work_for_auth(observed: ObservedAuth, now: datetime) -> Work:
     """What to do now for an ApplicationAuth that exists."""
     auth = observed.auth
     if auth.metadata.deleting:
-        return AuthWork(phase=Phase.GONE, why="it owns nothing in 3scale")
+        return Work(phase=Phase.GONE, why="it owns nothing in 3scale")
     if is_true(auth.status.conditions, READY):
-        return AuthWork(phase=Phase.SYNCED, why="done")
+        return Work(phase=Phase.SYNCED, why="done")
     if isinstance(observed.provider, NoAccount):
-        return _plain(without_account(auth, observed.provider, now))
+        return without_account(auth, observed.provider, now)
     hindrance = _hindrance(observed)
     product, secret = observed.product, observed.secret
     if hindrance is not None or product is None or secret is None:
-        return _plain(hindered(auth, hindrance or _absent(observed), now, {}))
+        return hindered(auth, hindrance or _absent(observed), now, {})
     wanted = _wanted(product)
     if auth.spec.generate_secret:
         # Clients of the replaced operator read an application key of a product with user keys, too.
         made_up = tuple(dict.fromkeys((*wanted, APPLICATION_KEY)))
         if missing := tuple(key for key in made_up if key not in secret.filled):
             why = f"generate {', '.join(missing)}"
-            return _into_secret(observed, AuthWork(phase=Phase.SYNCING, why=why, make_up=missing), now)
+            return into_secret(auth, SecretWrite(generated=missing), why, observed.refusals, now)
     lacking = tuple(key for key in wanted if key not in secret.filled)
     keys = tuple(key for key in (USER_KEY, APPLICATION_KEY) if key in secret.filled)
     if not keys:
         message = f"Secret {secret.name} has no {' and no '.join(lacking)}, and generateSecret is not set"
         waits_for = (f"Secret/{auth.metadata.namespace}/{secret.name}",)
-        return _plain(
-            hindered(auth, Hindrance(standing=Standing.WAITING, message=message, waits_for=waits_for), now, {})
-        )
+        return hindered(auth, Hindrance(standing=Standing.WAITING, message=message, waits_for=waits_for), now, {})
     return _written(observed, secret, keys, now)
 
 
-def _written(observed: ObservedAuth, secret: SecretContent, keys: tuple[str, ...], now: datetime) -> AuthWork:
+def _written(observed: ObservedAuth, secret: SecretContent, keys: tuple[str, ...], now: datetime) -> Work:
     auth, found = observed.auth, observed.found
     if found.lost:
-        return _plain(hindered(auth, _not_there(auth.metadata.namespace, auth.spec.application_cr_name), now, {}))
+        return hindered(auth, _not_there(auth.metadata.namespace, auth.spec.application_cr_name), now, {})
     whole = _sync(observed, keys)
     taken = {slot for slot, each in observed.refusals.items() if slot.startswith("POST ") and TAKEN in each.message}
     whole = whole.model_copy(update={"writes": unless_refused(whole.writes, taken)})
     work, hindering = attempted(whole, observed.refusals, now)
     if work is not None:
-        return _plain(work)
+        return work
     if hindering:
-        return _plain(as_refused(auth, hindering, now, {}))
+        return as_refused(auth, hindering, now, {})
     missing = {key: "" for key in (USER_KEY, APPLICATION_ID, APPLICATION_KEY) if key not in secret.there}
     id_ = found.item.application_id if found.item else ""
     noted = {**missing, **({APPLICATION_ID: id_} if id_ and id_ != secret.application_id else {})}
     if noted:
-        work = AuthWork(phase=Phase.SYNCING, why="record the application's id", note=noted)
-        return _into_secret(observed, work, now)
-    return _plain(fine(auth, now, {}, why="done"))
-
-
-def _into_secret(observed: ObservedAuth, work: AuthWork, now: datetime) -> AuthWork:
-    """The work, unless the Secret could not be written a moment ago."""
-    hindering = unwritten(observed.refusals, now)
-    return _plain(as_refused(observed.auth, hindering, now, {})) if hindering else work
+        return into_secret(auth, SecretWrite(values=noted), "record the application's id", observed.refusals, now)
+    return fine(auth, now, {}, why="done")
 
 
 def _sync(observed: ObservedAuth, keys: tuple[str, ...]) -> Sync:
@@ -225,7 +200,3 @@ def _absent(observed: ObservedAuth) -> Hindrance:
         message="; ".join(f'{kind} "{name}" not found' for kind, name in missing),
         waits_for=tuple(f"{kind}/{namespace}/{name}" for kind, name in missing),
     )
-
-
-def _plain(work: Work) -> AuthWork:
-    return AuthWork(**{name: getattr(work, name) for name in Work.model_fields})

@@ -45,6 +45,8 @@ from domain.threescale.source_labels import SourceSecret, source_noted
 from domain.threescale.texts import look_at
 from domain.threescale.validation import Fault, faults_of_backend, faults_of_product, message_of
 from domain.threescale.work import (
+    SECRET,
+    Effect,
     Hindrance,
     Phase,
     Work,
@@ -86,7 +88,7 @@ class ObservedOpenApi(Model):
     refusals: dict[str, Refusal] = {}
 
 
-class Child(Model):
+class Child(Effect):
     """A Product or Backend that is to be written.
 
     Attributes:
@@ -110,58 +112,58 @@ class Child(Model):
         """By which its refusals are remembered."""
         return f"{self.kind}/{self.name}"
 
+    @property
+    def summary(self) -> str:
+        """For `plan`."""
+        return f"{'delete' if self.delete else 'create' if self.body else 'change'} {self.slot}"
 
-class OpenApiWork(Work):
-    """What to do now.
 
-    Attributes:
-        children: objects to write, one after the other, before the status; who meets a conflict observes anew.
-        warnings: what of the spec is left aside, for an Event each.
-        labels_source: the Secret with the document gets the label that it lacks.
-    """
-
-    children: tuple[Child, ...] = ()
-    warnings: tuple[str, ...] = ()
-    labels_source: bool = False
+class SourceLabel(Effect):
+    """The Secret with the document gets the label that it lacks."""
 
     @property
-    def idle(self) -> bool:
-        """Whether nothing is to be done now."""
-        return super().idle and not self.children and not self.labels_source
+    def slot(self) -> str:
+        """That of the Secret."""
+        return SECRET
+
+    @property
+    def summary(self) -> str:
+        """For `plan`."""
+        return "label its Secret"
 
 
-def work_for_open_api(observed: ObservedOpenApi, now: datetime) -> OpenApiWork:
+def work_for_open_api(observed: ObservedOpenApi, now: datetime) -> Work:
     """What to do now for an OpenAPI that exists."""
     open_api, account = observed.open_api, observed.account
     if open_api.metadata.deleting:
         return _leaving(observed, now)
     patch = combined(adopted(open_api.metadata, OPEN_API, {}), source_noted(open_api.metadata, observed.source))
     if patch:
-        return OpenApiWork(phase=Phase.NEW, why="set its finalizer and record its Secret", patch=patch)
+        return Work(phase=Phase.NEW, why="set its finalizer and record its Secret", patch=patch)
     if observed.source is not None and not observed.source.labelled:
-        return OpenApiWork(phase=Phase.SYNCING, why="label its Secret", labels_source=True)
+        return Work(phase=Phase.SYNCING, why="label its Secret", effects=(SourceLabel(),))
     if isinstance(account, NoAccount):
-        return _plain(without_account(open_api, account, now))
+        return without_account(open_api, account, now)
     fields: dict[str, object] = {"provider_account_host": account.url}
     if observed.text is None:
         return _fetched(observed, fields, now)
     if observed.text.hindrance is not None:
-        return _plain(hindered(open_api, observed.text.hindrance, now, fields))
+        return hindered(open_api, observed.text.hindrance, now, fields)
     return _again(observed, _made(observed, observed.text, fields, now), now)
 
 
-def _fetched(observed: ObservedOpenApi, fields: dict[str, object], now: datetime) -> OpenApiWork:
+def _fetched(observed: ObservedOpenApi, fields: dict[str, object], now: datetime) -> Work:
     read = look_at(observed.open_api.spec.openapi_ref)
     work, hindering = attempted(Sync(reads=(read,) if read else ()), observed.refusals, now)
     if work is not None:
-        return _plain(work)
+        return work
     if hindering:
-        return _plain(as_refused(observed.open_api, hindering, now, fields))
+        return as_refused(observed.open_api, hindering, now, fields)
     fault = Fault(path="spec.openapiRef", value=None, detail="needs secretRef or url")
-    return _plain(hindered(observed.open_api, Hindrance(standing=Standing.INVALID, message=str(fault)), now, fields))
+    return hindered(observed.open_api, Hindrance(standing=Standing.INVALID, message=str(fault)), now, fields)
 
 
-def _made(observed: ObservedOpenApi, text: Text, fields: dict[str, object], now: datetime) -> OpenApiWork:
+def _made(observed: ObservedOpenApi, text: Text, fields: dict[str, object], now: datetime) -> Work:
     open_api = observed.open_api
     product, backend = _own(open_api, observed.products), _own(open_api, observed.backends)
     known = backend or product
@@ -170,29 +172,41 @@ def _made(observed: ObservedOpenApi, text: Text, fields: dict[str, object], now:
         generated = generate(open_api.spec, read_api(text.body), open_api.metadata.uid, system_name)
     except Unreadable as problem:
         fault = Fault(path="spec.openapiRef", value=_place(open_api), detail=str(problem))
-        return _plain(hindered(open_api, Hindrance(standing=Standing.INVALID, message=str(fault)), now, fields))
-    if hindrance := _hindrance(open_api, generated, system_name, product, backend):
-        return _plain(hindered(open_api, hindrance, now, fields), generated.warnings)
+        return hindered(open_api, Hindrance(standing=Standing.INVALID, message=str(fault)), now, fields)
+    hindrance = _hindrance(open_api, generated, system_name, product, backend)
+    if hindrance is not None:
+        work = hindered(open_api, hindrance, now, fields)
+    else:
+        work = _written(observed, generated, product, backend, fields, now)
+    return work.model_copy(update={"warnings": generated.warnings})
+
+
+def _written(
+    observed: ObservedOpenApi,
+    generated: Generated,
+    product: Product | None,
+    backend: Backend | None,
+    fields: dict[str, object],
+    now: datetime,
+) -> Work:
+    """The two are written where they differ; else it stands as they do."""
+    open_api = observed.open_api
     children = (
         *_child(open_api, backend or _namesake(generated.name, observed.backends), generated, generated.backend),
         *_child(open_api, product or _namesake(generated.name, observed.products), generated, generated.product),
     )
     hindering = {each.slot: observed.refusals[each.slot] for each in children if each.slot in observed.refusals}
     if children and not any(each.retry_at > now for each in hindering.values()):
-        return OpenApiWork(
-            phase=Phase.SYNCING,
-            why=f"write {', '.join(each.slot for each in children)}",
-            children=children,
-            warnings=generated.warnings,
-        )
+        why = f"write {', '.join(each.slot for each in children)}"
+        return Work(phase=Phase.SYNCING, why=why, effects=children)
     fields |= {
         "product_resource_name": LocalReference(name=product.metadata.name) if product else None,
         "backend_resource_names": (LocalReference(name=backend.metadata.name),) if backend else (),
     }
     if hindering:
-        return _plain(as_refused(open_api, hindering, now, fields), generated.warnings)
+        return as_refused(open_api, hindering, now, fields)
     assert product is not None  # noqa: S101 - there is nothing to write
-    return _plain(_settled(open_api, product, fields, now), generated.warnings)
+    return _settled(open_api, product, fields, now)
 
 
 def _settled(open_api: OpenApi, product: Product, fields: dict[str, object], now: datetime) -> Work:
@@ -291,19 +305,19 @@ def _without_nulls(patch: JsonPatch, whole: JsonObject) -> JsonPatch:
     }
 
 
-def _again(observed: ObservedOpenApi, work: OpenApiWork, now: datetime) -> OpenApiWork:
+def _again(observed: ObservedOpenApi, work: Work, now: datetime) -> Work:
     """A page says nothing of its changes: it is fetched again, unless something else is looked at before."""
-    if not observed.open_api.spec.openapi_ref.url or work.children:
+    if not observed.open_api.spec.openapi_ref.url or work.effects:
         return work
     again = now + FETCH_EVERY
     return work.model_copy(update={"deadline": min(again, work.deadline) if work.deadline else again})
 
 
-def _leaving(observed: ObservedOpenApi, now: datetime) -> OpenApiWork:
+def _leaving(observed: ObservedOpenApi, now: datetime) -> Work:
     """The Product goes first, since it uses the Backend."""
     open_api = observed.open_api
     if OPEN_API.finalizer not in open_api.metadata.finalizers:
-        return OpenApiWork(phase=Phase.GONE, why="it has released everything")
+        return Work(phase=Phase.GONE, why="it has released everything")
     own = [each for each in (_own(open_api, observed.products), _own(open_api, observed.backends)) if each is not None]
     kept = _ORPHAN_FINALIZER in open_api.metadata.finalizers
     if kept or not own:
@@ -313,22 +327,16 @@ def _leaving(observed: ObservedOpenApi, now: datetime) -> OpenApiWork:
             if kept and own
             else "all objects that it created are deleted"
         )
-        return OpenApiWork(phase=Phase.DELETING, why=why, drop_finalizer=True, left=left)
+        return Work(phase=Phase.DELETING, why=why, drop_finalizer=True, left=left)
     going = Child(kind=own[0].kind_of.name, name=own[0].metadata.name, delete=True)
     waits_for = (f"{going.kind}/{open_api.metadata.namespace}/{going.name}",)
     refused = observed.refusals.get(going.slot)
     if refused is not None and refused.retry_at > now:
-        return OpenApiWork(phase=Phase.DELETING, why=refused.message, waits_for=waits_for, deadline=refused.retry_at)
+        return Work(phase=Phase.DELETING, why=refused.message, waits_for=waits_for, deadline=refused.retry_at)
     children = () if own[0].metadata.deleting else (going,)
-    return OpenApiWork(
-        phase=Phase.DELETING, why=f"waits until {going.slot} is deleted", children=children, waits_for=waits_for
-    )
+    return Work(phase=Phase.DELETING, why=f"waits until {going.slot} is deleted", effects=children, waits_for=waits_for)
 
 
 def _place(open_api: OpenApi) -> str:
     document = open_api.spec.openapi_ref
     return document.secret_ref.name if document.secret_ref else (document.url or "").partition("?")[0]
-
-
-def _plain(work: Work, warnings: tuple[str, ...] = ()) -> OpenApiWork:
-    return OpenApiWork(**{name: getattr(work, name) for name in Work.model_fields}, warnings=warnings)

@@ -122,6 +122,7 @@ def decision_of(work: Work, owner: str = "", *, would_act: bool = False) -> Deci
 def planned(work: Work) -> tuple[str, ...]:
     """What the work would do, a line each."""
     lines = ["write the object"] if work.patch else []
+    lines += [each.summary for each in work.effects]
     lines += [each.summary for each in work.reads] + [each.summary for each in work.writes]
     lines += ["write the status"] if work.status else []
     lines += ["delete the object"] if work.delete else []

@@ -53,6 +53,7 @@ from domain.threescale.work import (
     Hindrance,
     Leaving,
     Phase,
+    SecretWrite,
     Work,
     adopted,
     as_refused,
@@ -60,7 +61,7 @@ from domain.threescale.work import (
     farewell,
     fine,
     hindered,
-    unwritten,
+    into_secret,
 )
 
 MASTER_KEY = "MASTER_ACCESS_TOKEN"
@@ -94,29 +95,14 @@ class ObservedTenant(Model):
     look: bool = False
 
 
-class TenantWork(Work):
-    """What to do now.
-
-    Attributes:
-        note: keys of the Secret for the token that get these values.
-    """
-
-    note: dict[str, str] = {}
-
-    @property
-    def idle(self) -> bool:
-        """Whether nothing is to be done now."""
-        return super().idle and not self.note
-
-
-def work_for_tenant(observed: ObservedTenant, now: datetime) -> TenantWork:
+def work_for_tenant(observed: ObservedTenant, now: datetime) -> Work:
     """What to do now for a Tenant that exists."""
     tenant, master = observed.tenant, observed.master
     if tenant.metadata.deleting:
-        return _plain(farewell(tenant, _leaving(observed), observed.refusals, now))
+        return farewell(tenant, _leaving(observed), observed.refusals, now)
     patch = adopted(tenant.metadata, TENANT, of_tenant(tenant))
     if patch:
-        return TenantWork(phase=Phase.NEW, why="set its finalizer and defaults", patch=patch)
+        return Work(phase=Phase.NEW, why="set its finalizer and defaults", patch=patch)
     if isinstance(master, NoAccount):
         waits = Hindrance(standing=Standing.WAITING, message=master.why, waits_for=(master.waits_for,))
         return _hindered(tenant, waits, now)
@@ -168,7 +154,7 @@ def _owners(tenant: Tenant) -> object:
     return metadata["ownerReferences"] if isinstance(metadata, Mapping) else []
 
 
-def _synced(observed: ObservedTenant, master: ProviderAccount, now: datetime) -> TenantWork:
+def _synced(observed: ObservedTenant, master: ProviderAccount, now: datetime) -> Work:
     tenant, found, secret = observed.tenant, observed.found, observed.secret
     status, item = tenant.status, found.tenant.item
     known = bool(status.tenant_id and status.admin_id)
@@ -178,39 +164,38 @@ def _synced(observed: ObservedTenant, master: ProviderAccount, now: datetime) ->
     if known and untouched and not kept:
         return _hindered(tenant, _lost(tenant, status.tenant_id), now)
     if known and untouched and wished == digests_of(tenant) and not observed.look:
-        return _plain(fine(tenant, now, {}))
+        return fine(tenant, now, {})
     known_id = remembered_id(tenant)
     noted = identified({}, tenant, item.id if item else 0)
     if noted:
-        return TenantWork(phase=Phase.SYNCING, why="record its id", patch=noted)
+        return Work(phase=Phase.SYNCING, why="record its id", patch=noted)
     hindrance = _hindrance(observed, item)
     if hindrance is not None:
         return _hindered(tenant, hindrance, now)
     work, hindering = attempted(sync_tenant(tenant, found, known_id), observed.refusals, now)
     if work is not None:
-        return _plain(work)
+        return work
     admin = admin_of(tenant, found.users or ())
     fields: dict[str, object] = {}
     if item is not None and admin is not None:
         fields = {"tenant_id": item.id, "admin_id": admin.id}
     if hindering:
-        return _plain(as_refused(tenant, hindering, now, fields))
+        return as_refused(tenant, hindering, now, fields)
     return _kept(observed, wished, fields, now)
 
 
-def _kept(observed: ObservedTenant, wished: Digests, fields: dict[str, object], now: datetime) -> TenantWork:
+def _kept(observed: ObservedTenant, wished: Digests, fields: dict[str, object], now: datetime) -> Work:
     """All is in 3scale: is what opens it in the Secret?"""
     tenant, secret, item = observed.tenant, observed.secret, observed.found.tenant.item
     assert item is not None  # noqa: S101 - nothing is left to do
     if secret is None or TOKEN_KEY not in secret.keys:
         return _hindered(tenant, _lost(tenant, item.id, item.address), now, fields)
     if not secret.admin_url:
-        if hindering := unwritten(observed.refusals, now):
-            return _plain(as_refused(tenant, hindering, now, fields))
-        return TenantWork(phase=Phase.SYNCING, why="record its address", note={ADDRESS_KEY: item.address})
+        write = SecretWrite(values={ADDRESS_KEY: item.address})
+        return into_secret(tenant, write, "record its address", observed.refusals, now, fields)
     if not same_tenant(secret.admin_url, item.address):
         return _hindered(tenant, _lost(tenant, item.id, item.address, secret.admin_url), now, fields)
-    return _plain(fine(tenant, now, fields, digests=wished))
+    return fine(tenant, now, fields, digests=wished)
 
 
 def _hindrance(observed: ObservedTenant, item: FoundTenant | None) -> Hindrance | None:
@@ -268,11 +253,9 @@ def _strange(observed: ObservedTenant, item: FoundTenant) -> Hindrance:
     )
 
 
-def _hindered(
-    tenant: Tenant, hindrance: Hindrance, now: datetime, fields: dict[str, object] | None = None
-) -> TenantWork:
+def _hindered(tenant: Tenant, hindrance: Hindrance, now: datetime, fields: dict[str, object] | None = None) -> Work:
     """It waits, and says so in its conditions; the ids appear in the status only once 3scale has given both."""
-    return _plain(hindered(tenant, hindrance, now, fields or {}))
+    return hindered(tenant, hindrance, now, fields or {})
 
 
 def _leaving(observed: ObservedTenant) -> Leaving:
@@ -286,7 +269,3 @@ def _leaving(observed: ObservedTenant) -> Leaving:
     if one.item is not None and _is_strange(observed, one.item):
         return leaving.model_copy(update={"hindrance": _strange(observed, one.item)})
     return leaving.model_copy(update={"write": deletion_of_tenant(one.item) if one.item else None})
-
-
-def _plain(work: Work) -> TenantWork:
-    return TenantWork(**{name: getattr(work, name) for name in Work.model_fields})

@@ -1,6 +1,6 @@
 """What is to be done for one object now, and how it is told; what all kinds of the area share of deciding.
 
-    reads ─► writes ─► patch (what it remembers) ─► status
+    patch ─► effects (other objects of the cluster) ─► status ─► reads, or writes
 
 A decision asks for reads, or for writes, or says how the object stands. What 3scale refuses is remembered by its slot:
 until the refusal may be tried again the rest goes on without it, and the object stands as the refusal says. What the
@@ -89,13 +89,45 @@ _PHASES = {
 }
 
 
+class Effect(Model):
+    """A write of the cluster besides the object itself."""
+
+    @property
+    def slot(self) -> str:
+        """By which its refusals are remembered."""
+        raise NotImplementedError
+
+    @property
+    def summary(self) -> str:
+        """A line for `plan`."""
+        raise NotImplementedError
+
+
+class SecretWrite(Effect):
+    """Keys of the object's Secret get random values (`generated`), or these (`values`)."""
+
+    generated: tuple[str, ...] = ()
+    values: dict[str, str] = {}
+
+    @property
+    def slot(self) -> str:
+        """One for the whole Secret."""
+        return SECRET
+
+    @property
+    def summary(self) -> str:
+        """The keys; never what they get."""
+        return f"write {', '.join((*self.generated, *self.values))} to its Secret"
+
+
 class Work(Model):
     """What to do now.
 
     Attributes:
         phase: where the object stands.
         why: what is waited for or done, in words.
-        patch: the merge patch of the object; made before any write.
+        patch: the merge patch of the object; made before anything else.
+        effects: what else to write in the cluster, one after the other; then it is decided anew.
         status: the merge patch of its status; made before any call of 3scale.
         reads: what to read of 3scale before deciding anew.
         writes: what to write to 3scale, one after the other; at the first refusal it is decided anew.
@@ -104,11 +136,13 @@ class Work(Model):
         waits_for: what must happen next, as `Kind/namespace/name`.
         deadline: when another look can differ without anything happening.
         left: what stays in 3scale when the object goes, in words.
+        warnings: what of the spec is left aside, for an Event each.
     """
 
     phase: Phase
     why: str = ""
     patch: JsonPatch = {}
+    effects: tuple[Effect, ...] = ()
     reads: tuple[Read, ...] = ()
     writes: tuple[Write, ...] = ()
     status: JsonPatch = {}
@@ -117,11 +151,12 @@ class Work(Model):
     waits_for: tuple[str, ...] = ()
     deadline: datetime | None = None
     left: tuple[str, ...] = ()
+    warnings: tuple[str, ...] = ()
 
     @property
     def idle(self) -> bool:
         """Whether nothing is to be done now."""
-        done = (self.patch, self.reads, self.writes, self.status)
+        done = (self.patch, self.effects, self.reads, self.writes, self.status)
         return not any(done) and not self.drop_finalizer and not self.delete
 
 
@@ -213,11 +248,6 @@ def held(refusals: Mapping[str, Refusal], now: datetime) -> tuple[str, ...]:
     return tuple(slot for slot, refusal in refusals.items() if refusal.retry_at > now)
 
 
-def unwritten(refusals: Mapping[str, Refusal], now: datetime) -> dict[str, Refusal]:
-    """That the object's Secret could not be written, as long as that is not tried again."""
-    return {slot: refusals[slot] for slot in held(refusals, now) if slot == SECRET}
-
-
 def refused(sync: Sync, refusals: Mapping[str, Refusal]) -> dict[str, Refusal]:
     """Those refusals that stand in the way of what is still wanted."""
     slots = {each.slot for each in sync.writes} | {each.path for each in sync.reads}
@@ -233,6 +263,21 @@ def as_refused(resource: Told, hindering: Mapping[str, Refusal], now: datetime, 
         status=told(resource, situation, now, fields),
         deadline=earliest([each.retry_at for each in hindering.values()]),
     )
+
+
+def into_secret(
+    resource: Told,
+    write: SecretWrite,
+    why: str,
+    refusals: Mapping[str, Refusal],
+    now: datetime,
+    fields: Mapping[str, object] | None = None,
+) -> Work:
+    """The write of the object's Secret; as long as that was refused, how the object stands because of it."""
+    hindering = {slot: refusals[slot] for slot in held(refusals, now) if slot == write.slot}
+    if hindering:
+        return as_refused(resource, hindering, now, fields or {})
+    return Work(phase=Phase.SYNCING, why=why, effects=(write,))
 
 
 def fine(

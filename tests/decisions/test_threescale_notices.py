@@ -21,7 +21,6 @@ from domain.threescale import (
     TENANT,
 )
 from domain.threescale.calls import Resource, Write
-from domain.threescale.open_api import OpenApiWork
 from domain.threescale.open_api_generated import NO_SECURITY
 from domain.threescale.work import Phase, Work
 
@@ -74,7 +73,7 @@ def test_what_fails_is_a_reconcile_error_and_what_waits_is_none() -> None:
 
 
 def test_what_is_left_aside_of_a_document_is_its_own_reason() -> None:
-    aside = OpenApiWork(phase=Phase.SYNCED, why="made", warnings=(NO_SECURITY,))
+    aside = Work(phase=Phase.SYNCED, why="made", warnings=(NO_SECURITY,))
 
     assert told(OPEN_API, aside) == [("Warning", NO_SECURITY, NO_SECURITY, "OpenAPI")]
     assert NO_SECURITY == "No security requirements are found in OAS"

@@ -32,7 +32,7 @@ from domain.identity import Key
 from domain.refusal import ErrorType
 from domain.threescale import ACTIVE_DOC, CUSTOM_POLICY_DEFINITION
 from domain.threescale.active_doc import ObservedDocument, Text, read_document, work_for_document, wrote_document
-from domain.threescale.application_auth import AuthWork, ObservedAuth, SecretContent, work_for_auth
+from domain.threescale.application_auth import ObservedAuth, SecretContent, work_for_auth
 from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.conditions import Standing
 from domain.threescale.found import FoundApplication, FoundDocument, FoundPolicy
@@ -50,7 +50,7 @@ from domain.threescale.resources import (
 )
 from domain.threescale.single import One, read_one, wrote_one
 from domain.threescale.wakes import called
-from domain.threescale.work import Hindrance, Phase, Work
+from domain.threescale.work import Effect, Hindrance, Phase, SecretWrite, Work
 from engine.errors import ApiError, Invalid
 
 SYNCED = {"conditions": [{"type": "Synced", "status": "True"}], "observedGeneration": 3, "productId": 5}
@@ -372,7 +372,7 @@ def mode(kind: str) -> Product:
     return product(deployment={"apicastHosted": {"authentication": {kind: {}}}}) if kind else product()
 
 
-def on_auth(object_: ApplicationAuth, *filled: str, kind: str = "userkey", **more: Any) -> AuthWork:
+def on_auth(object_: ApplicationAuth, *filled: str, kind: str = "userkey", **more: Any) -> Work:
     secret = SecretContent(
         name="keys",
         there=more.pop("there", ("UserKey", "ApplicationID", "ApplicationKey")),
@@ -397,7 +397,7 @@ def test_credentials_wait_without_a_call(observed: dict[str, Any], waits_for: tu
     found = on_auth(auth(), **observed)
 
     assert (states(found.status), found.waits_for) == ("Failed Orphan", waits_for)
-    assert (found.reads, found.writes, found.make_up) == ((), (), ())
+    assert (found.reads, found.writes, found.effects) == ((), (), ())
 
 
 @pytest.mark.parametrize(
@@ -416,7 +416,7 @@ def test_what_the_secret_lacks_is_made_up_there_first(
     """3scale weakness 17: keys that can be guessed, and a crash where nobody asks for any."""
     found = on_auth(auth(generateSecret=True), *filled, kind=kind)
 
-    assert found.make_up == made_up
+    assert found.effects == (SecretWrite(generated=made_up),)
     assert (found.reads, found.writes) == ((), ())
 
 
@@ -446,24 +446,23 @@ def test_a_secret_that_cannot_be_written_is_told_and_tried_again() -> None:
     for filled, written in (((), ()), (("UserKey",), (slot,))):
         more: dict[str, Any] = {"found": there, "written": written}
         told = on_auth(auth(generateSecret=True), *filled, refusals=fixed, **more)
-        assert (told.make_up, told.note, "Failed" in states(told.status)) == ((), {}, True)
+        assert (told.effects, "Failed" in states(told.status)) == ((), True)
         assert (told.why, told.deadline) == (fixed["Secret"].message, fixed["Secret"].retry_at)
         later = {"Secret": fixed["Secret"].model_copy(update={"at": LONG_AGO})}
         again = on_auth(auth(generateSecret=True), *filled, refusals=later, **more)
-        assert again.make_up or again.note
+        assert again.effects
 
 
 async def test_a_pass_notes_that_a_secret_cannot_be_written() -> None:
     answers: list[ApiError | None] = [Invalid("Secret keys: it is immutable"), None]
 
-    async def carry_out(_: Work) -> bool:
+    async def carry_out(_: Effect) -> None:
         if (error := answers.pop(0)) is not None:
             raise error
-        return True
 
     subject: Any = SimpleNamespace(resource=auth(), carry_out=carry_out)
     look = PassObject(key=Key(kind="ApplicationAuth", namespace="shop", name="auth", uid="uid-auth"))
-    work = AuthWork(phase=Phase.SYNCING, make_up=("UserKey",))
+    work = Work(phase=Phase.SYNCING, effects=(SecretWrite(generated=("UserKey",)),))
 
     async def tried() -> None:
         one = _Pass(cast("Ground", None), subject, look, AsyncExitStack(), set())
@@ -485,7 +484,7 @@ def test_credentials_are_written_noted_and_never_again() -> None:
     assert all(not each.fields for each in written)
     slots = tuple(each.slot for each in written)
     noted = on_auth(auth(), *keys, kind="", found=there, written=slots)
-    assert (noted.note, noted.status) == ({"ApplicationID": "id"}, {})
+    assert (noted.effects, noted.status) == ((SecretWrite(values={"ApplicationID": "id"}),), {})
     done = on_auth(auth(), *keys, "ApplicationID", kind="", found=there, written=slots)
 
     assert states(done.status) == "Ready"
@@ -497,7 +496,7 @@ def test_a_secret_has_all_three_keys_in_the_end_whatever_the_application_needs()
     slot = "PUT accounts/11/applications/21 UserKey"
     found = on_auth(auth(), "UserKey", found=there, written=(slot,), there=("UserKey",))
 
-    assert found.note == {"ApplicationID": "", "ApplicationKey": ""}
+    assert found.effects == (SecretWrite(values={"ApplicationID": "", "ApplicationKey": ""}),)
     assert states(on_auth(auth(), "UserKey", found=there, written=(slot,)).status) == "Ready"
 
 
@@ -506,7 +505,7 @@ def test_what_a_person_keeps_as_the_applications_id_is_not_emptied() -> None:
     slot = "PUT accounts/11/applications/21 UserKey"
     found = on_auth(auth(), "UserKey", "ApplicationID", found=there, written=(slot,))
 
-    assert (found.note, states(found.status)) == ({}, "Ready")
+    assert (found.effects, states(found.status)) == ((), "Ready")
 
 
 def test_a_key_that_the_application_has_already_is_what_was_wanted() -> None:

@@ -14,14 +14,16 @@ from domain.refusal import ErrorType
 from domain.threescale import OPEN_API
 from domain.threescale.active_doc import Text
 from domain.threescale.calls import Resource
-from domain.threescale.open_api import ObservedOpenApi, OpenApiWork, work_for_open_api
+from domain.threescale.open_api import ObservedOpenApi, SourceLabel, work_for_open_api
 from domain.threescale.open_api_document import Unreadable, read_api
 from domain.threescale.open_api_generated import FLOWS_OF_DOCUMENT, NO_SECURITY, Generated, generate
+from domain.threescale.passes import planned
 from domain.threescale.production import PROMOTE
 from domain.threescale.resources import Backend, OpenApi, Product
 from domain.threescale.source_labels import SOURCE_UID, SourceSecret
 from domain.threescale.texts import text_at, text_in_secret
 from domain.threescale.wakes import known_as, refers_to
+from domain.threescale.work import Work
 from domain.writes import merge
 
 ISSUER = {"issuerType": "keycloak", "issuerEndpoint": "https://id.example.com/realm"}
@@ -290,15 +292,19 @@ def test_what_cannot_be_made_is_told(name: str) -> None:
 SECRET = Text(body=yaml.safe_dump(document()), version="1")
 
 
-def on(object_: OpenApi, **more: Any) -> OpenApiWork:
+def on(object_: OpenApi, **more: Any) -> Work:
     return work_for_open_api(ObservedOpenApi(open_api=object_, **{"account": ACCOUNT, "text": SECRET, **more}), NOW)
 
 
-def made(work: OpenApiWork, **status: Any) -> dict[str, tuple[Any, ...]]:
+def test_a_plan_names_the_objects_that_would_be_made() -> None:
+    assert planned(on(open_api())) == ("create Backend/petstorenew-u-1", "create Product/petstorenew-u-1")
+
+
+def made(work: Work, **status: Any) -> dict[str, tuple[Any, ...]]:
     """What the API server has after the children were written."""
     models: dict[str, type[Product] | type[Backend]] = {"Product": Product, "Backend": Backend}
     objects: dict[str, tuple[Any, ...]] = {"products": (), "backends": ()}
-    for child in work.children:
+    for child in work.effects:
         body: Any = {**child.body, "metadata": {**metadata(child.name), **child.body["metadata"]}}  # type: ignore[dict-item]
         objects[f"{child.kind.lower()}s"] = (models[child.kind].model_validate({**body, "status": status}),)
     return objects
@@ -309,18 +315,18 @@ SYNCED = {"observedGeneration": 3, "conditions": [{"type": "Synced", "status": "
 
 def test_backend_and_product_are_made_and_the_object_is_ready_with_the_product() -> None:
     found = on(open_api({"annotations": {"insecure_skip_verify": "true"}}))
-    assert [(each.kind, each.name) for each in found.children] == [
+    assert [(each.kind, each.name) for each in found.effects] == [
         ("Backend", "petstorenew-u-1"),
         ("Product", "petstorenew-u-1"),
     ]
-    body: Any = found.children[1].body
+    body: Any = found.effects[1].body
     assert body["metadata"]["annotations"] == {"insecure_skip_verify": "true"}
     assert [(each["kind"], each["uid"], each["controller"]) for each in body["metadata"]["ownerReferences"]] == [
         ("OpenAPI", "u-1", True)
     ]
     object_ = open_api({"annotations": {"insecure_skip_verify": "true"}})
     waiting = on(object_, **made(found))
-    assert (waiting.children, states(waiting.status), waiting.waits_for) == (
+    assert (waiting.effects, states(waiting.status), waiting.waits_for) == (
         (),
         "InSync",
         ("Product/shop/petstorenew-u-1",),
@@ -359,7 +365,7 @@ def test_who_changes_what_was_made_is_overruled_field_by_field() -> None:
     body["spec"]["mappingRules"] = []
     body["metadata"]["resourceVersion"] = "77"
     changed = Product.model_validate(body)
-    (child,) = on(open_api(), backends=there["backends"], products=(changed,)).children
+    (child,) = on(open_api(), backends=there["backends"], products=(changed,)).effects
     patch: Any = child.patch
 
     assert (child.kind, child.resource_version) == ("Product", "77")
@@ -373,7 +379,7 @@ def test_who_changes_what_was_made_is_overruled_field_by_field() -> None:
 def test_another_title_changes_what_is_there_and_makes_nothing_new() -> None:
     there = made(on(open_api()), **SYNCED)
     other = Text(body=yaml.safe_dump(document(info={"title": "Cats", "version": "1"})), version="2")
-    children = on(open_api(), text=other, **there).children
+    children = on(open_api(), text=other, **there).effects
 
     assert [(each.name, each.body) for each in children] == [("petstorenew-u-1", {})] * 2
     product: Any = children[1].patch
@@ -384,7 +390,7 @@ def test_another_system_name_is_refused() -> None:
     there = made(on(open_api()), **SYNCED)
     found = on(open_api(productSystemName="cats"), **there)
 
-    assert (found.children, states(found.status)) == ((), "Failed")
+    assert (found.effects, states(found.status)) == ((), "Failed")
     assert "cannot change: create another OpenAPI" in message(found.status, "Failed")
 
 
@@ -409,7 +415,7 @@ def test_another_system_name_is_refused() -> None:
 def test_an_object_without_a_document_waits(more: dict[str, Any], shown: str, waits_for: tuple[str, ...]) -> None:
     found = on(open_api(), **more)
 
-    assert (states(found.status), found.waits_for, found.children) == (shown, waits_for, ())
+    assert (states(found.status), found.waits_for, found.effects) == (shown, waits_for, ())
 
 
 def test_the_only_key_of_a_secret_is_the_document() -> None:
@@ -428,7 +434,7 @@ def test_a_generated_spec_at_fault_is_told_as_failed() -> None:
     text = Text(body=yaml.safe_dump(document(**{"x-3scale-product": extension})))
     found = on(open_api(), text=text)
 
-    assert (states(found.status), found.children) == ("Failed", ())
+    assert (states(found.status), found.effects) == ("Failed", ())
     assert "'To' value cannot be less than your 'From' value." in message(found.status, "Failed")
 
 
@@ -452,36 +458,36 @@ def test_what_the_api_server_refuses_is_told_until_it_is_tried_again() -> None:
     refused = {"Product/petstorenew-u-1": refusal(ErrorType.INVALID, "spec.x: Unsupported value")}
     found = on(open_api(), refusals=refused)
 
-    assert (found.children, states(found.status)) == ((), "Invalid")
+    assert (found.effects, states(found.status)) == ((), "Invalid")
     later = {name: each.model_copy(update={"at": NOW - timedelta(hours=1)}) for name, each in refused.items()}
-    assert len(on(open_api(), refusals=later).children) == 2
+    assert len(on(open_api(), refusals=later).effects) == 2
 
 
 def test_a_deleted_object_takes_its_product_and_then_its_backend_along() -> None:
     there = made(on(open_api()), **SYNCED)
     going = open_api(GOING)
-    (first,) = on(going, **there).children
+    (first,) = on(going, **there).effects
     assert (first.kind, first.delete) == ("Product", True)
     leaving = after(there["products"][0], {"metadata": GOING})
     waiting = on(going, backends=there["backends"], products=(leaving,))
-    assert (waiting.children, waiting.waits_for) == ((), ("Product/shop/petstorenew-u-1",))
-    (second,) = on(going, backends=there["backends"]).children
+    assert (waiting.effects, waiting.waits_for) == ((), ("Product/shop/petstorenew-u-1",))
+    (second,) = on(going, backends=there["backends"]).effects
     assert (second.kind, second.delete) == ("Backend", True)
     assert on(going).drop_finalizer
 
     kept = on(open_api({**GOING, "finalizers": [OPEN_API.finalizer, "orphan"]}), **there)
-    assert (kept.children, kept.drop_finalizer) == ((), True)
+    assert (kept.effects, kept.drop_finalizer) == ((), True)
 
 
 def test_what_is_retained_is_retained_by_what_was_made_too() -> None:
     retained = {"annotations": {"perdure.dev/retain": "true"}}
-    body: Any = on(open_api(retained)).children[1].body
+    body: Any = on(open_api(retained)).effects[1].body
 
     assert body["metadata"]["annotations"]["perdure.dev/retain"] == "true"
 
 
 def test_a_product_that_is_to_be_promoted_by_itself_is_told_so_and_its_backend_is_not() -> None:
-    backend, product = on(open_api({"annotations": {PROMOTE: "true"}})).children
+    backend, product = on(open_api({"annotations": {PROMOTE: "true"}})).effects
 
     assert product.body["metadata"]["annotations"][PROMOTE] == "true"  # type: ignore[index,call-overload]
     assert PROMOTE not in backend.body["metadata"]["annotations"]  # type: ignore[index,call-overload,operator]
@@ -493,9 +499,9 @@ def test_an_object_and_its_secret_are_labelled_for_each_other() -> None:
     assert noted.patch == {"metadata": {"labels": {SOURCE_UID: "s-1"}}}
 
     bears_it = after(open_api(), noted.patch)
-    assert on(bears_it, source=source).labels_source
+    assert on(bears_it, source=source).effects == (SourceLabel(),)
     labelled = SourceSecret(uid="s-1", labelled=True)
-    assert on(bears_it, source=labelled).children
+    assert on(bears_it, source=labelled).effects
 
     another = SourceSecret(uid="s-2", labelled=True)
     assert on(bears_it, source=another).patch == {"metadata": {"labels": {SOURCE_UID: "s-2"}}}

@@ -15,9 +15,10 @@ from domain.threescale.orphans import next_look
 from domain.threescale.providers import NoAccount, ProviderAccount, SecretView
 from domain.threescale.resources import Tenant
 from domain.threescale.single import One
-from domain.threescale.tenant import ObservedTenant, TenantWork, master_of, secret_of, work_for_tenant
+from domain.threescale.tenant import ObservedTenant, master_of, secret_of, work_for_tenant
 from domain.threescale.tenant_sync import LEAVING, FoundTenant, KnownTenant, read_tenant, wrote_tenant
 from domain.threescale.wakes import refers_to
+from domain.threescale.work import SecretWrite, Work
 
 MASTER = ProviderAccount(
     url="https://master.example.com",
@@ -63,7 +64,7 @@ NOTHING = KnownTenant(tenant=One[FoundTenant](looked=True))
 NOTED = {"annotations": {"tenantID": "5"}}
 
 
-def on(object_: Tenant, **more: Any) -> TenantWork:
+def on(object_: Tenant, **more: Any) -> Work:
     return work_for_tenant(ObservedTenant(tenant=object_, **{"master": MASTER, "secrets": (PASSWORD,), **more}), NOW)
 
 
@@ -168,12 +169,12 @@ def test_a_settled_tenant_whose_secret_goes_waits_without_a_call() -> None:
 def test_a_person_who_puts_a_token_into_the_secret_need_not_know_the_address() -> None:
     found = on(tenant(NOTED), found=known(), secret=SecretView(name="acme-acme", keys=("token",)))
 
-    assert (found.note, found.status) == ({"adminURL": ADDRESS}, {})
+    assert (found.effects, found.status) == ((SecretWrite(values={"adminURL": ADDRESS}),), {})
     assert not found.idle
 
     fixed = {"Secret": refusal(ErrorType.INVALID, "Secret acme-acme: field is immutable when `immutable` is set")}
     told = on(tenant(NOTED), found=known(), secret=SecretView(name="acme-acme", keys=("token",)), refusals=fixed)
-    assert (told.note, told.why, told.deadline) == ({}, fixed["Secret"].message, fixed["Secret"].retry_at)
+    assert (told.effects, told.why, told.deadline) == ((), fixed["Secret"].message, fixed["Secret"].retry_at)
 
 
 def test_what_differs_is_written_and_what_is_not_said_stays() -> None:
