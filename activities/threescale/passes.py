@@ -114,7 +114,7 @@ class PassActivities:
         if resource is None:
             return ThreescaleWorld(key=key, exists=False, decision=GONE)
         if isinstance(resource, Malformed):
-            return ThreescaleWorld(key=key, known=look.memory, decision=_unreadable(resource))
+            return ThreescaleWorld(key=key, refusals=look.refusals, known=look.memory, decision=_unreadable(resource))
         subject = ground.subject(resource, view)
         await subject.gather()
         async with AsyncExitStack() as stack:
@@ -142,7 +142,7 @@ class _Pass:
         self._token = retry_wanted(meta)
         self._drift = meta.annotations.get(DRIFT, "")
         # Something may have been made that a list of a moment ago does not show.
-        self._unsure = bool(look.memory.refused) or attempt.repeated()
+        self._unsure = bool(look.refusals) or attempt.repeated()
         self._half_done = half_done
         # A change may have got half way: what the object remembers says nothing of it.
         self._begun = look.memory.begun or attempt.repeated() or look.key.uid in half_done
@@ -150,7 +150,7 @@ class _Pass:
         compares = self._compare_at is not None and self._compare_at <= now()
         self._look = self._begun or compares or bool(self._token) or self._drift != meta.annotations.get(LOOKED, "")
         dropped = look.woken or self._token not in ("", look.memory.retried)
-        self._refused: dict[str, Refusal] = {} if dropped else dict(look.memory.refused)
+        self._refused: dict[str, Refusal] = {} if dropped else dict(look.refusals)
         self._surprises: Counter[str] = Counter()
         self._repeats = Repeats()
         self._seated_since = 0.0
@@ -174,7 +174,8 @@ class _Pass:
             if leads:
                 again = earliest([decision.deadline, now() + HELD_FOR])
                 decision = decision.model_copy(update={"deadline": again, "at_deadline": "observe again"})
-            return ThreescaleWorld(key=key, hold=hold, known=self._asked.memory, decision=decision)
+            before = self._asked
+            return ThreescaleWorld(key=key, hold=hold, refusals=before.refusals, known=before.memory, decision=decision)
         if not self._look:
             self._recalled = self._ground.kept.recall(subject)
         for _ in range(MOST_ROUNDS):
@@ -200,10 +201,10 @@ class _Pass:
             self._begun = False
             self._ground.kept.keep(subject)
         await self._ground.tell(subject.resource, work)
-        memory = Memory(refused=self._refused, retried=self._token, begun=self._begun, compare_at=self._compare_at)
+        memory = Memory(retried=self._token, begun=self._begun, compare_at=self._compare_at)
         deadline = earliest([work.deadline, self._compare_at])
         decision = decision_of(work.model_copy(update={"deadline": deadline}), subject.resource.owner)
-        return ThreescaleWorld(key=key, known=memory, decision=decision)
+        return ThreescaleWorld(key=key, refusals=self._refused, known=memory, decision=decision)
 
     def _work(self) -> Work:
         if self._unwritable is not None:

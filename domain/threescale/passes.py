@@ -4,8 +4,8 @@
                                      ▲                             │         │
                                      └───── what is known of 3scale, refusals by slot ◄────┘
 
-What a pass leaves for the next one are the refusals, so that what 3scale refuses is tried more and more seldom; a wake
-drops them. Losing them costs a few calls, and nothing else. What is known of 3scale is not kept: an object that is in
+A pass hands its refusals to the next one, so that what 3scale refuses is tried more and more seldom; a wake drops them.
+Losing them costs a few calls, and nothing else. What is known of 3scale is not kept: an object that is in
 step remembers so by its digests (`digests.py`), which say nothing while a change has got half way.
 """
 
@@ -17,8 +17,7 @@ from typing import ClassVar
 from domain.decision import Action, Decision, Outcome, Queue
 from domain.identity import Key
 from domain.model import Model
-from domain.passes import PassedWorld
-from domain.refusal import Refusal
+from domain.passes import Pass, PassedWorld
 from domain.threescale.work import Phase, Work
 
 # A large product takes some hundred calls, each of which may take its whole time-out.
@@ -39,7 +38,7 @@ _OUTCOMES = {
 
 
 class Memory(Model):
-    """What a pass leaves for the next one: what 3scale has refused, by slot; of the sweep, when it is to come.
+    """What a pass leaves for the next one, beside its refusals; of the sweep, when it is to come.
 
     `sweeps` counts those that were made: whose turn it is to be compared in full follows from it.
 
@@ -48,7 +47,6 @@ class Memory(Model):
     `compare_at` is when the object is compared with 3scale after a change that was written from memory.
     """
 
-    refused: dict[str, Refusal] = {}
     retried: str = ""
     begun: bool = False
     next_sweep: datetime | None = None
@@ -62,7 +60,7 @@ class ThreescaleWorld(PassedWorld):
     known: Memory = Memory()
 
 
-class PassObject(Action):
+class PassObject(Pass):
     """Bring what an object has in 3scale to what its spec says."""
 
     activity: ClassVar[str] = "threescale.pass_object"
@@ -71,10 +69,7 @@ class PassObject(Action):
     start_to_close: ClassVar[timedelta] = LONGEST_PASS
     heartbeat: ClassVar[timedelta] = HEARTBEAT
 
-    key: Key
     memory: Memory = Memory()
-    woken: bool = False
-    dry_run: bool = False
 
     @property
     def summary(self) -> str:

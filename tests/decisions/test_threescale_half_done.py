@@ -21,7 +21,7 @@ from activities.threescale.sources import Sources
 from activities.threescale.tenants import Tenants
 from domain.identity import Key
 from domain.threescale import BACKEND
-from domain.threescale.passes import Memory, PassObject, ThreescaleWorld
+from domain.threescale.passes import PassObject, ThreescaleWorld
 from engine.errors import Invalid
 from engine.kube import SECRET, KubeApi
 from engine.kube.store import Store
@@ -90,7 +90,7 @@ class Worker:
     def __init__(self, tenant: Tenant, connections: Connections) -> None:
         self.tenant = tenant
         self.kube = MemoryKube()
-        self.memory = Memory()
+        self.before: ThreescaleWorld | None = None
         self._connections = connections
         self.restart()
 
@@ -117,8 +117,9 @@ class Worker:
         environment = ActivityEnvironment()
         environment.info = replace(environment.info, attempt=attempt)
         self.tenant.calls.clear()
-        world = await environment.run(self._passes.pass_object, PassObject(key=key, memory=self.memory, woken=True))
-        self.memory = world.known
+        before = self.before or ThreescaleWorld(key=key)
+        asked = PassObject(key=key, memory=before.known, refusals=before.refusals)
+        self.before = world = await environment.run(self._passes.pass_object, asked)
         return world
 
     @property

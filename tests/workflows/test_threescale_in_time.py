@@ -27,7 +27,7 @@ from domain.decision import Decision, Outcome, Queue
 from domain.identity import Key
 from domain.refusal import ErrorType, Refusal
 from domain.threescale import BACKEND, PRODUCT
-from domain.threescale.passes import Memory, PassObject, ThreescaleWorld
+from domain.threescale.passes import PassObject, ThreescaleWorld
 from engine import clock
 from engine.kube import SECRET, KubeApi
 from engine.kube.store import Store
@@ -85,11 +85,11 @@ class RefusedLooks(Looks):
     """Passes that are refused the same each time."""
 
     async def answer(self, look: PassObject) -> ThreescaleWorld:
-        before = look.memory.refused.get("slot") if not look.woken else None
+        before = look.refusals.get("slot") if not look.woken else None
         attempts = before.attempts + 1 if before else 1
         refusal = Refusal(type=ErrorType.DENIED, message="no", at=clock.now(), attempts=attempts)
         decision = Decision(phase="Failed", outcome=Outcome.WAITING, why="no", deadline=refusal.retry_at)
-        return ThreescaleWorld(key=look.key, decision=decision, known=Memory(refused={"slot": refusal}))
+        return ThreescaleWorld(key=look.key, decision=decision, refusals={"slot": refusal})
 
 
 @asynccontextmanager
@@ -166,7 +166,7 @@ async def test_what_is_refused_is_tried_more_and_more_seldom_until_somebody_wake
         await wake(env.client, key)
         await env.sleep(timedelta(minutes=3))
         await looks.until(5)
-        tried = [look.memory.refused["slot"].attempts for look in looks.made[1:5]]
+        tried = [look.refusals["slot"].attempts for look in looks.made[1:5]]
         woken = [look.woken for look in looks.made[:5]]
         await wake(env.client, key)
         before = len(looks.made)

@@ -30,7 +30,7 @@ from activities.threescale.tenants import SEATS, Tenants
 from domain.decision import Outcome
 from domain.identity import Key
 from domain.threescale import CUSTOM_KINDS
-from domain.threescale.passes import Memory, PassObject, ThreescaleWorld
+from domain.threescale.passes import PassObject, ThreescaleWorld
 from engine.errors import Conflict, Throttled, Unavailable
 from engine.kube import KubeApi
 from engine.kube.json import text
@@ -52,7 +52,7 @@ class Passes:
         self.kube = kube
         self._activities = activities
         self.ahead = timedelta(0)  # how far the passes' clock is ahead
-        self.memory: dict[Key, Memory] = {}
+        self.memory: dict[Key, ThreescaleWorld] = {}  # what their last passes have left
         self.worlds: dict[Key, ThreescaleWorld] = {}
 
     def now(self) -> datetime:
@@ -77,9 +77,11 @@ class Passes:
         """One pass over one object."""
         environment = ActivityEnvironment()
         environment.info = replace(environment.info, started_time=self.now())
-        wanted = PassObject(key=key, memory=self.memory.get(key, Memory()), **more)
+        before = self.memory.get(key, ThreescaleWorld(key=key))
+        asked: dict[str, Any] = {"woken": False, "refusals": before.refusals, "memory": before.known, **more}
+        wanted = PassObject(key=key, **asked)
         world = await environment.run(self._activities.pass_object, wanted)
-        self.memory[key], self.worlds[key] = world.known, world
+        self.memory[key] = self.worlds[key] = world
         return world
 
     async def round(self, shop: Shop, order: random.Random | None = None) -> list[ThreescaleWorld]:
