@@ -14,5 +14,5 @@
 | `apis.py`, `people.py`, `documents.py`, `generators.py`, `once.py`, `masters.py` | the same, kind by kind |
 | `passes.py`, `ground.py`, `area.py` | the pass, what it stands on, and how a worker gets it |
 | `predecessor.py` | whether the 3scale operator still leads |
-| `notices.py`, `metrics.py` | Kubernetes Events, and numbers |
+| `metrics.py` | numbers |
 """

@@ -11,7 +11,6 @@ from activities.threescale.homes import Homes
 from activities.threescale.kept import Kept
 from activities.threescale.known import Known, View
 from activities.threescale.masters import TenantSubject
-from activities.threescale.notices import notices
 from activities.threescale.once import AuthSubject, PromotionSubject
 from activities.threescale.people import AccountSubject, ApplicationSubject, UserSubject
 from activities.threescale.predecessor import Predecessor
@@ -23,6 +22,7 @@ from domain.custom_resources import custom_resources
 from domain.identity import Key, Kind
 from domain.reading import Malformed, read
 from domain.resource import CustomResource
+from domain.threescale.notices import notices, recorder_of
 from domain.threescale.resources import (
     ActiveDoc,
     Application,
@@ -41,8 +41,8 @@ from domain.writes import JsonPatch
 from engine.clock import now
 from engine.errors import Absent
 from engine.kube import JsonObject, KubeApi
+from engine.kube.events import Said, ToldOnce
 from engine.kube.events import Subject as EventSubject
-from engine.kube.events import ToldOnce
 from engine.kube.json import text
 from engine.settings import Settings
 
@@ -144,5 +144,6 @@ class Ground:
     async def tell(self, obj: CustomResource, work: Work) -> None:
         """Kubernetes Events of what is the matter, each once, whatever restarts."""
         subject = EventSubject.with_metadata(obj.kind_of, obj.metadata)
-        for said in notices(obj.kind_of, work):
+        for notice in notices(obj.kind_of, work):
+            said = Said(notice.type.value, notice.reason, notice.message, recorder_of(obj.kind_of))
             await self._events.tell(subject, said, now())

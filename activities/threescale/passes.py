@@ -47,6 +47,7 @@ from domain.levers import RETRIED, retry_wanted
 from domain.reading import Malformed
 from domain.refusal import ErrorType, Refusal
 from domain.resource import CustomResource
+from domain.runner import MOST_SHORT_PAUSES, SHORT_PAUSE
 from domain.threescale.calls import TAKEN, Read, Resource, Write
 from domain.threescale.conditions import INVALID, Standing
 from domain.threescale.digests import DRIFT, LOOKED, annotated
@@ -68,9 +69,6 @@ COMPARED_AFTER_CHANGE = timedelta(seconds=30)
 # What 3scale refuses as invalid waits for a change; it is tried again once after an hour, and then once a day.
 UNTIL_CHANGED = timedelta(hours=1)
 LATER_UNTIL_CHANGED = timedelta(days=1)
-# A delay that is waited for within the pass, and how often in a row.
-SHORT_DELAY = timedelta(seconds=5)
-MOST_SHORT_DELAYS = 5
 # A sync that is quicker, or is taken up again sooner, says nothing of itself: clients write what they have just read.
 LASTING = timedelta(seconds=10)
 # What was known does not hold: looked at anew so often in one pass before it counts as refused.
@@ -324,14 +322,14 @@ class _Pass:
 
     async def _patiently(self, call: Read | Write, slot: str) -> None:
         """One call; a short delay that 3scale asks for is waited for."""
-        for _ in range(MOST_SHORT_DELAYS):
+        for _ in range(MOST_SHORT_PAUSES):
             try:
                 return await self._once(call, slot)
             except ApiError as error:
-                short = error.delay is not None and error.delay <= SHORT_DELAY
+                short = error.delay is not None and error.delay <= SHORT_PAUSE
                 if error.type is not ErrorType.THROTTLED or not short or self._calls is None:
                     raise
-                await asyncio.sleep((error.delay or SHORT_DELAY).total_seconds())
+                await asyncio.sleep((error.delay or SHORT_PAUSE).total_seconds())
         return await self._once(call, slot)
 
     async def _once(self, call: Read | Write, slot: str) -> None:

@@ -23,6 +23,7 @@
 | `providers.py`, `references.py`, `orphans.py` | which tenant, which referents, and when to look for them again |
 | `wakes.py`, `belonging.py` | who has to be woken by what, and who goes with a Tenant |
 | `digests.py`, `notes.py` | what an object remembers of 3scale, and notes of others |
+| `notices.py` | what Kubernetes Events tell of an object |
 | `passes.py` | the actions of its workflows: a pass over an object, the sweep over all tenants |
 | `drift.py` | what tenants' lists show that the objects do not say |
 """

@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import timedelta
 from typing import Any, cast
 
 import pytest
 from memory_kube import MemoryKube
-from threescale_objects import NOW
 
 from activities.threescale import known as module
 from activities.threescale.known import Known
-from activities.threescale.notices import notices
 from domain.identity import Key
-from domain.threescale import APPLICATION_AUTH, BACKEND, PRODUCT
+from domain.threescale import BACKEND, PRODUCT
 from domain.threescale.resources import Backend, Product, Tenant
-from domain.threescale.work import Phase, Work
 from engine.kube import KubeApi
 from engine.kube.store import Store
 
@@ -165,16 +161,3 @@ async def test_what_a_pass_has_written_itself_is_no_news_to_it(ground: Ground) -
     obj["metadata"]["resourceVersion"] = "99"
     ground.known.learn(BACKEND, obj)
     assert await ground.told() == []
-
-
-def test_events_have_the_reasons_that_the_replaced_operator_gives() -> None:
-    def reasons(phase: Phase, **more: Any) -> list[tuple[str, str]]:
-        return [(said.reason, said.component) for said in notices(PRODUCT, Work(phase=phase, why="so", **more))]
-
-    assert reasons(Phase.INVALID) == [("Invalid Product Spec", "Product")]
-    assert reasons(Phase.FAILED) == [("ReconcileError", "Product")]
-    assert reasons(Phase.DELETING, deadline=NOW + timedelta(seconds=5)) == [("Failed to delete product", "Product")]
-    assert reasons(Phase.DELETING, deadline=NOW, waits_for=("Backend/shop/stock",)) == []
-    assert reasons(Phase.ORPHAN) == reasons(Phase.SYNCED) == []
-    (said,) = notices(APPLICATION_AUTH, Work(phase=Phase.FAILED))
-    assert said.component == "Application"

@@ -6,7 +6,6 @@ from datetime import UTC, datetime
 
 import pytest
 
-from activities.threescale.notices import notices
 from domain.identity import Kind
 from domain.threescale import (
     ACTIVE_DOC,
@@ -21,6 +20,7 @@ from domain.threescale import (
     TENANT,
 )
 from domain.threescale.calls import Resource, Write
+from domain.threescale.notices import notices, recorder_of
 from domain.threescale.open_api_generated import NO_SECURITY
 from domain.threescale.work import Phase, Work
 
@@ -28,7 +28,7 @@ LATER = datetime(2026, 11, 22, tzinfo=UTC)
 
 
 def told(kind: Kind, work: Work) -> list[tuple[str, str, str, str]]:
-    return [(each.type, each.reason, each.message, each.component) for each in notices(kind, work)]
+    return [(each.type, each.reason, each.message, recorder_of(kind)) for each in notices(kind, work)]
 
 
 @pytest.mark.parametrize(

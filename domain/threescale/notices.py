@@ -8,6 +8,7 @@ goes with another, or that an application is made anew.
 from __future__ import annotations
 
 from domain.identity import Kind
+from domain.notices import Notice, normal, warning
 from domain.threescale import (
     ACTIVE_DOC,
     APPLICATION,
@@ -22,7 +23,6 @@ from domain.threescale import (
 )
 from domain.threescale.calls import Resource
 from domain.threescale.work import Phase, Work
-from engine.kube.events import Said
 
 RECONCILE_ERROR = "ReconcileError"
 GOES_ALONG = "GoesAlong"
@@ -50,16 +50,19 @@ STUCK = {
 }
 
 
-def notices(kind: Kind, work: Work) -> tuple[Said, ...]:
-    """What to warn of."""
+def recorder_of(kind: Kind) -> str:
+    """Who tells; the replaced operator's recorder of ApplicationAuths is called as that of Applications."""
+    return APPLICATION.name if kind == APPLICATION_AUTH else kind.name
+
+
+def notices(kind: Kind, work: Work) -> tuple[Notice, ...]:
+    """What there is to tell of what is decided."""
     reason = _reason(kind, work)
-    # The replaced operator's recorder of ApplicationAuths is called as that of Applications.
-    component = APPLICATION.name if kind == APPLICATION_AUTH else kind.name
-    told = (Said("Warning", reason, work.why, component),) if reason else ()
+    told = (warning(reason, work.why),) if reason else ()
     if going := _going(kind, work):
-        told = (*told, Said("Normal", *going, component))
+        told = (*told, normal(*going))
     # What of a spec is left aside is its own reason, as the replaced operator tells it.
-    return (*told, *(Said("Warning", each, each, component) for each in work.warnings))
+    return (*told, *(warning(each, each) for each in work.warnings))
 
 
 def _going(kind: Kind, work: Work) -> tuple[str, str] | None:
