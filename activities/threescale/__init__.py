@@ -11,7 +11,10 @@
 | `subjects.py` | what a pass knows of an object |
 | `sweeps.py` | the sweep over all tenants |
 | `kept.py` | what a worker keeps of 3scale from one pass to the next |
-| `apis.py`, `people.py`, `documents.py`, `generators.py`, `once.py`, `masters.py` | the same, kind by kind |
+| `products.py`, `open_api.py` | the same of Products and Backends, and of OpenAPIs, of which both are made |
+| `documents.py` | the same of ActiveDocs and policies |
+| `developer_accounts.py`, `application_auth.py` | the same of accounts, users and applications, of credentials |
+| `promotion.py`, `tenant.py` | the same of promotions and of Tenants |
 | `passes.py`, `ground.py`, `area.py` | the pass, what it stands on, and how a worker gets it |
 | `predecessor.py` | whether the 3scale operator still leads |
 | `metrics.py` | numbers |

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import logging
 
-from activities.threescale.apis import BackendSubject, ProductSubject
+from activities.threescale.application_auth import AuthSubject
+from activities.threescale.developer_accounts import AccountSubject, ApplicationSubject, UserSubject
 from activities.threescale.documents import DocumentSubject, PolicySubject
-from activities.threescale.generators import OpenApiSubject
 from activities.threescale.homes import Homes
 from activities.threescale.kept import Kept
 from activities.threescale.known import Known, View
-from activities.threescale.masters import TenantSubject
-from activities.threescale.once import AuthSubject, PromotionSubject
-from activities.threescale.people import AccountSubject, ApplicationSubject, UserSubject
+from activities.threescale.open_api import OpenApiSubject
 from activities.threescale.predecessor import Predecessor
+from activities.threescale.products import BackendSubject, ProductSubject
+from activities.threescale.promotion import PromotionSubject
 from activities.threescale.secrets import Secrets
 from activities.threescale.sources import Sources
 from activities.threescale.subjects import Subject
+from activities.threescale.tenant import TenantSubject
 from activities.threescale.tenants import Tenants
 from domain.custom_resources import custom_resources
 from domain.identity import Key, Kind

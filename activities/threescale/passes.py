@@ -37,7 +37,7 @@ from activities.threescale import metrics
 from activities.threescale.errors import Call, of_known_shape
 from activities.threescale.ground import Ground
 from activities.threescale.guard import Guard
-from activities.threescale.repeats import Repeats
+from activities.threescale.ineffective_writes import Repeats
 from activities.threescale.secrets import insecure
 from activities.threescale.subjects import Subject
 from activities.threescale.tenants import Calls

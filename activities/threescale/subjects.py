@@ -1,7 +1,7 @@
 """What a pass knows of one object while it runs: its relatives, its Secrets, its tenant, what 3scale has of it.
 
-There is a subject for each kind (`apis.py`, `people.py`, `documents.py`, `once.py`). It gathers what the kind's
-decision sees beside the object, asks for the decision, and folds each answer of 3scale into what is known.
+There is a subject for each kind; the table in `__init__.py` lists their files. It gathers what the kind's decision
+sees beside the object, asks for the decision, and folds each answer of 3scale into what is known.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from domain.threescale.found import Identified
 from domain.threescale.holders import Holder
 from domain.threescale.notes import remembered_id
 from domain.threescale.providers import NoAccount, ProviderAccount, known_at, same_tenant
+from domain.threescale.remote_object import One, read_one, wrote_one
 from domain.threescale.resources import Tenant
 from domain.threescale.resources.shared import LocalReference
-from domain.threescale.single import One, read_one, wrote_one
 from domain.threescale.work import Effect, Work
 from engine.errors import ApiError
 from engine.kube import JsonObject as KubeObject

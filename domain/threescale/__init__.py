@@ -5,12 +5,12 @@
 | `resources/` | the custom resources, field for field |
 | `defaults.py` | what is written into a spec that leaves it open |
 | `validation.py` | what is wrong with a spec, in the words that clients know |
-| `normal.py` | when what is wanted and what 3scale says mean the same |
+| `normalize.py` | when what is wanted and what 3scale says mean the same |
 | `conditions.py` | how an object stands, as clients read it |
-| `rules.py` | the fewest calls that bring a list of mapping rules into another order |
-| `found.py`, `calls.py`, `folding.py` | what 3scale has, calls of its API, and what is known after each |
+| `mapping_rules.py` | the fewest calls that bring a list of mapping rules into another order |
+| `found.py`, `calls.py`, `apply_response.py` | what 3scale has, calls of its API, and what is known after each |
 | `product_sync.py`, `backend_sync.py` | which calls bring a product or a backend to what is wanted |
-| `counting.py`, `offers.py`, `gateway.py` | the same for metrics and rules, for plans, for the gateway |
+| `metrics.py`, `application_plans.py`, `gateway.py` | the same for metrics and rules, for plans, for the gateway |
 | `renames.py` | values that must be unique, changed one at a time |
 | `product.py`, `backend.py` | what is to be done for such an object now: `work_for_product(observed, now)` |
 | `developer_account.py`, `developer_user.py`, `application.py`, `application_auth.py` | the same for who uses APIs |
@@ -19,7 +19,8 @@
 | `tenant.py`, `tenant_sync.py` | the same for tenants, which a master makes |
 | `open_api_document.py`, `open_api_generated.py`, `open_api.py` | a document, the product and backend of it, the same |
 | `texts.py`, `source_labels.py` | where such a document comes from, and how its Secret is labelled |
-| `work.py`, `single.py`, `application_sync.py`, `people.py` | what deciding is made of, and objects without parts |
+| `work.py`, `remote_object.py`, `application_sync.py` | what deciding is made of, and objects without parts |
+| `developer_credentials.py` | where a user's password is, and what an address looks like |
 | `providers.py`, `references.py`, `orphans.py` | which tenant, which referents, and when to look for them again |
 | `wakes.py`, `belonging.py` | who has to be woken by what, and who goes with a Tenant |
 | `digests.py`, `notes.py` | what an object remembers of 3scale, and notes of others |

@@ -25,13 +25,13 @@ from domain.threescale.defaults import of_active_doc
 from domain.threescale.digests import created, digest, digests_of
 from domain.threescale.found import FoundDocument
 from domain.threescale.holders import Holder
-from domain.threescale.normal import same_json
+from domain.threescale.normalize import same_json
 from domain.threescale.product_sync import Sync
 from domain.threescale.providers import NoAccount, ProviderAccount, known_at, same_tenant
 from domain.threescale.references import elder, seniority, usable
+from domain.threescale.remote_object import One, differing, read_one, wrote_one
 from domain.threescale.resources import ActiveDoc, Product
 from domain.threescale.resources.shared import Digests, LocalReference
-from domain.threescale.single import One, differing, read_one, wrote_one
 from domain.threescale.validation import fault_of_system_name, message_of
 from domain.threescale.work import (
     Hindrance,

@@ -30,9 +30,9 @@ from domain.threescale.notes import bereft, combined, identified, owned
 from domain.threescale.product_sync import Sync
 from domain.threescale.providers import NoAccount, ProviderAccount, known_at, same_tenant
 from domain.threescale.references import elder, has_let_go, id_of_account, takes_its_own
+from domain.threescale.remote_object import One, differing
 from domain.threescale.resources import Application, DeveloperAccount, Product
 from domain.threescale.resources.shared import Digests
-from domain.threescale.single import One, differing
 from domain.threescale.work import (
     Hindrance,
     Leaving,

@@ -23,8 +23,8 @@ from domain.threescale.found import FoundApplication
 from domain.threescale.gateway import backend_version
 from domain.threescale.product_sync import Sync
 from domain.threescale.providers import NoAccount, ProviderAccount, known_at
+from domain.threescale.remote_object import One
 from domain.threescale.resources import Application, ApplicationAuth, DeveloperAccount, Product
-from domain.threescale.single import One
 from domain.threescale.work import (
     Hindrance,
     Phase,

@@ -17,8 +17,8 @@ from domain.threescale.gateway import backend_version
 from domain.threescale.notes import remembered_id
 from domain.threescale.product_sync import Sync
 from domain.threescale.providers import known_at
+from domain.threescale.remote_object import One, differing
 from domain.threescale.resources import Application, Product
-from domain.threescale.single import One, differing
 
 LIVE, SUSPENDED = "live", "suspended"
 

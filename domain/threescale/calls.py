@@ -1,8 +1,8 @@
 """Calls of 3scale's Account Management API, as decisions ask for them.
 
-A decision names what it has to read (`Read`) and what it wants written (`Write`). Whoever carries it out makes the
-calls one after the other and folds each answer into what is known of 3scale (`folding.py`); at the first refusal it
-stops, notes it, and decides anew. So a decision never needs a look after a write: the answers carry the ids. After no
+A decision names what it has to read (`Read`) and what it wants written (`Write`). The pass makes the calls one after
+the other and folds each answer into what is known of 3scale (`apply_response.py`); at the first refusal it stops, notes
+it, and decides again. So a decision never needs a look after a write: the answers carry the ids. After no
 answer, and where something is absent that was known, what is known is given up and read again.
 
 An answer can get lost after its effect. A creation therefore bears its natural key: before it is tried again the list

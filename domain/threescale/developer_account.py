@@ -19,18 +19,18 @@ from domain.schema import Json
 from domain.threescale import DEVELOPER_ACCOUNT
 from domain.threescale.calls import Read, Resource, SecretKey, Write
 from domain.threescale.conditions import ORPHAN, Standing
+from domain.threescale.developer_credentials import password_of, valid_address
 from domain.threescale.digests import created, digest, digests_of
 from domain.threescale.found import MANAGED_BY, FoundAccount
 from domain.threescale.holders import Holder, holder_of
 from domain.threescale.notes import identified, remembered_id
-from domain.threescale.people import password_of, valid_address
 from domain.threescale.product_sync import Sync
 from domain.threescale.providers import NoAccount, ProviderAccount, known_at, same_tenant
 from domain.threescale.references import seniority
+from domain.threescale.remote_object import One, differing
 from domain.threescale.resources import DeveloperAccount, DeveloperUser
 from domain.threescale.resources.developers import ADMIN
 from domain.threescale.resources.shared import Digests
-from domain.threescale.single import One, differing
 from domain.threescale.wakes import users_of_account
 from domain.threescale.work import (
     Hindrance,

@@ -20,19 +20,19 @@ from domain.schema import Json
 from domain.threescale import DEVELOPER_ACCOUNT, DEVELOPER_USER
 from domain.threescale.calls import Read, Resource, SecretKey, Write
 from domain.threescale.conditions import FAILED, INVALID, Standing
+from domain.threescale.developer_credentials import password_of, valid_address
 from domain.threescale.digests import created, digest, digests_of
 from domain.threescale.found import FoundUser
 from domain.threescale.holders import Holder
 from domain.threescale.notes import bereft, identified, owned, remembered_id
 from domain.threescale.orphans import next_look, waiting_since
-from domain.threescale.people import password_of, valid_address
 from domain.threescale.product_sync import Sync
 from domain.threescale.providers import NoAccount, ProviderAccount, known_at, same_tenant
 from domain.threescale.references import account_usable, has_let_go, id_of_account, takes_its_own
+from domain.threescale.remote_object import One, differing
 from domain.threescale.resources import DeveloperAccount, DeveloperUser
 from domain.threescale.resources.developers import MEMBER
 from domain.threescale.resources.shared import Digests
-from domain.threescale.single import One, differing
 from domain.threescale.work import (
     Hindrance,
     Leaving,

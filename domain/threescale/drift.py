@@ -38,6 +38,7 @@ from domain.threescale.found import (
 )
 from domain.threescale.policy import sync_policy
 from domain.threescale.product_sync import changes_of_service
+from domain.threescale.remote_object import One, differing
 from domain.threescale.resources import (
     ActiveDoc,
     Application,
@@ -46,7 +47,6 @@ from domain.threescale.resources import (
     DeveloperAccount,
     Product,
 )
-from domain.threescale.single import One, differing
 
 Compared = Product | Backend | DeveloperAccount | Application | ActiveDoc | CustomPolicyDefinition
 F = TypeVar("F", bound=Identified)

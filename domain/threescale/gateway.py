@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 
 from domain.schema import Json
 from domain.threescale.calls import SecretKey
-from domain.threescale.normal import same_address, same_text
+from domain.threescale.normalize import same_address, same_text
 from domain.threescale.resources.product import AppKeyAppId, Authentication, Deployment, ProductSpec, UserKey
 from domain.threescale.resources.shared import GatewayResponse, OpenIdConnect, Policy, SecretReference
 from domain.threescale.validation import Fault

@@ -19,13 +19,13 @@ from domain.threescale.conditions import Standing
 from domain.threescale.digests import created, digest, digests_of
 from domain.threescale.found import FoundPolicy
 from domain.threescale.holders import Holder
-from domain.threescale.normal import described, same_json
+from domain.threescale.normalize import described, same_json
 from domain.threescale.product_sync import Sync
 from domain.threescale.providers import NoAccount, ProviderAccount, known_at
 from domain.threescale.references import elder
+from domain.threescale.remote_object import One
 from domain.threescale.resources import CustomPolicyDefinition
 from domain.threescale.resources.shared import Digests
-from domain.threescale.single import One
 from domain.threescale.work import (
     Hindrance,
     Leaving,

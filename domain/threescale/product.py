@@ -21,6 +21,7 @@ from domain.model import Model
 from domain.refusal import Refusal
 from domain.resource import ObjectMeta
 from domain.threescale import PRODUCT
+from domain.threescale.application_plans import references
 from domain.threescale.belonging import takes_along
 from domain.threescale.calls import Read, Resource, SecretKey, Write
 from domain.threescale.conditions import Standing
@@ -29,7 +30,6 @@ from domain.threescale.digests import digest, digests_of, remembering, retained
 from domain.threescale.found import MANAGED_BY, FoundProduct
 from domain.threescale.gateway import secrets_of, with_secrets
 from domain.threescale.holders import Holder
-from domain.threescale.offers import references
 from domain.threescale.product_sync import Sync, Wanted, sync_product, touches_gateway
 from domain.threescale.production import PRODUCTION, is_promoted_by_itself
 from domain.threescale.providers import NoAccount, ProviderAccount, known_at

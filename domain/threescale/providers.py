@@ -16,7 +16,7 @@ from urllib.parse import urlsplit
 
 from domain.model import Model
 from domain.threescale.calls import SecretKey
-from domain.threescale.normal import with_port
+from domain.threescale.normalize import with_port
 
 DEFAULT_SECRET = "threescale-provider-account"  # noqa: S105 - its name
 SEED_SECRET = "system-seed"  # noqa: S105 - its name

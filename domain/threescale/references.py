@@ -13,11 +13,11 @@ from datetime import UTC, datetime
 
 from domain.resource import ObjectMeta
 from domain.threescale import DEVELOPER_ACCOUNT
+from domain.threescale.application_plans import references
 from domain.threescale.conditions import FAILED, INVALID, READY, SYNCED, Standing
 from domain.threescale.digests import retained
-from domain.threescale.normal import same_path
+from domain.threescale.normalize import same_path
 from domain.threescale.notes import remembered_id
-from domain.threescale.offers import references
 from domain.threescale.providers import known_at, same_tenant
 from domain.threescale.resources import Backend, DeveloperAccount, Product
 from domain.threescale.resources.product import ProductSpec

@@ -16,9 +16,9 @@ from domain.threescale.calls import Read, Resource, SecretKey, Write
 from domain.threescale.developer_user import PENDING
 from domain.threescale.found import MANAGED_BY, FoundUser, Identified, answer_of, answers_of
 from domain.threescale.product_sync import Sync
+from domain.threescale.remote_object import One, differing
 from domain.threescale.resources import Tenant
 from domain.threescale.resources.developers import ADMIN
-from domain.threescale.single import One, differing
 
 PASSWORD_KEY = "admin_password"  # noqa: S105 - its name
 LEAVING = "scheduled_for_deletion"

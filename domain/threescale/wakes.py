@@ -12,9 +12,9 @@ from domain.resource import Condition, CustomResource
 from domain.threescale import OPEN_API
 from domain.threescale.belonging import CASCADE
 from domain.threescale.conditions import IN_SYNC
+from domain.threescale.developer_credentials import password_of
 from domain.threescale.digests import RETAIN, digests_of
 from domain.threescale.gateway import secrets_of
-from domain.threescale.people import password_of
 from domain.threescale.production import PROMOTE
 from domain.threescale.providers import DEFAULT_SECRET, INSECURE, SEED_SECRET, plain
 from domain.threescale.resources import (

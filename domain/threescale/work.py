@@ -29,6 +29,7 @@ from domain.threescale.notes import ID_ANNOTATIONS, OWN_IDS, combined
 from domain.threescale.orphans import next_look, waiting_since
 from domain.threescale.product_sync import Sync
 from domain.threescale.providers import NoAccount, ProviderAccount, same_tenant
+from domain.threescale.remote_object import One
 from domain.threescale.resources import (
     ActiveDoc,
     Application,
@@ -43,7 +44,6 @@ from domain.threescale.resources import (
     Tenant,
 )
 from domain.threescale.resources.shared import Conditions, Digests
-from domain.threescale.single import One
 from domain.writes import JsonPatch, difference
 
 Told = (

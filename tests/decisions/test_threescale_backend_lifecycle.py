@@ -8,9 +8,9 @@ from typing import Any
 from threescale_objects import ACCOUNT, NO_ACCOUNT, NOW, URL, after, backend, message, product, refusal, states
 
 from domain.refusal import ErrorType
+from domain.threescale.apply_response import read_backend
 from domain.threescale.backend import ObservedBackend, work_for_backend
 from domain.threescale.digests import digests_of
-from domain.threescale.folding import read_backend
 from domain.threescale.found import FoundBackend, FoundBackendApi, FoundMappingRule, FoundMetric
 from domain.threescale.product import ObservedProduct, _wished
 from domain.threescale.resources import Backend

@@ -19,8 +19,8 @@ from test_threescale_developer_lifecycle import (
 from test_threescale_once_and_documents import SCHEMA, document, on_document, on_policy, policy
 from threescale_objects import NOW, after
 
+from activities.threescale.developer_accounts import ApplicationSubject
 from activities.threescale.known import View
-from activities.threescale.people import ApplicationSubject
 from activities.threescale.secrets import Secrets
 from domain.threescale.active_doc import Text
 from domain.threescale.application_sync import is_application
@@ -37,7 +37,7 @@ from domain.threescale.found import (
     Identified,
 )
 from domain.threescale.holders import Holder
-from domain.threescale.single import One
+from domain.threescale.remote_object import One
 from domain.threescale.work import Phase, Work
 
 GOING = {"deletionTimestamp": NOW.isoformat()}

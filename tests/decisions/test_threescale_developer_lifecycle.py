@@ -16,8 +16,8 @@ from domain.threescale.developer_account import ObservedAccount, work_for_accoun
 from domain.threescale.developer_user import ObservedUser, work_for_user
 from domain.threescale.found import FoundAccount, FoundApplication, FoundPlan, FoundUser
 from domain.threescale.product import ObservedProduct, work_for_product
+from domain.threescale.remote_object import One
 from domain.threescale.resources import Application, DeveloperAccount, DeveloperUser
-from domain.threescale.single import One
 from domain.threescale.work import Phase, Work
 
 PASSWORD = SecretKey(namespace="shop", name="ann-password", key="password")

@@ -22,7 +22,7 @@ from domain.threescale.found import FoundAccount, FoundApplication
 from domain.threescale.holders import Holder
 from domain.threescale.policy import ObservedPolicy, work_for_policy
 from domain.threescale.product import ObservedProduct, work_for_product
-from domain.threescale.single import One
+from domain.threescale.remote_object import One
 from domain.threescale.tenant import ObservedTenant, work_for_tenant
 from domain.threescale.tenant_sync import FoundTenant, KnownTenant
 from domain.threescale.wakes import called

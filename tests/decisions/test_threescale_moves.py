@@ -29,6 +29,7 @@ from domain.threescale.found import FoundPlan, FoundUser
 from domain.threescale.policy import ObservedPolicy, work_for_policy
 from domain.threescale.product import ObservedProduct, work_for_product
 from domain.threescale.promotion import ObservedPromotion, work_for_promotion
+from domain.threescale.remote_object import One
 from domain.threescale.resources import (
     ActiveDoc,
     Application,
@@ -38,7 +39,6 @@ from domain.threescale.resources import (
     DeveloperUser,
     ProxyConfigPromote,
 )
-from domain.threescale.single import One
 from domain.threescale.work import Work
 
 NEW = "https://new-admin.example.com"

@@ -39,6 +39,7 @@ from domain.threescale.found import FoundApplication, FoundDocument, FoundPolicy
 from domain.threescale.passes import PassObject
 from domain.threescale.policy import ObservedPolicy, work_for_policy
 from domain.threescale.promotion import FoundConfigs, ObservedPromotion, work_for_promotion
+from domain.threescale.remote_object import One, read_one, wrote_one
 from domain.threescale.resources import (
     ActiveDoc,
     Application,
@@ -48,7 +49,6 @@ from domain.threescale.resources import (
     Product,
     ProxyConfigPromote,
 )
-from domain.threescale.single import One, read_one, wrote_one
 from domain.threescale.wakes import called
 from domain.threescale.work import Effect, Hindrance, Phase, SecretWrite, Work
 from engine.errors import ApiError, Invalid

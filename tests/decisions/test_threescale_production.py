@@ -20,9 +20,9 @@ from threescale_objects import (
 )
 
 from domain.refusal import ErrorType
+from domain.threescale.apply_response import read_product, wrote_product
 from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.digests import digests_of
-from domain.threescale.folding import read_product, wrote_product
 from domain.threescale.found import FoundMetric, FoundProduct, FoundService
 from domain.threescale.product import ObservedProduct, work_for_product
 from domain.threescale.product_sync import Sync, Wanted, sync_product

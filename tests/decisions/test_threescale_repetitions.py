@@ -13,8 +13,8 @@ from activities.threescale.guard import Guard
 from domain.threescale.calls import Resource, SecretKey, Write
 from domain.threescale.developer_user import sync_user
 from domain.threescale.found import MANAGED_BY
+from domain.threescale.remote_object import One
 from domain.threescale.resources import DeveloperUser
-from domain.threescale.single import One
 from engine.errors import Invalid
 
 MARKED = {"annotations": {**MANAGED_BY}}

@@ -13,8 +13,8 @@ from domain.threescale.calls import SecretKey, api_of
 from domain.threescale.found import FoundUser
 from domain.threescale.orphans import next_look
 from domain.threescale.providers import NoAccount, ProviderAccount, SecretView
+from domain.threescale.remote_object import One
 from domain.threescale.resources import Tenant
-from domain.threescale.single import One
 from domain.threescale.tenant import ObservedTenant, master_of, secret_of, work_for_tenant
 from domain.threescale.tenant_sync import LEAVING, FoundTenant, KnownTenant, read_tenant, wrote_tenant
 from domain.threescale.wakes import refers_to

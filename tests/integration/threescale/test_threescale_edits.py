@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from threescale_process import Client
 
-from domain.threescale import normal
-from domain.threescale.rules import FoundRule, Rule, edits
+from domain.threescale import normalize
+from domain.threescale.mapping_rules import FoundRule, Rule, edits
 from localcloud.threescale.control import ThreescaleControl
 
 pytestmark = pytest.mark.integration
@@ -68,9 +68,9 @@ def test_a_rule_inserted_first_among_ten_is_one_call(client: Client, control: Th
 def test_an_address_that_was_sent_is_recognised(client: Client, address: str) -> None:
     made = client.backend(private_endpoint=address)
 
-    assert normal.same_address(address, made["private_endpoint"])
+    assert normalize.same_address(address, made["private_endpoint"])
     again = client.put(f"backend_apis/{made['id']}", private_endpoint=address)
-    assert again["private_endpoint"] == made["private_endpoint"] == normal.with_port(address)
+    assert again["private_endpoint"] == made["private_endpoint"] == normalize.with_port(address)
 
 
 @pytest.mark.parametrize("price", ["20", "20.00", "15.40", "15.45", "0"])
@@ -82,6 +82,6 @@ def test_a_price_that_was_sent_is_recognised(client: Client, price: str) -> None
         f"application_plans/{plan['id']}/metrics/{hits['id']}/pricing_rules", min=1, max=2, cost_per_unit=price
     )
 
-    assert normal.same_money(price, made["cost_per_unit"])
-    assert normal.same_money(price, plan["setup_fee"])
-    assert not normal.same_money("7", made["cost_per_unit"])
+    assert normalize.same_money(price, made["cost_per_unit"])
+    assert normalize.same_money(price, plan["setup_fee"])
+    assert not normalize.same_money("7", made["cost_per_unit"])

@@ -11,11 +11,11 @@ from activities.threescale.secrets import Secrets
 from activities.threescale.subjects import Subject
 from domain.refusal import Refusal
 from domain.resource import CustomResource
+from domain.threescale.apply_response import read_backend, read_product, wrote_backend, wrote_product
 from domain.threescale.backend import ObservedBackend, work_for_backend
 from domain.threescale.belonging import takes_along
 from domain.threescale.calls import Read, Write
 from domain.threescale.digests import digests_of
-from domain.threescale.folding import read_backend, read_product, wrote_backend, wrote_product
 from domain.threescale.found import FoundBackend, FoundProduct
 from domain.threescale.gateway import secrets_of
 from domain.threescale.product import ObservedProduct, SecretText, work_for_product

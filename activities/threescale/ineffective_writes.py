@@ -1,9 +1,9 @@
 """Writes that 3scale takes, and that leave it as it was.
 
-3scale keeps some of what it is sent in its own way, and what is compared knows these ways
-(`domain/threescale/normal.py`). One that is not known would have the same write asked for again after each answer, as
-often as a pass has rounds. So a write that has been made several times in one pass counts as refused: it is told, and
-tried more and more seldom, while the rest goes on.
+3scale stores some values in a form of its own, which comparisons know (`domain/threescale/normalize.py`). A form that
+they do not know would have the same write asked for after each answer, as often as a pass has rounds. So a write that
+was made several times in one pass counts as refused: it is reported, and tried again after growing pauses, while the
+rest goes on.
 """
 
 from __future__ import annotations

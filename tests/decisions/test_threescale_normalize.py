@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from domain.schema import Json
-from domain.threescale import normal
+from domain.threescale import normalize
 from domain.threescale.resources import Policy
 from localcloud.threescale import addresses
 from localcloud.threescale.resources.backend_usages import normal_path
@@ -32,14 +32,14 @@ from localcloud.threescale.resources.pricing_rules import as_price
     ],
 )
 def test_addresses_are_the_same_with_and_without_their_port(wanted: str | None, found: str | None, same: bool) -> None:
-    assert normal.same_address(wanted, found) is same
+    assert normalize.same_address(wanted, found) is same
 
 
 @pytest.mark.parametrize(
     ("wanted", "found", "same"), [("v1", "/v1", True), ("/v1/", "/v1", True), ("", "/", True), ("/v1", "/v2", False)]
 )
 def test_paths_are_the_same_with_and_without_their_slashes(wanted: str, found: str, same: bool) -> None:
-    assert normal.same_path(wanted, found) is same
+    assert normalize.same_path(wanted, found) is same
 
 
 @pytest.mark.parametrize(
@@ -56,19 +56,19 @@ def test_paths_are_the_same_with_and_without_their_slashes(wanted: str, found: s
     ],
 )
 def test_money_is_compared_as_money(wanted: str | None, found: Json, same: bool) -> None:
-    assert normal.same_money(wanted, found) is same
+    assert normalize.same_money(wanted, found) is same
 
 
 def test_a_text_that_is_empty_may_come_back_as_nothing() -> None:
-    assert normal.same_text("", None)
-    assert normal.same_text(None, "anything")
-    assert not normal.same_text("x", None)
+    assert normalize.same_text("", None)
+    assert normalize.same_text(None, "anything")
+    assert not normalize.same_text("x", None)
 
 
 def test_a_backends_metric_loses_its_own_id_only() -> None:
-    assert normal.bare_name("hits.42", 42) == "hits"
-    assert normal.bare_name("v1.2.42", 42) == "v1.2"
-    assert normal.bare_name("hits.7", 42) == "hits.7"
+    assert normalize.bare_name("hits.42", 42) == "hits"
+    assert normalize.bare_name("v1.2.42", 42) == "v1.2"
+    assert normalize.bare_name("hits.7", 42) == "hits.7"
 
 
 def policy(name: str, **more: object) -> Policy:
@@ -97,22 +97,22 @@ CORS: dict[str, Json] = {"name": "cors", "version": "builtin", "configuration": 
     ],
 )
 def test_chains_are_the_same_in_the_same_order(wanted: list[Policy], found: list[dict[str, Json]], same: bool) -> None:
-    assert normal.same_chain(wanted, found) is same
+    assert normalize.same_chain(wanted, found) is same
 
 
 @given(st.from_regex(r"\A(https?|wss?)://[a-z]{1,8}(:[1-9][0-9]{0,3})?(/[a-z/]{0,8})?\Z"))
 def test_an_address_is_the_same_as_what_the_simulator_keeps_of_it(address: str) -> None:
     kept = addresses.with_port(address)
 
-    assert normal.same_address(address, kept)
-    assert normal.with_port(kept) == kept
+    assert normalize.same_address(address, kept)
+    assert normalize.with_port(kept) == kept
 
 
 @given(st.text(alphabet="ab/", max_size=8))
 def test_a_path_is_the_same_as_what_the_simulator_keeps_of_it(path: str) -> None:
-    assert normal.same_path(path, normal_path(path))
+    assert normalize.same_path(path, normal_path(path))
 
 
 @given(st.from_regex(r"\A[0-9]{1,6}(\.[0-9]{2})?\Z"))
 def test_a_price_is_the_same_as_what_the_simulator_writes_of_it(price: str) -> None:
-    assert normal.same_money(price, as_price(Decimal(price)))
+    assert normalize.same_money(price, as_price(Decimal(price)))

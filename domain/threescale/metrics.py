@@ -18,10 +18,10 @@ from domain.schema import Json
 from domain.threescale.calls import Resource, Write
 from domain.threescale.constants import HITS
 from domain.threescale.found import FoundMappingRule, FoundMetric
-from domain.threescale.normal import bare_name, described, same_text
+from domain.threescale.mapping_rules import FoundRule, Rule, RuleEdit, edits
+from domain.threescale.normalize import bare_name, described, same_text
 from domain.threescale.renames import ASIDE, in_turn
 from domain.threescale.resources.shared import MappingRule, Metric, ProductMethod
-from domain.threescale.rules import FoundRule, Rule, RuleEdit, edits
 
 
 class Owner(Model):

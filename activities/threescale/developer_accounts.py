@@ -15,13 +15,13 @@ from domain.threescale.application import ObservedApplication, work_for_applicat
 from domain.threescale.application_sync import credentials, is_application
 from domain.threescale.calls import Read, Resource, SecretKey
 from domain.threescale.developer_account import ObservedAccount, admin_of, is_account, work_for_account
+from domain.threescale.developer_credentials import password_of
 from domain.threescale.developer_user import ObservedUser, is_user, work_for_user
 from domain.threescale.digests import created
 from domain.threescale.found import FoundAccount, FoundApplication, FoundPlan, FoundUser, answers_of
 from domain.threescale.holders import Holder
-from domain.threescale.people import password_of
+from domain.threescale.remote_object import One
 from domain.threescale.resources import Application, DeveloperAccount, DeveloperUser, Product
-from domain.threescale.single import One
 from domain.threescale.wakes import users_of_account
 from domain.threescale.work import Work
 

@@ -14,7 +14,7 @@ from domain.model import Model
 from domain.schema import Json
 from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.found import Identified, answer_of, answers_of
-from domain.threescale.normal import same_text
+from domain.threescale.normalize import same_text
 
 T = TypeVar("T", bound=Identified)
 

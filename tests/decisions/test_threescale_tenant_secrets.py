@@ -10,8 +10,8 @@ from threescale_objects import metadata
 
 from activities.threescale.homes import Homes
 from activities.threescale.known import View
-from activities.threescale.masters import TenantSubject
 from activities.threescale.secrets import Secrets
+from activities.threescale.tenant import TenantSubject
 from domain.threescale import TENANT
 from domain.threescale.calls import Resource, Write
 from domain.threescale.resources import Tenant

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from domain.threescale.rules import FoundRule, Rule, RuleEdit, edits
+from domain.threescale.mapping_rules import FoundRule, Rule, RuleEdit, edits
 
 
 def rule(name: str, *, method: str = "GET", delta: int = 1) -> Rule:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from activities.threescale.repeats import MOST, Repeats
+from activities.threescale.ineffective_writes import MOST, Repeats
 from domain.threescale.calls import Resource, Write
 from engine.errors import Denied
 
