@@ -83,7 +83,7 @@ class AuthSubject(SingleSubject[ApplicationAuth, FoundApplication]):
         self._written.append(write.slot)
 
     def forget(self) -> None:
-        """The application is looked at anew, and the credentials are set anew, which changes nothing."""
+        """The application is read again, and the credentials are set again, which changes nothing."""
         self.found, self._written = One(), []
 
     async def carry_out(self, effect: Effect) -> None:

@@ -196,7 +196,7 @@ def _last_page(answer: object, number: int) -> int:
 def _is_made_by(write: Write, entry: JsonObject) -> bool:
     """Whether it may be what an attempt before has made: with the mark that was sent, and no other object's.
 
-    What somebody else has made under the same name is what 3scale refuses the creation for.
+    If another party has created something under that name, 3scale refuses the creation.
     """
     sent, there = write.fields.get("annotations"), entry.get("annotations")
     marked = not isinstance(sent, dict) or (isinstance(there, dict) and sent.items() <= there.items())

@@ -162,7 +162,7 @@ class ApplicationSubject(SingleSubject[Application, FoundApplication]):
         super().read(read, answer)
 
     def forget(self) -> None:
-        """It is looked for anew, and the plans are read anew."""
+        """It is looked for again, and the plans are read again."""
         self.found, self._listed, self._plans = One(), (), None
 
     def is_it(self, found: FoundApplication) -> bool:

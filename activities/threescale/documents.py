@@ -91,7 +91,7 @@ class DocumentSubject(SingleSubject[ActiveDoc, FoundDocument]):
         before = self.found.item
         self.found = read_document(self.found, read, answer, self.resource)
         if before is not None and self.found.former == before.id and self._is_wanted(before.system_name):
-            self.found = self.found.model_copy(update={"former": 0})  # left to whoever is called so now
+            self.found = self.found.model_copy(update={"former": 0})  # left to the object that has that name now
 
     def wrote(self, write: Write, answer: object) -> None:
         """It, or its former one."""

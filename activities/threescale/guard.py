@@ -1,9 +1,9 @@
 """What one tenant of 3scale may take of this process (`activities/guard.py`).
 
-Tenants share a process and nothing else: one that hangs has its few calls under way until they time out, and then
-nothing is sent to it for a while; the others never wait for it. Whoever is refused comes back with a whole pass: while
-one call is out to see whether the tenant answers again, which takes as long as a call may, the rest stays away for the
-time of a pause. Hundreds of objects that came every few seconds would take the processor from the other tenants'.
+Tenants share a process and nothing else. A tenant that hangs holds its few calls until they time out; then nothing is
+sent to it for a while, and the others never wait for it. A refused caller comes back with a whole pass. While one call
+tests whether the tenant answers again, which may take as long as a call, the rest stays away for the time of a pause:
+hundreds of objects that came back every few seconds would take the processor from the other tenants.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Where objects have their tenants, as a pass read it some seconds ago.
+"""Which tenants objects belong to, as passes read it some seconds ago.
 
-Tenants are filled alike: each has its product `api`, and each of these wants to know of all the others whether one is
-of its own tenant. If every pass read their Secrets, a hundred tenants filled at once would cost ten thousand requests.
-Whoever moves to another tenant shows it in the status, and that counts first.
+Tenants often have products of the same names, and a pass over each has to know which of the others are in its own
+tenant. If every pass read their Secrets, a hundred tenants filled at once would cost ten thousand requests. An object
+that moves to another tenant shows it in its status, which takes precedence.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from collections import Counter
 from domain.threescale.calls import Write
 from engine.errors import Denied
 
-# A deployment may be asked for twice in a pass that makes a metric anew, and each once more after a surprise.
+# A pass that creates a metric again may ask for two deployments, and for each once more after a surprise.
 MOST = 4
 KEPT_OTHERWISE = "KeptOtherwise"
 

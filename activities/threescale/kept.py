@@ -1,12 +1,11 @@
-"""What a worker keeps of 3scale from one pass over a product or backend to the next: a change then costs what differs.
+"""What a worker keeps of 3scale between two passes over a product or backend, so that a change costs only what differs.
 
     pass ends in step ─► kept under the digest that the object remembers ─► next pass, same digest ─► nothing is read
 
-It is kept in memory alone, of the objects last looked at, and taken out by the next pass: one that ends otherwise keeps
-nothing. It counts only while the object is in the same tenant and remembers the same digest, so that another worker's
-pass makes it worthless, and for a product while its backends do too. What somebody changes in 3scale by hand it does
-not know: the sweep and `retry` look anew, and where a call meets something else than was kept, all is looked at anew in
-the same pass.
+It is kept in memory, for the objects of the last passes, and the next pass takes it out: a pass that does not end in
+step keeps nothing. It counts while the object is in the same tenant and remembers the same digest, which a pass of
+another worker changes, and for a product while its backends do too. It does not know changes made in 3scale by hand:
+the sweep and `retry` compare, and where a call finds something else than was kept, the pass reads everything again.
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ class OpenApiSubject(Subject[OpenApi]):
         """Nothing of 3scale is written here."""
 
     def forget(self) -> None:
-        """The document is fetched anew; one of a Secret has not changed by that."""
+        """The document is fetched again; that of a Secret has not changed."""
         if self.resource.spec.openapi_ref.secret_ref is None:
             self._text = None
 

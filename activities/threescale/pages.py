@@ -1,9 +1,9 @@
-"""Documents of ActiveDocs and OpenAPIs at addresses, fetched with little trust in whoever wrote the address.
+"""Documents of ActiveDocs and OpenAPIs at addresses, fetched with little trust in the address.
 
-Where a document is says whoever may write a custom resource. So the fetch ends after a time and a size, brings no
-credentials but those in the address itself, and goes to no link-local place, where clouds have the machine's own.
-Addresses inside of the cluster are what people mean; a page outside that leads there is not: it is not followed.
-Messages leave out what stands behind the question mark, and who signs in.
+Everybody who may write a custom resource chooses the address. The fetch therefore has limits of time and size, sends no
+credentials but those in the address itself, and refuses link-local addresses, where clouds serve the machine's own
+credentials. Addresses inside the cluster are allowed; a redirect from an outside page into the cluster is refused.
+Messages leave out query and user of the address.
 """
 
 from __future__ import annotations

@@ -1,20 +1,17 @@
-"""The pass over an object of the area: it asks what is to be done, does it, and asks again until nothing is.
+"""The pass over an object of the area: decide, act, and decide again until nothing is left to do.
 
-    own object, fresh ─► gather ─► work ─► patch ─► reads, or writes, or the status ─► work ─► ... ─► idle
-                                    ▲                    │ refused: noted by slot
-                                    └────────────────────┘
+    own object, fresh ─► gather ─► work ─► patch ─► effects ─► status ─► reads, or writes ─► work ─► ... ─► idle
+                                    ▲                              │ refused: remembered by slot
+                                    └──────────────────────────────┘
 
-Calls of 3scale are made one after the other, on a seat of the tenant's that the pass takes with the first. At the first
-refusal it is decided anew: the rest goes on without what was refused. After no answer, and where something is absent or
-taken that was not before, what was known of 3scale is given up and looked at again: so a creation whose answer was lost
-is found, and not repeated. What 3scale asks to be let alone for a moment is let alone, and tried in the same pass; for
-longer, the pass ends and comes back. The object's status tells of neither, nor of the first time that there is no
-answer: it is written when something is the matter that somebody might have to mend. But a sync that lasts says so
-(`InSync`), once in a pass.
+Calls of 3scale are made one after the other, on a seat of the tenant that the pass takes with its first call. After a
+refusal the pass decides again and continues without what was refused. After a lost answer, an absence or a name that is
+taken, what was known of 3scale is dropped and read again, so that a creation whose answer was lost is found and not
+repeated. A short pause that 3scale asks for is waited for; a longer one ends the pass. The status shows neither, nor
+the first lost answer: it is written when a person may have to act. A sync that lasts shows `InSync`, once in a pass.
 
-A pass that dies leaves nothing behind that the next one does not find: it looks before it makes anything. Whoever comes
-after a change that may have got half way compares with 3scale, also where the change has been taken back meanwhile and
-the object remembers what is wanted as done.
+A pass looks before it creates anything, so the next pass finds whatever a crash left behind. After a change that may be
+half done it compares with 3scale, also if the change was taken back and the object remembers the old state as synced.
 """
 
 from __future__ import annotations
@@ -64,14 +61,14 @@ from engine.pauses import held
 MOST_ROUNDS = 60
 AFTER_NO_END = timedelta(minutes=1)
 # A change is written from what the last pass has kept, in as few calls as it takes. So long after the last change the
-# object is read as a whole, which finds what somebody has changed below it by hand.
+# object is read as a whole, which finds changes that were made below it by hand.
 COMPARED_AFTER_CHANGE = timedelta(seconds=30)
 # What 3scale refuses as invalid waits for a change; it is tried again once after an hour, and then once a day.
 UNTIL_CHANGED = timedelta(hours=1)
 LATER_UNTIL_CHANGED = timedelta(days=1)
 # A sync that is quicker, or is taken up again sooner, says nothing of itself: clients write what they have just read.
 LASTING = timedelta(seconds=10)
-# What was known does not hold: looked at anew so often in one pass before it counts as refused.
+# What was known is outdated: read again so often in one pass before it counts as refused.
 MOST_SURPRISES = 2
 _SURPRISES = frozenset({ErrorType.ABSENT, ErrorType.CONFLICT})
 # What 3scale may say only because it has something else than was kept.
@@ -95,7 +92,7 @@ class PassActivities:
 
     @activity.defn(name=PassObject.activity)
     async def pass_object(self, look: PassObject) -> ThreescaleWorld:
-        """One pass; another one at once where somebody has written what was read."""
+        """One pass; another one at once if what was read has been written meanwhile."""
         await self._ground.known.settled()
         with metrics.passing(look.key.kind):
             world = await until_undisturbed(look.key, lambda _: self._pass(look))
@@ -214,7 +211,7 @@ class _Pass:
         return work.model_copy(update={"status": {}}) if self._mute else work
 
     def _is_passing(self, work: Work) -> bool:
-        """Whether nothing is left but to tell of what may have passed at the next look: nobody is told of that."""
+        """Whether only a first refusal is left that may pass by itself: the status does not show that."""
         standing = [each for each in self._refused.values() if each.retry_at > now()]
         quiet = all(each.type in _PASSING and each.attempts == 1 for each in standing)
         tells = work.model_copy(update={"status": {}}).idle
@@ -305,7 +302,7 @@ class _Pass:
             self._refused.pop(slot, None)
 
     async def _tell_in_sync(self, why: str, until: datetime | None = None) -> None:
-        """That the sync lasts, if it does; whoever has written the object meanwhile is met with the next write.
+        """Show that the sync lasts, if it does; a conflict is left to the next write.
 
         A pass that has found no seat has not begun.
         """

@@ -75,12 +75,12 @@ class ProductSubject(Subject[Product]):
         self._found = wrote_product(self._found, write, answer)
 
     def forget(self) -> None:
-        """It is looked at anew, with all its parts."""
+        """It is read again, with all its parts."""
         self._found = FoundProduct()
 
     def known(self) -> object:
         """The product, and what its backends were then: their metrics are part of its plans."""
-        # Others may deploy and promote meanwhile: which versions there are is read anew.
+        # Others may deploy and promote meanwhile: the versions are read again.
         kept = self._found.model_copy(update={"configs": {}})
         return (kept, self._behind()) if kept.service is not None else None
 
@@ -134,7 +134,7 @@ class BackendSubject(Subject[Backend]):
         self._found = wrote_backend(self._found, write, answer)
 
     def forget(self) -> None:
-        """It is looked at anew, with all its parts."""
+        """It is read again, with all its parts."""
         self._found = FoundBackend()
 
     def known(self) -> object:

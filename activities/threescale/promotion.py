@@ -62,5 +62,5 @@ class PromotionSubject(Subject[ProxyConfigPromote]):
         self._found = wrote_configs(self._found, write)
 
     def forget(self) -> None:
-        """The versions are read anew, and staging is deployed anew, which changes nothing where nothing has."""
+        """The versions are read again, and staging is deployed again, which changes nothing by itself."""
         self._found = FoundConfigs()

@@ -26,7 +26,7 @@ from engine.errors import ApiError
 
 
 class Sources:
-    """Reads documents; `http` has nobody's credentials."""
+    """Reads documents; `http` has no credentials."""
 
     def __init__(self, http: httpx.AsyncClient) -> None:
         self._http = http
@@ -57,7 +57,7 @@ class Sources:
 async def understood(text: str) -> None:
     """Read the document of an OpenAPI beside the loop, where a long one would hold up all other passes.
 
-    Whoever decides by it afterwards finds it read (`read_api` remembers).
+    Decisions then find it parsed (`read_api` remembers).
     """
     with contextlib.suppress(Unreadable):
         await asyncio.to_thread(read_api, text)

@@ -131,7 +131,7 @@ class Subject(ABC, Generic[R]):
         """What the last pass has known, once the rest is gathered."""
 
     async def fetch(self, read: Read) -> object:
-        """A text that is nobody's tenant's, for kinds whose decisions ask for one."""
+        """A text outside of any tenant, for kinds whose decisions ask for one."""
         raise NotImplementedError(f"{type(self).__name__} asks for no {read.path}")
 
     async def carry_out(self, effect: Effect) -> None:
@@ -171,7 +171,7 @@ class SingleSubject(Subject[R], Generic[R, T]):
         self.found = wrote_one(self.item, self.wrapper, self.found, write, answer)
 
     def forget(self) -> None:
-        """It is looked for anew."""
+        """It is looked for again."""
         self.found = One()
 
 

@@ -1,8 +1,8 @@
-"""Tenant in a pass: a tenant of an installation, made by the installation's master.
+"""Tenant in a pass: a tenant of an installation, created by the installation's master.
 
-The token of a new tenant is in the answer to its creation and nowhere else: it is put into its Secret before anything
-else is done, and tried until it stands there. Where it could not stand (the organisation's name makes no name of a
-Secret, the namespace is not there) no tenant is made: that is tried before.
+The token of a new tenant is in the answer to its creation and nowhere else: it is written into its Secret before
+anything else, and retried until that succeeds. Where the Secret could not be written (the organisation's name makes no
+name of a Secret, the namespace does not exist) no tenant is created: a dry run of the write comes before.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ class TenantSubject(Subject[Tenant]):
         self._found = wrote_tenant(self._found, write, answer)
 
     def forget(self) -> None:
-        """It is looked for anew."""
+        """It is looked for again."""
         self._found = KnownTenant()
 
     async def carry_out(self, effect: Effect) -> None:

@@ -1,12 +1,11 @@
 """When a pass that found no seat with its tenant comes back: one after another, about as fast as seats get free.
 
-    seats taken, many wait ─► turned away ─► 5 s, or as long as it takes to seat those who were turned away before
+    seats taken, many wait ─► refused ─► 5 s, or the time to seat those who were refused before
 
-Hundreds of objects of one tenant may be there at once, made by one `kubectl apply` or woken by a new token. If each of
-those without a seat came back every five seconds, their coming alone would take the processor that the seated need. How
-long a pass keeps its seat is learnt from the last ones. A tenant that gives no answers teaches nothing: where nobody
-has left a seat with an answer for a while, nobody will for as long again, and of a silent one the guard tells when to
-come back. Nobody is sent away for longer than a minute.
+Hundreds of objects of one tenant may arrive at once, created by one `kubectl apply` or woken by a new token. If each
+came back every five seconds, their arrivals alone would take the processor that the seated passes need. The last passes
+tell how long a seat is kept. A tenant that does not answer tells nothing: if no pass has left a seat with an answer for
+a while, none is expected for as long again, and the guard says when to come back. The longest pause is a minute.
 """
 
 from __future__ import annotations

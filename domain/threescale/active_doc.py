@@ -1,11 +1,11 @@
 """The lifecycle of an ActiveDoc: a document for readers of an API, which may belong to a product.
 
-    New ─► Orphan: product or Secret is missing ─► found by its system name, or made ─► Ready ─deletion─► deleted
+    New ─► Orphan: product or Secret is missing ─► found by its system name, or created ─► Ready ─deletion─► deleted
 
-3scale never changes a system name: a document that is to be called otherwise is made anew, and the former one goes when
-that is there.
-The product is named by its system name. One that is another tenant's makes the document invalid, one that is missing
-an orphan. Documents are compared as documents: 3scale may lay them out in another way.
+3scale never changes a system name. A document that gets another one is created again, and the former one is deleted
+once the new one exists. The product is named by its system name: a product of another tenant makes the document
+Invalid, a missing one makes it an Orphan. Bodies are compared as parsed documents, because 3scale may format them
+differently.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
 """The lifecycle of an Application: an account's use of a product, by a plan.
 
-    New ─► waits for account, product, plan, credentials ─► made, once ─► Ready
-        other plan ─► changed ─► Ready    other product ─► deleted and made anew, with other credentials ─► Ready
-        any ─deletion─► deleted    its account is gone ─► it goes too
-        its product goes, or offers its plan no more ─► it waits; it goes too where the product takes along
+    New ─► waits for account, product, plan, credentials ─► created, once ─► Ready
+        other plan ─► changed ─► Ready    other product ─► deleted and created again, with other credentials ─► Ready
+        any ─deletion─► deleted    its account is gone ─► deleted too
+        its product is gone, or no longer offers its plan ─► waits; deleted too where the product has `cascade`
 
-What it waits for is in Kubernetes: the account's and the product's ids, a plan in the product's spec, a Secret. As long
-as something is missing 3scale is not called. Every creation is preceded by a look at the account's applications, and
-noted: one of its name for its product that was not there before, and that no other Application has, came of an attempt
-whose answer was lost. One that was there is somebody else's. Where two come to have one all the same, the younger makes
-its own. A pending application is left to whoever approves it; credentials are set once.
+It waits for objects of the cluster: the ids of account and product, a plan in the product's spec, a Secret. 3scale is
+not called while one of them is missing. Before each creation the account's applications are listed and the creation is
+noted: an application of the same name and product that was not in that list, and that no other Application has, comes
+from an attempt whose answer was lost. If two Applications adopt the same one all the same, the younger creates its own.
+A pending application is left to the person who approves it. Credentials are set once.
 """
 
 from __future__ import annotations
@@ -252,8 +252,8 @@ def _without_plan(application: Application, product: Product) -> Hindrance:
 
 
 def _lacking(observed: ObservedApplication, product: Product, sync: Sync) -> Hindrance | None:
-    """Credentials that are to be set, now or once it is made anew, and that no Secret has."""
-    makes = any(write.method in ("POST", "DELETE") for write in sync.writes)  # one of another product is made anew
+    """Credentials that are to be set, now or when it is created again, and that no Secret has."""
+    makes = any(write.method in ("POST", "DELETE") for write in sync.writes)  # one of another product is created again
     wanted = credentials(observed.application, product).values() if makes else ()
     missing = [key for key in wanted if key not in observed.secrets]
     if not missing:

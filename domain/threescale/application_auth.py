@@ -1,13 +1,13 @@
 """The lifecycle of an ApplicationAuth: an application gets the credentials of a Secret, once.
 
-    waits for application, account, product, Secret ─► make up what the Secret lacks ─► write it to 3scale
-        ─► note the application's id in the Secret, and what keys it lacks ─► Ready
+    waits for application, account, product, Secret ─► generate what the Secret lacks ─► write it to 3scale
+        ─► write the application's id, and the keys that are missing, into the Secret ─► Ready
 
-What is made up is random, and is written to the Secret before 3scale hears of it: whoever dies in between finds it
-there, and a repeated write sets the same. Which keys are made up is said by how callers of the product say who they
-are; where the product leaves that open both are. What the Secret holds is set, whether callers need it or not. 3scale
-refuses a key that the application has already: that is what was wanted. Whoever reads the Secret finds all three keys
-in it, empty where the application has no such thing. Once Ready it never acts again.
+Generated values are random, and stand in the Secret before they are sent to 3scale: a pass that follows a crash finds
+them there, and repeating the write sets the same values. The product's authentication decides which keys are generated;
+where it leaves that open, both are. Every key that the Secret holds is set, whether callers need it or not. If the
+application has a key already, 3scale refuses it, which counts as success. In the end the Secret has all three keys,
+empty where the application has no such value. A Ready ApplicationAuth never acts again.
 """
 
 from __future__ import annotations

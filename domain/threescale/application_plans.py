@@ -1,8 +1,8 @@
 """Application plans with their limits and prices: which calls bring them to what is wanted.
 
-Limits are known by period and metric, and take another value in place. Prices cannot be changed: one that differs goes,
-and the right one is made, in this order, since ranges may not overlap. Prices and fees are compared as numbers. A plan
-that nobody wants goes, which 3scale refuses as long as an application has it.
+Limits are identified by period and metric, and their value is changed in place. Prices cannot be changed: a different
+one is deleted before the right one is created, because ranges may not overlap. Prices and fees are compared as numbers.
+An unwanted plan is deleted, which 3scale refuses while an application has it.
 """
 
 from __future__ import annotations

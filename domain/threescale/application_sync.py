@@ -33,7 +33,7 @@ CREDENTIALS = {
 def is_application(found: FoundApplication, noted: Mapping[str, Json], claimed: Iterable[int] = ()) -> bool:
     """Whether one of the account's applications came of the creation that was noted; of none if nothing was.
 
-    What bore the name for the product before is somebody else's, as is what other objects have (`claimed`).
+    One of that name and product that existed before is another's, and so is what other objects have (`claimed`).
     """
     others = noted.get(OTHERS)
     before = others if isinstance(others, list) else []

@@ -1,8 +1,8 @@
-"""What is known of 3scale after a call, read off its answer.
+"""What is known of 3scale after a call, taken from its answer.
 
-A list is read into its place; a write changes what its answer says, so that nothing is looked at again. What 3scale
-does by itself along with it is known too: a new product comes with its metric and its rule, which are read; a metric
-takes its rules, limits and prices with it; a backend that is used no more takes what plans said of it.
+A list is stored in its place. A write is folded from its answer, so that nothing is read again. Side effects in 3scale
+are folded too: a new product comes with a metric and a rule, which are read; a deleted metric takes its rules, limits
+and prices with it; a deleted backend usage takes the limits and prices of that backend's metrics with it.
 """
 
 from __future__ import annotations

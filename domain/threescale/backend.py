@@ -1,15 +1,15 @@
-"""The lifecycle of a Backend, from what is observed to what is to be done now.
+"""The lifecycle of a Backend, from what is observed to what to do now.
 
     New ─finalizer, defaults─► Syncing ─► Synced ─new spec, drift─► Syncing
          any ─► Orphan: the tenant is missing    any ─► Invalid    any ─► Failed: 3scale refuses something
-         any ─deletion─► Deleting ─the products have let go of it─► gone
+         any ─deletion─► Deleting ─no product uses it─► gone
 
-It is remembered by its digests like a Product (`product.py`); its part of the gateway is what makes the products that
-use it deploy anew. Where somebody's hand in that part is mended a product may have deployed it meanwhile: the moment is
-noted, and they deploy once more. A metric that a gateway still counts goes when they have deployed without it: until
-then a part of its own is noted, which has them do that. A backend that is deleted waits until no Product uses it: they
-are orphans meanwhile, and nobody touches their specs. Users that are no Products of the namespace are told by 3scale,
-which refuses, and asked again.
+It remembers digests like a Product (`product.py`); a new digest of its part of the gateway makes the products that use
+it deploy. A product may have deployed a change that somebody made to that part by hand, so the time of the correction
+is remembered too, and the products deploy again. A metric that a gateway counts is deleted after the products have
+deployed without it: until then a digest of its own makes them do so. A deleted Backend waits until no Product uses it;
+those products are Orphans meanwhile, and their specs stay. If something else in 3scale uses it, 3scale refuses the
+deletion, and it is tried again.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """A backend in 3scale: which calls bring it to what its custom resource says.
 
-    look for it ─► make it ─► read metrics and rules ─► metrics ─► rules ─► let go of metrics
+    find it ─► create it ─► read metrics and rules ─► metrics ─► rules ─► delete metrics
 
-3scale keeps the port in a backend's address, written or not. A metric that the gateway of some product still counts is
-not let go of before that product is deployed again: 3scale refuses it, and it is tried again.
+3scale stores a backend's address with its port. It refuses to delete a metric that the gateway of a product counts,
+until that product is deployed again; the deletion is tried again until then.
 """
 
 from __future__ import annotations

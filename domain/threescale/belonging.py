@@ -1,13 +1,12 @@
-"""Who goes with whom, where a person wants that: with a Tenant the objects of the tenant that it has made, with a
-Product its applications.
+"""Cascading deletion, where a person asks for it: of objects with their Tenant, of Applications with their Product.
 
 The replaced operator makes a Tenant the owner of every Product, Backend, DeveloperAccount and OpenAPI of its namespace
-that is in its tenant, so that they all vanish with it. Here a Tenant says so by its annotation `perdure.dev/cascade`;
-whoever does not know the operator's habit loses nothing. An object that has an owner already, as what an OpenAPI makes,
-goes with that one.
+and tenant, so that all of them are deleted with it. Perdure does so only where the Tenant has the annotation
+`perdure.dev/cascade`. An object that has an owner already, such as one that an OpenAPI created, is deleted with that
+owner.
 
-A Product with the same annotation takes its Applications along, which go first; and those whose plan it offers no more,
-as 3scale lets go of no plan that somebody is on. Without it they wait, as with the operator.
+A Product with the same annotation deletes its Applications first, also those whose plan it no longer offers, because
+3scale keeps a plan that has subscribers. Without the annotation they wait, as with the replaced operator.
 """
 
 from __future__ import annotations

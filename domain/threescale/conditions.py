@@ -4,16 +4,13 @@
     waiting   Orphan (of an account: Waiting) and, except for accounts and users, Failed
     invalid   Invalid and, except for accounts, users, OpenAPIs and policies, Failed
     failed    Failed
-    syncing   InSync (of an OpenAPI, whose product is being made)
+    syncing   InSync (of an OpenAPI, whose product is not synced yet)
 
-A sync that lasts says `InSync` beside what was said before (`in_sync`): what is in 3scale already is so meanwhile, and
-whoever refers to the object goes on. One that is quick says nothing of itself.
-
-`Failed` and `Invalid` are written when they are False too: clients take an absent one for True. A user that waits is
-not Failed, since clients make the admin before its account and wait until it counts as made; one without its password
-is. Types that the replaced operator does not have for a kind are there only while they are True. The list is sorted by
-type, an Application's with Ready at its head, where clients read; a condition's time moves with its status, so that
-what stays the same is written once.
+A sync that lasts adds `InSync` to the conditions of before (`in_sync`): what is in 3scale stays so meanwhile, and
+referrers continue. `Failed` and `Invalid` are written as False too, because clients take an absent one for True. A user
+that waits is not Failed, since clients create the admin before its account and wait until it counts as created; a user
+without its password is. Types that the replaced operator does not have for a kind are present only while True. The list
+is sorted by type, an Application's with Ready first, where clients read; a condition's time moves with its status.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""What is written into a spec that leaves it open, so that it can be read in the object what holds.
+"""The defaults that are written into a spec, so that the effective values are visible in the object.
 
-Each function gives the fields of `spec` to merge into the object; none when nothing is open. Lists are given as a
-whole. A name without a letter or digit that a system name may have makes none: `validation.py` asks for one then. A
-Product or Backend without a name gets nothing: the API server would refuse what lacks one.
+Each function returns the fields of `spec` to merge into the object, none if all are set. Lists are replaced as a whole.
+A name without letters or digits yields no system name; `validation.py` then asks for one. A Product or Backend without
+a name gets no defaults, because the API server would refuse the object.
 """
 
 from __future__ import annotations

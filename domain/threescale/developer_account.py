@@ -1,11 +1,11 @@
-"""The lifecycle of a DeveloperAccount, which 3scale makes only together with its first admin.
+"""The lifecycle of a DeveloperAccount, which 3scale creates only together with its first admin.
 
-    New ─► Waiting ─a DeveloperUser that is admin and waits for it─► signup ─► Ready ─new spec, drift─► Ready
-        any ─deletion─► the account goes with its users and applications
+    New ─► Waiting ─a DeveloperUser with the role admin waits for it─► signup ─► Ready ─new spec, drift─► Ready
+        any ─deletion─► the account is deleted with its users and applications
 
-So account and admin wait for each other: the user stands as an orphan that clients count as made (`conditions.py`), the
-account finds it and signs it up, the user finds itself in the account. An answer that got lost is found by the admin's
-name. The id is kept in an annotation too, from which a restored object knows its account.
+Account and admin therefore wait for each other: the user is an Orphan that clients count as created (`conditions.py`),
+the account signs it up, and the user then finds itself in the account. A signup whose answer was lost is found by the
+admin's name. The id is also kept in an annotation, from which a restored object knows its account.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
 """The lifecycle of a DeveloperUser.
 
-    New ─► Orphan: its account is not ready ─► found in the account, or made ─► activated ─► Ready ─new spec─► Ready
-        any ─deletion─► deleted; the last admin goes with its account only
-        its account is gone ─► it goes too
+    New ─► Orphan: its account is not ready ─► found in the account, or created ─► activated ─► Ready ─new spec─► Ready
+        any ─deletion─► deleted; the last admin is deleted with its account only
+        its account is gone ─► deleted too
 
-The first admin is made by the account (`developer_account.py`): the user finds itself there by name and address. What
-differs is written at once, state and role by calls of their own; a new user is activated in the same pass. A user that
-moves to another account is deleted in the old one first. The password is set once.
+The account creates the first admin (`developer_account.py`), which finds itself there by name and email. Differences
+are written at once, state and role by calls of their own. A new user is activated in the same pass. A user that moves
+to another account is deleted in the old one first. The password is set once.
 """
 
 from __future__ import annotations
@@ -131,7 +131,7 @@ def _synced(observed: ObservedUser, account: DeveloperAccount, fields: dict[str,
     whole = sync_user(user, account_id, found, at=account.status.provider_account_host or "")
     if any(write.method == "DELETE" for write in whole.writes):  # still in the account before
         fields = {name: value for name, value in fields.items() if name != "account_id"}
-    makes = any(write.method in ("POST", "DELETE") for write in whole.writes)  # one that moves is made anew
+    makes = any(write.method in ("POST", "DELETE") for write in whole.writes)  # one that moves is created again
     if makes and password_of(user) not in observed.secrets:
         return _without_password(user, fields, now)
     work, hindering = attempted(whole, observed.refusals, now, user.metadata)

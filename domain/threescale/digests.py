@@ -2,17 +2,15 @@
 
     synced        all that was wanted, with the ids and versions of what it rests on
     gateway       the part of it that a gateway's configuration shows, as the sandbox has it
-    production    that part as production has it, where it is promoted by itself
-    mended        of a backend: when that part was last mended, although nothing new was wanted
+    production    that part as production has it, where it is promoted automatically
+    mended        of a backend: when that part was last corrected although nothing new was wanted
 
-As long as what is wanted has the digest that is remembered nothing is called, also after a restart of everything:
-whether 3scale still has it is looked at by the sweep. Secrets enter by their versions, never by what they hold.
-They stand in the status so that one write says all that a pass came to: whoever replaces what was read a moment ago
-meets no second one. The definitions of the replaced operator drop the field: where they stand, an annotation has it.
-What bears no mark of ours in 3scale notes which creation it has begun, and forgets that when it is in step: if it is
-deleted before, whatever came of the creation is looked for, and nobody else's is touched.
-A product whose gateway part is mended although nothing new is wanted forgets that digest before: whoever dies between
-the mending and the deployment leaves no object that believes to be deployed.
+No call is made while what is wanted has the remembered digest, also after a restart; the sweep finds drift. Secrets
+enter by their versions. The digests stand in the status so that one write reports a pass: a client that replaces what
+it has just read meets no second one. The replaced operator's definitions drop the field; an annotation then has it.
+What carries no mark of ours in 3scale notes the creation that it begins, until it is in step: if the object is deleted
+before, the result of that creation is looked for, and nothing else is touched. A product whose gateway part is
+corrected although nothing new is wanted forgets its digests first, so that a crash before the deployment is noticed.
 """
 
 from __future__ import annotations

@@ -1,15 +1,14 @@
-"""What a tenant's lists show that its custom resources do not say: who has drifted, and what has no owner.
+"""What a tenant's lists show: objects that have drifted, and what carries our mark without an object.
 
-    one list of each kind, page by page ─► objects that are in step ─► missing, or otherwise than they say
-                                        └► what bears our mark ─► whose no object is
-    objects whose turn it is ─► all that is below them
+    one list of each kind, page by page ─► objects that are in step ─► missing, or different
+                                        └► what carries our mark ─► without an object
+    objects whose turn it is ─► everything below them
 
-Objects that are in step call nothing (`digests.py`), so that somebody's hand in 3scale is seen by the sweep alone. The
-lists serve all objects of a tenant, and show whether something is there, and its own fields. 3scale has no list of
-metrics, rules or plans of all products, and an object's time of change does not move with what is below it: so products
-and backends are compared with that in turns, some in each sweep. Users and the bodies of documents are compared when
-their object is looked at for another reason, or at a person's wish (`retry`). Applications, documents and policies bear
-no mark, and may be anybody's.
+Objects that are in step make no calls (`digests.py`), so only the sweep sees changes made in 3scale by hand. The lists
+serve all objects of a tenant; they show existence and an object's own fields. 3scale has no list of the metrics, rules
+or plans of all products, and an object's time of change does not tell of what is below it: products and backends are
+therefore compared in turn, some in each sweep. Users and bodies of documents are compared when their object is read for
+another reason, or by `retry`. Applications, documents and policies carry no mark and may be anybody's.
 """
 
 from __future__ import annotations
@@ -117,7 +116,7 @@ def in_turn(objects: Iterable[CustomResource], sweep: int, most: int) -> tuple[C
 
     Args:
         objects: those of a tenant.
-        sweep: its number; sweeps that follow on one another leave nobody out.
+        sweep: its number; successive sweeps leave no object out.
         most: how many a sweep compares.
     """
     waiting = sorted(
@@ -205,7 +204,7 @@ def _one(found: F) -> One[F]:
 
 
 def in_step(each: CustomResource) -> bool:
-    """Whether it says to be in 3scale as it shall be, and nobody takes it away."""
+    """Whether its status says that it is in step, and it is not being deleted."""
     return bool(_id(each)) and bool(digests_of(each).synced) and not each.metadata.deleting
 
 

@@ -1,8 +1,8 @@
-"""What the gateway of a product shall do: address, authentication, answers to the refused, policies, flows.
+"""What a product's gateway is configured with: address, authentication, error responses, policies, flows.
 
-Only what the custom resource says is compared: everything else stays as 3scale or a person has it. Addresses are the
-same with or without their port. Texts that a Secret holds (an issuer's address, a policy's configuration) are put into
-the spec before it is compared, by `with_secrets`.
+Only the fields that the custom resource sets are compared; the others stay as 3scale or a person set them. Addresses
+are equal with or without their default port. Values from Secrets (an issuer's address, a policy's configuration) are
+filled into the spec before the comparison, by `with_secrets`.
 """
 
 from __future__ import annotations

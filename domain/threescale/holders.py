@@ -1,7 +1,7 @@
-"""Which objects have what is in 3scale, where several say to have one and the same.
+"""Which objects manage what is in 3scale, where several claim the same id.
 
-Two objects of one name of a tenant may have one thing: both were taken over with its id, or one was copied with its
-annotation. It is the one's as much as the other's: who goes leaves it to who stays.
+Two objects of one name and tenant may have the same id, because both were adopted with it or one was copied with its
+annotation. The one that is deleted leaves it to the other.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """The fewest calls that bring a product's or backend's mapping rules into the wanted order.
 
-3scale keeps rules as a list: one put at a position moves the others down, a deleted one lets them move up. So a rule
-that is inserted costs one call wherever it stands, and so does one that is moved. As many rules as possible stay where
-they are (a longest run that is in order already); what is left over is changed into what is missing, before anything is
-deleted or made.
+3scale keeps rules as a list: inserting one at a position moves the following ones down, deleting one moves them up.
+Inserting or moving a rule therefore costs one call. As many rules as possible stay in place (a longest increasing run);
+a rule that is left over is changed into one that is missing before rules are deleted or created.
 """
 
 from __future__ import annotations

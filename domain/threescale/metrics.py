@@ -1,11 +1,11 @@
-"""Metrics, methods and mapping rules, of products and backends alike: which calls bring them to what is wanted.
+"""Metrics, methods and mapping rules of products and backends: which calls bring them to what is wanted.
 
     changes, creations ─► rules ─► (gateway) ─► deletions
 
-3scale does not let go of a metric that the gateway's configuration counts, so what nobody wants any more goes last,
-when the gateway has been told; until then it steps aside for whoever wants its friendly name. A metric that becomes a
-method, or the other way round, is made anew: rules, gateway and the old one go before (`obstacles`). Rules name their
-metrics by id: as long as one is missing they wait for the answer that brings it.
+3scale refuses to delete a metric that the gateway's configuration counts, so unwanted metrics are deleted last, after
+the deployment; until then they give up their friendly name if another metric wants it. A metric that becomes a method,
+or the reverse, is created again: rules, gateway and the old one are handled before (`obstacles`). Rules refer to
+metrics by id and wait for the answer that brings it.
 """
 
 from __future__ import annotations

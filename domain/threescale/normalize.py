@@ -1,8 +1,8 @@
-"""When what is wanted and what 3scale says mean the same.
+"""When what is wanted and what 3scale answers are equal.
 
-3scale rewrites what it is sent: addresses get their port, paths a slash before and none behind, prices lose their
-zeros, metrics of a backend get its id, a chain gets `apicast`. Whoever compares texts writes for ever. A wish that is
-absent asks for nothing, and is met by whatever there is.
+3scale rewrites what it receives: addresses get their port, paths a leading slash and no trailing one, prices lose
+zeros, metrics of a backend get its id as a suffix, a policy chain gets `apicast`. A comparison of texts would write
+again for ever. A field that is not set asks for nothing and equals any value.
 """
 
 from __future__ import annotations

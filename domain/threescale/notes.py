@@ -1,8 +1,8 @@
-"""What objects note of 3scale and of one another in their metadata.
+"""What objects note in their metadata: their ids in 3scale, and their owners.
 
-Ids stand in annotations beside the status, so that an object restored from a backup, which has no status, knows what
-is its own. Users and applications name their account as their owner: whoever notes one that is gone goes too, whether
-a garbage collector runs or not.
+Ids stand in annotations beside the status, so that an object restored from a backup without its status knows what it
+manages. Users and applications name their account as their owner, and are deleted with it, also where no garbage
+collector runs.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def owned(meta: ObjectMeta, owner: CustomResource) -> JsonPatch:
 def bereft(meta: ObjectMeta, kind: Kind, name: str, owner: CustomResource | None) -> bool:
     """Whether the owner of that kind and name that the object notes is gone, also where another has its name now.
 
-    One of another name is that of before the object was given to somebody else.
+    An owner of another name is the one before the object moved.
     """
     noted = {each.uid for each in meta.owner_references if (each.kind, each.name) == (kind.name, name)}
     return bool(noted) and (owner is None or owner.metadata.uid not in noted)

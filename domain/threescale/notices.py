@@ -2,7 +2,7 @@
 
 What is waited for is no warning: the status and `why` tell of it; only a Tenant warns of a missing Secret, as with the
 replaced operator. Perdure's own, which are none, tell before it is done what people would not expect: that an object
-goes with another, or that an application is made anew.
+is deleted with another, or that an application is created again.
 """
 
 from __future__ import annotations

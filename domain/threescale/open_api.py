@@ -1,20 +1,17 @@
 """The lifecycle of an OpenAPI: a document becomes a Product and a Backend.
 
-    New ─► document read ─► Backend and Product written ─► Syncing: the Product is on its way ─► Ready
+    New ─► document read ─► Backend and Product written ─► Syncing: the Product is not synced yet ─► Ready
       ▲                                                                                            │
-      └──────────────── new document, new spec, somebody changed what was made ◄───────────────────┘
-        any ─► Orphan: tenant or Secret is missing      any ─► Invalid: the document      any ─► Failed: what it makes
-        any ─deletion─► Product gone ─► Backend gone ─► it goes
+      └──────────────── new document, new spec, the generated objects were changed ◄───────────────┘
+        any ─► Orphan: tenant or Secret is missing   any ─► Invalid: the document   any ─► Failed: the generated objects
+        any ─deletion─► Product gone ─► Backend gone ─► deleted
 
-Nothing of 3scale is called here: the two objects have lifecycles of their own. Their specs are the document's whole;
-whoever changes them is overruled. A document at an address is fetched again every five minutes, and after a fault of
-the page as every refusal is tried again. Names and system name are those of the first time, also when the title
-changes: another Product would be another service, without the applications of the first. Who wants another system name
-has to make another OpenAPI, since a Backend's cannot change.
-
-Owner references would have the garbage collector delete both; the finalizer does it where none runs, and holds the
-object until both are gone in 3scale. Who deletes with `--cascade=orphan` keeps them; that what they have in 3scale is
-retained, they are told like it.
+No call of 3scale is made here: the two objects have lifecycles of their own. Their specs are generated as a whole, and
+changes to them are reverted. A document at an address is fetched every five minutes, and after a failure with growing
+pauses. Names and system name stay as they were generated first, also when the title changes: another Product would be
+another service, without the first one's applications. A Backend's system name cannot change, so another one needs
+another OpenAPI. Owner references let the garbage collector delete both objects; the finalizer does so where none runs,
+and keeps the OpenAPI until both are gone in 3scale. `--cascade=orphan` keeps them, and `retain` is copied to them.
 """
 
 from __future__ import annotations

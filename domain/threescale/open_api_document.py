@@ -1,9 +1,9 @@
-"""An OpenAPI document, read strictly: what Product and Backend are made of, or what is wrong with it.
+"""An OpenAPI document, read strictly: what Product and Backend are generated from, or what is wrong with it.
 
-The text is JSON or YAML, comes from whoever may write a Secret or a page, and is trusted in nothing: it is refused when
-it is long, deep, or large once its aliases are followed, and when a name stands twice in one object, which readers
-understand differently. Only what is needed is read of it; that is read by OpenAPI 3's rules. References lead to places
-of the same document alone. Dates of YAML are the texts that were written, as JSON has them.
+The text is JSON or YAML, and untrusted: it comes from a Secret or a page. It is refused if it is too long, too deep, or
+too large once aliases are followed, and if a name occurs twice in one object, which parsers treat differently. Only the
+parts that are needed are read, by the rules of OpenAPI 3. References stay within the document. Dates of YAML stay
+texts, as in JSON.
 """
 
 from __future__ import annotations

@@ -1,12 +1,12 @@
-"""The Product and the Backend that an OpenAPI document becomes, with every name as the replaced operator makes it.
+"""The Product and the Backend that are generated from an OpenAPI document, named as the replaced operator names them.
 
     title ─► names of both          first server ─► address of the backend, beginning of every rule
-    operation ─► method and mapping rule          security ─► how callers say who they are
+    operation ─► method and mapping rule          security ─► how callers authenticate
 
-The rules stand in the order of their paths and verbs, whatever the order in the document: the same document makes the
-same objects. What the document says of 3scale itself stands in its extensions: metrics, policies and plans of the
-product, and which metric a call counts for. Operations whose names make one system name share a method, which the first
-of them describes; one operationId for two is refused, and what would be called as the metric of all hits.
+Rules are ordered by path and verb, whatever the order in the document, so the same document generates the same objects.
+Extensions say what concerns 3scale: metrics, policies and plans of the product, and the metric that an operation
+counts. Operations whose names yield one system name share a method, described by the first of them. Two operations with
+one operationId are refused, and so is an operation named like the metric of all hits.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
-"""When an object that waits for another is looked at again, if nothing wakes it before.
+"""When an object that waits for another is observed again, if nothing wakes it before.
 
-The looks double from five seconds to ten minutes, each a little early or late so that those who wait for the same do
-not come together. They are counted from the moment since when the object waits, which its condition says: so every
-process, today's or one started tomorrow, finds the same moments, and nothing has to be kept. A look finds what is
-missing in Kubernetes alone; 3scale is not called.
+The intervals double from five seconds to ten minutes, with jitter so that objects that wait for the same do not come
+together. They are counted from the start of the wait, which the object's condition says: every process computes the
+same moments, and nothing is stored. Such an observation reads Kubernetes alone and makes no call of 3scale.
 """
 
 from __future__ import annotations

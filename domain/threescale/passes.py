@@ -1,12 +1,12 @@
-"""The pass of the area: one activity for an object of any kind, which observes, decides, acts, and says what came.
+"""The pass of the area: one activity for an object of any kind, which observes, decides, acts and reports.
 
-    object, referents, Secrets ─► work (`work_for_*`) ─► patch ─► reads ─► writes ─► patch and status ─► idle
-                                     ▲                             │         │
-                                     └───── what is known of 3scale, refusals by slot ◄────┘
+    object, referents, Secrets ─► work (`work_for_*`) ─► patch ─► effects ─► status ─► reads, or writes ─► idle
+                                     ▲                                                  │
+                                     └───── what is known of 3scale, refusals by slot ◄─┘
 
-A pass hands its refusals to the next one, so that what 3scale refuses is tried more and more seldom; a wake drops them.
-Losing them costs a few calls, and nothing else. What is known of 3scale is not kept: an object that is in
-step remembers so by its digests (`digests.py`), which say nothing while a change has got half way.
+A pass hands its refusals to the next one, so that what 3scale refuses is tried again after growing pauses; a wake drops
+them. Losing them costs a few calls. What is known of 3scale is not kept in the workflow: an object that is in step
+remembers so by its digests (`digests.py`), which prove nothing while a change is half done.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ from domain.threescale.work import Phase, Work
 LONGEST_PASS = timedelta(minutes=10)
 HEARTBEAT = timedelta(seconds=10)
 
-# Phases that a person may have looked at again at once. One in step is compared with 3scale, where somebody's hand may
-# have been.
+# Phases in which `retry` has an effect at once. An object in step is compared with 3scale, which may have been changed
+# by hand.
 RETRYABLE = frozenset(each.value for each in (Phase.SYNCED, Phase.ORPHAN, Phase.INVALID, Phase.FAILED, Phase.DELETING))
 
 _OUTCOMES = {

@@ -1,8 +1,8 @@
 """The lifecycle of a CustomPolicyDefinition: a policy of the tenant's own, for the chains of its products.
 
-    New ─► found by name and version, or made ─► Ready ─new schema─► Ready ─deletion─► deleted, once no chain has it
+    New ─► found by name and version, or created ─► Ready ─new schema─► Ready ─deletion─► deleted, once no chain has it
 
-3scale neither changes nor deletes a policy that a chain has: it refuses, which is told and tried again.
+3scale refuses to change or delete a policy that is in a chain; the refusal is shown, and the call is tried again.
 """
 
 from __future__ import annotations

@@ -1,15 +1,15 @@
-"""The lifecycle of a Product, from what is observed to what is to be done now.
+"""The lifecycle of a Product, from what is observed to what to do now.
 
     New ─finalizer, defaults─► Syncing ─► Synced ─new spec, other backends, other Secrets, drift─► Syncing
          any ─► Orphan: a backend or the tenant is missing          any ─► Invalid: the spec, or a backend's
          any ─► Failed: 3scale refuses something                    any ─deletion─► Deleting ─► gone
 
-What is wanted has a digest. As long as the object remembers that digest nothing is called. Else what is known of 3scale
-is compared with what is wanted, part by part (`product_sync.py`), and the new digest is remembered at the end, in one
-write together with the one of the gateway's configuration. The spec is never touched but for its defaults: a backend
-that is deleted leaves an orphan, not a product without it. A product that is deleted takes all that is its own along.
-One that is to be called otherwise is Invalid, as 3scale never changes a system name: no second one is made.
-Where an annotation asks for it, what was deployed to staging is promoted to production (`production.py`).
+What is wanted has a digest, and no call is made while the object remembers that digest. Otherwise what is known of
+3scale is compared with what is wanted, part by part (`product_sync.py`), and the new digests are remembered at the end.
+Only defaults are written into the spec: a deleted backend makes the product an Orphan, and its usage stays. A deleted
+product is deleted in 3scale with everything below it. Another system name makes it Invalid, because 3scale never
+changes one and a second product must not be created. An annotation asks for promotion to production
+(`production.py`).
 """
 
 from __future__ import annotations
@@ -240,7 +240,7 @@ def _wished(observed: ObservedProduct, backends: Mapping[str, Backend]) -> Diges
 
 
 def _leaving(observed: ObservedProduct) -> Leaving:
-    """By its id; where that is not remembered by its name, if it bears our mark and nobody else has that name."""
+    """By its id, else by its name if it carries our mark and no other object has that name."""
     product, found = observed.product, observed.found
     known_id = _known_id(observed)
     leaving = Leaving(

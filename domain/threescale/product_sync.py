@@ -1,14 +1,14 @@
 """A product in 3scale: which calls bring it to what its custom resource says.
 
-    look for it ─► make it ─► read what is its own ─► metrics, uses of backends, plans ─► rules, limits, prices
-        ─► flows, proxy, policies ─► deploy (─► promote) ─► let go of metrics that nothing counts any more
+    find it ─► create it ─► read its parts ─► metrics, uses of backends, plans ─► rules, limits, prices
+        ─► flows, proxy, policies ─► deploy (─► promote) ─► delete metrics that nothing counts any more
 
-Each look at what is known gives all calls that can be made now; what depends on an id that an answer brings comes with
-the next look. So a product is made without reading anything twice, and one whose parts are all as wanted costs nothing.
+Each decision returns all calls that can be made now; what depends on an id in an answer follows with the next decision.
+A product is thus created without reading anything twice, and one whose parts are as wanted costs no call.
 
-The sandbox gets its configuration once, at the end. Changes of proxy and policies deploy by themselves, so they come
-last and spare the deployment. Which configuration the sandbox has is known by its digest: whoever dies
-before the deployment finds another one noted, and deploys. A product without backends has no configuration.
+The sandbox is deployed once, at the end. Changes of proxy and policies deploy by themselves, so they come last and
+replace the deployment. A digest tells which configuration the sandbox has: a pass that follows a crash before the
+deployment finds another digest and deploys. A product without backends has no configuration.
 """
 
 from __future__ import annotations
@@ -213,7 +213,7 @@ def _usages(wanted: Wanted, service: FoundService, found: Iterable[FoundUsage]) 
     moves = {each.id: usage_path(paths[id_]) for id_, each in there.items() if not same_path(paths[id_], each.path)}
     backend_of = {each.id: each.backend_id for each in there.values()}
     standing = {each.id: each.path for each in there.values()}
-    # A path to step aside to, which nobody else has: by the usage's own.
+    # A temporary path that no other usage has: made of the usage's own id.
     for id_, to in in_turn(standing, moves, aside=_ASIDE, alike=str.lower):
         fields: dict[str, Json] = {"path": to}
         about = f"backend {backend_of[id_]}"

@@ -1,11 +1,11 @@
-"""Automatic promotion: what a product has in staging goes on to production, where its annotation asks for that.
+"""Automatic promotion of a product from staging to production, where its annotation asks for it.
 
-    deployed to staging ─► read the newest version of each environment ─► differ? ─► promote ─► metrics may go
+    deployed to staging ─► read the newest version of each environment ─► differ? ─► promote ─► metrics may be deleted
 
-A Product with `perdure.dev/promote: "true"` needs no ProxyConfigPromote: each configuration that Perdure has deployed
-is promoted in the same pass, and the version that production then has stands in its status. Which configuration that
-was is remembered by its digest (`digests.py`), so that nothing is read as long as it stays. 3scale promotes a version
-once: where production has the newest already there is nothing to do, and a product without backends has none.
+A Product with `perdure.dev/promote: "true"` needs no ProxyConfigPromote: each configuration that Perdure deploys is
+promoted in the same pass, and the status shows the version in production. A digest remembers that configuration
+(`digests.py`), so nothing is read while it stays. 3scale promotes a version once: there is nothing to do where
+production has the newest version, or where a product has none because it has no backends.
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
-"""The lifecycle of a ProxyConfigPromote: a product's gateway configuration goes to staging, or on to production, once.
+"""The lifecycle of a ProxyConfigPromote: a product's gateway configuration is promoted to staging or production, once.
 
     waits for the product ─► deploy to staging ─► read the newest versions ─(production)─► promote ─► Ready ─► (deleted)
 
-A product that Perdure has synced is in staging already, so that a promotion that finds nothing to do has succeeded;
-the replaced operator told it as a failure. What 3scale refuses is told and tried again. Once it is done it never runs
-again, whatever happens to the product.
+A product that Perdure has synced is in staging already, so a promotion with nothing to do succeeds; the replaced
+operator reported it as a failure. What 3scale refuses is shown and tried again. A Ready promotion never runs again.
 """
 
 from __future__ import annotations

@@ -2,10 +2,9 @@
 
     the Secret that the object names ─► `threescale-provider-account` ─► the APIManager, with `system-seed`
 
-A Secret that is named, or that is there, is the answer also when it lacks something. What is missing is waited for by
-its name; an object without an account is an orphan. Addresses of one tenant may differ in writing: port, case of the
-host, slash at the end. An object that moves to another tenant is looked for there by its name: ids of two 3scales may
-coincide, and what has the old one's there is somebody else's.
+The first Secret that is named or exists decides, also when it lacks a key. The object waits for what is missing, by its
+name; without an account it is an Orphan. Addresses of one tenant may differ in port, case of the host, or a trailing
+slash. An object that moves to another tenant is looked for there by name: the same id may belong to another object.
 """
 
 from __future__ import annotations

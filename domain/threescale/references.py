@@ -1,9 +1,9 @@
-"""What an object refers to: whether it can be used, and what stands in the way.
+"""What an object refers to: whether it can be used, and what blocks it.
 
-A referent can be used when it is in 3scale, with the same tenant, and not about to go. One that is missing, not ready
-yet or about to go makes an orphan, which waits for it by name; one whose spec is at fault makes whoever refers to it
-invalid too, until it is mended. Faults come in the order of names, so that a status that lists them does not change by
-itself. Of two objects with one system name the older has it: the other is invalid as long as that is so.
+A referent can be used if it is in 3scale, in the same tenant, and not being deleted. A referent that is missing, not
+ready or being deleted makes an Orphan, which waits for it by name. An Invalid referent makes its referrers Invalid
+until it is corrected. Faults are listed in the order of names, so that a status that lists them does not change by
+itself. Of two objects with one system name the older keeps it; the younger is Invalid as long as the older exists.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""Objects of 3scale that have no parts: accounts, users, applications, documents, policies.
+"""Objects of 3scale without parts: accounts, users, applications, documents, policies.
 
-They are looked for by the id that is remembered, else among all by what is theirs alone; what is known of them after a
-call is read off its answer. An answer that carries nothing (a plan that was changed, a key that was made) leaves them
-to be read again.
+They are found by the id that is remembered, else by their natural key. What is known of them after a call is taken from
+its answer; after an answer without content (a changed plan, a new key) they are read again.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Values that must be unique, changed one at a time: names of metrics, paths of backends.
 
-3scale refuses a value that another one still has. So whoever frees a value goes first, and where two want each other's
-one of them steps aside for a moment.
+3scale refuses a value that another object still has. The change that frees a value comes first; where two objects swap
+their values, one of them takes a temporary value.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The labels by which an OpenAPI and the Secret with its document find each other, as the replaced operator sets them.
 
-The operator watches only Secrets that bear its label, and finds the OpenAPI of one by the Secret's uid, which the
-OpenAPI bears. Perdure watches every Secret that is named, and needs neither; people and tools select by them, and the
-operator does if it comes back. A Secret that nobody may label stays as it is.
+The operator watches only Secrets with its label, and finds the OpenAPI by the Secret's uid in the OpenAPI's label.
+Perdure watches every Secret that is named and needs neither; people and tools select by them, and so does the operator
+after a return to it. A Secret that the worker may not label stays as it is.
 """
 
 from __future__ import annotations

@@ -1,20 +1,17 @@
-"""The lifecycle of a Tenant: a tenant of a 3scale installation, made through its master.
+"""The lifecycle of a Tenant: a tenant of a 3scale installation, created through its master.
 
-    New ─► made, its token kept in a Secret ─► admin active ─► Ready ─new spec─► Ready
+    New ─► created, its token kept in a Secret ─► admin active ─► Ready ─new spec─► Ready
         token lost ─► waits for a person who puts one into the Secret
         any ─deletion─► scheduled for deletion, which 3scale carries out after fifteen days
 
-The token of a tenant is in the answer to its creation and nowhere else. Whoever makes the creation among the writes
-of a decision therefore writes the Secret that `secret_of` the answer gives before it does anything else, and tries
-until that stands. Who dies in between leaves a tenant that is found by its organisation's name and our mark, and whose
-Secret lacks the token: that is told, with what a person can do, and no second tenant is made. An address in the Secret
-that is another tenant's counts as a token that is lost: the token is that one's.
+The token of a tenant is in the answer to its creation and nowhere else. The pass therefore writes the Secret that
+`secret_of` the answer gives before it does anything else, until that succeeds. After a crash in between the tenant is
+found by its organisation's name and our mark, and its Secret lacks the token: the status says what a person can do, and
+no second tenant is created. An address of another tenant in the Secret counts as a lost token.
 
-An id is a master's own. Where a Tenant is given another master, what has its id there is a stranger's: it has neither
-the organisation's name nor the address in the Secret, and is neither changed nor deleted.
-
-Clients take a Tenant for ready as soon as its status has the keys of both ids: these are written together, once both
-are known. Until then the status has conditions alone, which say why the Tenant waits.
+An id belongs to one master. After a change of master the tenant with that id has neither the organisation's name nor
+the address in the Secret, and is neither changed nor deleted. Clients take a Tenant for ready when its status has both
+ids: they are written together, and until then the status has only conditions, which say why the Tenant waits.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Where the document of an ActiveDoc or OpenAPI comes from: the only key of a Secret, or an address.
 
-A Secret is among what is observed: `text_in_secret` says what a decision sees of it. A document of an address is asked
-for as `Read(resource=Resource.TEXT, path=<address>)`: whoever carries reads out fetches it (`activities/threescale/
-pages.py`), which is no call of a tenant, and observes it as `text_at`; what hinders the fetching is noted as the
-refusal of that read, by its path. So a page that cannot be reached is looked at again, and is no fault of the object.
+`text_in_secret` says what a decision sees of a Secret, which is observed. A document at an address is asked for as
+`Read(resource=Resource.TEXT, path=<address>)`: the pass fetches it (`activities/threescale/pages.py`), which is no call
+of a tenant, and `text_at` is what the decision sees of it. A failed fetch is the refusal of that read: it is tried
+again, and is no fault of the object.
 """
 
 from __future__ import annotations

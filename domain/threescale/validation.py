@@ -1,8 +1,8 @@
 """What is wrong with the spec of a Product or Backend, in the words of the replaced operator.
 
-Faults come in one order whatever the order of the fields, so that a status that lists them does not change by itself.
-Two rules differ from the replaced operator's, whose own cannot be kept: names for people are compared with names for
-people, not with system names; and ranges of prices that share an end are refused here, as 3scale would refuse them.
+Faults are listed in one order whatever the order of the fields, so that a status that lists them does not change by
+itself. Two rules differ from the replaced operator's: friendly names are compared with friendly names, not with system
+names; and ranges of prices that share an end are refused here, as 3scale would refuse them.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ def message_of(faults: Iterable[Fault]) -> str:
 def faults_of_product(spec: ProductSpec) -> tuple[Fault, ...]:
     """What must be changed before the product can be made; references to other objects are not looked at."""
     if fault := fault_of_system_name(spec.system_name):
-        return fault  # without a name the defaults are not applied: to miss them would blame what nobody has to write
+        return fault  # without a name no defaults are applied; their absence is no fault of the spec
     found = [*_names("Product", spec.metrics, spec.methods)]
     local = {*spec.metrics, *spec.methods}
     found += _rules(spec.mapping_rules, local)

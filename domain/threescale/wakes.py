@@ -1,9 +1,9 @@
-"""Who has to be woken by what: the names by which an object is known to others, and those that it refers to.
+"""What wakes an object: the names by which others refer to it, and the names that it refers to.
 
-Whoever is changed wakes those that refer to one of its names; so an orphan is woken by the arrival of what it waits
-for, and a dependent lifts its fault with its referent's. Backends and products are referred to by their system names as
-well as by their own. An account waits for any user of its own, which is known by the account's name; an OpenAPI
-for what it has made, which is known by its name.
+A changed object wakes those that refer to one of its names: an Orphan is woken when what it waits for arrives, and a
+dependent recovers with its referent. Backends and products are referred to by their system names as well as by their
+own. An account waits for any user that names it, which is known by the account's name; an OpenAPI waits for the objects
+that it created, which are known by its name.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def made_by(namespace: str, open_api: str) -> str:
 def called(resource: CustomResource) -> str:
     """What the object is called in 3scale, by which others of a tenant may have the same thing; empty if nothing yet.
 
-    Whoever goes, or is called otherwise, wakes those who are called as it was: one of them may have the name now.
+    An object that is deleted or renamed wakes those with its former name: one of them may have the name now.
     """
     kind = resource.kind_of.name
     if isinstance(resource, Product | Backend | ActiveDoc) and resource.spec.system_name:

@@ -1,10 +1,10 @@
-"""What is to be done for one object now, and how it is told; what all kinds of the area share of deciding.
+"""What to do for one object now, and how its status reports it; shared by the decisions of all kinds.
 
     patch ─► effects (other objects of the cluster) ─► status ─► reads, or writes
 
-A decision asks for reads, or for writes, or says how the object stands. What 3scale refuses is remembered by its slot:
-until the refusal may be tried again the rest goes on without it, and the object stands as the refusal says. What the
-spec or a missing referent hinders asks for no call at all.
+A decision asks for reads, or for writes, or says how the object stands. A refusal of 3scale is remembered by its slot:
+until it may be tried again the rest continues without it, and the object stands as the refusal says. An object that its
+spec or a missing referent blocks makes no call.
 """
 
 from __future__ import annotations
@@ -127,10 +127,10 @@ class Work(Model):
         phase: where the object stands.
         why: what is waited for or done, in words.
         patch: the merge patch of the object; made before anything else.
-        effects: what else to write in the cluster, one after the other; then it is decided anew.
+        effects: what else to write in the cluster, one after the other; then it is decided again.
         status: the merge patch of its status; made before any call of 3scale.
-        reads: what to read of 3scale before deciding anew.
-        writes: what to write to 3scale, one after the other; at the first refusal it is decided anew.
+        reads: what to read of 3scale before deciding again.
+        writes: what to write to 3scale, one after the other; at the first refusal it is decided again.
         delete: the object is to be deleted, because what it belongs to is gone.
         drop_finalizer: nothing is left, and the object may go.
         waits_for: what must happen next, as `Kind/namespace/name`.
@@ -334,7 +334,7 @@ class Leaving(Model):
         look: how it is found where its id is not known; None where it is known or not looked for.
         write: the deletion; None where nothing is left in 3scale.
         holders: others of its kind that have something in the tenant, which may be the same.
-        hindrance: who has to let go of it before, empty if nobody.
+        hindrance: what has to stop using it before; None if nothing.
     """
 
     account: ProviderAccount | NoAccount
