@@ -39,8 +39,7 @@ from domain.threescale.work import (
     Phase,
     Work,
     adopted,
-    as_refused,
-    attempted,
+    compared,
     farewell,
     fine,
     hindered,
@@ -175,14 +174,9 @@ def _synced(observed: ObservedDocument, service_id: int, fields: dict[str, objec
         return fine(document, now, fields)
     known_id = known_at(str(fields["provider_account_host"]), _host(document), document.status.active_doc_id)
     whole = sync_document(document, observed.text.body, service_id, found, known_id)
-    work, hindering = attempted(whole, observed.refusals, now, document.metadata)
-    if work is not None:
-        return work
     if found.item is not None and not found.former:  # by whose id it is found again until it is gone
         fields = {**fields, "active_doc_id": found.item.id}
-    if hindering:
-        return as_refused(document, hindering, now, fields)
-    return fine(document, now, fields, digests=wished)
+    return compared(document, whole, observed.refusals, now, fields, wished)
 
 
 def sync_document(

@@ -26,7 +26,7 @@ from domain.threescale.conditions import INVALID, Standing
 from domain.threescale.digests import created, digest, digests_of, retained
 from domain.threescale.found import FoundApplication, FoundPlan
 from domain.threescale.holders import Holder
-from domain.threescale.notes import bereft, combined, identified, owned
+from domain.threescale.notes import bereft, combined, owned
 from domain.threescale.product_sync import Sync
 from domain.threescale.providers import NoAccount, ProviderAccount, known_at, same_tenant
 from domain.threescale.references import elder, has_let_go, id_of_account, takes_its_own
@@ -220,8 +220,7 @@ def _synced(
     if whole.missing:
         return hindered(application, _without_plan(application, product), now, fields)
     fields = {**fields, **_of(found)}
-    patch = identified({}, application, fields.get("application_id"))
-    return fine(application, now, fields, patch, digests=wished)
+    return fine(application, now, fields, digests=wished)
 
 
 def _own(observed: ObservedApplication) -> tuple[One[FoundApplication], bool]:

@@ -23,7 +23,7 @@ from domain.threescale.developer_credentials import password_of, valid_address
 from domain.threescale.digests import created, digest, digests_of
 from domain.threescale.found import MANAGED_BY, FoundAccount
 from domain.threescale.holders import Holder, holder_of
-from domain.threescale.notes import identified, remembered_id
+from domain.threescale.notes import remembered_id
 from domain.threescale.product_sync import Sync
 from domain.threescale.providers import NoAccount, ProviderAccount, known_at, same_tenant
 from domain.threescale.references import seniority
@@ -38,8 +38,7 @@ from domain.threescale.work import (
     Phase,
     Work,
     adopted,
-    as_refused,
-    attempted,
+    compared,
     farewell,
     fine,
     hindered,
@@ -183,9 +182,6 @@ def _synced(
 ) -> Work:
     account, found = observed.account, observed.found
     whole = sync_account(account, admin, found, known_id)
-    work, hindering = attempted(whole, observed.refusals, now, account.metadata)
-    if work is not None:
-        return work
     if found.item is not None:
         there = found.item
         fields = {
@@ -194,10 +190,7 @@ def _synced(
             "account_state": there.state or None,
             "credit_card_stored": there.credit_card_stored,
         }
-    if hindering:
-        return as_refused(account, hindering, now, fields)
-    patch = identified({}, account, fields.get("account_id"))
-    return fine(account, now, fields, patch, digests=wished)
+    return compared(account, whole, observed.refusals, now, fields, wished)
 
 
 def sync_account(

@@ -24,7 +24,7 @@ from domain.threescale.developer_credentials import password_of, valid_address
 from domain.threescale.digests import created, digest, digests_of
 from domain.threescale.found import FoundUser
 from domain.threescale.holders import Holder
-from domain.threescale.notes import bereft, identified, owned, remembered_id
+from domain.threescale.notes import bereft, owned, remembered_id
 from domain.threescale.orphans import next_look, waiting_since
 from domain.threescale.product_sync import Sync
 from domain.threescale.providers import NoAccount, ProviderAccount, known_at, same_tenant
@@ -39,8 +39,7 @@ from domain.threescale.work import (
     Phase,
     Work,
     adopted,
-    as_refused,
-    attempted,
+    compared,
     farewell,
     fine,
     hindered,
@@ -134,15 +133,9 @@ def _synced(observed: ObservedUser, account: DeveloperAccount, fields: dict[str,
     makes = any(write.method in ("POST", "DELETE") for write in whole.writes)  # one that moves is created again
     if makes and password_of(user) not in observed.secrets:
         return _without_password(user, fields, now)
-    work, hindering = attempted(whole, observed.refusals, now, user.metadata)
-    if work is not None:
-        return work
     if found.item is not None:
         fields = {**fields, "developer_user_id": found.item.id, "developer_user_state": found.item.state or None}
-    if hindering:
-        return as_refused(user, hindering, now, fields)
-    patch = identified({}, user, fields.get("developer_user_id"))
-    return fine(user, now, fields, patch, digests=wished)
+    return compared(user, whole, observed.refusals, now, fields, wished)
 
 
 def _without_password(user: DeveloperUser, fields: dict[str, object], now: datetime) -> Work:

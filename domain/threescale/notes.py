@@ -48,12 +48,12 @@ def remembered_id(resource: CustomResource) -> int:
     return in_status or (int(noted) if noted.isdecimal() else 0)
 
 
-def identified(patch: JsonPatch, resource: CustomResource, id_: object) -> JsonPatch:
-    """The patch, which also notes the id in the kind's annotation."""
-    annotation = ID_ANNOTATIONS[resource.kind_of.name]
-    if not id_ or resource.metadata.annotations.get(annotation) == str(id_):
-        return patch
-    return combined(patch, {"metadata": {"annotations": {annotation: str(id_)}}})
+def identified(resource: CustomResource, id_: object) -> JsonPatch:
+    """The patch that notes the id in the kind's annotation; empty if it does, or if the kind has none."""
+    annotation = ID_ANNOTATIONS.get(resource.kind_of.name)
+    if not annotation or not id_ or resource.metadata.annotations.get(annotation) == str(id_):
+        return {}
+    return {"metadata": {"annotations": {annotation: str(id_)}}}
 
 
 def owned(meta: ObjectMeta, owner: CustomResource) -> JsonPatch:

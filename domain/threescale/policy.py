@@ -32,8 +32,7 @@ from domain.threescale.work import (
     Phase,
     Work,
     adopted,
-    as_refused,
-    attempted,
+    compared,
     farewell,
     fine,
     hindered,
@@ -123,14 +122,9 @@ def _synced(observed: ObservedPolicy, account: ProviderAccount, fields: dict[str
     whole = sync_policy(
         policy, found, known_at(account.url, policy.status.provider_account_host, policy.status.policy_id)
     )
-    work, hindering = attempted(whole, observed.refusals, now, policy.metadata)
-    if work is not None:
-        return work
     if found.item is not None:
         fields = {**fields, "policy_id": found.item.id}
-    if hindering:
-        return as_refused(policy, hindering, now, fields)
-    return fine(policy, now, fields, digests=wished)
+    return compared(policy, whole, observed.refusals, now, fields, wished)
 
 
 def _leaving(observed: ObservedPolicy) -> Leaving:

@@ -163,7 +163,7 @@ def _synced(observed: ObservedTenant, master: ProviderAccount, now: datetime) ->
     if known and untouched and wished == digests_of(tenant) and not observed.look:
         return fine(tenant, now, {})
     known_id = remembered_id(tenant)
-    noted = identified({}, tenant, item.id if item else 0)
+    noted = identified(tenant, item.id if item else 0)
     if noted:
         return Work(phase=Phase.SYNCING, why="record its id", patch=noted)
     hindrance = _hindrance(observed, item)

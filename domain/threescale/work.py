@@ -25,7 +25,7 @@ from domain.threescale.conditions import ORPHAN, WAITING, Situation, Standing, c
 from domain.threescale.digests import begun_no_more, creating, remembering, retained
 from domain.threescale.found import Identified
 from domain.threescale.holders import Holder, holder_of
-from domain.threescale.notes import ID_ANNOTATIONS, OWN_IDS, combined
+from domain.threescale.notes import ID_ANNOTATIONS, OWN_IDS, combined, identified
 from domain.threescale.orphans import next_look, waiting_since
 from domain.threescale.product_sync import Sync
 from domain.threescale.providers import NoAccount, ProviderAccount, same_tenant
@@ -284,16 +284,16 @@ def fine(
     resource: Told,
     now: datetime,
     fields: Mapping[str, object],
-    patch: JsonPatch | None = None,
     *,
     digests: Digests | None = None,
     why: str = "in sync with 3scale",
 ) -> Work:
     """3scale has all that is wanted; `digests` is what the object remembers of that from now on."""
-    patch = patch or {}
+    patch: JsonPatch = {}
     if digests is not None:
+        own_id = fields.get(OWN_IDS[resource.kind_of.name])
+        patch = combined(begun_no_more(resource.metadata), identified(resource, own_id))
         fields = {**fields, **remembering(resource, digests)}
-        patch = combined(begun_no_more(resource.metadata), patch)
     status = told(resource, Situation(standing=Standing.FINE), now, fields)
     return Work(phase=Phase.SYNCED, why=why, patch=patch, status=status)
 
@@ -323,6 +323,23 @@ def attempted(
     creation = next((each for each in writes if each.key), None)
     patch = creating(unmarked, creation.key, creation.others) if unmarked is not None and creation else {}
     return syncing(sync.model_copy(update={"writes": writes}), slots, patch), hindering
+
+
+def compared(
+    resource: Told,
+    sync: Sync,
+    refusals: Mapping[str, Refusal],
+    now: datetime,
+    fields: Mapping[str, object],
+    digests: Digests,
+) -> Work:
+    """What is left to do for an object without parts that carries no mark in 3scale, else how it stands."""
+    work, hindering = attempted(sync, refusals, now, resource.metadata)
+    if work is not None:
+        return work
+    if hindering:
+        return as_refused(resource, hindering, now, fields)
+    return fine(resource, now, fields, digests=digests)
 
 
 class Leaving(Model):
