@@ -8,9 +8,10 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
-from domain.custom_resources import all_crds
+from domain.custom_resources import all_crds, custom_resources
 from domain.identity import Kind
 from domain.operator_domain import DEFAULT
+from domain.reading import Malformed, read
 from engine.errors import Absent, Conflict
 from engine.kube import NAMESPACE, KubeApi
 from engine.kube.json import sequence, text
@@ -21,6 +22,7 @@ from localcloud.deployment import Deployment
 NAMESPACE_NAME = "crd-round-trip"
 
 Json = dict[str, Any]
+MODELS = {model.kind_of.name: model for model in custom_resources()}
 
 
 @asynccontextmanager
@@ -63,6 +65,17 @@ async def store(api: KubeApi, kind: Kind, name: str, written: Json) -> Json:
     if status is not None:
         await api.patch(kind, NAMESPACE_NAME, name, {"status": status}, subresource="status")
     return await api.get(kind, NAMESPACE_NAME, name)
+
+
+async def assert_kept(api: KubeApi, kind: Kind, written: Json) -> Json:
+    """An object is stored as it was written, and its model reads it so; returns what the model writes of it."""
+    stored = await store(api, kind, text(written, "metadata", "name") or "kept", written)
+    assert (stored["spec"], stored.get("status")) == (written["spec"], written.get("status"))
+    found = read(MODELS[kind.name], stored)
+    assert not isinstance(found, Malformed)
+    again = found.model_dump(mode="json", exclude_unset=True)
+    assert (again["spec"], again.get("status")) == (written["spec"], written.get("status"))
+    return {part: again[part] for part in ("spec", "status") if part in again}
 
 
 async def remove(api: KubeApi, kind: Kind, name: str) -> None:

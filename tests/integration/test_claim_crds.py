@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 import yaml
-from crd_lab import NAMESPACE_NAME, definitions_served, remove, store, true_conditions
+from crd_lab import NAMESPACE_NAME, assert_kept, definitions_served, remove, store
 
 from domain.claims import (
     KINDS,
@@ -25,14 +25,10 @@ from domain.claims import (
     RESOURCE_WATCH,
 )
 from domain.claims.names import claim_handle_name, guid_of
-from domain.custom_resources import crd_of, custom_resources
 from domain.identity import Kind
-from domain.operator_domain import DEFAULT
-from domain.reading import Malformed, read
 from engine.errors import Absent, Conflict, Invalid
 from engine.kube import KubeApi
 from engine.kube.json import at, text
-from engine.kube.kinds import CUSTOM_RESOURCE_DEFINITION
 from localcloud.deployment import Deployment
 
 pytestmark = pytest.mark.integration
@@ -43,7 +39,6 @@ SAMPLES = Path(__file__).parents[1] / "samples" / "claims.yaml"
 OBJECTS: dict[str, Json] = {obj["metadata"]["name"]: obj for obj in yaml.safe_load_all(SAMPLES.read_text())}
 SERVED = tuple(kind for kind in KINDS if kind.plural)
 KIND = {kind.name: kind for kind in SERVED}
-MODELS = {model.kind_of.name: model for model in custom_resources()}
 
 LINK: Json = {"apiVersion": "v1", "kind": "X", "name": "x", "namespace": "x"}
 REFERENCE: Json = {"apiVersion": "v1", "kind": "X", "name": "x"}
@@ -204,33 +199,11 @@ async def accepted(api: KubeApi, kind: Kind, name: str, spec: Mapping[str, objec
     await api.create(kind, {"metadata": {"name": name}, "spec": dict(spec)}, NAMESPACE_NAME)
 
 
-@pytest.mark.parametrize("kind", SERVED, ids=label)
-async def test_the_api_server_accepts_the_definition(kube: KubeApi, kind: Kind) -> None:
-    stored = await kube.get(CUSTOM_RESOURCE_DEFINITION, "", f"{kind.plural}.{DEFAULT}")
-    conditions = true_conditions(stored)
-    assert {"Established", "NamesAccepted"} <= conditions
-    assert "NonStructuralSchema" not in conditions
-    # Nothing of it was dropped on the way in.
-    (sent,), (kept,) = crd_of(MODELS[kind.name], DEFAULT)["spec"]["versions"], stored["spec"]["versions"]  # type: ignore[index]
-    assert {name: kept.get(name) for name in sent} == sent
-
-
 @pytest.mark.parametrize("name", sorted(OBJECTS))
-async def test_objects_of_every_release_are_stored_unchanged(kube: KubeApi, name: str) -> None:
-    written = OBJECTS[name]
-    stored = await store(kube, KIND[written["kind"]], name, written)
-    assert stored["spec"] == written["spec"]
-    assert stored.get("status") == written.get("status")
-
-
-@pytest.mark.parametrize("name", sorted(OBJECTS))
-async def test_the_models_read_what_is_stored_and_write_it_unchanged(kube: KubeApi, name: str) -> None:
+async def test_objects_of_every_release_are_stored_and_read_unchanged_and_written_so(kube: KubeApi, name: str) -> None:
     written = OBJECTS[name]
     kind = KIND[written["kind"]]
-    found = read(MODELS[kind.name], await store(kube, kind, name, written))
-    assert not isinstance(found, Malformed)
-    again = found.model_dump(mode="json", exclude_unset=True)
-    parts = {part: again[part] for part in ("spec", "status") if part in again}
+    parts = await assert_kept(kube, kind, written)
     stored = await store(kube, kind, name, {"metadata": written["metadata"], **copy.deepcopy(parts)})
     assert (stored["spec"], stored.get("status")) == (written["spec"], written.get("status"))
 

@@ -8,9 +8,8 @@ from typing import Any
 
 import pytest
 import yaml
-from crd_lab import NAMESPACE_NAME, definitions_served, remove, store, true_conditions
+from crd_lab import MODELS, NAMESPACE_NAME, assert_kept, definitions_served, remove, store
 
-from domain.custom_resources import crd_of, custom_resources
 from domain.identity import Kind
 from domain.loadbalancers import CUSTOM_KINDS, LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
 from domain.loadbalancers.hashes import template_hash
@@ -19,18 +18,13 @@ from domain.loadbalancers.rollout import set_document
 from domain.loadbalancers.scaling import machine_document
 from domain.loadbalancers.services.objects import Installation, Node, Service
 from domain.loadbalancers.services.synchronization import work_for
-from domain.operator_domain import DEFAULT
-from domain.reading import Malformed, read
-from domain.resource import CustomResource
 from engine.errors import Invalid
 from engine.kube import KubeApi
-from engine.kube.kinds import CUSTOM_RESOURCE_DEFINITION
 from localcloud.deployment import Deployment
 
 pytestmark = pytest.mark.integration
 
 Json = dict[str, Any]
-MODELS: dict[str, type[CustomResource]] = {model.kind_of.name: model for model in custom_resources()}
 
 INFRASTRUCTURE: Json = {"authSecretRef": {}, "flavor": {}, "image": {}}
 MACHINE: Json = {
@@ -75,25 +69,9 @@ async def kube(deployment: Deployment) -> AsyncIterator[KubeApi]:
         yield api
 
 
-@pytest.mark.parametrize("kind", CUSTOM_KINDS, ids=lambda kind: kind.name)
-async def test_the_api_server_accepts_the_definition_of_a_load_balancer_kind(kube: KubeApi, kind: Kind) -> None:
-    stored = await kube.get(CUSTOM_RESOURCE_DEFINITION, "", f"{kind.plural}.{kind.group}")
-    conditions = true_conditions(stored)
-    assert {"Established", "NamesAccepted"} <= conditions
-    assert "NonStructuralSchema" not in conditions
-    (sent,), (kept,) = crd_of(MODELS[kind.name], DEFAULT)["spec"]["versions"], stored["spec"]["versions"]  # type: ignore[index]
-    assert {name: kept.get(name) for name in sent} == sent
-
-
 @pytest.mark.parametrize("name", sorted(OBJECTS))
 async def test_what_yawol_writes_is_stored_and_read_unchanged(kube: KubeApi, name: str) -> None:
-    kind, written = OBJECTS[name]
-    stored = await store(kube, kind, name, written)
-    assert (stored["spec"], stored["status"]) == (written["spec"], written["status"])
-    found = read(MODELS[kind.name], stored)
-    assert not isinstance(found, Malformed)
-    again = found.model_dump(mode="json", exclude_unset=True)
-    assert (again["spec"], again["status"]) == (written["spec"], written["status"])
+    await assert_kept(kube, *OBJECTS[name])
 
 
 @pytest.mark.parametrize(("kind", "spec", "complaint"), REFUSED, ids=lambda value: str(value)[:60])

@@ -8,23 +8,17 @@ from typing import Any
 
 import pytest
 import yaml
-from crd_lab import NAMESPACE_NAME, definitions_served, remove, store, true_conditions
+from crd_lab import NAMESPACE_NAME, assert_kept, definitions_served, remove, store
 
-from domain.custom_resources import crd_of, custom_resources
 from domain.identity import Kind
-from domain.operator_domain import DEFAULT
-from domain.reading import Malformed, read
-from domain.resource import CustomResource
 from domain.threescale import ACTIVE_DOC, APPLICATION, BACKEND, CUSTOM_KINDS, DEVELOPER_USER, OPEN_API, PRODUCT
 from engine.errors import Invalid
 from engine.kube import KubeApi
-from engine.kube.kinds import CUSTOM_RESOURCE_DEFINITION
 from localcloud.deployment import Deployment
 
 pytestmark = pytest.mark.integration
 
 Json = dict[str, Any]
-MODELS: dict[str, type[CustomResource]] = {model.kind_of.name: model for model in custom_resources()}
 KIND = {kind.name: kind for kind in CUSTOM_KINDS}
 SAMPLES = Path(__file__).parents[1] / "samples" / "threescale.yaml"
 OBJECTS: dict[str, tuple[Kind, Json]] = {
@@ -81,25 +75,9 @@ async def kube(deployment: Deployment) -> AsyncIterator[KubeApi]:
         yield api
 
 
-@pytest.mark.parametrize("kind", CUSTOM_KINDS, ids=lambda kind: kind.name)
-async def test_the_api_server_accepts_the_definition_of_a_3scale_kind(kube: KubeApi, kind: Kind) -> None:
-    stored = await kube.get(CUSTOM_RESOURCE_DEFINITION, "", f"{kind.plural}.{kind.group}")
-    conditions = true_conditions(stored)
-    assert {"Established", "NamesAccepted"} <= conditions
-    assert "NonStructuralSchema" not in conditions
-    (sent,), (kept,) = crd_of(MODELS[kind.name], DEFAULT)["spec"]["versions"], stored["spec"]["versions"]  # type: ignore[index]
-    assert kept["schema"] == sent["schema"]
-
-
 @pytest.mark.parametrize("name", sorted(OBJECTS))
 async def test_what_users_of_the_operator_write_is_stored_and_read_unchanged(kube: KubeApi, name: str) -> None:
-    kind, written = OBJECTS[name]
-    stored = await store(kube, kind, name, written)
-    assert (stored["spec"], stored["status"]) == (written["spec"], written["status"])
-    found = read(MODELS[kind.name], stored)
-    assert not isinstance(found, Malformed)
-    again = found.model_dump(mode="json", exclude_unset=True)
-    assert (again["spec"], again["status"]) == (written["spec"], written["status"])
+    await assert_kept(kube, *OBJECTS[name])
 
 
 @pytest.mark.parametrize(("kind", "spec", "complaint"), REFUSED, ids=lambda value: str(value)[:60])
