@@ -13,6 +13,13 @@ NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
 
 Json = dict[str, Any]
 
+INFRASTRUCTURE: Json = {
+    "defaultNetwork": {"floatingNetID": "ext-net", "networkID": "net"},
+    "flavor": {"flavorID": "small"},
+    "image": {"imageID": "alpine"},
+    "authSecretRef": {"name": "cloud", "namespace": "lbs"},
+}
+
 
 def ago(**span: float) -> str:
     """A moment before NOW, as Kubernetes writes it."""
@@ -40,12 +47,7 @@ def balancer(**changes: Any) -> LoadBalancer:
             "replicas": 1,
             "ports": [{"name": "http", "protocol": "TCP", "port": 80, "targetPort": 8080, "nodePort": 30080}],
             "endpoints": [{"name": "node-a", "addresses": ["10.0.0.1"]}],
-            "infrastructure": {
-                "defaultNetwork": {"floatingNetID": "ext-net", "networkID": "net"},
-                "flavor": {"flavorID": "small"},
-                "image": {"imageID": "alpine"},
-                "authSecretRef": {"name": "cloud", "namespace": "lbs"},
-            },
+            "infrastructure": INFRASTRUCTURE,
         },
         "status": {
             "floatingID": "fip-1",

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from lb_objects import LABELS, NOW, condition
+from lb_objects import INFRASTRUCTURE, LABELS, NOW, condition
 from lb_project import Project
 
 from domain.loadbalancers.balancer import BalancerWork, work_for_balancer
@@ -30,12 +30,7 @@ SPEC: dict[str, Any] = {
     "replicas": 2,
     "ports": [{"protocol": "TCP", "port": 80, "nodePort": 30080}],
     "endpoints": [{"name": "node-a", "addresses": ["10.0.0.1"]}],
-    "infrastructure": {
-        "defaultNetwork": {"floatingNetID": "ext-net", "networkID": "net"},
-        "flavor": {"flavorID": "small"},
-        "image": {"imageID": "alpine"},
-        "authSecretRef": {"name": "cloud", "namespace": "lbs"},
-    },
+    "infrastructure": INFRASTRUCTURE,
     "options": {"serverGroupPolicy": "anti-affinity"},
 }
 MINUTE = timedelta(minutes=1)

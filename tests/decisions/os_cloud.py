@@ -10,11 +10,14 @@ from __future__ import annotations
 import json
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from itertools import count
-from typing import Any
+from typing import Any, TypeVar
 from urllib.parse import parse_qsl, urlsplit
+
+from temporalio.testing import ActivityEnvironment
 
 from activities.openstack.credentials import Credentials
 from activities.openstack.guard import Guard
@@ -22,6 +25,7 @@ from activities.openstack.session import Project
 from engine.settings import Settings
 
 Json = dict[str, Any]
+R = TypeVar("R")
 
 SINGULAR = {
     "security-groups": "security_group",
@@ -34,6 +38,13 @@ SINGULAR = {
 _RULE_MEANING = ("direction", "ethertype", "protocol", "port_range_min", "port_range_max", "remote_ip_prefix")
 
 
+def run(effect: Callable[[], R], number: int = 1) -> R:
+    """What an activity's effect returns in such an attempt."""
+    environment = ActivityEnvironment()
+    environment.info = replace(environment.info, attempt=number, started_time=datetime.now(UTC))
+    return environment.run(effect)
+
+
 class RefusedError(Exception):
     """An answer that is no success."""
 
@@ -42,6 +53,55 @@ class RefusedError(Exception):
         self.status = status
         self.type = type_
         self.message = message
+
+
+class LoopbackServer:
+    """Serves HTTP on a free loopback port, by threads."""
+
+    def __init__(self, handler: type[BaseHTTPRequestHandler]) -> None:
+        self._http = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+        self._http.daemon_threads = True
+        self.url = f"http://127.0.0.1:{self._http.server_address[1]}"
+        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True)
+        self._thread.start()
+
+    def close(self) -> None:
+        """End it; what is under way is broken off."""
+        self._http.shutdown()
+        self._http.server_close()
+        self._thread.join()
+
+
+class JsonHandler(BaseHTTPRequestHandler):
+    """Answers every method alike."""
+
+    protocol_version = "HTTP/1.1"
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing is logged."""
+
+    def asked(self) -> Any:
+        """The body of the request."""
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        return json.loads(body) if body else None
+
+    def answer(self, status: int, text: bytes, token: str) -> None:
+        """Send an answer, with a token of Keystone's."""
+        self.send_response(status)
+        self.send_header("X-Subject-Token", token)
+        self.send_header("Content-Length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def serve(self) -> None:
+        """Answer one request."""
+        raise NotImplementedError
+
+    def do_GET(self) -> None:
+        """As http.server calls it."""
+        self.serve()
+
+    do_POST = do_PUT = do_DELETE = do_GET  # noqa: N815 - the names that http.server calls
 
 
 class SmallCloud:
@@ -59,35 +119,15 @@ class SmallCloud:
         self._lock = threading.Lock()
         cloud = self
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def log_message(self, format: str, *args: object) -> None:
-                pass
-
-            def _serve(self) -> None:
-                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        class Handler(JsonHandler):
+            def serve(self) -> None:
+                asked = self.asked()
                 with cloud._lock:
-                    status, answer = cloud._serve(self.command, self.path, json.loads(body) if body else None)
-                text = json.dumps(answer).encode() if answer is not None else b""
-                self.send_response(status)
-                self.send_header("X-Subject-Token", "token")
-                self.send_header("Content-Length", str(len(text)))
-                self.end_headers()
-                self.wfile.write(text)
+                    status, answer = cloud._serve(self.command, self.path, asked)
+                self.answer(status, json.dumps(answer).encode() if answer is not None else b"", "token")
 
-            do_GET = do_POST = do_PUT = do_DELETE = _serve  # noqa: N815 - the names that http.server calls
-
-        self._http = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._http.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self._http.server_address[1]}"
-        self._thread = threading.Thread(target=self._http.serve_forever, args=(0.01,), daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        self._http.shutdown()
-        self._http.server_close()
-        self._thread.join()
+        self._server = LoopbackServer(Handler)
+        self.url, self.close = self._server.url, self._server.close
 
     def project(self) -> Project:
         """A client of its one project."""

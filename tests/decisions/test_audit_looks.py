@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -45,13 +44,6 @@ class PaperCluster(BlockingKube):
         if kind.name in self.denied:
             raise Denied(f"list {kind.plural}: forbidden")
         return Listing(items=list(self.objects.get(kind.name, [])), resource_version="1")
-
-
-@pytest.fixture
-def cloud() -> Iterator[SmallCloud]:
-    cloud = SmallCloud()
-    yield cloud
-    cloud.close()
 
 
 def cluster(cloud: SmallCloud, *, balancers: bool = True) -> PaperCluster:

@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import Any
 
 import pytest
-from lb_objects import balancer
+from lb_objects import INFRASTRUCTURE, balancer
 
 from domain.loadbalancers.hashes import template_hash
 from domain.loadbalancers.resources import LoadBalancer
@@ -124,12 +124,7 @@ def test_a_new_service_gets_a_finalizer_and_a_whole_load_balancer_in_one_request
             "selector": {"matchLabels": {"yawol.stackit.cloud/loadbalancer": "nhtfagm4uknmbphm"}},
             "ports": [{"name": "http", "port": 80, "targetPort": 8080, "nodePort": 30080}],
             "endpoints": [{"name": "node-a", "addresses": ["10.0.0.1"]}],
-            "infrastructure": {
-                "defaultNetwork": {"floatingNetID": "ext-net", "networkID": "net"},
-                "flavor": {"flavorID": "small"},
-                "image": {"imageID": "alpine"},
-                "authSecretRef": {"name": "cloud", "namespace": "lbs"},
-            },
+            "infrastructure": INFRASTRUCTURE,
         },
     }
     assert messages(done) == (

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from datetime import UTC, datetime
 from typing import Any, TypeVar
 
 import pytest
 from lb_objects import NOW, balancer, machine
-from os_cloud import SmallCloud
-from temporalio.testing import ActivityEnvironment
+from os_cloud import SmallCloud, run
 
 from activities.openstack.catalogue import flavor_id
 from activities.openstack.observing import (
@@ -33,25 +29,6 @@ R = TypeVar("R")
 NAME = "lbs/web--shop"
 NOTHING: dict[str, Any] = {"status": None}
 DELETED = {"deletionTimestamp": timestamp(NOW)}
-
-
-@pytest.fixture
-def cloud() -> Iterator[SmallCloud]:
-    cloud = SmallCloud()
-    yield cloud
-    cloud.close()
-
-
-@pytest.fixture
-def project(cloud: SmallCloud) -> Iterator[Project]:
-    with cloud.project() as project:
-        yield project
-
-
-def run(effect: Callable[[], R]) -> R:
-    environment = ActivityEnvironment()
-    environment.info = replace(environment.info, started_time=datetime.now(UTC))
-    return environment.run(effect)
 
 
 def patched(owner: LoadBalancer, patch: Any) -> LoadBalancer:

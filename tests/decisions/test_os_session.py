@@ -10,11 +10,12 @@ import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
 
 import pytest
+from os_cloud import JsonHandler, LoopbackServer
 from prometheus_client import REGISTRY, generate_latest
 
 from activities.openstack.credentials import Credentials
@@ -41,30 +42,14 @@ class Cloud:
         self._lock = threading.Lock()
         cloud = self
 
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
+        class Handler(JsonHandler):
+            def serve(self) -> None:
+                cloud._serve(self, self.asked())
 
-            def log_message(self, format: str, *args: object) -> None:
-                pass
+        self._server = LoopbackServer(Handler)
+        self.url, self.close = self._server.url, self._server.close
 
-            def _serve(self) -> None:
-                body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
-                cloud._serve(self, json.loads(body) if body else None)
-
-            do_GET = do_POST = do_PUT = do_DELETE = _serve  # noqa: N815 - the names that http.server calls
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.server.daemon_threads = True
-        self.url = f"http://127.0.0.1:{self.server.server_address[1]}"
-        self._thread = threading.Thread(target=self.server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-        self._thread.start()
-
-    def close(self) -> None:
-        self.server.shutdown()
-        self.server.server_close()
-        self._thread.join()
-
-    def _serve(self, request: BaseHTTPRequestHandler, body: Any) -> None:
+    def _serve(self, request: JsonHandler, body: Any) -> None:
         with self._lock:
             parts = urlsplit(request.path)
             if parts.path == "/v3/auth/tokens":
@@ -85,11 +70,7 @@ class Cloud:
             return
         status, said = answer
         text = b"" if said is None else json.dumps(said).encode() if not isinstance(said, str) else said.encode()
-        request.send_response(status)
-        request.send_header("X-Subject-Token", f"token-{self.tokens}")
-        request.send_header("Content-Length", str(len(text)))
-        request.end_headers()
-        request.wfile.write(text)
+        request.answer(status, text, f"token-{self.tokens}")
 
     def _token(self) -> object:
         services = {"compute": "/v2.1", "network": "", "image": ""}

