@@ -30,7 +30,7 @@ from domain.passes import Pass, PassedWorld
 from domain.refusal import RETRIED_BY_SERVER, Refusal
 from domain.runner import State, blocked_by, unanswered
 from engine.clock import now
-from engine.errors import ApiError, Unavailable, api_error
+from engine.errors import ApiError, Unavailable, api_error, as_error
 
 W = TypeVar("W", bound=World)
 P = TypeVar("P", bound=PassedWorld)
@@ -55,6 +55,15 @@ class Passed(Generic[W]):
     def refusals(self) -> dict[str, Refusal]:
         """Those that stand in the way of what is still wanted."""
         return blocked_by(self.world, self.decision)
+
+    def confirm(self) -> None:
+        """Hold that nothing was refused.
+
+        Raises:
+            ApiError: something was.
+        """
+        for refusal in self.refusals.values():
+            raise as_error(refusal)
 
     def as_world(self, kind: type[P], **more: object) -> P:
         """As the activity hands it back to the workflow."""

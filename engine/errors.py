@@ -15,7 +15,7 @@ from temporalio.client import RPCTimeoutOrCancelledError
 from temporalio.exceptions import ApplicationError, ApplicationErrorCategory
 from temporalio.service import RPCError
 
-from domain.refusal import RETRIED_BY_SERVER, ErrorType
+from domain.refusal import RETRIED_BY_SERVER, ErrorType, Refusal
 
 
 class ApiError(Exception):
@@ -84,6 +84,12 @@ def api_error(error: BaseException) -> ApiError | None:
     if isinstance(error, (RPCError, RPCTimeoutOrCancelledError)):
         return Unavailable(f"Temporal gave no answer: {error}")
     return error if isinstance(error, ApiError) else None
+
+
+def as_error(refusal: Refusal) -> ApiError:
+    """The error that a refusal was."""
+    kinds = {kind.type: kind for kind in (Absent, Conflict, Throttled, Invalid, Denied, Unavailable, Pending)}
+    return kinds[refusal.type](refusal.message, code=refusal.code, delay=refusal.pause)
 
 
 def to_application_error(error: BaseException) -> ApplicationError:

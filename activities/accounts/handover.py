@@ -64,9 +64,7 @@ class HandOver:
         """
         hand_over = partial(self.hand_over, just_read=world.account)
         inline = Inline(decide, {Patch.activity: self._writes.patch, Fulfil.activity: hand_over})
-        passed = await inline.go_on(State(world, dirty=False))
-        if passed.refusals:
-            raise Unavailable("; ".join(refusal.message for refusal in passed.refusals.values()))
+        (await inline.go_on(State(world, dirty=False))).confirm()
 
     async def hand_over(self, action: Fulfil, just_read: Account | None = None) -> Fulfilled:
         """Move the account to its OU while its key is copied; then record both in the claim's spec."""

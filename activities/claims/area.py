@@ -9,10 +9,10 @@ from functools import partial
 
 from activities.claims import metrics
 from activities.claims.binder import BinderActivities
-from activities.claims.bundle import Bundles
 from activities.claims.claims import ClaimActivities
 from activities.claims.evaluation import FUNCTIONS, Evaluation
 from activities.claims.evaluator import Evaluator
+from activities.claims.handle_reconciliation import Bundles
 from activities.claims.handles import HandleActivities
 from activities.claims.judging import Judging
 from activities.claims.known import Known
@@ -34,7 +34,7 @@ from engine.kube.store import Store
 from engine.settings import present_variables
 from engine.temporal import open_with, tell, tell_open, wake
 
-ACTIVITIES = (ClaimActivities, HandleActivities, PoolActivities, BinderActivities, WriteActivities)
+ACTIVITIES = (ClaimActivities, HandleActivities, PoolActivities, BinderActivities, WriteActivities, Bundles)
 
 log = logging.getLogger(__name__)
 
@@ -80,4 +80,5 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
         *PoolActivities(tools, evaluation, opened).all(),
         *BinderActivities(tools, serving, claims.look, open_claim, wake_up).all(),
         *WriteActivities(writer).all(),
+        *bundles.all(),
     ]

@@ -259,7 +259,7 @@ class BinderActivities:
             look_at=self._tools.next_look(settled, moment),
             binder_ends_at=binder_ends_at(settled),
         )
-        return ObjectWorld(key=key, decision=decision, known=settled.known), judged.claim, None
+        return ObjectWorld(key=key, decision=decision, known=settled.memory), judged.claim, None
 
     def _failed(self, name: Name, key: Key, type_: str, message: str) -> ObjectWorld:
         self._known.waiting.pop(name, None)  # its own workflow asks again when it is time

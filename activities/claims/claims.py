@@ -2,7 +2,7 @@
 
 gone | held, or its handle is | ignored | being deleted | not begun | detached --> each its own short way
 no handle --> the binder is asked
-bound --> judged (judging.py) --> handle and resources (bundle.py) --> ended, detached or settled
+bound --> judged (judging.py) --> handle and resources (handle_reconciliation.py) --> ended, detached or settled
 """
 
 from __future__ import annotations
@@ -13,12 +13,13 @@ from datetime import datetime, timedelta
 from temporalio import activity
 
 from activities.claims import metrics
-from activities.claims.bundle import Bundle, Settled
 from activities.claims.evaluation import Beyond
+from activities.claims.handle_reconciliation import Bundle
 from activities.claims.tools import SOON, Tools, binder_ends_at, world_of
 from activities.conflicts import until_undisturbed
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, standing
 from domain.claims.durations import UnreadableMoment
+from domain.claims.handle_reconciliation import HandleWorld
 from domain.claims.moments import end_of_detached, end_of_handle, passed, start_of
 from domain.claims.objects import JsonObject, object_at, text_at, value_at
 from domain.claims.passes import ObjectWorld, PassClaim
@@ -168,7 +169,7 @@ class ClaimActivities:
         bundle = Bundle(key, handle, judged.claim, assigned=judged.assigned, push=not judged.halted, known=look.memory)
         settled = await self._tools.bundles.settle(bundle, moment)
         if settled.over:
-            if not look.woken and not (read and settled.ends):
+            if not look.woken and not (read and settled.expired):
                 return await self._again(look)
             return await self._over(look, settled, moment)
         ends_at = binder_ends_at(settled)
@@ -182,7 +183,7 @@ class ClaimActivities:
                 return await self._settle(look, settled.claim, settled.handle, moment, read=read, judged_before=True)
             look_at = self._tools.next_look(settled, moment, faulty=judged.plan.by_clock)
             decision = standing.halted_holding(judged.plan, settled.plan, look_at, ends_at)
-            return world_of(key, decision, known=settled.known)
+            return world_of(key, decision, known=settled.memory)
         faults = (*((judged.plan.fault,) if judged.plan.fault else ()), *settled.faults)
         look_at = self._tools.next_look(settled, moment, faulty=bool(faults))
         decision = standing.settled(
@@ -193,14 +194,14 @@ class ClaimActivities:
             look_at=look_at,
             binder_ends_at=ends_at,
         )
-        return world_of(key, decision, known=settled.known)
+        return world_of(key, decision, known=settled.memory)
 
-    async def _over(self, look: PassClaim, settled: Settled, moment: datetime) -> ObjectWorld:
+    async def _over(self, look: PassClaim, settled: HandleWorld, moment: datetime) -> ObjectWorld:
         """The end has come, or a condition of the claim says so."""
         claim, handle = settled.claim, settled.handle
         if claim is None:
             raise RuntimeError(f"{look.key} was settled without its claim")
-        if settled.ends and settled.plan.end is not None:
+        if settled.expired and settled.plan.end is not None:
             world = await self._end_handle(look, handle, "it has expired", settled)
             metrics.expired(RESOURCE_CLAIM.name, settled.plan.end, moment)
             return world
@@ -217,7 +218,7 @@ class ClaimActivities:
     # --- ends ---
 
     async def _end_handle(
-        self, look: PassClaim, handle: JsonObject, why: str, settled: Settled | None = None
+        self, look: PassClaim, handle: JsonObject, why: str, settled: HandleWorld | None = None
     ) -> ObjectWorld:
         """End the handle, with it the claim, which then lets go of itself.
 

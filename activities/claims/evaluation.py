@@ -27,7 +27,6 @@ from domain.claims.plans import (
     PoolQuestion,
     Question,
 )
-from domain.identity import Key
 from domain.model import Model
 from engine.settings import Settings
 
@@ -101,7 +100,7 @@ def _ends(handle: JsonObject | None, now: datetime) -> bool:
     return handle is not None and passed(end_of_handle(handle), now)
 
 
-def fault_of_evaluation(error: Beyond | EvaluationBug | ValidationError, key: Key) -> Fault:
+def fault_of_evaluation(error: Beyond | EvaluationBug | ValidationError, of: object) -> Fault:
     """What is shown of an evaluation that gave no answer, or of a question that could not even be asked.
 
     A bug may come of what the author of a claim has written, so it must not keep the end from being kept either. Its
@@ -111,7 +110,7 @@ def fault_of_evaluation(error: Beyond | EvaluationBug | ValidationError, key: Ke
         return error.fault
     if isinstance(error, ValidationError):  # of what is JSON no question refuses anything else
         return Fault(reason=TOO_DEEP, message="the object, or one that belongs to it, is nested too deeply to be read")
-    log.error("%s could not be evaluated: %s", key, error)
+    log.error("%s could not be evaluated: %s", of, error)
     return Fault(reason=BUG, message="its templates met a bug in Perdure; the worker's log has the details")
 
 

@@ -12,8 +12,8 @@ from datetime import datetime
 from temporalio import activity
 
 from activities.claims import metrics
-from activities.claims.bundle import Bundle
 from activities.claims.evaluation import Beyond
+from activities.claims.handle_reconciliation import Bundle
 from activities.claims.surplus import is_surplus
 from activities.claims.tools import SOON, Tools, world_of
 from activities.conflicts import until_undisturbed
@@ -96,7 +96,7 @@ class HandleActivities:
 
     async def _settle(self, look: PassHandle, bundle: Bundle, moment: datetime) -> ObjectWorld:
         settled = await self._tools.bundles.settle(bundle, moment)
-        if settled.ends:
+        if settled.expired:
             if not look.woken:
                 return await self._pass(look.model_copy(update={"woken": True}))
             end = end_of_handle(settled.handle)
@@ -109,7 +109,7 @@ class HandleActivities:
             claimed=bundle.claim is not None,
             look_at=self._tools.next_look(settled, moment),
         )
-        return world_of(look.key, decision, known=settled.known)
+        return world_of(look.key, decision, known=settled.memory)
 
     async def _end(self, key: Key, handle: JsonObject, why: str, *, as_seen: bool = False) -> ObjectWorld:
         ended = await self._tools.releasing.end(handle, as_seen=as_seen)

@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 
 from temporalio import activity
 
-from activities.claims.bundle import Bundle, Settled
 from activities.claims.evaluation import Beyond, Evaluation
+from activities.claims.handle_reconciliation import Bundle
 from activities.claims.tools import SOON, Tools
 from activities.claims.writing import WriteActivities
 from activities.gathering import gathered
@@ -18,6 +18,7 @@ from activities.inline import Effect, Inline
 from domain.claims import RESOURCE_HANDLE, RESOURCE_POOL, RESOURCE_POOL_SCALING, standing
 from domain.claims.constants import HANDLE_NAME_PREFIX, MANAGE_POOLS_INTERVAL
 from domain.claims.durations import whole_seconds
+from domain.claims.handle_reconciliation import HandleWorld
 from domain.claims.moments import born
 from domain.claims.names import pool_handle_name
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at, with_metadata
@@ -227,7 +228,7 @@ class PoolActivities:
         planned = await self._tools.bundles.plan(Bundle(key, sent), moment, states)
         return planned.spec or object_at(sent, "spec")
 
-    def _world(self, key: Key, settled: Settled) -> ObjectWorld:
+    def _world(self, key: Key, settled: HandleWorld) -> ObjectWorld:
         decision = standing.settled(
             settled.handle, settled.plan, settled.faults, claimed=False, look_at=self._tools.next_look(settled, now())
         )

@@ -2,7 +2,7 @@
 
     not begun | ignored | held --> left alone
     judged --> metadata, defaults --> approval pending, values refused, faults: said in the status
-          '-> a handle that names it already | the best free one | a new one --> status --> resources (bundle.py)
+          '-> a handle that names it already | the best free one | a new one --> status --> its resources
 
 Only the binder does this, for one claim after the other as far as the choice goes: a handle is taken out of the free
 ones when it is chosen, and bound over the version that was read, so that even two binders could not bind it twice. A
@@ -17,8 +17,8 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
 from activities.claims import metrics
-from activities.claims.bundle import Bundle, Bundles, Settled
 from activities.claims.evaluation import Beyond, Evaluation
+from activities.claims.handle_reconciliation import Bundle, Bundles
 from activities.claims.judging import Judged, Judging
 from activities.claims.known import Known
 from activities.claims.writing import Writer
@@ -28,12 +28,13 @@ from domain.claims.constants import HANDLE_NAME_PREFIX
 from domain.claims.domain_names import DomainNames
 from domain.claims.durations import UnreadableDuration, parse_duration
 from domain.claims.faults import FAULTS, fault_of
+from domain.claims.handle_reconciliation import HandleWorld
 from domain.claims.lifespan import Terms, bound_status
 from domain.claims.matching import FreeHandle, Wanted, WantedResource
 from domain.claims.moments import born, end_of_handle
 from domain.claims.names import claim_handle_name
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at, with_metadata, without
-from domain.claims.plans import BindingQuestion, ClaimPlan, Fault, HandlePlan
+from domain.claims.plans import BindingQuestion, ClaimPlan, Fault, HandlePlan, HandleQuestion
 from domain.claims.references import handle_reference, holder_of
 from domain.identity import Key
 from engine.errors import Absent, ApiError, Conflict
@@ -72,7 +73,7 @@ class Serving:
         self._bundles = bundles
         self._hold = hold
 
-    async def serve(self, key: Key, claim: JsonObject, now: datetime) -> tuple[Judged, Settled | None]:
+    async def serve(self, key: Key, claim: JsonObject, now: datetime) -> tuple[Judged, HandleWorld | None]:
         """Serve the claim: how it was judged, and what came of it if it has a handle now.
 
         Raises:
@@ -102,7 +103,8 @@ class Serving:
         claim = await self._writer.put_status(RESOURCE_CLAIM, claim, object_at(claim, "status"), unwritten=True)
         if self._known.names.ignore_label in object_at(handle, "metadata", "labels") or self._hold(handle):
             # A backup may be restored in any order: the claim has its handle, which is looked after once it may be.
-            return judged, Settled(handle, claim, HandlePlan(handle_status=object_at(handle, "status")))
+            question = HandleQuestion.model_construct(now=now, names=self._known.names, handle=handle, claim=claim)
+            return judged, HandleWorld.of(key, question, HandlePlan(handle_status=object_at(handle, "status")))
         bundle = Bundle(key, handle, claim, assigned=judged.assigned, push=True)
         states = tuple(None for _ in objects_at(handle, "spec", "resources")) if made else None
         return judged, await self._bundles.settle(bundle, now, states)

@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from activities.claims.bundle import Bundles, Settled
+from activities.claims.handle_reconciliation import Bundles
 from activities.claims.judging import Judging
 from activities.claims.known import Known
 from activities.claims.releasing import Releasing
 from activities.claims.writing import Writer
 from domain.claims import RESOURCE_CLAIM
+from domain.claims.handle_reconciliation import HandleWorld
 from domain.claims.moments import agreed_end, ahead
 from domain.claims.objects import JsonObject, object_at
 from domain.claims.passes import ObjectKnown, ObjectWorld
@@ -40,7 +41,7 @@ class Tools:
         """Why nothing may be changed on behalf of this object now, empty if it may."""
         return held(RESOURCE_CLAIM.area, object_at(obj, "metadata", "annotations"), self.settings)
 
-    def next_look(self, settled: Settled, moment: datetime, *, faulty: bool = False) -> datetime:
+    def next_look(self, settled: HandleWorld, moment: datetime, *, faulty: bool = False) -> datetime:
         """When to look again without being woken: by the clock if templates depend on it, else for what none tells.
 
         Sooner where something is at fault; `faulty` says so of the claim itself.
@@ -52,7 +53,7 @@ class Tools:
         return moment + interval
 
 
-def binder_ends_at(settled: Settled) -> datetime | None:
+def binder_ends_at(settled: HandleWorld) -> datetime | None:
     """When the binder ends the claim with others; None where its own workflow does.
 
     The binder takes an end when it comes: what agrees only after that is for the claim's own workflow, at once.

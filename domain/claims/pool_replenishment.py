@@ -21,7 +21,6 @@ from domain.claims.conditions import with_stalled
 from domain.claims.constants import MANAGE_POOLS_INTERVAL
 from domain.claims.domain_names import DomainNames
 from domain.claims.finalizers import in_hand, is_in_hand, others_finalizers
-from domain.claims.merging import same
 from domain.claims.objects import GivenObject, JsonObject, object_at, value_at, with_metadata
 from domain.claims.passes import ObjectWorld, PoolKnown
 from domain.claims.plans import Fault
@@ -247,8 +246,8 @@ def _let_go(world: Pool) -> tuple[Action, ...]:
 def _actions(world: Pool, planned: PoolPlan, now: datetime) -> Iterator[Action]:
     """What comes later in the order waits for what comes before it, but not for what is refused."""
     pool, taken = world.pool, in_hand(world.names, RESOURCE_POOL, world.pool)
-    if not same(pool.get("metadata"), taken["metadata"]):
-        yield PutObject(kind=RESOURCE_POOL, before=pool, after=taken, what="finalizers")
+    if first := world.to_write(PutObject(kind=RESOURCE_POOL, before=pool, after=taken, what="finalizers")):
+        yield from first
         return
     if planned.giving_back:
         yield WriteScalings(pool=pool, scalings=planned.giving_back)
@@ -263,8 +262,7 @@ def _actions(world: Pool, planned: PoolPlan, now: datetime) -> Iterator[Action]:
         if planned.scalings and not creations:
             yield WriteScalings(pool=pool, scalings=planned.scalings)
     status = with_stalled({**object_at(pool, "status"), **pool_status(world.handles, ())}, world.fault, now)
-    if not same(object_at(pool, "status"), status):
-        yield PutStatus(kind=RESOURCE_POOL, before=pool, after={**pool, "status": status})
+    yield from world.to_write(PutStatus(kind=RESOURCE_POOL, before=pool, after={**pool, "status": status}))
     if world.opened:
         yield OpenHandles(pool=pool, opened=world.opened)
 

@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from typing import ClassVar, TypeVar
 
-from domain.claims.objects import GivenObject, JsonObject, text_at
+from domain.claims.merging import same
+from domain.claims.objects import GivenObject, JsonObject, object_at, text_at
 from domain.decision import Action, Queue, World
 from domain.identity import Kind
 from domain.model import Model
 
 
 class ObjectsWorld(World):
-    """A world that holds objects of the area."""
+    """A world that holds objects of the area. `wrote` are the marks of what this pass has written."""
+
+    wrote: tuple[str, ...] = ()
 
     def stored(self, kind: str, obj: JsonObject) -> ObjectsWorld:
         """This world with the object as the API server has answered it."""
         raise NotImplementedError(f"{type(self).__name__} holds no {kind}")
+
+    def to_write(self, *writes: PutObject) -> tuple[PutObject, ...]:
+        """Those that change something; each once in a pass, since the API server may drop what it does not know."""
+        return tuple(each for each in writes if each.mark not in self.wrote and each.differs)
 
 
 W = TypeVar("W", bound=ObjectsWorld)
@@ -40,6 +47,16 @@ class PutObject(Action):
     what: str = "spec and metadata"
 
     @property
+    def mark(self) -> str:
+        """Which part of which object it writes."""
+        return f"{self.kind.name} {self.what}"
+
+    @property
+    def differs(self) -> bool:
+        """Whether it changes anything."""
+        return not all(same(self.before.get(part), self.after.get(part)) for part in ("metadata", "spec"))
+
+    @property
     def slot(self) -> str:
         """One write at a time per object, so that each sees the resourceVersion of the one before."""
         return f"write {self.kind.name} {text_at(self.before, 'metadata', 'name')}"
@@ -52,7 +69,8 @@ class PutObject(Action):
     def fold(self, world: W, result: Model | None) -> W:  # type: ignore[override]
         """The object is as it was answered."""
         obj = result.obj if isinstance(result, Stored) else self.after
-        return world.stored(self.kind.name, obj)  # type: ignore[return-value]
+        after = world.stored(self.kind.name, obj)
+        return after.model_copy(update={"wrote": (*world.wrote, self.mark)})  # type: ignore[return-value]
 
 
 class PutStatus(PutObject):
@@ -62,6 +80,11 @@ class PutStatus(PutObject):
     last: ClassVar[bool] = True
 
     what: str = "status"
+
+    @property
+    def differs(self) -> bool:
+        """Whether the status is another."""
+        return not same(object_at(self.before, "status"), object_at(self.after, "status"))
 
 
 class LetGo(PutObject):

@@ -6,12 +6,19 @@ from datetime import UTC, datetime
 from typing import Any
 
 from claim_domain import NAMES
+from temporalio.testing import ActivityEnvironment
 
+from activities.claims.handle_reconciliation import Bundle, Bundles
+from domain.claims.handle_reconciliation import HandleWorld
 from domain.claims.linked import NOBODY, Requester, Resources
+from domain.claims.plans import Fault, HandlePlan, HandleQuestion
 from domain.claims.providers import Scene
+from domain.identity import Key
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 OPERATOR_NAMESPACE = "poolboy"
+
+KEY = Key(kind="ResourceHandle", namespace="poolboy", name="guid-abcde", uid="uid-handle")
 
 
 def provider(name: str = "base", **spec: Any) -> dict[str, Any]:
@@ -78,3 +85,18 @@ def resources(
     **objects: dict[str, Any],
 ) -> Resources:
     return Resources(scene(*providers, handle=held, newer=newer, **objects), states or [], requester)
+
+
+def settled(
+    handle: Any, claim: Any = None, plan: HandlePlan | None = None, faults: tuple[Fault, ...] = (), now: datetime = NOW
+) -> HandleWorld:
+    """What a pass over a handle came to."""
+    question = HandleQuestion.model_construct(now=now, names=NAMES, handle=handle, claim=claim)
+    return HandleWorld.of(KEY, question, plan or HandlePlan(), unevaluated=faults)
+
+
+async def settle(api: Any, bundle: Bundle, now: datetime = NOW) -> HandleWorld:
+    """A pass over a handle, within an activity; `api` plays everything that it works with."""
+    bundles = Bundles(api, api, api, api, api, api)
+    world: HandleWorld = await ActivityEnvironment().run(bundles.settle, bundle, now)
+    return world

@@ -11,8 +11,8 @@ from typing import Any, cast
 import pytest
 from claim_domain import NAMES
 
-from activities.claims.bundle import Bundles
 from activities.claims.evaluation import Beyond, Evaluation
+from activities.claims.handle_reconciliation import Bundles
 from activities.claims.judging import Judged, Judging
 from activities.claims.known import MAY_HAVE_MISSED, Known
 from activities.claims.serving import MOST_TRIES, Serving

@@ -7,10 +7,11 @@ from typing import Any, cast
 
 import pytest
 from claim_domain import NAMES
+from claim_scenes import settle
 
-from activities.claims.bundle import Bundle, Bundles
 from activities.claims.evaluation import Evaluation
 from activities.claims.evaluator import EvaluationBug
+from activities.claims.handle_reconciliation import Bundle
 from activities.claims.judging import Judging
 from activities.claims.managed import States
 from domain.claims.linked import NOBODY, Requester
@@ -76,22 +77,18 @@ class Api:
         return None
 
 
-def bundles(api: Any) -> Bundles:
-    return Bundles(api, api, api, api, api, api)
-
-
 @pytest.mark.parametrize("moment", [timestamp(NOW), "2026-01-01t00:00:00z"])
 @pytest.mark.parametrize("push", [True, False])
 async def test_an_end_that_has_come_is_kept_whatever_the_templates_do(push: bool, moment: str) -> None:
     bundle = Bundle(KEY, cast(Any, ending_at(moment)), cast(Any, CLAIM), push=push)
-    assert (await bundles(Api()).settle(bundle, NOW)).ends
+    assert (await settle(Api(), bundle, NOW)).expired
 
 
 @pytest.mark.parametrize("always", [True, False])
 async def test_a_bug_is_shown_without_what_it_may_quote(always: bool, caplog: pytest.LogCaptureFixture) -> None:
     api = Api(always=always)
     handle = ending_at(timestamp(NOW + timedelta(hours=1)))
-    settled = await bundles(api).settle(Bundle(KEY, cast(Any, handle), cast(Any, CLAIM), push=True), NOW)
+    settled = await settle(api, Bundle(KEY, cast(Any, handle), cast(Any, CLAIM), push=True), NOW)
     assert ([fault.reason for fault in settled.faults], settled.over) == (["Bug"], False)
     assert api.shown
     assert not any("secret" in message for message in api.shown)
@@ -107,7 +104,7 @@ async def test_a_claim_that_cannot_be_judged_halts_so_that_its_handle_still_ends
 @pytest.mark.parametrize("shown", [True, False])
 async def test_an_evaluation_knows_whether_the_claim_can_record_what_it_finds(shown: bool) -> None:
     api = Api(always=False)
-    await bundles(api).settle(Bundle(KEY, cast(Any, ending_at("")), cast(Any, CLAIM), shown=shown), NOW)
+    await settle(api, Bundle(KEY, cast(Any, ending_at("")), cast(Any, CLAIM), shown=shown), NOW)
     assert {question.shown for question in api.asked} == {shown}
 
 
@@ -119,11 +116,11 @@ async def test_a_claim_nested_too_deeply_to_be_asked_about_ends_all_the_same() -
     api = Api(always=False)
     plan, _ = await Judging(cast(Any, api), cast(Any, api), cast(Any, api)).plan(KEY, claim, NOW)
     assert (plan.halt, plan.fault and plan.fault.reason) == (Halt.FAULT, "NestedTooDeep")
-    settled = await bundles(api).settle(Bundle(KEY, cast(Any, ending_at(timestamp(NOW))), claim), NOW)
-    assert settled.ends
+    settled = await settle(api, Bundle(KEY, cast(Any, ending_at(timestamp(NOW))), claim), NOW)
+    assert settled.expired
     later = cast(Any, ending_at(timestamp(NOW + timedelta(hours=1))))
-    settled = await bundles(api).settle(Bundle(KEY, later, claim), NOW)
-    assert ([fault.reason for fault in settled.faults], settled.ends) == (["NestedTooDeep"], False)
+    settled = await settle(api, Bundle(KEY, later, claim), NOW)
+    assert ([fault.reason for fault in settled.faults], settled.expired) == (["NestedTooDeep"], False)
 
 
 async def test_whose_end_has_come_is_evaluated_however_many_wait_before_it() -> None:

@@ -8,12 +8,13 @@ from typing import Any, cast
 
 import pytest
 from claim_domain import NAMES
+from claim_scenes import settled
 
 from activities.claims.binder import BinderActivities
-from activities.claims.bundle import Settled
 from activities.claims.claims import ClaimActivities
 from activities.claims.judging import Judged
 from activities.claims.tools import Tools
+from domain.claims.handle_reconciliation import HandleWorld
 from domain.claims.passes import PassClaim
 from domain.claims.plans import ClaimPlan, Fault, Halt, HandlePlan
 from domain.identity import Key
@@ -33,16 +34,16 @@ BROKEN = Fault(reason="ResourceForbidden", message="ConfigMap things/a: forbidde
 class Answers:
     """What judging and settling a claim come to."""
 
-    def __init__(self, plan: ClaimPlan, settled: Settled | None) -> None:
+    def __init__(self, plan: ClaimPlan, settled: HandleWorld | None) -> None:
         self.plan, self.settled = plan, settled
 
     async def judge(self, *_: object, **__: object) -> Judged:
         return Judged(CLAIM, self.plan)
 
-    async def settle(self, *_: object) -> Settled | None:
+    async def settle(self, *_: object) -> HandleWorld | None:
         return self.settled
 
-    async def serve(self, *_: object) -> tuple[Judged, Settled | None]:
+    async def serve(self, *_: object) -> tuple[Judged, HandleWorld | None]:
         return Judged(CLAIM, self.plan), self.settled
 
 
@@ -92,7 +93,7 @@ async def test_while_an_edit_is_not_accepted_the_handle_is_looked_after_as_ever(
     for module in ("tools", "claims"):
         monkeypatch.setattr(f"activities.claims.{module}.now", lambda: NOW)
     plan = HandlePlan(by_clock=by_clock, end=None if end is None else NOW + end)
-    answers = Answers(ClaimPlan(halt=Halt.INVALID), Settled(HANDLE, CLAIM, plan, faults))
+    answers = Answers(ClaimPlan(halt=Halt.INVALID), settled(HANDLE, CLAIM, plan, faults, NOW))
     activities = ClaimActivities(tools(answers), cast(Any, None))
     world = await activities._settle(PassClaim(key=KEY), CLAIM, HANDLE, NOW)
     assert (world.decision.phase, world.decision.deadline) == ("Invalid", NOW + after)
@@ -112,10 +113,9 @@ async def test_an_edit_that_the_former_statuses_refuse_is_judged_once_more_on_th
             seen.append(more["handle"].get("status"))
             return Judged(CLAIM, ClaimPlan(halt=Halt.NONE if mended and len(seen) > 1 else Halt.INVALID))
 
-    settled = Settled(
-        cast(Any, {**HANDLE, "status": {"ready": True}}), CLAIM, HandlePlan(handle_status={"ready": True})
-    )
-    activities = ClaimActivities(tools(Judges(ClaimPlan(), settled)), cast(Any, None))
+    handle = {**HANDLE, "status": {"ready": True}}
+    judges = Judges(ClaimPlan(), settled(handle, CLAIM, HandlePlan(handle_status={"ready": True})))
+    activities = ClaimActivities(tools(judges), cast(Any, None))
     world = await activities._settle(PassClaim(key=KEY), CLAIM, HANDLE, NOW)
     assert seen == [None, {"ready": True}]
     assert world.decision.phase == ("Ready" if mended else "Invalid")
@@ -124,7 +124,7 @@ async def test_an_edit_that_the_former_statuses_refuse_is_judged_once_more_on_th
 async def test_an_edit_that_the_clock_refuses_is_looked_at_by_the_clock(monkeypatch: pytest.MonkeyPatch) -> None:
     for module in ("tools", "claims"):
         monkeypatch.setattr(f"activities.claims.{module}.now", lambda: NOW)
-    answers = Answers(ClaimPlan(halt=Halt.INVALID, by_clock=True), Settled(HANDLE, CLAIM, HandlePlan()))
+    answers = Answers(ClaimPlan(halt=Halt.INVALID, by_clock=True), settled(HANDLE, CLAIM, HandlePlan()))
     world = await ClaimActivities(tools(answers), cast(Any, None))._settle(PassClaim(key=KEY), CLAIM, HANDLE, NOW)
     assert world.decision.deadline == NOW + MINUTE
 
@@ -136,7 +136,7 @@ async def test_a_claim_that_could_not_be_judged_is_looked_at_again_soon(
     for module in ("tools", "claims"):
         monkeypatch.setattr(f"activities.claims.{module}.now", lambda: NOW)
     plan = ClaimPlan(halt=Halt.FAULT if fault else Halt.NONE, fault=fault)
-    activities = ClaimActivities(tools(Answers(plan, Settled(HANDLE, CLAIM, HandlePlan()))), cast(Any, None))
+    activities = ClaimActivities(tools(Answers(plan, settled(HANDLE, CLAIM, HandlePlan()))), cast(Any, None))
     world = await activities._settle(PassClaim(key=KEY), CLAIM, HANDLE, NOW)
     assert world.decision.deadline == NOW + after
 
@@ -152,7 +152,9 @@ async def test_an_end_that_has_come_while_it_was_settled_is_its_own_workflows(
     handle = cast(Any, {**HANDLE, "spec": {"lifespan": {"end": timestamp(end)}}})
     claim = cast(Any, {**CLAIM, "status": {"lifespan": {"end": timestamp(end)}}})
     plan = ClaimPlan(halt=halt)
-    activities = ClaimActivities(tools(Answers(plan, Settled(handle, claim, HandlePlan(end=end)))), cast(Any, None))
+    activities = ClaimActivities(
+        tools(Answers(plan, settled(handle, claim, HandlePlan(end=end), now=NOW))), cast(Any, None)
+    )
     world = await activities._settle(PassClaim(key=KEY), CLAIM, HANDLE, NOW)
     assert world.decision.deadline == end
     assert (world.decision.patience > timedelta(0)) is patient

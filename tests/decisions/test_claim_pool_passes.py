@@ -9,15 +9,17 @@ from typing import Any, cast
 
 import pytest
 from claim_domain import NAMES
+from claim_scenes import settled
 from temporalio.testing import ActivityEnvironment
 
-from activities.claims.bundle import Bundle, Settled
+from activities.claims.handle_reconciliation import Bundle
 from activities.claims.pools import PoolActivities
 from activities.claims.releasing import Ended
 from activities.claims.tools import SOON, Tools
 from activities.inline import SECOND_LOOKS
 from domain.claims import RESOURCE_POOL
 from domain.claims.constants import MANAGE_POOLS_INTERVAL
+from domain.claims.handle_reconciliation import HandleWorld
 from domain.claims.passes import PassPool, PoolKnown, PoolWorld
 from domain.claims.plans import Fault, HandleBody, HandlePlan, PoolQuestion
 from domain.claims.references import pool_reference
@@ -82,10 +84,10 @@ class Cluster:
     async def plan(self, *_: object) -> HandlePlan:
         return HandlePlan()
 
-    async def settle(self, bundle: Bundle, *_: object) -> Settled:
+    async def settle(self, bundle: Bundle, *_: object) -> HandleWorld:
         name = str(cast(Json, bundle.handle["metadata"])["name"])
         self.handles[name]["status"] = {"healthy": self.healthy, "ready": False}
-        return Settled(self.handles[name], None, HandlePlan())
+        return settled(self.handles[name], now=self.now)
 
     async def create(self, kind: object, body: Json, namespace: str) -> Json:
         if body["metadata"]["name"] in {**self.handles, **self.unseen}:

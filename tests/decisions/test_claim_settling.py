@@ -9,11 +9,12 @@ from typing import Any, cast
 import jsonpatch
 import pytest
 from claim_domain import NAMES
-from claim_scenes import BOUND, NOW, asking, entry, handle, provider
+from claim_scenes import BOUND, NOW, asking, entry, handle, provider, settle
 
-from activities.claims.bundle import MOST_PATCHES, Bundle, Bundles, Settled
+from activities.claims.handle_reconciliation import Bundle
 from activities.claims.managed import Managed, States
 from domain.claims.handle_pass import plan_handle
+from domain.claims.handle_reconciliation import MOST_PATCHES, HandleWorld
 from domain.claims.linked import NOBODY, Requester
 from domain.claims.objects import object_at, objects_at, text_at
 from domain.claims.plans import Fault, HandlePlan, HandleQuestion, Operations
@@ -40,10 +41,10 @@ class Server:
         self.patches: list[tuple[str, Any]] = []
         self.asked = 0
 
-    async def settle(self) -> Settled:
+    async def settle(self) -> HandleWorld:
         part = cast(Any, self)
         bundle = Bundle(KEY, cast(Any, self.held), cast(Any, self.claim), push=self.claim is not None)
-        settled = await Bundles(part, part, part, part, part, part).settle(bundle, NOW)
+        settled = await settle(part, bundle, NOW)
         self.held, self.claim = cast(Any, settled.handle), cast(Any, settled.claim)
         return settled
 

@@ -7,8 +7,9 @@ from typing import Any, cast
 
 import pytest
 from claim_domain import NAMES
+from claim_scenes import settle
 
-from activities.claims.bundle import Bundle, Bundles
+from activities.claims.handle_reconciliation import Bundle
 from activities.claims.managed import States
 from activities.claims.tools import world_of
 from domain.claims.linked import NOBODY, Requester
@@ -123,11 +124,10 @@ class Deleting(Api):
 
 async def test_an_object_that_is_deleted_each_time_it_is_made_is_made_with_rests() -> None:
     api = cast(Any, Deleting(changing=True))
-    bundles = Bundles(api, api, api, api, api, api)
     known = ObjectKnown()
     for number in range(AT_ONCE + 1):
         moment = NOW + number * timedelta(seconds=1)
-        known = (await bundles.settle(Bundle(KEY, cast(Any, HANDLE), known=known), moment)).known
+        known = (await settle(api, Bundle(KEY, cast(Any, HANDLE), known=known), moment)).memory
     assert rest_in(known.struggle, moment, None) == FIRST_REST
 
 
@@ -137,10 +137,9 @@ async def test_a_pass_tells_how_often_its_changes_were_taken_back(
 ) -> None:
     monkeypatch.setattr("activities.claims.tools.now", lambda: NOW)
     api = cast(Any, Api(changing=changing))
-    bundles = Bundles(api, api, api, api, api, api)
     known = ObjectKnown()
     for _ in range(AT_ONCE + 1):
-        known = (await bundles.settle(Bundle(KEY, cast(Any, HANDLE), known=known), NOW)).known
+        known = (await settle(api, Bundle(KEY, cast(Any, HANDLE), known=known), NOW)).memory
     assert known.struggle.times == (AT_ONCE + 1 if changing else 0)
     world = world_of(KEY, ending("it struggles"), known=known)
     assert world.rest == (FIRST_REST if changing else timedelta(0))

@@ -10,8 +10,8 @@ import pytest
 from claim_scenes import claim, entry, handle, provider
 from told_known import told_known
 
-from activities.claims.bundle import Bundles
 from activities.claims.evaluation import Beyond, Evaluation
+from activities.claims.handle_reconciliation import Bundles
 from activities.claims.judging import Judging
 from activities.claims.serving import Serving
 from activities.claims.writing import Writer

@@ -11,9 +11,9 @@ from told_known import told_known
 
 from activities.claims import binder as binder_module
 from activities.claims.binder import AT_ONCE, BinderActivities, _Batch
-from activities.claims.bundle import Settled
 from activities.claims.judging import Judged
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_PROVIDER
+from domain.claims.handle_reconciliation import HandleWorld
 from domain.claims.matching import Wanted, WantedResource
 from domain.claims.objects import text_at
 from domain.claims.passes import ObjectWorld
@@ -46,7 +46,7 @@ class Area:
     async def open(self, key: Key, world: ObjectWorld | None = None) -> None:
         self.told.append(key.name)
 
-    async def serve(self, key: Key, claim: Json, now: datetime) -> tuple[Judged, Settled | None]:
+    async def serve(self, key: Key, claim: Json, now: datetime) -> tuple[Judged, HandleWorld | None]:
         self.looked.append(key.name)
         wanted = Wanted((WantedResource("things"),), pool="theirs")
         plan = ClaimPlan(by_clock=self.by_clock)

@@ -1,0 +1,362 @@
+"""A handle, its resources and its claim, brought together to what they have to be.
+
+    evaluate --> end passed, auto-delete, auto-detach --> (nothing is written: the caller ends it)
+       |    .-> spec of the handle, with references (the intent) --> create, adopt, update resources --> evaluate again
+       '-----> nothing left to do --> status of the handle --> status of the claim
+
+Safe to repeat at any point: names follow from the handle's, a reference is recorded before its object is made, what
+exists is adopted, and every write is made over the version that was read. A resource that cannot be made is a fault in
+the status; the others are made all the same, except those that wait for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import datetime
+from typing import Annotated, Any, ClassVar
+
+from pydantic import SkipValidation
+
+from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
+from domain.claims.conditions import with_handles_stalled, with_stalled
+from domain.claims.constants import LIFESPAN_END_CHANGED, LIFESPAN_END_CLEARED, LIFESPAN_EVENT_ACTION
+from domain.claims.faults import each_once, summed
+from domain.claims.finalizers import in_hand
+from domain.claims.moments import end_of_handle, passed
+from domain.claims.objects import GivenObject, JsonObject, object_at, objects_at, text_at, with_spec
+from domain.claims.passes import ObjectKnown
+from domain.claims.plans import Fault, HandlePlan, HandleQuestion, Operations
+from domain.claims.struggle import struggle_after, whole
+from domain.claims.writes import ObjectsWorld, PutObject, PutStatus
+from domain.decision import Action, Decision, Outcome, Queue
+from domain.identity import Key
+from domain.model import Model
+from domain.notices import Notice, normal, warning
+from domain.resource import timestamp
+
+# So often one object is patched in one pass: linked resources lend values to each other down a chain, and a template
+# that depends on chance asks for another change each time.
+MOST_PATCHES = 4
+
+_SPEC = "spec"
+_HANDLES_SPEC = f"{RESOURCE_HANDLE.name} {_SPEC}"
+
+
+class HandleWorld(ObjectsWorld):
+    """A handle as a pass has brought it, with its claim and its resources.
+
+    Attributes:
+        question: handle, claim and live objects as they are now.
+        handle_before: the handle as it was observed.
+        claim_before: the same of the claim.
+        answer: the evaluator's, None where something has changed since.
+        conditional: the claim's author has written conditions, without which the rest is evaluated if they fail.
+        unevaluated: why conditions could not be evaluated.
+        failed: why a resource could not be made or changed, by index.
+        sent: the patches that were tried, by index of the resource.
+        changed: what has changed live objects.
+    """
+
+    known: ObjectKnown = ObjectKnown()
+    question: Annotated[HandleQuestion, SkipValidation]
+    handle_before: GivenObject
+    claim_before: GivenObject | None = None
+    answer: Annotated[HandlePlan | None, SkipValidation] = None
+    conditional: bool = False
+    unevaluated: tuple[Fault, ...] = ()
+    failed: dict[int, Fault] = {}
+    sent: dict[int, tuple[tuple[JsonObject, ...], ...]] = {}
+    changed: tuple[Operations, ...] = ()
+
+    @classmethod
+    def of(cls, key: Key, question: HandleQuestion, answer: HandlePlan | None = None, **more: Any) -> HandleWorld:
+        """What was observed; with an answer, where nothing is to be evaluated."""
+        before = {"handle_before": question.handle, "claim_before": question.claim}
+        return cls(key=key, question=question, answer=answer, **before, **more)
+
+    @property
+    def handle(self) -> JsonObject:
+        """The handle as it is now."""
+        return self.question.handle
+
+    @property
+    def claim(self) -> JsonObject | None:
+        """The claim as it is now."""
+        return self.question.claim
+
+    @property
+    def states(self) -> tuple[JsonObject | None, ...]:
+        """The live objects as they are now."""
+        return self.question.states
+
+    @property
+    def plan(self) -> HandlePlan:
+        """The evaluator's answer; one that asks for nothing where there is none."""
+        return self.answer or HandlePlan()
+
+    @property
+    def expired(self) -> bool:
+        """Whether its end has come."""
+        return passed(self.plan.end, self.question.now)
+
+    @property
+    def over(self) -> bool:
+        """Whether the handle is to be ended or given up, so that nothing is written."""
+        return self.expired or self.plan.auto_delete or self.plan.auto_detach
+
+    @property
+    def faults(self) -> tuple[Fault, ...]:
+        """What a person has to mend."""
+        refused = (Fault(reason="ChangeRefused", message=refusal) for refusal in self.plan.refused)
+        return each_once((*self.plan.faults, *self.unevaluated, *self.failed.values(), *refused))
+
+    @property
+    def memory(self) -> ObjectKnown:
+        """What the lifecycle carries on."""
+        struggle = struggle_after(self.known.struggle, self.changed, self.question.now)
+        return ObjectKnown(honoured=self.plan.wish, struggle=struggle)
+
+    def stored(self, kind: str, obj: JsonObject) -> HandleWorld:
+        """The object as the API server has answered it."""
+        field = "handle" if kind == RESOURCE_HANDLE.name else "claim"
+        return self.model_copy(update={"question": self.question.model_copy(update={field: obj})})
+
+    def state(self, index: int) -> JsonObject | None:
+        """The live object of a resource; one whose entry is new has none yet."""
+        states = self.question.states
+        return states[index] if index < len(states) else None
+
+    def with_state(self, index: int, outcome: ResourceOutcome) -> HandleWorld:
+        """After a resource was made or changed, which is to be evaluated again."""
+        if outcome.fault is not None:
+            return self.model_copy(update={"failed": {**self.failed, index: outcome.fault}, "answer": None})
+        states = [*self.question.states, *[None] * (index + 1 - len(self.question.states))]
+        states[index] = outcome.state
+        question = self.question.model_copy(update={"states": tuple(states)})
+        failed = {of: fault for of, fault in self.failed.items() if of != index}
+        return self.model_copy(update={"question": question, "failed": failed, "answer": None})
+
+
+# --- actions ---
+
+
+class Evaluated(Model):
+    """The evaluator's answer, or why there is none."""
+
+    plan: Annotated[HandlePlan | None, SkipValidation] = None
+    fault: Fault | None = None
+
+
+class Evaluate(Action):
+    """Ask what handle, resources and statuses have to be."""
+
+    activity: ClassVar[str] = "claims.evaluate_handle"
+    queue: ClassVar[str] = Queue.CLAIMS
+    result: ClassVar[type[Model] | None] = Evaluated
+    reads: ClassVar[bool] = True
+
+    question: Annotated[HandleQuestion, SkipValidation]
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return "evaluate templates"
+
+    def fold(self, world: HandleWorld, result: Model | None) -> HandleWorld:  # type: ignore[override]
+        """The plan; where there is none, it is asked for without the conditions that the claim's author wrote."""
+        answer = result if isinstance(result, Evaluated) else Evaluated()
+        rest = tuple(each for each in world.wrote if each != _HANDLES_SPEC)
+        if answer.fault is None:
+            return world.model_copy(update={"answer": answer.plan, "wrote": rest})
+        if world.conditional:
+            question = world.question.model_copy(update={"push": False})
+            return world.model_copy(update={"question": question, "conditional": False, "unevaluated": (answer.fault,)})
+        plan = blind_plan(world.question, answer.fault)
+        return world.model_copy(update={"answer": plan, "unevaluated": (), "wrote": rest})
+
+
+class ResourceOutcome(Model):
+    """A live object after it was made or changed, or why it was not."""
+
+    state: GivenObject | None = None
+    fault: Fault | None = None
+
+
+class ResourceAction(Action):
+    """Something done to one resource of a handle."""
+
+    queue: ClassVar[str] = Queue.CLAIMS
+    result: ClassVar[type[Model] | None] = ResourceOutcome
+
+    @property
+    def slot(self) -> str:
+        """One action at a time per resource."""
+        return f"resource {self.place}"
+
+    @property
+    def place(self) -> int:
+        """The resource's index."""
+        raise NotImplementedError
+
+
+class CreateResource(ResourceAction):
+    """Make a resource from its definition, or adopt the object that is there."""
+
+    activity: ClassVar[str] = "claims.create_resource"
+
+    handle: GivenObject
+    index: int
+    definition: GivenObject
+
+    @property
+    def place(self) -> int:
+        """The resource's index."""
+        return self.index
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"create {text_at(self.definition, 'kind')} {text_at(self.definition, 'metadata', 'name')}"
+
+    def fold(self, world: HandleWorld, result: Model | None) -> HandleWorld:  # type: ignore[override]
+        """The resource is there, or cannot be made."""
+        outcome = result if isinstance(result, ResourceOutcome) else ResourceOutcome()
+        changed = () if outcome.fault else (whole(self.index, self.definition),)
+        after = world.with_state(self.index, outcome)
+        return after.model_copy(update={"changed": (*world.changed, *changed)})
+
+
+class UpdateResource(ResourceAction):
+    """Change a live resource, as it was read."""
+
+    activity: ClassVar[str] = "claims.update_resource"
+
+    state: GivenObject
+    operations: Annotated[Operations, SkipValidation]
+
+    @property
+    def place(self) -> int:
+        """The resource's index."""
+        return self.operations.index
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"patch resource {self.operations.index}: {len(self.operations.patch)} operations"
+
+    def fold(self, world: HandleWorld, result: Model | None) -> HandleWorld:  # type: ignore[override]
+        """The resource as it is then; what the API server takes without changing anything is no change."""
+        outcome = result if isinstance(result, ResourceOutcome) else ResourceOutcome()
+        after = world.with_state(self.place, outcome)
+        version = ("metadata", "resourceVersion")
+        differs = outcome.fault is None and text_at(outcome.state, *version) != text_at(self.state, *version)
+        tried = (*world.sent.get(self.place, ()), self.operations.patch)
+        changed = (self.operations,) if differs else ()
+        return after.model_copy(
+            update={"sent": {**world.sent, self.place: tried}, "changed": (*world.changed, *changed)}
+        )
+
+
+# --- the decision ---
+
+
+def blind_plan(question: HandleQuestion, fault: Fault) -> HandlePlan:
+    """Of what could not be evaluated at all everything stays as it is, but the end still counts."""
+    handle, claim = question.handle, question.claim
+    return HandlePlan(
+        spec=object_at(handle, "spec"),
+        end=end_of_handle(handle),
+        wish=question.honoured,
+        faults=(fault,),
+        handle_status=object_at(handle, "status"),
+        claim_status=None if claim is None else object_at(claim, "status"),
+    )
+
+
+def decide(world: HandleWorld, now: datetime) -> Decision:
+    """What is to be done now for the handle, its resources and its claim; how they stand is the caller's to say."""
+    actions = tuple(steps(world))
+    notices = () if actions or world.over else tuple(_notices(world))
+    return Decision(
+        phase="Reconciling", outcome=Outcome.WORKING, why="handle and resources", actions=actions, notices=notices
+    )
+
+
+def steps(world: HandleWorld) -> Iterator[Action]:
+    """The actions that can be done now."""
+    plan = world.plan
+    if world.answer is None:
+        yield Evaluate(question=world.question)
+        return
+    if world.over:
+        return
+    handle, names = world.handle, world.question.names
+    kept = in_hand(names, RESOURCE_HANDLE, {**handle, "spec": plan.spec})
+    if intent := world.to_write(PutObject(kind=RESOURCE_HANDLE, before=handle, after=kept, what=_SPEC)):
+        yield from intent
+        return
+    creations = [each for each in plan.creations if each[0] not in world.failed]
+    updates = [each for each in plan.updates if _is_to_send(world, each)]
+    for index, definition in creations:
+        yield CreateResource(handle=handle, index=index, definition=definition)
+    for operations in updates:
+        yield UpdateResource(state=world.state(operations.index) or {}, operations=operations)
+    if not (creations or updates):
+        yield from _statuses(world, plan)
+
+
+def _is_to_send(world: HandleWorld, operations: Operations) -> bool:
+    """Once more where a linked resource has just changed what it lends; never what did not take effect."""
+    tried = world.sent.get(operations.index, ())
+    there = world.state(operations.index) is not None
+    return there and operations.patch not in tried and len(tried) < MOST_PATCHES
+
+
+def _statuses(world: HandleWorld, plan: HandlePlan) -> Iterator[Action]:
+    """The handle's first; the claim's spec where its end moves."""
+    handle, claim, now = world.handle, world.claim, world.question.now
+    status = with_stalled(plan.handle_status, summed(world.faults), now)
+    if first := world.to_write(PutStatus(kind=RESOURCE_HANDLE, before=handle, after={**handle, "status": status})):
+        yield from first
+        return
+    if claim is None or plan.claim_status is None or not world.question.shown:
+        return
+    if plan.requested_end:
+        lifespan: JsonObject = {**object_at(claim, "spec", "lifespan"), "end": plan.requested_end}
+        moved = with_spec(claim, lifespan=lifespan)
+        if first := world.to_write(PutObject(kind=RESOURCE_CLAIM, before=claim, after=moved, what="requested end")):
+            yield from first
+            return
+    shown = with_handles_stalled(plan.claim_status, world.faults, now, accepted=world.question.push)
+    yield from world.to_write(PutStatus(kind=RESOURCE_CLAIM, before=claim, after={**claim, "status": shown}))
+
+
+# --- what a person is told ---
+
+
+def _notices(world: HandleWorld) -> Iterator[Notice]:
+    """A fault is told when it is another than before, an end when it was cut or has moved."""
+    plan = world.plan
+    before = world.handle_before if world.claim_before is None else world.claim_before
+    shown = " ".join(text_at(each, "message") for each in objects_at(before, "status", "conditions"))
+    yield from (warning(fault.reason, fault.message) for fault in world.faults if fault.message not in shown)
+    if plan.end_was_cut and plan.wish is not None and plan.end is not None:
+        text = f"lifespan.end {timestamp(plan.wish.end)} is later than allowed: {timestamp(plan.end)}"
+        yield warning("LifespanEndCut", text)
+    if world.claim_before is not None and (text := _moved_end(world, plan)):
+        reason = LIFESPAN_END_CHANGED if _shown_end(world.claim) else LIFESPAN_END_CLEARED
+        yield normal(reason, text, action=LIFESPAN_EVENT_ACTION)
+
+
+def _moved_end(world: HandleWorld, plan: HandlePlan) -> str:
+    """What to say of a claim's end that has moved; nothing of the first one, nor of one that rolls on by itself."""
+    before, after = _shown_end(world.claim_before), _shown_end(world.claim)
+    rolls = plan.wish is not None and plan.wish == world.known.honoured
+    if not before or before == after or rolls:
+        return ""
+    return f"lifespan end is {after}, was {before}" if after else f"lifespan end is cleared, was {before}"
+
+
+def _shown_end(claim: JsonObject | None) -> str:
+    """The end that a claim shows."""
+    return text_at(claim, "status", "lifespan", "end")
