@@ -3,21 +3,17 @@
 from __future__ import annotations
 
 import secrets as randomness
-from collections.abc import Mapping
-from datetime import datetime
 from typing import ClassVar
 
 from activities.threescale.known import View
 from activities.threescale.secrets import Secrets
 from activities.threescale.subjects import SingleSubject
-from domain.refusal import Refusal
-from domain.resource import CustomResource
 from domain.threescale.application_auth import APPLICATION_ID, ObservedAuth, SecretContent, work_for_auth
 from domain.threescale.calls import Resource, Write
 from domain.threescale.found import FoundApplication
 from domain.threescale.remote_object import One
 from domain.threescale.resources import Application, ApplicationAuth, DeveloperAccount, Product
-from domain.threescale.work import Effect, SecretWrite, Work
+from domain.threescale.work import Effect, SecretWrite
 
 _KEY_BYTES = 16  # as many as 3scale's own keys have
 
@@ -25,7 +21,7 @@ _KEY_BYTES = 16  # as many as 3scale's own keys have
 class AuthSubject(SingleSubject[ApplicationAuth, FoundApplication]):
     """An ApplicationAuth."""
 
-    model: ClassVar[type[CustomResource]] = ApplicationAuth
+    decide = staticmethod(work_for_auth)
     item = FoundApplication
     wrapper: ClassVar[Resource] = Resource.APPLICATION
 
@@ -63,9 +59,9 @@ class AuthSubject(SingleSubject[ApplicationAuth, FoundApplication]):
             application_id=content.values.get(APPLICATION_ID, ""),
         )
 
-    def work(self, refusals: Mapping[str, Refusal], now: datetime, *, look: bool) -> Work:
-        """What is to be done now."""
-        observed = ObservedAuth(
+    def observed(self) -> ObservedAuth:
+        """What its decision sees."""
+        return ObservedAuth(
             auth=self.resource,
             provider=self.provider,
             application=self._application,
@@ -74,9 +70,7 @@ class AuthSubject(SingleSubject[ApplicationAuth, FoundApplication]):
             secret=self._secret,
             found=self.found,
             written=tuple(self._written),
-            refusals=dict(refusals),
         )
-        return work_for_auth(observed, now)
 
     def wrote(self, write: Write, answer: object) -> None:
         """One of the credentials is set; the application is known all the same."""

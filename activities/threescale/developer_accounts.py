@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import datetime
 from typing import ClassVar
 
 from activities.threescale.known import View
 from activities.threescale.secrets import Secrets
 from activities.threescale.subjects import SingleSubject
-from domain.refusal import Refusal
-from domain.resource import CustomResource
 from domain.threescale.application import ObservedApplication, work_for_application
 from domain.threescale.application_sync import credentials, is_application
 from domain.threescale.calls import Read, Resource, SecretKey
@@ -23,13 +19,12 @@ from domain.threescale.holders import Holder
 from domain.threescale.remote_object import One
 from domain.threescale.resources import Application, DeveloperAccount, DeveloperUser, Product
 from domain.threescale.wakes import users_of_account
-from domain.threescale.work import Work
 
 
 class AccountSubject(SingleSubject[DeveloperAccount, FoundAccount]):
     """A DeveloperAccount."""
 
-    model: ClassVar[type[CustomResource]] = DeveloperAccount
+    decide = staticmethod(work_for_account)
     item = FoundAccount
     wrapper: ClassVar[Resource] = Resource.ACCOUNT
 
@@ -46,19 +41,16 @@ class AccountSubject(SingleSubject[DeveloperAccount, FoundAccount]):
         admin = admin_of(account, self._users, self.provider.url)
         self._keys = await self.secrets.there([password_of(admin)]) if admin else ()
 
-    def work(self, refusals: Mapping[str, Refusal], now: datetime, *, look: bool) -> Work:
-        """What is to be done now."""
-        observed = ObservedAccount(
+    def observed(self) -> ObservedAccount:
+        """What its decision sees."""
+        return ObservedAccount(
             account=self.resource,
             provider=self.provider,
             users=self._users,
             holders=self.holders(self.namesakes()),
             secrets=self._keys,
             found=self.found,
-            refusals=dict(refusals),
-            look=look,
         )
-        return work_for_account(observed, now)
 
     def is_it(self, found: FoundAccount) -> bool:
         """By our mark and the organisation's name."""
@@ -68,7 +60,7 @@ class AccountSubject(SingleSubject[DeveloperAccount, FoundAccount]):
 class UserSubject(SingleSubject[DeveloperUser, FoundUser]):
     """A DeveloperUser."""
 
-    model: ClassVar[type[CustomResource]] = DeveloperUser
+    decide = staticmethod(work_for_user)
     item = FoundUser
     wrapper: ClassVar[Resource] = Resource.USER
 
@@ -84,19 +76,16 @@ class UserSubject(SingleSubject[DeveloperUser, FoundUser]):
         self._account = self.view.get(DeveloperAccount, self.namespace, user.spec.developer_account_ref.name)
         self._keys = await self.secrets.there([password_of(user)])
 
-    def work(self, refusals: Mapping[str, Refusal], now: datetime, *, look: bool) -> Work:
-        """What is to be done now."""
-        observed = ObservedUser(
+    def observed(self) -> ObservedUser:
+        """What its decision sees."""
+        return ObservedUser(
             user=self.resource,
             provider=self.provider,
             account=self._account,
             holders=self.holders(self._siblings()),
             secrets=self._keys,
             found=self.found,
-            refusals=dict(refusals),
-            look=look,
         )
-        return work_for_user(observed, now)
 
     def _siblings(self) -> tuple[DeveloperUser, ...]:
         account = self.resource.spec.developer_account_ref.name
@@ -110,7 +99,7 @@ class UserSubject(SingleSubject[DeveloperUser, FoundUser]):
 class ApplicationSubject(SingleSubject[Application, FoundApplication]):
     """An Application; of what 3scale has, the product's plans are looked at too."""
 
-    model: ClassVar[type[CustomResource]] = Application
+    decide = staticmethod(work_for_application)
     item = FoundApplication
     wrapper: ClassVar[Resource] = Resource.APPLICATION
 
@@ -134,9 +123,9 @@ class ApplicationSubject(SingleSubject[Application, FoundApplication]):
         self._keys = await self.secrets.there(wanted)
         self._holders = self._others()
 
-    def work(self, refusals: Mapping[str, Refusal], now: datetime, *, look: bool) -> Work:
-        """What is to be done now."""
-        observed = ObservedApplication(
+    def observed(self) -> ObservedApplication:
+        """What its decision sees."""
+        return ObservedApplication(
             application=self.resource,
             provider=self.provider,
             account=self._account,
@@ -146,10 +135,7 @@ class ApplicationSubject(SingleSubject[Application, FoundApplication]):
             found=self.found,
             listed=self._listed,
             plans=self._plans,
-            refusals=dict(refusals),
-            look=look,
         )
-        return work_for_application(observed, now)
 
     def read(self, read: Read, answer: object) -> None:
         """It, those among which it may be, or the product's plans."""

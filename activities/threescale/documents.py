@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import datetime
 from typing import ClassVar
 
 from activities.threescale.known import View
 from activities.threescale.secrets import Secrets
 from activities.threescale.sources import Sources, as_sent
 from activities.threescale.subjects import SingleSubject
-from domain.decision import earliest
-from domain.refusal import Refusal
-from domain.resource import CustomResource
 from domain.threescale.active_doc import (
     ObservedDocument,
     Text,
@@ -23,11 +18,9 @@ from domain.threescale.active_doc import (
 )
 from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.found import FoundDocument, FoundPolicy
-from domain.threescale.open_api import FETCH_EVERY
 from domain.threescale.policy import ObservedPolicy, is_policy, work_for_policy
 from domain.threescale.providers import NoAccount
 from domain.threescale.resources import ActiveDoc, CustomPolicyDefinition, Product
-from domain.threescale.work import Work
 
 _REFERENCE = "spec.activeDocOpenAPIRef"
 
@@ -35,7 +28,7 @@ _REFERENCE = "spec.activeDocOpenAPIRef"
 class DocumentSubject(SingleSubject[ActiveDoc, FoundDocument]):
     """An ActiveDoc."""
 
-    model: ClassVar[type[CustomResource]] = ActiveDoc
+    decide = staticmethod(work_for_document)
     item = FoundDocument
     wrapper: ClassVar[Resource] = Resource.DOCUMENT
 
@@ -60,10 +53,10 @@ class DocumentSubject(SingleSubject[ActiveDoc, FoundDocument]):
             return await self._sources.in_secret(_REFERENCE, where.secret_ref, self.namespace, self.secrets)
         return await self._sources.at(where.url or "")
 
-    def work(self, refusals: Mapping[str, Refusal], now: datetime, *, look: bool) -> Work:
-        """What is to be done now."""
+    def observed(self) -> ObservedDocument:
+        """What its decision sees."""
         namesakes = self.namesakes()
-        observed = ObservedDocument(
+        return ObservedDocument(
             document=self.resource,
             account=self.provider,
             text=self._text,
@@ -71,16 +64,7 @@ class DocumentSubject(SingleSubject[ActiveDoc, FoundDocument]):
             namesakes=tuple(each.metadata for each in namesakes),
             holders=self.holders(namesakes),
             found=self.found,
-            refusals=dict(refusals),
-            look=look,
         )
-        return self._again(work_for_document(observed, now), now)
-
-    def _again(self, work: Work, now: datetime) -> Work:
-        """A page says nothing of its changes: it is fetched again, unless something else is looked at before."""
-        if not self.resource.spec.active_doc_open_api_ref.url or self.resource.metadata.deleting:
-            return work
-        return work.model_copy(update={"deadline": earliest([work.deadline, now + FETCH_EVERY])})
 
     def is_it(self, found: FoundDocument) -> bool:
         """By its system name."""
@@ -109,7 +93,7 @@ class DocumentSubject(SingleSubject[ActiveDoc, FoundDocument]):
 class PolicySubject(SingleSubject[CustomPolicyDefinition, FoundPolicy]):
     """A CustomPolicyDefinition."""
 
-    model: ClassVar[type[CustomResource]] = CustomPolicyDefinition
+    decide = staticmethod(work_for_policy)
     item = FoundPolicy
     wrapper: ClassVar[Resource] = Resource.POLICY
 
@@ -117,19 +101,16 @@ class PolicySubject(SingleSubject[CustomPolicyDefinition, FoundPolicy]):
         """Its tenant."""
         await self.find_tenant()
 
-    def work(self, refusals: Mapping[str, Refusal], now: datetime, *, look: bool) -> Work:
-        """What is to be done now."""
+    def observed(self) -> ObservedPolicy:
+        """What its decision sees."""
         namesakes = self.namesakes()
-        observed = ObservedPolicy(
+        return ObservedPolicy(
             policy=self.resource,
             account=self.provider,
             namesakes=tuple(each.metadata for each in namesakes),
             holders=self.holders(namesakes),
             found=self.found,
-            refusals=dict(refusals),
-            look=look,
         )
-        return work_for_policy(observed, now)
 
     def is_it(self, found: FoundPolicy) -> bool:
         """By name and version."""

@@ -3,17 +3,12 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
-from datetime import datetime
-from typing import ClassVar
 
 from activities.threescale.known import Known, View
 from activities.threescale.secrets import Secrets
 from activities.threescale.sources import Sources, understood
 from activities.threescale.subjects import Subject
 from domain.identity import all_kinds
-from domain.refusal import Refusal
-from domain.resource import CustomResource
 from domain.threescale.active_doc import Text
 from domain.threescale.calls import Read, Write
 from domain.threescale.open_api import Child, ObservedOpenApi, SourceLabel, work_for_open_api
@@ -21,7 +16,7 @@ from domain.threescale.resources import Backend, OpenApi, Product
 from domain.threescale.source_labels import WATCHED_BY, SourceSecret
 from domain.threescale.texts import text_at
 from domain.threescale.wakes import made_by
-from domain.threescale.work import Effect, Work
+from domain.threescale.work import Effect
 from engine.errors import Absent, ApiError, Conflict
 from engine.kube import KubeApi
 from engine.kube.json import text
@@ -32,7 +27,7 @@ log = logging.getLogger(__name__)
 class OpenApiSubject(Subject[OpenApi]):
     """An OpenAPI."""
 
-    model: ClassVar[type[CustomResource]] = OpenApi
+    decide = staticmethod(work_for_open_api)
 
     def __init__(
         self, resource: OpenApi, view: View, secrets: Secrets, sources: Sources, kube: KubeApi, known: Known
@@ -83,18 +78,16 @@ class OpenApiSubject(Subject[OpenApi]):
                 backends[found.metadata.uid] = found
         self._products, self._backends = tuple(products.values()), tuple(backends.values())
 
-    def work(self, refusals: Mapping[str, Refusal], now: datetime, *, look: bool) -> Work:
-        """What is to be done now."""
-        observed = ObservedOpenApi(
+    def observed(self) -> ObservedOpenApi:
+        """What its decision sees."""
+        return ObservedOpenApi(
             open_api=self.resource,
             account=self.provider,
             text=self._text,
             source=self._source,
             products=self._products,
             backends=self._backends,
-            refusals=dict(refusals),
         )
-        return work_for_open_api(observed, now)
 
     async def fetch(self, read: Read) -> object:
         """The document at an address."""

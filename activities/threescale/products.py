@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import datetime
-from typing import ClassVar
-
 from activities.threescale.known import View
 from activities.threescale.secrets import Secrets
 from activities.threescale.subjects import Subject
-from domain.refusal import Refusal
-from domain.resource import CustomResource
 from domain.threescale.apply_response import read_backend, read_product, wrote_backend, wrote_product
 from domain.threescale.backend import ObservedBackend, work_for_backend
 from domain.threescale.belonging import takes_along
@@ -20,13 +14,12 @@ from domain.threescale.found import FoundBackend, FoundProduct
 from domain.threescale.gateway import secrets_of
 from domain.threescale.product import ObservedProduct, SecretText, work_for_product
 from domain.threescale.resources import Application, Backend, Product
-from domain.threescale.work import Work
 
 
 class ProductSubject(Subject[Product]):
     """A Product."""
 
-    model: ClassVar[type[CustomResource]] = Product
+    decide = staticmethod(work_for_product)
 
     def __init__(self, resource: Product, view: View, secrets: Secrets) -> None:
         super().__init__(resource, view, secrets)
@@ -43,10 +36,10 @@ class ProductSubject(Subject[Product]):
         self._backends = tuple(found.values())
         self._texts = await self.secrets.texts(secrets_of(spec, self.namespace))
 
-    def work(self, refusals: Mapping[str, Refusal], now: datetime, *, look: bool) -> Work:
-        """What is to be done now."""
+    def observed(self) -> ObservedProduct:
+        """What its decision sees."""
         namesakes = self.namesakes()
-        observed = ObservedProduct(
+        return ObservedProduct(
             product=self.resource,
             account=self.provider,
             backends=self._backends,
@@ -55,10 +48,7 @@ class ProductSubject(Subject[Product]):
             applications=self._taken_along(),
             secrets=self._texts,
             found=self._found,
-            refusals=dict(refusals),
-            look=look,
         )
-        return work_for_product(observed, now)
 
     def _taken_along(self) -> tuple[Application, ...]:
         meta = self.resource.metadata
@@ -97,7 +87,7 @@ class ProductSubject(Subject[Product]):
 class BackendSubject(Subject[Backend]):
     """A Backend."""
 
-    model: ClassVar[type[CustomResource]] = Backend
+    decide = staticmethod(work_for_backend)
 
     def __init__(self, resource: Backend, view: View, secrets: Secrets) -> None:
         super().__init__(resource, view, secrets)
@@ -107,23 +97,20 @@ class BackendSubject(Subject[Backend]):
         """Tenant; the products that use it are looked for with each decision."""
         await self.find_tenant()
 
-    def work(self, refusals: Mapping[str, Refusal], now: datetime, *, look: bool) -> Work:
-        """What is to be done now."""
+    def observed(self) -> ObservedBackend:
+        """What its decision sees."""
         name = self.resource.spec.system_name
         deleting = self.resource.metadata.deleting
         users = self.view.referring(Product, f"Backend/{self.namespace}/{name}") if name and deleting else ()
         namesakes = self.namesakes()
-        observed = ObservedBackend(
+        return ObservedBackend(
             backend=self.resource,
             account=self.provider,
             products=users,
             namesakes=tuple(each.metadata for each in namesakes),
             holders=self.holders(namesakes),
             found=self._found,
-            refusals=dict(refusals),
-            look=look,
         )
-        return work_for_backend(observed, now)
 
     def read(self, read: Read, answer: object) -> None:
         """The backend, or a part of it."""

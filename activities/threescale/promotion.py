@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import datetime
-from typing import ClassVar
-
 from activities.threescale.known import View
 from activities.threescale.secrets import Secrets
 from activities.threescale.subjects import Subject
-from domain.refusal import Refusal
-from domain.resource import CustomResource
 from domain.threescale.calls import Read, Write
 from domain.threescale.promotion import (
     FoundConfigs,
@@ -21,13 +15,12 @@ from domain.threescale.promotion import (
 )
 from domain.threescale.providers import NoAccount
 from domain.threescale.resources import Product, ProxyConfigPromote
-from domain.threescale.work import Work
 
 
 class PromotionSubject(Subject[ProxyConfigPromote]):
     """A ProxyConfigPromote."""
 
-    model: ClassVar[type[CustomResource]] = ProxyConfigPromote
+    decide = staticmethod(work_for_promotion)
 
     def __init__(self, resource: ProxyConfigPromote, view: View, secrets: Secrets) -> None:
         super().__init__(resource, view, secrets)
@@ -42,16 +35,14 @@ class PromotionSubject(Subject[ProxyConfigPromote]):
             return
         self.provider = await self.secrets.account(self._product, self._product.spec.provider_account_ref)
 
-    def work(self, refusals: Mapping[str, Refusal], now: datetime, *, look: bool) -> Work:
-        """What is to be done now."""
-        observed = ObservedPromotion(
+    def observed(self) -> ObservedPromotion:
+        """What its decision sees."""
+        return ObservedPromotion(
             promotion=self.resource,
             provider=self.provider,
             product=self._product,
             found=self._found,
-            refusals=dict(refusals),
         )
-        return work_for_promotion(observed, now)
 
     def read(self, read: Read, answer: object) -> None:
         """The newest version of one environment."""

@@ -10,7 +10,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from datetime import datetime
-from typing import ClassVar, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from activities.threescale.known import View
 from activities.threescale.secrets import Secrets
@@ -25,7 +25,7 @@ from domain.threescale.providers import NoAccount, ProviderAccount, known_at, sa
 from domain.threescale.remote_object import One, read_one, wrote_one
 from domain.threescale.resources import Tenant
 from domain.threescale.resources.shared import LocalReference
-from domain.threescale.work import Effect, Work
+from domain.threescale.work import Effect, Observed, Work
 from engine.errors import ApiError
 from engine.kube import JsonObject as KubeObject
 
@@ -37,8 +37,6 @@ NOT_LOOKED_FOR = NoAccount(why="not looked up yet", waits_for="")
 
 class Subject(ABC, Generic[R]):
     """One object in one pass."""
-
-    model: ClassVar[type[CustomResource]]
 
     def __init__(self, resource: R, view: View, secrets: Secrets) -> None:
         self.resource = resource
@@ -55,9 +53,18 @@ class Subject(ABC, Generic[R]):
     async def gather(self) -> None:
         """Look for what the decision sees beside the object and 3scale."""
 
+    @staticmethod
     @abstractmethod
+    def decide(observed: Any, now: datetime) -> Work:
+        """The kind's decision."""
+
+    @abstractmethod
+    def observed(self) -> Observed:
+        """What the kind's decision sees now."""
+
     def work(self, refusals: Mapping[str, Refusal], now: datetime, *, look: bool) -> Work:
-        """What is to be done now; `look` compares with 3scale although nothing new is wanted."""
+        """What to do now; `look` compares with 3scale although nothing new is wanted."""
+        return self.decide(self.observed().model_copy(update={"refusals": dict(refusals), "look": look}), now)
 
     async def find_tenant(self) -> None:
         """Its tenant, and where those namesakes are to be that have not said so: one of them may be making it now."""

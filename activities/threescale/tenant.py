@@ -9,15 +9,11 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
-from datetime import datetime
-from typing import ClassVar
 
 from activities.threescale.known import View
 from activities.threescale.secrets import Secrets
 from activities.threescale.subjects import Subject
-from domain.refusal import Refusal
-from domain.resource import CustomResource, ObjectMeta
+from domain.resource import ObjectMeta
 from domain.threescale.calls import Read, Resource, SecretKey, Write
 from domain.threescale.providers import ADDRESS_KEY, TOKEN_KEY, SecretView, same_tenant
 from domain.threescale.resources import Tenant
@@ -29,7 +25,7 @@ from domain.threescale.tenant import (
     work_for_tenant,
 )
 from domain.threescale.tenant_sync import KnownTenant, password_of_admin, read_tenant, wrote_tenant
-from domain.threescale.work import Effect, SecretWrite, Work
+from domain.threescale.work import Effect, SecretWrite
 from engine.errors import ApiError, Denied
 
 # How often the Secret is tried, a second apart: an API server that is away comes back within that, or never.
@@ -41,7 +37,7 @@ log = logging.getLogger(__name__)
 class TenantSubject(Subject[Tenant]):
     """A Tenant."""
 
-    model: ClassVar[type[CustomResource]] = Tenant
+    decide = staticmethod(work_for_tenant)
 
     def __init__(self, resource: Tenant, view: View, secrets: Secrets) -> None:
         super().__init__(resource, view, secrets)
@@ -63,9 +59,9 @@ class TenantSubject(Subject[Tenant]):
         reference = self.resource.spec.tenant_secret_ref
         self._secret = await self.secrets.view(reference.namespace or self.namespace, reference.name)
 
-    def work(self, refusals: Mapping[str, Refusal], now: datetime, *, look: bool) -> Work:
-        """What is to be done now."""
-        observed = ObservedTenant(
+    def observed(self) -> ObservedTenant:
+        """What its decision sees."""
+        return ObservedTenant(
             tenant=self.resource,
             master=self.provider,
             secret=self._secret,
@@ -73,10 +69,7 @@ class TenantSubject(Subject[Tenant]):
             namesakes=self._namesakes(),
             holders=self.holders(self._of_organization()),
             found=self._found,
-            refusals=dict(refusals),
-            look=look,
         )
-        return work_for_tenant(observed, now)
 
     def _namesakes(self) -> tuple[ObjectMeta, ...]:
         """Other Tenants of the organisation and master, or with the same Secret for the token."""

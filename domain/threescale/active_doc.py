@@ -12,10 +12,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable
-from datetime import datetime
+from datetime import datetime, timedelta
 
+from domain.decision import earliest
 from domain.model import Model
-from domain.refusal import Refusal
 from domain.resource import ObjectMeta
 from domain.schema import Json
 from domain.threescale import ACTIVE_DOC
@@ -31,11 +31,12 @@ from domain.threescale.providers import NoAccount, ProviderAccount, known_at, sa
 from domain.threescale.references import elder, seniority, usable
 from domain.threescale.remote_object import One, differing, read_one, wrote_one
 from domain.threescale.resources import ActiveDoc, Product
-from domain.threescale.resources.shared import Digests, LocalReference
+from domain.threescale.resources.shared import Digests, Document, LocalReference
 from domain.threescale.validation import fault_of_system_name, message_of
 from domain.threescale.work import (
     Hindrance,
     Leaving,
+    Observed,
     Phase,
     Work,
     adopted,
@@ -48,6 +49,7 @@ from domain.threescale.work import (
     without_account,
 )
 
+FETCH_EVERY = timedelta(minutes=5)
 _PATH = "active_docs"
 
 
@@ -59,7 +61,7 @@ class Text(Model):
     hindrance: Hindrance | None = None
 
 
-class ObservedDocument(Model):
+class ObservedDocument(Observed):
     """What one decision sees.
 
     Attributes:
@@ -70,8 +72,6 @@ class ObservedDocument(Model):
         namesakes: other ActiveDocs with its system name and tenant.
         holders: those namesakes that have something there, with its id.
         found: what is known of 3scale.
-        refusals: what 3scale has refused since the last wake, by slot.
-        look: to be compared with 3scale although nothing new is wanted.
     """
 
     document: ActiveDoc
@@ -81,15 +81,25 @@ class ObservedDocument(Model):
     namesakes: tuple[ObjectMeta, ...] = ()
     holders: tuple[Holder, ...] = ()
     found: One[FoundDocument] = One()
-    refusals: dict[str, Refusal] = {}
-    look: bool = False
 
 
 def work_for_document(observed: ObservedDocument, now: datetime) -> Work:
     """What to do now for an ActiveDoc that exists."""
-    document, account = observed.document, observed.account
+    document = observed.document
     if document.metadata.deleting:
         return farewell(document, _leaving(observed), observed.refusals, now)
+    return fetched_again(_kept(observed, now), document.spec.active_doc_open_api_ref, now)
+
+
+def fetched_again(work: Work, document: Document, now: datetime) -> Work:
+    """The work; a page does not tell of its changes, so a document at an address is fetched again."""
+    if not document.url:
+        return work
+    return work.model_copy(update={"deadline": earliest([work.deadline, now + FETCH_EVERY])})
+
+
+def _kept(observed: ObservedDocument, now: datetime) -> Work:
+    document, account = observed.document, observed.account
     patch = adopted(document.metadata, ACTIVE_DOC, of_active_doc(document))
     if patch:
         return Work(phase=Phase.NEW, why="set its finalizer and defaults", patch=patch)

@@ -16,8 +16,6 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from domain.model import Model
-from domain.refusal import Refusal
 from domain.threescale import APPLICATION, DEVELOPER_ACCOUNT
 from domain.threescale.application_sync import credentials, known_id_of, natural_key, sync_application
 from domain.threescale.belonging import takes_along
@@ -36,6 +34,7 @@ from domain.threescale.resources.shared import Digests
 from domain.threescale.work import (
     Hindrance,
     Leaving,
+    Observed,
     Phase,
     Work,
     adopted,
@@ -50,7 +49,7 @@ from domain.threescale.work import (
 )
 
 
-class ObservedApplication(Model):
+class ObservedApplication(Observed):
     """What one decision sees.
 
     Attributes:
@@ -63,8 +62,6 @@ class ObservedApplication(Model):
         found: what is known of 3scale.
         listed: the account's applications, as far as they were looked through for it.
         plans: those of the product, None if not read.
-        refusals: what 3scale has refused since the last wake, by slot.
-        look: to be compared with 3scale although nothing new is wanted.
     """
 
     application: Application
@@ -76,8 +73,6 @@ class ObservedApplication(Model):
     found: One[FoundApplication] = One()
     listed: tuple[FoundApplication, ...] = ()
     plans: tuple[FoundPlan, ...] | None = None
-    refusals: dict[str, Refusal] = {}
-    look: bool = False
 
 
 def work_for_application(observed: ObservedApplication, now: datetime) -> Work:

@@ -16,7 +16,6 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from domain.model import Model
-from domain.refusal import Refusal
 from domain.threescale.calls import TAKEN, Read, Resource, SecretKey, Write, unless_refused
 from domain.threescale.conditions import INVALID, READY, Standing
 from domain.threescale.found import FoundApplication
@@ -27,6 +26,7 @@ from domain.threescale.remote_object import One
 from domain.threescale.resources import Application, ApplicationAuth, DeveloperAccount, Product
 from domain.threescale.work import (
     Hindrance,
+    Observed,
     Phase,
     SecretWrite,
     Work,
@@ -58,7 +58,7 @@ class SecretContent(Model):
     application_id: str = ""
 
 
-class ObservedAuth(Model):
+class ObservedAuth(Observed):
     """What one decision sees.
 
     Attributes:
@@ -70,7 +70,6 @@ class ObservedAuth(Model):
         secret: its Secret, likewise.
         found: the application in 3scale.
         written: slots of writes that have been made.
-        refusals: what 3scale has refused since the last wake, by slot.
     """
 
     auth: ApplicationAuth
@@ -81,7 +80,6 @@ class ObservedAuth(Model):
     secret: SecretContent | None = None
     found: One[FoundApplication] = One()
     written: tuple[str, ...] = ()
-    refusals: dict[str, Refusal] = {}
 
 
 def work_for_auth(observed: ObservedAuth, now: datetime) -> Work:

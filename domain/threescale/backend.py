@@ -17,7 +17,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from domain.model import Model
 from domain.refusal import Refusal
 from domain.resource import ObjectMeta, timestamp
 from domain.threescale import BACKEND
@@ -36,6 +35,7 @@ from domain.threescale.validation import Fault, faults_of_backend, message_of
 from domain.threescale.work import (
     Hindrance,
     Leaving,
+    Observed,
     Phase,
     Work,
     adopted,
@@ -51,7 +51,7 @@ from domain.threescale.work import (
 )
 
 
-class ObservedBackend(Model):
+class ObservedBackend(Observed):
     """What one decision sees.
 
     Attributes:
@@ -61,8 +61,6 @@ class ObservedBackend(Model):
         namesakes: other Backends with its system name and tenant.
         holders: those namesakes that have something there, with its id.
         found: what is known of 3scale: nothing, or what a pass of this process has left.
-        refusals: what 3scale has refused since the last wake, by slot.
-        look: to be compared with 3scale although nothing new is wanted.
     """
 
     backend: Backend
@@ -71,8 +69,6 @@ class ObservedBackend(Model):
     namesakes: tuple[ObjectMeta, ...] = ()
     holders: tuple[Holder, ...] = ()
     found: FoundBackend = FoundBackend()
-    refusals: dict[str, Refusal] = {}
-    look: bool = False
 
 
 def work_for_backend(observed: ObservedBackend, now: datetime) -> Work:

@@ -13,8 +13,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from domain.model import Model
-from domain.refusal import Refusal
 from domain.schema import Json
 from domain.threescale import DEVELOPER_ACCOUNT
 from domain.threescale.calls import Read, Resource, SecretKey, Write
@@ -35,6 +33,7 @@ from domain.threescale.wakes import users_of_account
 from domain.threescale.work import (
     Hindrance,
     Leaving,
+    Observed,
     Phase,
     Work,
     adopted,
@@ -50,7 +49,7 @@ from domain.threescale.work import (
 NO_ADMIN = "valid admin developer user CR not found"
 
 
-class ObservedAccount(Model):
+class ObservedAccount(Observed):
     """What one decision sees.
 
     Attributes:
@@ -60,8 +59,6 @@ class ObservedAccount(Model):
         holders: others of its organisation's name and tenant that have an account there, with its id.
         secrets: keys of Secrets that are there.
         found: what is known of 3scale.
-        refusals: what 3scale has refused since the last wake, by slot.
-        look: to be compared with 3scale although nothing new is wanted.
     """
 
     account: DeveloperAccount
@@ -70,8 +67,6 @@ class ObservedAccount(Model):
     holders: tuple[Holder, ...] = ()
     secrets: tuple[SecretKey, ...] = ()
     found: One[FoundAccount] = One()
-    refusals: dict[str, Refusal] = {}
-    look: bool = False
 
 
 def work_for_account(observed: ObservedAccount, now: datetime) -> Work:

@@ -14,8 +14,6 @@ from __future__ import annotations
 from collections.abc import Iterable
 from datetime import datetime
 
-from domain.model import Model
-from domain.refusal import Refusal
 from domain.schema import Json
 from domain.threescale import DEVELOPER_ACCOUNT, DEVELOPER_USER
 from domain.threescale.calls import Read, Resource, SecretKey, Write
@@ -36,6 +34,7 @@ from domain.threescale.resources.shared import Digests
 from domain.threescale.work import (
     Hindrance,
     Leaving,
+    Observed,
     Phase,
     Work,
     adopted,
@@ -51,7 +50,7 @@ from domain.threescale.work import (
 PENDING, ACTIVE, SUSPENDED = "pending", "active", "suspended"
 
 
-class ObservedUser(Model):
+class ObservedUser(Observed):
     """What one decision sees.
 
     Attributes:
@@ -61,8 +60,6 @@ class ObservedUser(Model):
         holders: other DeveloperUsers of its account that have a user there, with its id.
         secrets: keys of Secrets that are there.
         found: what is known of 3scale.
-        refusals: what 3scale has refused since the last wake, by slot.
-        look: to be compared with 3scale although nothing new is wanted.
     """
 
     user: DeveloperUser
@@ -71,8 +68,6 @@ class ObservedUser(Model):
     holders: tuple[Holder, ...] = ()
     secrets: tuple[SecretKey, ...] = ()
     found: One[FoundUser] = One()
-    refusals: dict[str, Refusal] = {}
-    look: bool = False
 
 
 def work_for_user(observed: ObservedUser, now: datetime) -> Work:

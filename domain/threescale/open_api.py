@@ -17,16 +17,15 @@ and keeps the OpenAPI until both are gone in 3scale. `--cascade=orphan` keeps th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TypeVar
 
 from domain.identity import Kind
 from domain.model import Model
-from domain.refusal import Refusal
 from domain.resource import ObjectMeta
 from domain.schema import JsonObject
 from domain.threescale import BACKEND, OPEN_API, PRODUCT
-from domain.threescale.active_doc import Text
+from domain.threescale.active_doc import Text, fetched_again
 from domain.threescale.conditions import FAILED, INVALID, Standing
 from domain.threescale.digests import RETAIN
 from domain.threescale.notes import combined, owned
@@ -45,6 +44,7 @@ from domain.threescale.work import (
     SECRET,
     Effect,
     Hindrance,
+    Observed,
     Phase,
     Work,
     adopted,
@@ -57,13 +57,12 @@ from domain.threescale.work import (
 )
 from domain.writes import JsonPatch, difference
 
-FETCH_EVERY = timedelta(minutes=5)
 _ORPHAN_FINALIZER = "orphan"
 
 C = TypeVar("C", Product, Backend)
 
 
-class ObservedOpenApi(Model):
+class ObservedOpenApi(Observed):
     """What one decision sees.
 
     Attributes:
@@ -73,7 +72,6 @@ class ObservedOpenApi(Model):
         source: the Secret that it names, if that is there.
         products: those of its namespace.
         backends: those of its namespace.
-        refusals: what was refused since the last wake, by slot: of reads their paths, of children their slots.
     """
 
     open_api: OpenApi
@@ -82,7 +80,6 @@ class ObservedOpenApi(Model):
     source: SourceSecret | None = None
     products: tuple[Product, ...] = ()
     backends: tuple[Backend, ...] = ()
-    refusals: dict[str, Refusal] = {}
 
 
 class Child(Effect):
@@ -146,7 +143,8 @@ def work_for_open_api(observed: ObservedOpenApi, now: datetime) -> Work:
         return _fetched(observed, fields, now)
     if observed.text.hindrance is not None:
         return hindered(open_api, observed.text.hindrance, now, fields)
-    return _again(observed, _made(observed, observed.text, fields, now), now)
+    work = _made(observed, observed.text, fields, now)
+    return work if work.effects else fetched_again(work, open_api.spec.openapi_ref, now)
 
 
 def _fetched(observed: ObservedOpenApi, fields: dict[str, object], now: datetime) -> Work:
@@ -300,14 +298,6 @@ def _without_nulls(patch: JsonPatch, whole: JsonObject) -> JsonPatch:
         else value
         for name, value in patch.items()
     }
-
-
-def _again(observed: ObservedOpenApi, work: Work, now: datetime) -> Work:
-    """A page says nothing of its changes: it is fetched again, unless something else is looked at before."""
-    if not observed.open_api.spec.openapi_ref.url or work.effects:
-        return work
-    again = now + FETCH_EVERY
-    return work.model_copy(update={"deadline": min(again, work.deadline) if work.deadline else again})
 
 
 def _leaving(observed: ObservedOpenApi, now: datetime) -> Work:

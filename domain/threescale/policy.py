@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from domain.model import Model
-from domain.refusal import Refusal
 from domain.resource import ObjectMeta
 from domain.schema import Json, JsonObject
 from domain.threescale import CUSTOM_POLICY_DEFINITION
@@ -29,6 +27,7 @@ from domain.threescale.resources.shared import Digests
 from domain.threescale.work import (
     Hindrance,
     Leaving,
+    Observed,
     Phase,
     Work,
     adopted,
@@ -43,7 +42,7 @@ from domain.threescale.work import (
 _PATH = "registry/policies"
 
 
-class ObservedPolicy(Model):
+class ObservedPolicy(Observed):
     """What one decision sees.
 
     Attributes:
@@ -52,8 +51,6 @@ class ObservedPolicy(Model):
         namesakes: others with its name, version and tenant.
         holders: those namesakes that have something there, with its id.
         found: what is known of 3scale.
-        refusals: what 3scale has refused since the last wake, by slot.
-        look: to be compared with 3scale although nothing new is wanted.
     """
 
     policy: CustomPolicyDefinition
@@ -61,8 +58,6 @@ class ObservedPolicy(Model):
     namesakes: tuple[ObjectMeta, ...] = ()
     holders: tuple[Holder, ...] = ()
     found: One[FoundPolicy] = One()
-    refusals: dict[str, Refusal] = {}
-    look: bool = False
 
 
 def work_for_policy(observed: ObservedPolicy, now: datetime) -> Work:

@@ -18,7 +18,6 @@ from collections.abc import Mapping
 from datetime import datetime
 
 from domain.model import Model
-from domain.refusal import Refusal
 from domain.resource import ObjectMeta
 from domain.threescale import PRODUCT
 from domain.threescale.application_plans import references
@@ -41,6 +40,7 @@ from domain.threescale.validation import Fault, faults_of_product, message_of
 from domain.threescale.work import (
     Hindrance,
     Leaving,
+    Observed,
     Phase,
     Work,
     adopted,
@@ -64,7 +64,7 @@ class SecretText(Model):
     version: str = ""
 
 
-class ObservedProduct(Model):
+class ObservedProduct(Observed):
     """What one decision sees.
 
     Attributes:
@@ -76,8 +76,6 @@ class ObservedProduct(Model):
         applications: those that name it, while it is being deleted and takes them along.
         secrets: what `secrets_of` its spec asks for, as far as it is there.
         found: what is known of 3scale: nothing, or what a pass of this process has left.
-        refusals: what 3scale has refused since the last wake, by slot.
-        look: to be compared with 3scale although nothing new is wanted (the sweep found a difference, a person asks).
     """
 
     product: Product
@@ -88,8 +86,6 @@ class ObservedProduct(Model):
     applications: tuple[Application, ...] = ()
     secrets: tuple[SecretText, ...] = ()
     found: FoundProduct = FoundProduct()
-    refusals: dict[str, Refusal] = {}
-    look: bool = False
 
 
 def work_for_product(observed: ObservedProduct, now: datetime) -> Work:

@@ -11,7 +11,6 @@ from __future__ import annotations
 from datetime import datetime
 
 from domain.model import Model
-from domain.refusal import Refusal
 from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.conditions import INVALID, READY, Standing
 from domain.threescale.product_sync import Sync
@@ -21,6 +20,7 @@ from domain.threescale.references import usable
 from domain.threescale.resources import Product, ProxyConfigPromote
 from domain.threescale.work import (
     Hindrance,
+    Observed,
     Phase,
     Work,
     as_refused,
@@ -46,14 +46,13 @@ class FoundConfigs(Model):
     newest: dict[str, int] = {}
 
 
-class ObservedPromotion(Model):
+class ObservedPromotion(Observed):
     """What one decision sees; `provider` is the product's tenant."""
 
     promotion: ProxyConfigPromote
     provider: ProviderAccount | NoAccount
     product: Product | None = None
     found: FoundConfigs = FoundConfigs()
-    refusals: dict[str, Refusal] = {}
 
 
 def work_for_promotion(observed: ObservedPromotion, now: datetime) -> Work:

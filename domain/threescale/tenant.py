@@ -19,8 +19,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime
 
-from domain.model import Model
-from domain.refusal import Refusal
 from domain.resource import ObjectMeta
 from domain.schema import JsonObject
 from domain.threescale import TENANT
@@ -49,6 +47,7 @@ from domain.threescale.tenant_sync import (
 from domain.threescale.work import (
     Hindrance,
     Leaving,
+    Observed,
     Phase,
     SecretWrite,
     Work,
@@ -66,7 +65,7 @@ MASTER_KEY = "MASTER_ACCESS_TOKEN"
 TOKEN_SECRET_LABELS: Mapping[str, str] = {"app": "3scale-operator"}
 
 
-class ObservedTenant(Model):
+class ObservedTenant(Observed):
     """What one decision sees.
 
     Attributes:
@@ -77,8 +76,6 @@ class ObservedTenant(Model):
         namesakes: other Tenants of the same organisation of the same master, or with the same Secret for the token.
         holders: those of the same organisation that have a tenant of the master, with its id.
         found: what is known of 3scale.
-        refusals: what 3scale has refused since the last wake, by slot.
-        look: to be compared with 3scale although nothing new is wanted.
     """
 
     tenant: Tenant
@@ -88,8 +85,6 @@ class ObservedTenant(Model):
     namesakes: tuple[ObjectMeta, ...] = ()
     holders: tuple[Holder, ...] = ()
     found: KnownTenant = KnownTenant()
-    refusals: dict[str, Refusal] = {}
-    look: bool = False
 
 
 def work_for_tenant(observed: ObservedTenant, now: datetime) -> Work:

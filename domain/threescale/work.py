@@ -89,6 +89,18 @@ _PHASES = {
 }
 
 
+class Observed(Model):
+    """What a decision sees besides the object, its referents and what is known of 3scale.
+
+    Attributes:
+        refusals: what was refused since the last wake, by slot.
+        look: compare with 3scale although nothing new is wanted: the sweep found a difference, or a person asks.
+    """
+
+    refusals: dict[str, Refusal] = {}
+    look: bool = False
+
+
 class Effect(Model):
     """A write of the cluster besides the object itself."""
 
