@@ -136,11 +136,12 @@ class _Pass:
         self._calls: Calls | None = None
         self._token = retry_wanted(meta)
         self._drift = meta.annotations.get(DRIFT, "")
-        # Something may have been made that a list of a moment ago does not show.
-        self._unsure = bool(look.refusals) or attempt.repeated()
         self._half_done = half_done
+        died = attempt.repeated() or look.key.uid in half_done
+        # Something may have been made that a list of a moment ago does not show.
+        self._unsure = bool(look.refusals) or died
         # A change may have got half way: what the object remembers says nothing of it.
-        self._begun = look.memory.begun or attempt.repeated() or look.key.uid in half_done
+        self._begun = look.memory.begun or died
         self._compare_at = look.memory.compare_at
         compares = self._compare_at is not None and self._compare_at <= now()
         self._look = self._begun or compares or bool(self._token) or self._drift != meta.annotations.get(LOOKED, "")

@@ -49,7 +49,9 @@ class Tenant:
         where, _, id_ = path.rpartition("/")
         sent = json.loads(request.content or "{}")
         if request.method == "POST":
-            return self._made(path, sent)
+            answer = self._made(path, sent)
+            await self._happens()
+            return answer
         if not id_.isdecimal():
             return httpx.Response(
                 200, json={path.rpartition("/")[2]: [{_wrapper(path): each} for each in self.of(path)]}
@@ -61,10 +63,14 @@ class Tenant:
             self.of(where).remove(found)
             return httpx.Response(200)
         found |= sent
-        if request.method == "PUT" and self.meanwhile is not None:
+        if request.method == "PUT":
+            await self._happens()
+        return httpx.Response(200, json={_wrapper(where): found})
+
+    async def _happens(self) -> None:
+        if self.meanwhile is not None:
             self.meanwhile, once = None, self.meanwhile
             await once()
-        return httpx.Response(200, json={_wrapper(where): found})
 
     def of(self, path: str) -> list[Json]:
         """What a list has."""
@@ -182,6 +188,21 @@ async def test_a_change_whose_worker_died_is_taken_back_by_the_next_one(worker: 
     await worker.apply(name="first")
     assert (await worker.look(attempt=2)).decision.phase == "Synced"
     assert worker.name_there == "first"
+
+
+async def test_a_list_of_before_a_pass_that_died_does_not_have_the_next_one_create_again(worker: Worker) -> None:
+    async def dies() -> None:
+        raise RuntimeError
+
+    spec = {"name": "new", "systemName": "new", "privateBaseURL": "https://new.example.com"}
+    await worker.kube.create(BACKEND, {"metadata": {"name": "new"}, "spec": spec}, "shop")
+    worker.tenant.meanwhile = dies
+    with pytest.raises(RuntimeError):
+        await worker.look("new")
+    assert (await worker.look("new")).decision.phase == "Synced"
+
+    assert worker.tenant.calls.count("GET backend_apis") == 1
+    assert "POST backend_apis" not in worker.tenant.calls
 
 
 async def test_what_somebody_has_made_by_hand_is_found_where_it_stands_in_the_way(worker: Worker) -> None:
