@@ -1,4 +1,4 @@
-"""The area's activities over one set of clients, and the mirrors that they read while a worker runs."""
+"""The area's activities over one set of clients, and the informer cache that they read while a worker runs."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from datetime import timedelta
 from activities.aws.places import Places
 from activities.clients import Clients
 from activities.instances.asking import AskActivities, Ground
+from activities.instances.cache import InstanceCache
 from activities.instances.checking import Checks
 from activities.instances.disruptions import Disruptions
 from activities.instances.groups import GroupActivities
-from activities.instances.known import KnownInstances
 from activities.instances.looks import LookActivities
 from activities.instances.nodes import NodeActivities
 from activities.instances.sweeps import SweepActivities
@@ -30,7 +30,7 @@ ACTIVITIES = (LookActivities, AskActivities, NodeActivities, GroupActivities, Sw
 async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callable[..., object]]:
     """Every activity, for the worker; what they need ends with the stack."""
     settings, client, kube = clients.settings, clients.temporal, clients.kube
-    known = KnownInstances(kube, await stack.enter_async_context(Store(kube)))
+    cache = InstanceCache(kube, await stack.enter_async_context(Store(kube)))
     callers = Places(connections=slots.AWS, observing=settings.observing)
     served = places(settings.instances_queues)
     ground = Ground(served, callers)
@@ -38,11 +38,11 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
     policy, observing = ReactionPolicy.of(settings.instances_reactions), settings.observing
     disruptions = Disruptions(kube, settings.watch_lease_namespace, settings.instances_disruptions)
     return [
-        *LookActivities(kube, known, checks, policy, disruptions, observing=observing).all(),
+        *LookActivities(kube, cache, checks, policy, disruptions, observing=observing).all(),
         *AskActivities(ground).all(),
         *NodeActivities(kube, settings, disruptions).all(),
-        *GroupActivities(kube, known, ground, observing=observing).all(),
-        *SweepActivities(client, known, ground, settings.sweep or SWEEP).all(),
+        *GroupActivities(kube, cache, ground, observing=observing).all(),
+        *SweepActivities(client, cache, ground, settings.sweep or SWEEP).all(),
         *TopologyActivities(
             places(settings.instances_queues),
             callers.caller,

@@ -9,35 +9,29 @@ does while these kinds may not be listed: an unknown account is empty, and calle
 
 from __future__ import annotations
 
-from collections import defaultdict
-
-from domain.identity import Kind
 from domain.instances import AWS_CLUSTER, AWS_CLUSTER_ROLE_IDENTITY, AWS_MANAGED_CONTROL_PLANE
 from domain.instances.constants import CLUSTER_LABEL
 from domain.instances.names import parse_arn
 from domain.instances.resources import AWSMachine
 from engine.kube.json import JsonObject, sequence, text
 from engine.kube.reflector import Name
-from engine.kube.store import Followed, Mirror, Store
+from engine.kube.store import Followed, Store
 
 _CLUSTERS = (AWS_CLUSTER, AWS_MANAGED_CONTROL_PLANE)
 _ROLE_IDENTITY = AWS_CLUSTER_ROLE_IDENTITY.name
 
 
 class ClusterAccounts:
-    """AWSClusters, AWSManagedControlPlanes and AWSClusterRoleIdentities, mirrored."""
+    """AWSClusters, AWSManagedControlPlanes and AWSClusterRoleIdentities, cached."""
 
     def __init__(self, store: Store) -> None:
         self._identities = store.follow(Followed(AWS_CLUSTER_ROLE_IDENTITY))
-        self._clusters: dict[str, Mirror] = {kind.name: store.follow(Followed(kind)) for kind in _CLUSTERS}
-        self._by_cluster: defaultdict[Name, set[tuple[str, Name]]] = defaultdict(set)
-        for kind in _CLUSTERS:
-            self._index(kind)
+        self._clusters = tuple(store.follow(Followed(kind), {"cluster": _cluster_names}) for kind in _CLUSTERS)
 
     def account_of(self, machine: AWSMachine) -> str:
         """The account of the machine's cluster, empty if it is unknown or its objects name several."""
-        found = self._by_cluster.get((machine.metadata.namespace, machine.cluster), set())
-        accounts = {self._account(obj) for kind, name in found if (obj := self._clusters[kind].get(*name)) is not None}
+        cluster = (machine.metadata.namespace, machine.cluster)
+        accounts = {self._account(obj) for mirror in self._clusters for obj in mirror.find("cluster", cluster)}
         return accounts.pop() if len(accounts) == 1 else ""
 
     def _account(self, cluster: JsonObject) -> str:
@@ -47,23 +41,8 @@ class ClusterAccounts:
         arn = parse_arn(text(identity, "spec", "roleARN")) if identity else None
         return arn.account if arn is not None else ""
 
-    def _index(self, kind: Kind) -> None:
-        def moved(before: JsonObject | None, after: JsonObject | None) -> None:
-            for cluster in _cluster_names(before):
-                self._by_cluster[cluster].discard((kind.name, _name(before)))
-                if not self._by_cluster[cluster]:
-                    del self._by_cluster[cluster]
-            for cluster in _cluster_names(after):
-                self._by_cluster[cluster].add((kind.name, _name(after)))
 
-        self._clusters[kind.name].listen(moved)
-
-
-def _name(obj: JsonObject | None) -> Name:
-    return text(obj, "metadata", "namespace"), text(obj, "metadata", "name")
-
-
-def _cluster_names(obj: JsonObject | None) -> set[Name]:
+def _cluster_names(obj: JsonObject) -> set[Name]:
     """The namespace and name of the Cluster that owns an AWSCluster, by its owner and by its label."""
     owners = (each for each in sequence(obj, "metadata", "ownerReferences") if text(each, "kind") == "Cluster")
     names = {*(text(each, "name") for each in owners), text(obj, "metadata", "labels", CLUSTER_LABEL)}

@@ -13,7 +13,7 @@ from temporalio import activity
 from activities.aws.instances import describe_group
 from activities.instances import metrics
 from activities.instances.asking import Ground
-from activities.instances.known import KnownInstances
+from activities.instances.cache import InstanceCache
 from domain.decision import Decision, Outcome
 from domain.identity import Key
 from domain.instances import AUTO_SCALING_GROUP, AWS_MACHINE_POOL
@@ -35,9 +35,9 @@ _SETTLED = (GroupState.IN_SERVICE, GroupState.WARM)
 class GroupActivities:
     """What is done for groups."""
 
-    def __init__(self, kube: KubeApi, known: KnownInstances, ground: Ground, *, observing: bool) -> None:
+    def __init__(self, kube: KubeApi, cache: InstanceCache, ground: Ground, *, observing: bool) -> None:
         self._kube = kube
-        self._known = known
+        self._cache = cache
         self._ground = ground
         self._observing = observing
 
@@ -48,9 +48,9 @@ class GroupActivities:
     @activity.defn(name=LookAtGroup.activity)
     async def look_at_group(self, look: LookAtGroup) -> GroupWorld:
         """One look; a group that no pool has is nobody's, and Auto Scaling is not asked about it."""
-        await self._known.ready()
+        await self._cache.ready()
         key = GroupKey.of(look.key)
-        pools = self._known.pools_of(key)
+        pools = self._cache.pools_of(key)
         if not pools:
             return _gone(look.key, "no AWSMachinePool names this group")
         caller = self._ground.caller(key.account, key.region)
@@ -71,7 +71,7 @@ class GroupActivities:
             answer = await self._kube.patch(AWS_MACHINE_POOL, pool.metadata.namespace, pool.metadata.name, patch)
         except Absent:
             return
-        self._known.learn(AWS_MACHINE_POOL, answer)
+        self._cache.learn(AWS_MACHINE_POOL, answer)
         if GROUP_STATE_LABEL in mapping(patch, "metadata", "labels"):
             metrics.LABELS.labels(GROUP_STATE_LABEL).inc()
 

@@ -17,9 +17,9 @@ from collections.abc import Callable, Sequence
 from temporalio import activity
 
 from activities.instances import metrics
+from activities.instances.cache import InstanceCache
 from activities.instances.checking import Checks
 from activities.instances.disruptions import Disruptions
-from activities.instances.known import KnownInstances
 from domain.instances import AWS_MACHINE, EC2_INSTANCE, MACHINE
 from domain.instances.actions import DeleteOwner, LookAtInstance, TellRefuted
 from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
@@ -47,7 +47,7 @@ class LookActivities:
     def __init__(
         self,
         kube: KubeApi,
-        known: KnownInstances,
+        cache: InstanceCache,
         checks: Checks,
         policy: ReactionPolicy,
         disruptions: Disruptions,
@@ -55,7 +55,7 @@ class LookActivities:
         observing: bool,
     ) -> None:
         self._kube = kube
-        self._known = known
+        self._cache = cache
         self._checks = checks
         self._policy = policy
         self._disruptions = disruptions
@@ -68,15 +68,15 @@ class LookActivities:
     @activity.defn(name=LookAtInstance.activity)
     async def look(self, look: LookAtInstance) -> InstanceWorld:
         """What is known of the instance, with its labels as they should be."""
-        await self._known.ready()
+        await self._cache.ready()
         key = InstanceKey.of(look.key)
-        machine = await self._known.machine(key, look.version)
+        machine = await self._cache.machine(key, look.version)
         seen = self._seen(look, machine)
         if machine is None or look.dry_run:
             return seen
         told = recalled(look.record, machine.metadata) if look.recall else look.record
         known = seen.model_copy(update={"known": InstanceMemory(record=told)}).observed
-        for each in self._known.namesakes(key, machine):
+        for each in self._cache.siblings(key, machine):
             if patch := patch_for(known.model_copy(update={"machine": each}), look.at):
                 await self._patched(each, patch)
         patch = patch_for(known, look.at)
@@ -100,7 +100,7 @@ class LookActivities:
         except (Absent, Conflict):
             return turn
         if mapping(answer, "metadata").get("uid") == deletion.uid:
-            self._known.learn(MACHINE, answer)
+            self._cache.learn(MACHINE, answer)
         metrics.REACTIONS.labels("delete-machine").inc()
         subject = Subject(MACHINE, deletion.namespace, deletion.name, deletion.uid)
         said = f"deleted because of {deletion.cause}: AWS takes instance {deletion.key.name}"
@@ -109,7 +109,7 @@ class LookActivities:
 
     async def _standing(self, deletion: DeleteOwner) -> Machine | None:
         """That very Machine as the API server has it now, None if it is gone or being deleted."""
-        found = await self._known.fresh(MACHINE, deletion.namespace, deletion.name)
+        found = await self._cache.fresh(MACHINE, deletion.namespace, deletion.name)
         machine = Machine.model_validate(found) if found else None
         return machine if machine and machine.metadata.uid == deletion.uid and not machine.metadata.deleting else None
 
@@ -124,7 +124,7 @@ class LookActivities:
         await record(self._kube, event(subject, Said("Warning", "EventRefuted", said, COMPONENT), now()))
 
     def _seen(self, look: LookAtInstance, machine: AWSMachine | None) -> InstanceWorld:
-        owner = self._known.owner(machine) if machine else None
+        owner = self._cache.owner(machine) if machine else None
         paused = paused_area(EC2_INSTANCE.area)
         return InstanceWorld(
             key=look.key,
@@ -134,16 +134,16 @@ class LookActivities:
             owner=owner,
             policy=self._policy,
             observing=self._observing or bool(paused),
-            may_appear=self._known.may_appear,
-            account_known=machine is not None and bool(self._known.account_of(machine)),
+            may_appear=self._cache.may_appear,
+            account_known=machine is not None and bool(self._cache.account_of(machine)),
         )
 
     def _pool(self, look: LookAtInstance) -> AWSMachinePool | None:
         """The instance's pool; while the provider has not listed a new one yet, that of a group that holds it."""
         key = InstanceKey.of(look.key)
         groups = (GroupKey(account=key.account, region=key.region, group=hook.group) for hook in look.record.open_hooks)
-        holding = (pool for group in groups for pool in self._known.pools_of(group))
-        return self._known.pool(key) or next(holding, None)
+        holding = (pool for group in groups for pool in self._cache.pools_of(group))
+        return self._cache.pool(key) or next(holding, None)
 
     async def _patched(self, machine: AWSMachine, patch: JsonPatch) -> AWSMachine | None:
         """The machine with its labels; None if it has gone meanwhile."""
@@ -152,7 +152,7 @@ class LookActivities:
             answer = await self._kube.patch(AWS_MACHINE, meta.namespace, meta.name, patch)
         except Absent:
             return None
-        self._known.learn(AWS_MACHINE, answer)
+        self._cache.learn(AWS_MACHINE, answer)
         labels = mapping(patch, "metadata", "labels")
         for label in labels:
             metrics.LABELS.labels(label).inc()

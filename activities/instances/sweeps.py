@@ -18,7 +18,7 @@ from temporalio.client import Client
 from activities.instances import metrics
 from activities.instances.asking import Ground
 from activities.instances.bulk import ask_about_all, ask_about_groups
-from activities.instances.known import KnownInstances
+from activities.instances.cache import InstanceCache
 from domain.instances.actions import Answer
 from domain.instances.groups import group_differs
 from domain.instances.handover import ANSWERED
@@ -35,9 +35,9 @@ from engine.temporal import tell, wake
 class SweepActivities:
     """The activity over all places."""
 
-    def __init__(self, client: Client, known: KnownInstances, ground: Ground, interval: timedelta) -> None:
+    def __init__(self, client: Client, cache: InstanceCache, ground: Ground, interval: timedelta) -> None:
         self._client = client
-        self._known = known
+        self._cache = cache
         self._ground = ground
         self._interval = interval
 
@@ -51,11 +51,11 @@ class SweepActivities:
         moment, due = now(), look.memory.next_sweep
         if due is not None and moment < due:
             return _world(look, "all instances have been compared", due)
-        await self._known.ready()
-        machines, pools = self._known.instances(), self._pools()
+        await self._cache.ready()
+        machines, pools = self._cache.instances(), self._pools()
         if not (machines or pools):
             return _world(look, "there is no AWSMachine with an instance, and no AWSMachinePool with a group", None)
-        bulk = await ask_about_all(self._ground, machines, moment, activity.heartbeat, self._known.account_of)
+        bulk = await ask_about_all(self._ground, machines, moment, activity.heartbeat, self._cache.account_of)
         differing = {key: facts for each, (key, facts) in bulk.facts.items() if differs(machines[each], facts)}
         if not look.dry_run:
             for key, facts in differing.items():
@@ -75,7 +75,7 @@ class SweepActivities:
     def _pools(self) -> dict[GroupKey, list[AWSMachinePool]]:
         """The pools by their group, whose label others may not hold."""
         found: defaultdict[GroupKey, list[AWSMachinePool]] = defaultdict(list)
-        for pool in self._known.pools():
+        for pool in self._cache.pools():
             if pool.group is not None and not paused(pool.metadata):
                 found[pool.group].append(pool)
         return found

@@ -1,6 +1,6 @@
 """Objects of many kinds as a process knows them, so that a pass reads them without a request.
 
-    follow(kind) ──► reflector (list, watch) ──► objects ──► get, all
+    follow(kind) ──► reflector (list, watch) ──► indexer ──► get, find, all
                                                    ▲
     own writes ──► learn (the answer) ─────────────┘
 
@@ -16,7 +16,7 @@ write is found late by those milliseconds, and whoever must not miss it is told 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from sys import intern
@@ -24,6 +24,7 @@ from types import TracebackType
 
 from domain.identity import Kind
 from engine.kube.api import KubeApi
+from engine.kube.indexer import Indexer, IndexFunction
 from engine.kube.json import JsonObject, mapping, text
 from engine.kube.reflector import Name, Reflector, Timing, newer
 
@@ -68,7 +69,7 @@ class Mirror:
 
     def __init__(self, api: KubeApi, followed: Followed, timing: Timing | None = None) -> None:
         self.followed = followed
-        self._entries: dict[Name, Entry] = {}
+        self._entries: Indexer[Entry] = Indexer()
         self._gone: dict[str, None] = {}  # uids, in the order of their going
         self._listeners: list[Listener] = []
         self._known = asyncio.Event()
@@ -96,6 +97,19 @@ class Mirror:
         """One object."""
         entry = self._entries.get((namespace, name))
         return entry.object if entry else None
+
+    def add_index(self, name: str, function: IndexFunction[JsonObject]) -> None:
+        """Declare an index over the objects; `find` looks them up by it."""
+        self._entries.add_index(name, lambda entry: function(entry.object))
+
+    def find(self, index: str, value: Hashable) -> list[JsonObject]:
+        """The objects that an index lists under a value, by their names."""
+        found = self._entries.find(index, value)
+        return [entry.object for entry in sorted(found, key=lambda each: each.name)]
+
+    def values_of(self, index: str) -> Iterable[Hashable]:
+        """The values under which an index lists objects."""
+        return self._entries.values_of(index)
 
     def all(self) -> Iterator[JsonObject]:
         """All objects, as they were when asked."""
@@ -169,12 +183,14 @@ class Store:
         for followed in tuple(self._mirrors):
             self.leave(followed)
 
-    def follow(self, followed: Followed) -> Mirror:
+    def follow(self, followed: Followed, indexes: Mapping[str, IndexFunction[JsonObject]] | None = None) -> Mirror:
         """The mirror of a kind, begun if nobody has asked for it before; `Mirror.settled` waits for its first list."""
         if followed not in self._mirrors:
             mirror = Mirror(self._api, followed, self._timing)
             self._mirrors[followed] = mirror
             self._tasks[followed] = asyncio.create_task(mirror.run(), name=f"mirror {followed.name}")
+        for name, function in (indexes or {}).items():
+            self._mirrors[followed].add_index(name, function)
         return self._mirrors[followed]
 
     def leave(self, followed: Followed) -> None:

@@ -11,7 +11,7 @@ event of it is not to be kept in the hope that its object will appear.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterable, Iterator, MutableMapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from sys import intern
 
@@ -20,6 +20,7 @@ from domain.instances.events import InstanceEvent
 from domain.instances.names import GroupKey, group_of_arn, instance_of_provider_id, region_of_provider_id
 from domain.instances.routing import group_of
 from engine.kube.api import KubeApi
+from engine.kube.indexer import Indexer
 from engine.kube.json import JsonObject, at, sequence, text
 from engine.kube.reflector import Name, Reflector, Timing
 from engine.kube.store import Followed
@@ -90,73 +91,23 @@ def _name(obj: JsonObject) -> Name:
     return intern(text(obj, "metadata", "namespace")), text(obj, "metadata", "name")
 
 
-class Holders(MutableMapping[Name, Holder]):
-    """The objects of one kind, also by what they hold."""
-
-    def __init__(self) -> None:
-        self._all: dict[Name, Holder] = {}
-        self._having: dict[str | GroupKey, tuple[Holder, ...]] = {}
-        self.expectant = 0
-
-    def of(self, instance_id: str) -> tuple[Holder, ...]:
-        """The objects that have an instance."""
-        return self._having.get(instance_id, ())
-
-    def on(self, host: str) -> Iterator[str]:
-        """The instances on a dedicated host."""
-        return (each for holder in self._having.get(_host(host), ()) for each in holder.instances)
-
-    def has(self, group: GroupKey) -> bool:
-        """Whether a group is one of theirs."""
-        return group in self._having
-
-    def __getitem__(self, name: Name) -> Holder:
-        return self._all[name]
-
-    def __setitem__(self, name: Name, holder: Holder) -> None:
-        if name in self._all:
-            del self[name]
-        self._all[name] = holder
-        self.expectant += holder.expectant
-        for found_by in _found_by(holder):
-            self._having[found_by] = (*self._having.get(found_by, ()), holder)
-
-    def __delitem__(self, name: Name) -> None:
-        holder = self._all.pop(name)
-        self.expectant -= holder.expectant
-        for found_by in _found_by(holder):
-            rest = tuple(each for each in self._having[found_by] if each is not holder)
-            if rest:
-                self._having[found_by] = rest
-            else:
-                del self._having[found_by]
-
-    def __iter__(self) -> Iterator[Name]:
-        return iter(self._all)
-
-    def __len__(self) -> int:
-        return len(self._all)
-
-
-def _found_by(holder: Holder) -> Iterator[str | GroupKey]:
-    yield from holder.instances
-    if holder.host:
-        yield _host(holder.host)
-    if holder.group is not None:
-        yield holder.group
-
-
-def _host(host: str) -> str:
-    """A host's key, which no instance's id can be."""
-    return f"host {host}"
-
-
 class Index:
     """All objects that have instances."""
 
     def __init__(self) -> None:
-        self.machines = Holders()
-        self.pools = Holders()
+        self.machines: Indexer[Holder] = Indexer(
+            {
+                "instance": lambda holder: holder.instances,
+                "host": lambda holder: (holder.host,) if holder.host else (),
+                "expectant": lambda holder: (True,) if holder.expectant else (),
+            }
+        )
+        self.pools: Indexer[Holder] = Indexer(
+            {
+                "instance": lambda holder: holder.instances,
+                "group": lambda holder: (holder.group,) if holder.group is not None else (),
+            }
+        )
         self._gone: dict[str, None] = {}
 
     def knows(self, event: InstanceEvent) -> bool:
@@ -164,7 +115,7 @@ class Index:
         group = group_of(event)
         holders = self._holders(event.instance_id)
         found = any(each.lives_in(event.account, event.region) for each in holders)
-        return found or (group is not None and self.pools.has(group))
+        return found or (group is not None and self.has_group(group))
 
     def remembers(self, instance_id: str) -> bool:
         """Whether an instance was somebody's until a while ago."""
@@ -172,22 +123,22 @@ class Index:
 
     def has_group(self, group: GroupKey) -> bool:
         """Whether a group is somebody's."""
-        return self.pools.has(group)
+        return bool(self.pools.find("group", group))
 
     def on_host(self, host: str) -> tuple[str, ...]:
         """The instances on a dedicated host."""
-        return tuple(sorted(set(self.machines.on(host))))
+        return tuple(sorted({each for holder in self.machines.find("host", host) for each in holder.instances}))
 
     @property
     def may_appear(self) -> bool:
         """Whether an AWSMachine has no instance yet."""
-        return self.machines.expectant > 0
+        return bool(self.machines.values_of("expectant"))
 
     def __len__(self) -> int:
         return len(self.machines) + len(self.pools)
 
-    def _holders(self, instance_id: str) -> tuple[Holder, ...]:
-        return (*self.machines.of(instance_id), *self.pools.of(instance_id)) if instance_id else ()
+    def _holders(self, instance_id: str) -> list[Holder]:
+        return [*self.machines.find("instance", instance_id), *self.pools.find("instance", instance_id)]
 
     def changed(self, before: Holder | None, after: Holder | None) -> None:
         """An object differs from before: remember the instances that nobody has any more."""

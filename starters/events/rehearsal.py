@@ -361,7 +361,7 @@ def _look_up_us(index: Index, machines: int) -> float:
     names = [instance_name(number * 7919 % (2 * machines)) for number in range(100_000)]
     began = time.perf_counter()
     for name in names:
-        index.machines.of(name)
+        index.machines.find("instance", name)
     return 1e6 * (time.perf_counter() - began) / len(names)
 
 

@@ -19,7 +19,8 @@ from domain.resource import timestamp
 from domain.writes import merge
 from engine.errors import Absent, Conflict
 from engine.kube.api import Listing
-from engine.kube.json import text
+from engine.kube.indexer import IndexFunction
+from engine.kube.json import JsonObject, text
 from engine.kube.store import Followed, Mirror, _entry
 
 Json = dict[str, Any]
@@ -132,8 +133,10 @@ class MemoryKube:
 
     # As a Store.
 
-    def follow(self, followed: Followed) -> Mirror:
+    def follow(self, followed: Followed, indexes: Mapping[str, IndexFunction[JsonObject]] | None = None) -> Mirror:
         """A mirror that is complete from the start."""
         mirror = self._mirrors.setdefault(followed.kind.name, Mirror(self, followed))  # type: ignore[arg-type]
+        for name, function in (indexes or {}).items():
+            mirror.add_index(name, function)
         mirror.started([])
         return mirror

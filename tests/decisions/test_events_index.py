@@ -140,7 +140,7 @@ def test_an_instance_of_a_deleted_machine_is_remembered_until_another_has_it() -
 def test_two_machines_of_one_instance_are_both_known_until_both_are_gone() -> None:
     one, two = (machine(an_aws_machine(name, {"instanceID": "i-1"})) for name in ("one", "two"))
     index = filled(one, two)
-    assert index.machines.of("i-1") == (one, two)
+    assert index.machines.find("instance", "i-1") == [one, two]
     replace(index, one, None)
     assert index.knows(event("i-1"))
     assert not index.remembers("i-1")
@@ -156,5 +156,5 @@ def test_ten_thousand_machines_leave_nothing_behind_when_they_go() -> None:
     for each in holders:
         replace(index, each, None)
     assert len(index) == 0
-    assert vars(index.machines)["_having"] == {}
+    assert list(index.machines.values_of("instance")) == []
     assert index.remembers(instance_name(0))

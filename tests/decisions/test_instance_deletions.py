@@ -11,9 +11,9 @@ from memory_kube import MemoryKube
 from temporalio.testing import ActivityEnvironment
 
 from activities.instances.asking import Ground
+from activities.instances.cache import InstanceCache
 from activities.instances.checking import Checks
 from activities.instances.disruptions import Disruptions
-from activities.instances.known import KnownInstances
 from activities.instances.looks import LookActivities
 from domain.identity import Kind
 from domain.instances import MACHINE
@@ -37,7 +37,7 @@ class Counted(MemoryKube):
 
 
 async def tried(kube: Counted, uid: str, attempt: int) -> None:
-    known = KnownInstances(kube, kube)  # type: ignore[arg-type]
+    known = InstanceCache(kube, kube)  # type: ignore[arg-type]
     checks = Checks(Ground((), kube), kube, timedelta(hours=1))  # type: ignore[arg-type]
     turns = Disruptions(kube, "perdure", 1)  # type: ignore[arg-type]
     looks = LookActivities(kube, known, checks, ReactionPolicy(), turns, observing=False)  # type: ignore[arg-type]

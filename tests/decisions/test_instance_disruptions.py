@@ -12,9 +12,9 @@ from memory_kube import MemoryKube
 from temporalio.testing import ActivityEnvironment
 
 from activities.instances.asking import Ground
+from activities.instances.cache import InstanceCache
 from activities.instances.checking import Checks
 from activities.instances.disruptions import Disruptions
-from activities.instances.known import KnownInstances
 from activities.instances.looks import LookActivities
 from domain.identity import Kind
 from domain.instances import MACHINE
@@ -126,7 +126,7 @@ class Interleaved(MemoryKube):
 
 
 def worker(kube: MemoryKube) -> LookActivities:
-    known = KnownInstances(kube, kube)  # type: ignore[arg-type]
+    known = InstanceCache(kube, kube)  # type: ignore[arg-type]
     checks = Checks(Ground((), kube), kube, timedelta(hours=1))  # type: ignore[arg-type]
     turns = Disruptions(kube, "perdure", 1)  # type: ignore[arg-type]
     return LookActivities(kube, known, checks, ReactionPolicy(), turns, observing=False)  # type: ignore[arg-type]

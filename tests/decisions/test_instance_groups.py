@@ -11,8 +11,8 @@ import pytest
 from activities.aws.instances import GroupFound
 from activities.instances import groups
 from activities.instances.asking import Ground
+from activities.instances.cache import InstanceCache
 from activities.instances.groups import GroupActivities
-from activities.instances.known import KnownInstances
 from domain.instances.constants import EVENTS_ANNOTATION, GROUP_STATE_LABEL
 from domain.instances.events import EventKind, InstanceEvent
 from domain.instances.groups import GroupRecord, LastResult, fold_result
@@ -36,7 +36,7 @@ class World:
         self.pool = AWSMachinePool.model_validate(body)
         self.listed: GroupFound | None = GroupFound(instances={"i-1": "InService"})
         self.looks = GroupActivities(
-            cast(KubeApi, self), cast(KnownInstances, self), cast(Ground, self), observing=False
+            cast(KubeApi, self), cast(InstanceCache, self), cast(Ground, self), observing=False
         )
 
     async def ready(self) -> None:

@@ -13,9 +13,9 @@ from memory_kube import MemoryKube
 from temporalio.testing import ActivityEnvironment
 
 from activities.instances.asking import Ground
+from activities.instances.cache import InstanceCache
 from activities.instances.checking import Checks
 from activities.instances.disruptions import Disruptions
-from activities.instances.known import KnownInstances
 from activities.instances.looks import LookActivities
 from domain.instances import AWS_CLUSTER, AWS_CLUSTER_ROLE_IDENTITY, AWS_MACHINE, AWS_MACHINE_POOL
 from domain.instances.actions import LookAtInstance
@@ -41,13 +41,13 @@ async def made(kube: MemoryKube, namespace: str, name: str, region: str = REGION
 
 
 async def looked(kube: MemoryKube) -> InstanceWorld:
-    known = KnownInstances(kube, kube)  # type: ignore[arg-type]
+    known = InstanceCache(kube, kube)  # type: ignore[arg-type]
     for namespace, name in (("a", "m"), ("b", "m")):
         known.learn(AWS_MACHINE, await kube.get(AWS_MACHINE, namespace, name))
     return await run(kube, known, record(state("running", 5), spot(6)))
 
 
-async def run(kube: MemoryKube, known: KnownInstances, told: InstanceRecord) -> InstanceWorld:
+async def run(kube: MemoryKube, known: InstanceCache, told: InstanceRecord) -> InstanceWorld:
     checks = Checks(Ground((), _NoAws()), _NoAws(), timedelta(hours=1))  # type: ignore[arg-type]
     turns = Disruptions(kube, "perdure", 1)  # type: ignore[arg-type]
     looks = LookActivities(kube, known, checks, ReactionPolicy(), turns, observing=False)  # type: ignore[arg-type]
@@ -105,7 +105,7 @@ async def cluster_by_role(kube: MemoryKube, namespace: str, account: str) -> Non
 async def test_a_machine_whose_cluster_is_of_another_account_is_neither_taken_nor_labelled(
     kube: MemoryKube, account: str, found: bool
 ) -> None:
-    known = KnownInstances(kube, kube)  # type: ignore[arg-type]
+    known = InstanceCache(kube, kube)  # type: ignore[arg-type]
     await cluster_by_role(kube, "a", account)
     await made(kube, "a", "m", labels={CLUSTER_LABEL: "c1"})
     world = await run(kube, known, record(state("terminated", 5)))
@@ -114,17 +114,17 @@ async def test_a_machine_whose_cluster_is_of_another_account_is_neither_taken_no
 
 
 async def test_a_cluster_with_the_providers_own_identity_leaves_the_account_unknown(kube: MemoryKube) -> None:
-    known = KnownInstances(kube, kube)  # type: ignore[arg-type]
+    known = InstanceCache(kube, kube)  # type: ignore[arg-type]
     await kube.create(AWS_CLUSTER, {"metadata": {"name": "c1", "labels": {CLUSTER_LABEL: "c1"}}, "spec": {}}, "a")
     await made(kube, "a", "m", labels={CLUSTER_LABEL: "c1"})
     world = await run(kube, known, record(state("terminated", 5)))
     assert (world.machine is not None, world.account_known) == (True, False)
 
 
-async def with_pool(kube: MemoryKube, account: str, *instances: str) -> KnownInstances:
+async def with_pool(kube: MemoryKube, account: str, *instances: str) -> InstanceCache:
     arn = f"arn:aws:autoscaling:{REGION}:{account}:autoScalingGroup:1:autoScalingGroupName/{GROUP}"
     spec = {"providerID": arn, "providerIDList": [f"aws:///{REGION}a/{each}" for each in instances]}
-    known = KnownInstances(kube, kube)  # type: ignore[arg-type]
+    known = InstanceCache(kube, kube)  # type: ignore[arg-type]
     known.learn(AWS_MACHINE_POOL, await kube.create(AWS_MACHINE_POOL, {"metadata": {"name": "p"}, "spec": spec}, "a"))
     return known
 

@@ -9,8 +9,8 @@ from typing import Any, cast
 import pytest
 from memory_kube import MemoryKube
 
-from activities.instances import known as known_module
-from activities.instances.known import KnownInstances
+from activities.instances import cache as cache_module
+from activities.instances.cache import InstanceCache
 from domain.instances import AWS_MACHINE_POOL
 from domain.instances.names import GroupKey
 from domain.instances.resources import AWSMachinePool
@@ -39,14 +39,14 @@ class _Store:
     def __init__(self) -> None:
         self.mirrors: list[_Mirror] = []
 
-    def follow(self, followed: Followed) -> _Mirror:
+    def follow(self, followed: Followed, indexes: object = None) -> _Mirror:
         self.mirrors.append(_Mirror(followed))
         return self.mirrors[-1]
 
 
 async def test_who_looks_while_a_stream_is_broken_goes_on_as_soon_as_it_runs() -> None:
     store = _Store()
-    known = KnownInstances(None, store)  # type: ignore[arg-type]
+    known = InstanceCache(None, store)  # type: ignore[arg-type]
     await known.ready()
     broken = store.mirrors[0]
     broken.trouble = "503"
@@ -60,9 +60,9 @@ async def test_who_looks_while_a_stream_is_broken_goes_on_as_soon_as_it_runs() -
 
 
 async def test_a_stream_that_stays_broken_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(known_module, "_STREAM_BACK", 0.05)
+    monkeypatch.setattr(cache_module, "_STREAM_BACK", 0.05)
     store = _Store()
-    known = KnownInstances(None, store)  # type: ignore[arg-type]
+    known = InstanceCache(None, store)  # type: ignore[arg-type]
     store.mirrors[1].trouble = "503"
     with pytest.raises(Unavailable, match="is not followed: 503"):
         await known.ready()
@@ -70,9 +70,9 @@ async def test_a_stream_that_stays_broken_is_told(monkeypatch: pytest.MonkeyPatc
 
 async def test_streams_that_come_back_one_after_another_share_one_patience(monkeypatch: pytest.MonkeyPatch) -> None:
     """A look with three of them is part of a workflow task as well."""
-    monkeypatch.setattr(known_module, "_STREAM_BACK", 0.4)
+    monkeypatch.setattr(cache_module, "_STREAM_BACK", 0.4)
     store = _Store()
-    known = KnownInstances(None, store)  # type: ignore[arg-type]
+    known = InstanceCache(None, store)  # type: ignore[arg-type]
     loop = asyncio.get_running_loop()
     for mirror, back in zip(store.mirrors[:3], (0.2, 0.55, 0.9), strict=True):
         mirror.trouble = "503"
@@ -83,7 +83,7 @@ async def test_streams_that_come_back_one_after_another_share_one_patience(monke
 
 async def test_a_group_s_pools_are_found_without_reading_any_other(monkeypatch: pytest.MonkeyPatch) -> None:
     kube = MemoryKube()
-    known = KnownInstances(cast(KubeApi, kube), cast(Store, kube))
+    known = InstanceCache(cast(KubeApi, kube), cast(Store, kube))
     arn = "arn:aws:autoscaling:eu-central-1:123456789012:autoScalingGroup:26e7:autoScalingGroupName/"
     for name, group in (("b", "g1"), ("a", "g1"), ("c", "g2"), ("d", "")):
         spec = {"providerID": arn + group} if group else {}

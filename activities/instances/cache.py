@@ -1,0 +1,164 @@
+"""The informer cache of instances' objects, with the indexes by which a look finds them without a request.
+
+    AWSMachine by the id of its instance · AWSMachinePool by the ids of its instances and by its group · Machine by name
+
+The cache is some milliseconds behind the API server. A look says in which version its AWSMachine was seen last, and is
+given nothing older; what a write answered is put in at once. While a stream is broken the cache is not read: looks
+fail as Unavailable and are tried again. A kind that is not installed (pools are optional) has no objects.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Sequence
+
+from activities.instances.cluster_accounts import ClusterAccounts
+from domain.identity import Kind
+from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, MACHINE
+from domain.instances.names import GroupKey, InstanceKey, group_of_arn, instance_of_provider_id, region_of_provider_id
+from domain.instances.resources import AWSMachine, AWSMachinePool, Machine
+from domain.reading import read_all
+from engine.errors import Absent, Unavailable
+from engine.kube import KubeApi
+from engine.kube.json import JsonObject, sequence, text
+from engine.kube.reflector import newer
+from engine.kube.store import Followed, Mirror, Store
+
+_FIRST_LIST = 20.0
+# Looks are part of workflow tasks, which are not to take five seconds.
+_STREAM_BACK = 4.0
+
+
+def _machine_instance(obj: JsonObject) -> tuple[str]:
+    """The id of an AWSMachine's instance, empty while it has none."""
+    return (text(obj, "spec", "instanceID") or instance_of_provider_id(text(obj, "spec", "providerID")),)
+
+
+def _pool_instances(obj: JsonObject) -> set[str]:
+    listed = (each for each in sequence(obj, "spec", "providerIDList") if isinstance(each, str))
+    return {instance for each in listed if (instance := instance_of_provider_id(each))}
+
+
+def _pool_group(obj: JsonObject) -> tuple[GroupKey, ...]:
+    found = group_of_arn(text(obj, "spec", "providerID"))
+    return (found,) if found else ()
+
+
+class InstanceCache:
+    """AWSMachines, AWSMachinePools and Machines."""
+
+    def __init__(self, api: KubeApi, store: Store) -> None:
+        self._api = api
+        self._machines = store.follow(Followed(AWS_MACHINE), {"instance": _machine_instance})
+        self._pools = store.follow(Followed(AWS_MACHINE_POOL), {"instance": _pool_instances, "group": _pool_group})
+        self._owners = store.follow(Followed(MACHINE))
+        self._mirrors = {each.followed.kind.name: each for each in (self._machines, self._pools, self._owners)}
+        # Not waited for: while they cannot be listed the account is unknown, and labels go on.
+        self._accounts = ClusterAccounts(store)
+
+    async def ready(self) -> None:
+        """Wait until every kind is listed and followed; all lists share one timeout, and so do all streams.
+
+        Raises:
+            Unavailable: a list has not come, or a stream is broken and stays so.
+        """
+        clock = asyncio.get_running_loop().time
+        listed_by = clock() + _FIRST_LIST
+        for mirror in self._mirrors.values():
+            if not mirror.listed:
+                await _until(mirror, mirror.settled(), listed_by, "cannot be listed")
+        back_by = clock() + _STREAM_BACK
+        for mirror in self._mirrors.values():
+            if mirror.listed and mirror.trouble:
+                # Most breaks end within seconds, while a look that fails is tried again only after a growing pause.
+                await _until(mirror, mirror.current(), back_by, "is not followed")
+
+    @property
+    def may_appear(self) -> bool:
+        """Whether an AWSMachine has no instance yet: events of an unknown one may be its."""
+        return bool(self._machines.find("instance", ""))
+
+    def instances(self) -> dict[str, AWSMachine]:
+        """Every AWSMachine that has an instance, by its id."""
+        ids = [str(each) for each in self._machines.values_of("instance") if each]
+        found = (min(self._machines.find("instance", each), key=_precedence) for each in ids)
+        return {each.instance_id: each for each in read_all(AWSMachine, found)[0]}
+
+    def pools(self) -> tuple[AWSMachinePool, ...]:
+        """Every AWSMachinePool."""
+        return read_all(AWSMachinePool, self._pools.all())[0]
+
+    def pools_of(self, group: GroupKey) -> tuple[AWSMachinePool, ...]:
+        """Every AWSMachinePool that has this group."""
+        return read_all(AWSMachinePool, self._pools.find("group", group))[0]
+
+    async def machine(self, key: InstanceKey, version: str = "") -> AWSMachine | None:
+        """The AWSMachine of an instance, no older than it was seen last."""
+        found: JsonObject | None = min(self._machines_of(key), key=_precedence, default=None)
+        if found is not None and version and newer(version, text(found, "metadata", "resourceVersion")):
+            found = await self.fresh(AWS_MACHINE, text(found, "metadata", "namespace"), text(found, "metadata", "name"))
+        return AWSMachine.model_validate(found) if found else None
+
+    def siblings(self, key: InstanceKey, machine: AWSMachine) -> tuple[AWSMachine, ...]:
+        """Further AWSMachines that name the same instance: their labels are to be true, too."""
+        found = read_all(AWSMachine, self._machines_of(key))[0]
+        return tuple(each for each in found if each.key.path != machine.key.path)
+
+    def pool(self, key: InstanceKey) -> AWSMachinePool | None:
+        """The AWSMachinePool that has the instance in its list."""
+        listed = (each for each in self._pools.find("instance", key.instance_id) if _pool_in(each, key))
+        found = min(listed, key=_precedence, default=None)
+        return AWSMachinePool.model_validate(found) if found else None
+
+    def owner(self, machine: AWSMachine) -> Machine | None:
+        """The Machine of an AWSMachine."""
+        found = self._owners.get(machine.metadata.namespace, machine.machine)
+        return Machine.model_validate(found) if found and machine.machine else None
+
+    def account_of(self, machine: AWSMachine) -> str:
+        """The account of the machine's cluster, empty if it is not known."""
+        return self._accounts.account_of(machine)
+
+    def learn(self, kind: Kind, obj: JsonObject) -> None:
+        """Put in what a write of ours has answered."""
+        self._mirrors[kind.name].learn(obj)
+
+    async def fresh(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
+        """An object as the API server has it now; None if it is gone."""
+        try:
+            found = await self._api.get(kind, namespace, name)
+        except Absent:
+            return None
+        self.learn(kind, found)
+        return found
+
+    def _machines_of(self, key: InstanceKey) -> Sequence[JsonObject]:
+        return [each for each in self._machines.find("instance", key.instance_id) if self._machine_in(each, key)]
+
+    def _machine_in(self, obj: JsonObject, key: InstanceKey) -> bool:
+        """Whether a machine is in the instance's account and region, as far as it and its cluster say.
+
+        Anybody who may send to a queue may name any id in an event.
+        """
+        if region_of_provider_id(text(obj, "spec", "providerID")) not in ("", key.region):
+            return False
+        readable, _ = read_all(AWSMachine, (obj,))
+        return all(self.account_of(each) in ("", key.account) for each in readable)
+
+
+async def _until(mirror: Mirror, so: Awaitable[None], deadline: float, otherwise: str) -> None:
+    try:
+        async with asyncio.timeout_at(deadline):
+            await so
+    except TimeoutError:
+        raise Unavailable(f"{mirror.followed.name} {otherwise}: {mirror.trouble}") from None
+
+
+def _precedence(obj: JsonObject) -> tuple[bool, str]:
+    """Of several objects that name one instance the oldest that is not being deleted acts."""
+    return bool(text(obj, "metadata", "deletionTimestamp")), text(obj, "metadata", "creationTimestamp")
+
+
+def _pool_in(obj: JsonObject, key: InstanceKey) -> bool:
+    """Whether a pool is in the instance's account and region, as far as it says."""
+    return all((each.account, each.region) == (key.account, key.region) for each in _pool_group(obj))

@@ -1,0 +1,82 @@
+"""The objects of one kind, by namespace and name and by declared indexes: what client-go calls an Indexer.
+
+    indexer = Indexer({"owner": owners_of})        # an index is a function from an object to the values it is found by
+    indexer["default", "web"] = deployment         # the reflector of the kind writes objects
+    indexer.find("owner", "uid-1")                 # whoever needs them looks them up, without a search
+
+The watcher keeps projections in it, a worker whole objects. An index is kept up to date with each write, so neither a
+change nor a look-up costs a pass over all objects.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, MutableMapping
+from typing import Generic, TypeVar
+
+from engine.kube.reflector import Name
+
+T = TypeVar("T")
+
+# From an object to the values under which it is found.
+IndexFunction = Callable[[T], Iterable[Hashable]]
+
+
+class Indexer(MutableMapping[Name, T], Generic[T]):
+    """Objects by namespace and name, in the order in which they came."""
+
+    def __init__(self, indexes: Mapping[Hashable, IndexFunction[T]] | None = None) -> None:
+        self._objects: dict[Name, T] = {}
+        self._functions: dict[Hashable, IndexFunction[T]] = {}
+        self._names: dict[Hashable, dict[Hashable, dict[Name, None]]] = {}
+        for name, function in (indexes or {}).items():
+            self.add_index(name, function)
+
+    def add_index(self, name: Hashable, function: IndexFunction[T]) -> None:
+        """Declare an index; one of that name is replaced."""
+        self._functions[name], self._names[name] = function, {}
+        for key, each in self._objects.items():
+            self._enter(name, key, each)
+
+    def has_index(self, name: Hashable) -> bool:
+        """Whether an index is declared."""
+        return name in self._functions
+
+    def find(self, index: Hashable, value: Hashable) -> list[T]:
+        """The objects that an index lists under a value."""
+        return [self._objects[name] for name in self._names[index].get(value, ())]
+
+    def values_of(self, index: Hashable) -> Iterable[Hashable]:
+        """The values under which an index lists objects."""
+        return self._names[index].keys()
+
+    def __getitem__(self, name: Name) -> T:
+        return self._objects[name]
+
+    def __setitem__(self, name: Name, value: T) -> None:
+        if (before := self._objects.get(name)) is not None:
+            self._leave(name, before)
+        self._objects[name] = value
+        for index in self._functions:
+            self._enter(index, name, value)
+
+    def __delitem__(self, name: Name) -> None:
+        self._leave(name, self._objects.pop(name))
+
+    def __iter__(self) -> Iterator[Name]:
+        return iter(self._objects)
+
+    def __len__(self) -> int:
+        return len(self._objects)
+
+    def _enter(self, index: Hashable, name: Name, value: T) -> None:
+        for each in self._functions[index](value):
+            self._names[index].setdefault(each, {})[name] = None
+
+    def _leave(self, name: Name, value: T) -> None:
+        for index, function in self._functions.items():
+            entries = self._names[index]
+            for each in function(value):
+                names = entries.get(each, {})
+                names.pop(name, None)
+                if not names:
+                    entries.pop(each, None)
