@@ -68,6 +68,14 @@ class ObjectMeta(KubeModel):
         return self.deletion_timestamp is not None
 
 
+class KubeObject(KubeModel):
+    """Any object, as far as others refer to it: its metadata, and the content of a ConfigMap or a Secret."""
+
+    metadata: ObjectMeta = ObjectMeta()
+    data: dict[str, str] = {}
+    binary_data: dict[str, str] = {}
+
+
 class PrinterColumn(Model):
     """A column of `kubectl get`."""
 

@@ -26,13 +26,13 @@ from typing import TYPE_CHECKING, Any
 import yaml
 
 from domain.accounts import constants
+from domain.built_in_kinds import BUILT_IN, CONFIG_MAP, CUSTOM_RESOURCE_DEFINITION, NAMESPACE, SECRET
 from domain.custom_resources import all_crds
 from domain.identity import Kind
 from domain.operator_domain import DEFAULT as DEFAULT_DOMAIN
 from engine.errors import Absent, Conflict, Unavailable
 from engine.kube.api import KubeApi
 from engine.kube.json import JsonObject, sequence, text
-from engine.kube.kinds import BUILT_IN, CONFIG_MAP, CUSTOM_RESOURCE_DEFINITION, NAMESPACE, SECRET
 from engine.settings import Settings
 from localcloud.aws.contract import IMAGE_OWNER, PAYER_ACCOUNT_ID
 from localcloud.cluster_api import definitions

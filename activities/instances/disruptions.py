@@ -10,6 +10,7 @@ import logging
 
 from pydantic import ValidationError
 
+from domain.built_in_kinds import LEASE
 from domain.instances import MACHINE
 from domain.instances.constants import CLUSTER_LABEL, DISRUPTIONS_ANNOTATION
 from domain.instances.disruptions import Disruption, Ledger, Turn, group_size, node_group, waits_for
@@ -20,7 +21,6 @@ from engine.clock import now
 from engine.errors import Absent, ApiError, Conflict, Unavailable
 from engine.kube import KubeApi
 from engine.kube.json import JsonObject, text
-from engine.kube.kinds import LEASE
 
 LEASE_NAME = "perdure-instance-disruptions"
 _ATTEMPTS = 10

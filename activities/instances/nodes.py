@@ -24,6 +24,7 @@ from temporalio import activity
 
 from activities.instances import metrics
 from activities.instances.disruptions import Disruptions
+from domain.built_in_kinds import NODE, POD
 from domain.instances import MACHINE
 from domain.instances.actions import CordonNode, Done, EmptyNode, FindNode, ReleaseNode
 from domain.instances.constants import CORDONED_ANNOTATION
@@ -36,7 +37,6 @@ from engine.errors import Absent, ApiError, Invalid, Throttled
 from engine.kube import SECRET, KubeApi
 from engine.kube.connection import Connection
 from engine.kube.json import JsonObject, mapping, sequence, text
-from engine.kube.kinds import NODE, POD
 from engine.settings import Settings
 
 EVICT_AGAIN = 5.0

@@ -11,6 +11,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from activities.threescale.homes import Homes
+from domain.built_in_kinds import API_MANAGER
 from domain.resource import CustomResource
 from domain.threescale.calls import SecretKey
 from domain.threescale.product import SecretText
@@ -29,7 +30,6 @@ from domain.threescale.resources.shared import LocalReference
 from engine.errors import Absent, Conflict
 from engine.kube import SECRET, JsonObject, KubeApi
 from engine.kube.json import mapping, text
-from engine.kube.kinds import API_MANAGER
 
 
 class Content(NamedTuple):

@@ -13,13 +13,13 @@ import logging
 from datetime import datetime, timedelta
 from typing import NamedTuple
 
+from domain.built_in_kinds import EVENT
 from domain.identity import Kind
 from domain.refusal import without_request
 from domain.resource import ObjectMeta, timestamp
 from engine.errors import ApiError, Conflict
 from engine.kube.api import KubeApi
 from engine.kube.json import JsonObject, text
-from engine.kube.kinds import EVENT
 
 # The API server's limits: 1024 characters of a message, 253 of a name.
 LONGEST_MESSAGE = 1024

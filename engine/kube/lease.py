@@ -22,11 +22,11 @@ from collections.abc import AsyncGenerator, Callable, Mapping
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
 
+from domain.built_in_kinds import CONFIG_MAP, LEASE, POD
 from domain.resource import parse_timestamp
 from engine.errors import Absent, ApiError, Conflict
 from engine.kube.api import KubeApi, WatchEvent
 from engine.kube.json import JsonObject, at, mapping, sequence, text
-from engine.kube.kinds import CONFIG_MAP, LEASE, POD
 
 LEADER_ANNOTATION = "control-plane.alpha.kubernetes.io/leader"
 CLOCK_TOLERANCE = timedelta(minutes=1)

@@ -11,11 +11,11 @@ import logging
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+from domain.built_in_kinds import CONFIG_MAP
 from domain.pauses import CONFIG_MAP_NAME, Pauses, pauses_in
 from engine.health import Health
 from engine.kube.api import KubeApi
 from engine.kube.json import JsonObject
-from engine.kube.kinds import CONFIG_MAP
 from engine.kube.store import Followed, Mirror, Store
 from engine.pauses import set_pauses
 from engine.settings import Settings

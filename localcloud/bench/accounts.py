@@ -24,11 +24,11 @@ from domain.accounts.constants import FINALIZER, IAM_USER_ID_LABEL, OPERATOR_NAM
 from domain.accounts.naming import account_name, suffix_of
 from domain.accounts.organization import CASE_PAUSE_BY_AGE
 from domain.accounts.resources import Account, AccountClaim, AccountState, ClaimState
+from domain.built_in_kinds import NAMESPACE, SECRET
 from domain.identity import Kind
 from domain.model import Model
 from engine.errors import Absent
 from engine.kube.json import JsonObject, text
-from engine.kube.kinds import NAMESPACE, SECRET
 from localcloud.bench import accounts_left, accounts_quotas
 from localcloud.bench.figures import Figure, Found, percentile
 from localcloud.bench.laboratory import PATIENCE_SECONDS, History, Laboratory, laboratory, writes

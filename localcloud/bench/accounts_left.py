@@ -19,10 +19,10 @@ from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
 from domain.accounts.constants import DEFAULT_EMAIL_DOMAIN, FINALIZER, IAM_USER_ID_LABEL, OPERATOR_NAMESPACE
 from domain.accounts.naming import account_name, email_of, suffix_of, support_role_arn
 from domain.accounts.resources import AccountState
+from domain.built_in_kinds import NAMESPACE
 from domain.model import Model
 from domain.resource import timestamp
 from engine.kube.json import JsonObject, mapping, text
-from engine.kube.kinds import NAMESPACE
 from localcloud.bench.figures import Figure, Found
 from localcloud.bench.laboratory import PATIENCE_SECONDS, Laboratory, laboratory
 from localcloud.state import Cloud

@@ -29,8 +29,8 @@ from domain.accounts.constants import (
 from domain.accounts.naming import account_name, email_of, suffix_of
 from domain.accounts.quota_codes import SERVICE_OF
 from domain.accounts.resources import AccountState
+from domain.built_in_kinds import CONFIG_MAP as CONFIG_MAP_KIND
 from engine.kube.json import JsonObject, text
-from engine.kube.kinds import CONFIG_MAP as CONFIG_MAP_KIND
 from localcloud.aws.contract import DEFAULT_REGIONS, World
 from localcloud.bench.figures import Figure, Found
 from localcloud.bench.laboratory import Laboratory, laboratory

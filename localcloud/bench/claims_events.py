@@ -10,9 +10,9 @@ import asyncio
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
+from domain.built_in_kinds import CONFIG_MAP
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from engine.kube.json import JsonObject
-from engine.kube.kinds import CONFIG_MAP
 from localcloud.bench.claims_sightings import BOUND, DELETING, DETACHED, GONE, PENDING, READY
 from localcloud.bench.claims_telling import Cost, Meter, step, together, told
 from localcloud.bench.claims_things import (

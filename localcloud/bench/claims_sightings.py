@@ -17,13 +17,13 @@ from collections.abc import AsyncIterator, Callable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from functools import partial
 
+from domain.built_in_kinds import CONFIG_MAP
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL
 from domain.claims.domain_names import DomainNames
 from domain.identity import Kind
 from engine.errors import ApiError
 from engine.kube.api import KubeApi
 from engine.kube.json import JsonObject, at, flag, sequence, text
-from engine.kube.kinds import CONFIG_MAP
 
 BOUND, READY, FREE, PENDING, DETACHED = "bound", "ready", "free", "pending", "detached"
 FREE_AND_READY = "free and ready"

@@ -14,11 +14,11 @@ from contextlib import asynccontextmanager
 from datetime import UTC, datetime
 from typing import NamedTuple
 
+from domain.built_in_kinds import CONFIG_MAP, NAMESPACE
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL, RESOURCE_PROVIDER
 from domain.model import Model
 from domain.resource import timestamp
 from engine.kube.json import JsonObject
-from engine.kube.kinds import CONFIG_MAP, NAMESPACE
 from localcloud.bench.claims_sightings import GONE, READY, Sightings
 from localcloud.bench.claims_telling import step
 from localcloud.bench.laboratory import PATIENCE_SECONDS, Laboratory, laboratory

@@ -16,6 +16,7 @@ from uuid import uuid4
 
 import boto3
 
+from domain.built_in_kinds import NAMESPACE
 from domain.instances import AWS_MACHINE, MACHINE
 from domain.instances import constants as c
 from domain.instances.events import InstanceState
@@ -24,7 +25,6 @@ from domain.instances.topology import Queue, topology
 from engine.errors import ApiError
 from engine.kube.api import KubeApi
 from engine.kube.json import JsonObject, mapping, sequence, text
-from engine.kube.kinds import NAMESPACE
 from localcloud import environment
 from localcloud.aws.contract import PAYER_ACCOUNT_ID
 from localcloud.aws.events_contract import EventFaultKind

@@ -13,9 +13,9 @@ import aiohttp
 from aiohttp import web
 from keystoneauth1.session import Session
 
+from domain.built_in_kinds import NODE
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET, SERVICE
 from engine.kube.json import JsonObject, at, sequence, text
-from engine.kube.kinds import NODE
 from localcloud.bench.claims_telling import step
 from localcloud.bench.laboratory import PATIENCE_SECONDS, Laboratory, laboratory_with
 from localcloud.machines.contract import Port

@@ -20,11 +20,11 @@ import psutil
 import yaml
 from temporalio.service import RPCError
 
+from domain.built_in_kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING
 from domain.identity import Kind
 from domain.threescale import BACKEND
 from engine.kube import NAMESPACE, SECRET
 from engine.kube.json import JsonObject, text
-from engine.kube.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING
 from localcloud.bench.claims_telling import step, together, told
 from localcloud.bench.figures import Figure, Found
 from localcloud.bench.laboratory import PATIENCE_SECONDS, Laboratory, laboratory_with

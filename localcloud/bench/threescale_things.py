@@ -10,12 +10,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import NamedTuple
 
+from domain.built_in_kinds import NAMESPACE
 from domain.identity import Key, Kind
 from domain.model import Model
 from domain.threescale import APPLICATION, BACKEND, CUSTOM_KINDS, DEVELOPER_ACCOUNT, DEVELOPER_USER, PRODUCT
 from engine.kube import SECRET
 from engine.kube.json import JsonObject, at, sequence, text
-from engine.kube.kinds import NAMESPACE
 from engine.temporal import wake
 from localcloud.bench.claims_telling import step
 from localcloud.bench.laboratory import PATIENCE_SECONDS, Laboratory, laboratory

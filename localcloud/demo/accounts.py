@@ -20,10 +20,10 @@ from typing import TYPE_CHECKING
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.accounts.resources import Account, AccountClaim, AccountPool, AccountState, ClaimState
+from domain.built_in_kinds import SECRET
 from domain.resource import condition_of
 from engine.errors import Absent
 from engine.kube.json import JsonObject, text
-from engine.kube.kinds import SECRET
 from localcloud.demo.stage import Scenario, Stage, UnsettledError
 from localcloud.state import Cloud
 

@@ -16,10 +16,10 @@ from typing import TYPE_CHECKING
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
 from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.accounts.resources import AccountClaim, ClaimState
+from domain.built_in_kinds import SECRET
 from domain.resource import condition_of
 from engine.errors import Absent, Conflict
 from engine.kube.json import text
-from engine.kube.kinds import SECRET
 from localcloud.aws.contract import CustomerAccount
 from localcloud.demo.accounts import AwsKey, failure
 from localcloud.demo.stage import Scenario, Stage, UnsettledError

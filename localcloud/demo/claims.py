@@ -17,11 +17,11 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime, timedelta
 
+from domain.built_in_kinds import CONFIG_MAP
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL
 from domain.resource import parse_timestamp
 from engine.errors import Absent
 from engine.kube.json import JsonObject, at, flag, sequence, text
-from engine.kube.kinds import CONFIG_MAP
 from localcloud.demo.stage import FIELD_MANAGER, Scenario, Stage, UnsettledError, Waiting
 from localcloud.objects import Objects
 from localcloud.state import Cloud

@@ -21,13 +21,13 @@ from typing import TYPE_CHECKING
 from domain.accounts import ACCOUNT
 from domain.accounts.constants import ADMIN_USER_PREFIX, OPERATOR_NAMESPACE
 from domain.accounts.resources import Account
+from domain.built_in_kinds import CONFIG_MAP, SECRET
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.domain_names import DomainNames
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE
 from engine.errors import Absent
 from engine.kube import KubeApi
 from engine.kube.json import JsonObject, mapping, sequence, text
-from engine.kube.kinds import CONFIG_MAP, SECRET
 from localcloud.machines.contract import MachineState
 from localcloud.machines.control import MachineHost
 from localcloud.openstack.project import listed, project_session

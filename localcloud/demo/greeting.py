@@ -9,9 +9,9 @@ from __future__ import annotations
 import time
 from datetime import UTC, datetime, timedelta
 
+from domain.built_in_kinds import CONFIG_MAP
 from domain.identity import Kind
 from engine.kube.json import JsonObject, text
-from engine.kube.kinds import CONFIG_MAP
 from localcloud.demo.stage import FIELD_MANAGER, Scenario, Stage, Waiting
 from localcloud.objects import Objects
 from localcloud.state import Cloud

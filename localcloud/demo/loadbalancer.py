@@ -22,9 +22,9 @@ from collections.abc import Callable
 
 import aiohttp
 
+from domain.built_in_kinds import NODE
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET, SERVICE
 from engine.kube.json import JsonObject, sequence, text
-from engine.kube.kinds import NODE
 from localcloud.demo.stage import Scenario, Stage, UnsettledError
 from localcloud.machines.contract import Fare, MachineView
 from localcloud.machines.control import MachineHost

@@ -25,6 +25,7 @@ from temporalio.client import Client, WorkflowExecution, WorkflowQueryFailedErro
 from temporalio.service import RPCError
 
 from domain import operator_domain
+from domain.built_in_kinds import BUILT_IN
 from domain.identity import Key, Kind, all_kinds
 from domain.instances import EXTERNAL_KINDS
 from domain.resource import parse_timestamp
@@ -32,7 +33,6 @@ from domain.why import Why
 from engine.errors import Absent, Conflict
 from engine.kube.api import KubeApi
 from engine.kube.json import JsonObject, text
-from engine.kube.kinds import BUILT_IN
 from engine.temporal import OP_DEADLINE, OP_PHASE, OP_WAITS_FOR
 from localcloud.aws.control import Emulator
 from localcloud.deployment import Deployment

@@ -26,6 +26,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from functools import partial
 
+from domain import built_in_kinds as built_in
 from domain.claims import (
     RESOURCE_CLAIM,
     RESOURCE_HANDLE,
@@ -36,7 +37,6 @@ from domain.claims import (
 )
 from domain.claims.constants import RESOURCE_FIELD_MANAGER
 from domain.identity import Key, Kind
-from engine.kube import kinds as built_in
 from engine.settings import Settings
 from starters.watch.claim_endings import claim_ending, handle_ending, managed_ending
 from starters.watch.claim_readings import Readings, read_namespace

@@ -7,12 +7,12 @@ look at all of them.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import partial
 
 from domain.identity import Key
 from engine.kube.indexer import Indexer
-from starters.watch.projection import Projection
+from starters.watch.projection import Place, Projection
 
 # What somebody who refers to an object needs to know: before and after the change, None for not existing.
 Dependents = Callable[[Projection | None, Projection | None, "Index"], set[Key]]
@@ -38,6 +38,20 @@ class Index:
         if not objects.has_index(fact):
             objects.add_index(fact, partial(_values, fact))
         return objects.find(fact, value)
+
+    def at(self, kind: str, place: Place, name: Hashable) -> list[Projection]:
+        """The objects of a kind that show this name in a relation."""
+        return self._indexed(kind, place).find(place, name)
+
+    def names_at(self, kind: str, place: Place) -> Iterable[Hashable]:
+        """The names that objects of a kind show in a relation."""
+        return tuple(self._indexed(kind, place).values_of(place))
+
+    def _indexed(self, kind: str, place: Place) -> Indexer[Projection]:
+        objects = self.of(kind)
+        if not objects.has_index(place):
+            objects.add_index(place, lambda known: known.shown[place].names if place in known.shown else ())
+        return objects
 
     def keys(self, kind: str, namespace: str, names: Iterable[str]) -> Iterator[Key]:
         """The keys of those of the named objects that exist."""

@@ -12,15 +12,20 @@ carrier, and no workflow of the object's own is missed. A carrier may be carried
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from typing import cast
 
+from domain.built_in_kinds import SECRET
 from domain.identity import Key, Kind
+from domain.relations import Relation
 from engine.kube.api import FIELD_MANAGER
+from engine.kube.json import JsonObject
 from engine.settings import Settings
 from starters.watch import areas
 from starters.watch.index import Dependents, Index
-from starters.watch.projection import Projection, Read
+from starters.watch.projection import Projection, Read, Side, View, project
+from starters.watch.relations import missing_referents, places_of, referents, shown_by, woken
 
 # For how many seconds an object's own wake may wait after a change, before and after it.
 Patience = Callable[[Projection | None, Projection], float]
@@ -52,7 +57,7 @@ def _is_never_silent(_: Projection) -> float | None:
     return None
 
 
-def _tells_nobody(_: Projection, __: Index) -> set[Key]:
+def _concerns_nobody(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
     return set()
 
 
@@ -71,7 +76,8 @@ class Watched:
     Args:
         kind: what is listed and watched; one that is declared may leave its `plural` to be found out.
         read: an object as its projection needs it.
-        dependents: the keys of others that a change concerns.
+        relations: among them those of the kind, from which follows whom its changes wake.
+        dependents: the keys of others that a change concerns beyond that.
         has_workflow: whether its objects have lifecycles of their own (ConfigMaps and Secrets do not).
         lives: which of its objects have one, for kinds of which most are nobody's business; one that has a lifecycle no
             more is told so, as if it were gone, and none is started for it.
@@ -92,8 +98,7 @@ class Watched:
         missed_by: the keys of those who name objects of this kind that do not exist, asked after the first list: what
             was deleted while nobody watched has left no event.
         silent_at: when (seconds of the epoch) the last report of an object counts no more, for kinds whose status is a
-            heartbeat: reports wake nobody, one that stays away or comes again does.
-        told_of_silence: whom.
+            heartbeat: reports wake nobody; one that stays away or comes again wakes those whom the object tells.
         declares: further kinds to watch while this object exists, for areas whose objects name kinds by themselves.
         writer: the field manager under which those write whom its changes wake, and who know what they have written.
         lingers: how long a declared kind is watched on after the last object that declares it.
@@ -103,7 +108,8 @@ class Watched:
 
     kind: Kind
     read: Read
-    dependents: Dependents
+    relations: tuple[Relation, ...] = ()
+    dependents: Dependents = _concerns_nobody
     has_workflow: bool = True
     lives: Lives = _lives_always
     namespace: str = ""
@@ -119,7 +125,6 @@ class Watched:
     gathers: float = 0.0
     missed_by: Callable[[Index], set[Key]] = _is_missed_by_nobody
     silent_at: Callable[[Projection], float | None] = _is_never_silent
-    told_of_silence: Callable[[Projection, Index], set[Key]] = _tells_nobody
     declares: Callable[[Projection], tuple[Watched, ...]] = _declares_nothing
     writer: str = FIELD_MANAGER
     lingers: float = 0.0
@@ -129,10 +134,38 @@ class Watched:
     def __post_init__(self) -> None:
         object.__setattr__(self, "name", self.name or self.kind.name)
 
+    def project(self, cluster: str, obj: JsonObject) -> Projection:
+        """An object as the watcher remembers it."""
+        shown = shown_by(self.relations, self.kind.name, obj)
+        return project(self.kind.name, cluster, obj, self.read, self.writer, shown)
+
+    def relatives(self, before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
+        """The keys of others that a change concerns."""
+        return self.dependents(before, after, index) | woken(self.relations, self.kind.name, before, after, index)
+
+    def missing(self, index: Index) -> set[Key]:
+        """The keys of those who need an object of this kind that does not exist."""
+        return self.missed_by(index) | missing_referents(self.relations, self.kind.name, index)
+
+    def declared(self, known: Projection) -> tuple[Watched, ...]:
+        """What further is watched while this object exists."""
+        named = (
+            _watched_by_name(place[0], *cast(tuple[str, str], name))
+            for place, _ in places_of(self.relations, self.kind.name)
+            if place[1] is Side.REFERRER and place[0].watched and place in known.shown
+            for name in known.shown[place].names
+        )
+        return (*self.declares(known), *named)
+
+    def told_of_silence(self, known: Projection, index: Index) -> set[Key]:
+        """The keys of those whom an object's reports are for."""
+        return referents(self.relations, known, index)
+
     @property
     def declaring(self) -> bool:
         """Whether its objects name further kinds."""
-        return self.declares is not _declares_nothing
+        named = (place for place, _ in places_of(self.relations, self.kind.name) if place[0].watched)
+        return self.declares is not _declares_nothing or any(side is Side.REFERRER for _, side in named)
 
     @property
     def reporting(self) -> bool:
@@ -152,6 +185,42 @@ class Watched:
             self.field_selector,
             self.label_selector,
         )
+
+
+@cache
+def _watched_by_name(relation: Relation, namespace: str, name: str) -> Watched:
+    """The watch of one object that others refer to."""
+    whole = _watched_together(relation)
+    called = relation.watched.one if relation.watched else ""
+    return replace(
+        whole,
+        name=f"{called} {namespace}/{name}",
+        namespace=namespace,
+        field_selector=f"metadata.name={name}",
+        wider=whole,
+    )
+
+
+@cache
+def _watched_together(relation: Relation) -> Watched:
+    """The watch of the whole cluster that takes the place of many."""
+    if not isinstance(relation.to, Kind) or relation.watched is None:
+        raise TypeError(f"{relation.to} is not watched by name")
+    return Watched(
+        kind=relation.to,
+        name=relation.watched.all,
+        # Helm keeps its releases in Secrets, which are many and large.
+        field_selector="type!=helm.sh/release.v1" if relation.to == SECRET else "",
+        read=read_nothing,
+        relations=(relation,),
+        has_workflow=False,
+        metadata_only=True,
+    )
+
+
+def read_nothing(_: JsonObject) -> View:
+    """An object of which only its relations hold something."""
+    return View((), settled=True)
 
 
 def watched_under(settings: Settings) -> tuple[Watched, ...]:

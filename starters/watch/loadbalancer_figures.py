@@ -4,7 +4,8 @@
 |---|---|---|
 | `info`, `cloud` | LoadBalancer; machine (`cloud`) | the values of the labels of its info series, a JSON list |
 | `replicas`, `current`, `ready` | LoadBalancer, set | machines that are wanted, known and ready; empty while unknown |
-| `served` | set | its LoadBalancer's name |
+| `served` | set, machine | its LoadBalancer's name |
+| `owner` | set | the name of the LoadBalancer that owns it |
 | `boot failures` | set | how many machines in a row did not boot |
 | `conditions` | machine | type, reason and status of each, a JSON list |
 | `measured` | machine | what its agent measured, a JSON object of numbers by type |
@@ -22,6 +23,7 @@ import math
 from collections.abc import Iterable, Mapping
 
 from domain import levers
+from domain.loadbalancers import LOAD_BALANCER
 from domain.loadbalancers.constants import (
     BOOT_FAILURES_ANNOTATION,
     GIVEN_UP_ANNOTATION,
@@ -65,8 +67,10 @@ def set_figures(obj: JsonObject) -> dict[str, str]:
     """Of a LoadBalancerSet."""
     counts = _counts(obj)
     failures = text(obj, "metadata", "annotations", BOOT_FAILURES_ANNOTATION)
+    owners = sequence(obj, "metadata", "ownerReferences")
     return {
         "served": text(obj, "spec", "template", "spec", "loadBalancerRef", "name"),
+        "owner": next((text(each, "name") for each in owners if text(each, "kind") == LOAD_BALANCER.name), ""),
         "boot failures": str(len([uid for uid in failures.split(",") if uid])),
         "phase": _phase(obj, _served_phase(counts)),
         "deleted": _moment(obj, "metadata", "deletionTimestamp"),
@@ -84,6 +88,7 @@ def machine_figures(obj: JsonObject) -> dict[str, str]:
     image = text(spec, "infrastructure", "image", "imageID") or text(spec, "infrastructure", "image", "image_id")
     port = text(status, "defaultPortID") or text(status, "portID")
     return {
+        "served": text(spec, "loadBalancerRef", "name"),
         "cloud": json.dumps((port or NIL, _set(status, "serverID"), _flavor(spec), image or NIL)),
         "conditions": json.dumps(told),
         "measured": json.dumps(_measured(sequence(status, "metrics"))),

@@ -42,7 +42,7 @@ def balancer_gauges(index: Index) -> Iterator[Metric]:
     yield from _of_balancers(balancers)
     yield from _of_sets(sets)
     yield from _of_machines(machines)
-    services = (each for each in index.all(SERVICE.name) if each.fact("wanted") or each.fact("held"))
+    services = (each for each in index.all(SERVICE.name) if each.fact("concerns us"))
     yield lifecycles(Counter((each.key.kind, each.fact("phase")) for each in (*services, *balancers, *sets, *machines)))
     yield _rollouts(balancers, sets)
 
@@ -83,7 +83,7 @@ def _of_machines(machines: Sequence[Projection]) -> Iterator[Metric]:
         _MACHINE,
     )
     for machine in machines:
-        labels = [machine.fact("balancer"), machine.key.name, machine.key.namespace]
+        labels = [machine.fact("served"), machine.key.name, machine.key.namespace]
         for type_, value in json.loads(machine.fact("measured") or "{}").items():
             measured.add_metric([type_, *labels], value)
         for found in json.loads(machine.fact("conditions") or "[]"):

@@ -35,7 +35,7 @@ from engine.kube.reflector import OBJECTS, Changes, Reflector, Timing
 from starters.watch import metrics
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
-from starters.watch.projection import Projection, project
+from starters.watch.projection import Projection
 
 FIRST_ATTEMPT = 0.2
 LONGEST_ATTEMPT = 4.0
@@ -116,7 +116,7 @@ class Mirrors:
         """Mirror a kind from now on; `missing` if it was looked for before, and was not there."""
 
         def read(obj: JsonObject) -> Projection:
-            return project(entry.kind.name, self._cluster, obj, entry.read, entry.writer)
+            return entry.project(self._cluster, obj)
 
         api = self._served if entry.kind.served else self._api
         objects, told = self._index.of(entry.name), self._told(entry)
@@ -390,4 +390,4 @@ def _measure_no_more(name: str) -> None:
 
 
 def _declarations(entry: Watched, known: Projection | None) -> dict[Selection, Watched]:
-    return {each.selection: each for each in entry.declares(known)} if known is not None else {}
+    return {each.selection: each for each in entry.declared(known)} if known is not None else {}

@@ -10,15 +10,42 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
 
 from domain.identity import Key
+from domain.relations import Relation
 from engine.kube.api import FIELD_MANAGER
 from engine.kube.json import JsonObject, at, mapping, sequence, text
 from engine.kube.reflector import Name
 
 logger = logging.getLogger(__name__)
+
+
+class Side(Enum):
+    """The two sides of a relation."""
+
+    REFERRER = "refers"
+    REFERENT = "is referred to"
+
+
+# Where an object is in a relation.
+Place = tuple[Relation, Side]
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What an object shows in a relation.
+
+    `names` are those that both ends share, `hashes` stand for what the other end decides by, and `as_made` says that
+    the object looks as the other end makes it.
+    """
+
+    names: tuple[Hashable, ...]
+    hashes: tuple[int, ...]
+    as_made: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,7 +55,8 @@ class Projection:
     `settled` says that the object's own status shows nothing left to do, `ours` that the newest writer was Perdure,
     beyond doubt. `handed` is the part of the fingerprint that other objects' workflows write. `others` stands for what
     everybody else has written: it changes, too, when they take something away and leave no newer trace. `own` are
-    Perdure's entries in managedFields: what was written, when, and how much it is.
+    Perdure's entries in managedFields: what was written, when, and how much it is. `shown` is what those at the other
+    ends of its relations find it by and decide by.
     """
 
     key: Key
@@ -41,6 +69,7 @@ class Projection:
     facts: Mapping[str, str] = field(default_factory=dict)
     others: int = 0
     own: tuple[tuple[str, str, int], ...] = ()
+    shown: Mapping[Place, Shown] = field(default_factory=dict)
 
     @property
     def name(self) -> Name:
@@ -72,7 +101,14 @@ class View:
 Read = Callable[[JsonObject], View]
 
 
-def project(kind: str, cluster: str, obj: JsonObject, read: Read, writer: str = FIELD_MANAGER) -> Projection:
+def project(
+    kind: str,
+    cluster: str,
+    obj: JsonObject,
+    read: Read,
+    writer: str = FIELD_MANAGER,
+    shown: Mapping[Place, Shown] = MappingProxyType({}),
+) -> Projection:
     """The projection of an object by its area's reading; what `writer` has written counts as Perdure's."""
     metadata = mapping(obj, "metadata")
     view = _readable(kind, obj, read)
@@ -83,7 +119,7 @@ def project(kind: str, cluster: str, obj: JsonObject, read: Read, writer: str = 
         ),
         resource_version=text(metadata, "resourceVersion"),
         # A recreated object is another one, whatever it looks like.
-        fingerprint=hash((uid, deleting, view.fingerprint, view.handed)),
+        fingerprint=hash((uid, deleting, view.fingerprint, view.handed, tuple(shown.values()))),
         handed=hash(view.handed),
         settled=view.settled and not deleting,
         ours=written_by_us(obj, writer),
@@ -91,6 +127,7 @@ def project(kind: str, cluster: str, obj: JsonObject, read: Read, writer: str = 
         facts=view.facts,
         others=hash(_written_by_others(obj, writer)),
         own=_written_by_ourselves(obj, writer),
+        shown=shown,
     )
 
 

@@ -28,6 +28,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import cache, partial
 
+from domain.built_in_kinds import API_MANAGER
 from domain.custom_resources import custom_resources
 from domain.identity import Key
 from domain.levers import RETRIED, RETRY
@@ -53,7 +54,6 @@ from domain.threescale.wakes import called, known_as, refers_to, seen_by_others
 from domain.threescale.work import Phase
 from engine.kube import SECRET, JsonObject
 from engine.kube.json import mapping, sequence, text
-from engine.kube.kinds import API_MANAGER
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
 from starters.watch.projection import Projection, View, generation, others_finalizers

@@ -172,8 +172,8 @@ class Watcher:
                 if self._concerned(watched, None, known):
                     self._doubt([known.key])
                 elif declared:
-                    self._doubt(watched.dependents(None, known, self.index))
-        self._put_all(watched.missed_by(self.index))
+                    self._doubt(watched.relatives(None, known, self.index))
+        self._put_all(watched.missing(self.index))
         if declared:
             self._tell_who_awaited(watched)
 
@@ -225,7 +225,7 @@ class Watcher:
         """
         if watched.has_workflow:
             self.queue.leave(self._carriers.of(subject), ENDS_BY_ITSELF)
-        for key in self._carriers.of_all(watched.dependents(before, after, self.index)):
+        for key in self._carriers.of_all(watched.relatives(before, after, self.index)):
             if self._is_ending(key):
                 self.queue.leave(key, ENDS_BY_ITSELF)
             else:
@@ -238,7 +238,7 @@ class Watcher:
         return bool(entries) and all(known is None or known.key != key or known.deleting for known in found)
 
     def _wake_relatives(self, watched: Watched, before: Projection | None, after: Projection | None) -> None:
-        keys = self._carriers.of_all(watched.dependents(before, after, self.index))
+        keys = self._carriers.of_all(watched.relatives(before, after, self.index))
         if watched.gathers and keys:
             self.queue.gather(keys, watched.gathers)
         else:
@@ -390,7 +390,7 @@ def _without_objects() -> set[str]:
 
 
 def _names(entry: Watched, known: Projection, declared: str) -> bool:
-    return any(each.name == declared for each in entry.declares(known))
+    return any(each.name == declared for each in entry.declared(known))
 
 
 def _made_by_others(watched: Watched, before: Projection | None, after: Projection | None) -> bool:

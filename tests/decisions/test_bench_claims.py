@@ -9,11 +9,11 @@ import pytest
 import typer
 from claim_domain import NAMES
 
+from domain.built_in_kinds import CONFIG_MAP
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.objects import value_at
 from domain.custom_resources import custom_resources
 from domain.identity import Kind
-from engine.kube.kinds import CONFIG_MAP
 from localcloud.bench import claims as bench
 from localcloud.bench.claims_race import agreed
 from localcloud.bench.claims_sightings import (

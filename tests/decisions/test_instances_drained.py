@@ -14,13 +14,13 @@ from temporalio.testing import ActivityEnvironment
 from activities.instances import nodes
 from activities.instances.disruptions import Disruptions
 from activities.instances.nodes import NodeActivities
+from domain.built_in_kinds import NODE as NODES
 from domain.identity import Kind
 from domain.instances.actions import CordonNode, EmptyNode, ReleaseNode
 from engine.errors import ApiError, Denied, Invalid, Throttled, Unavailable
 from engine.kube import KubeApi
 from engine.kube.api import Listing
 from engine.kube.json import JsonObject, mapping
-from engine.kube.kinds import NODE as NODES
 from engine.settings import Settings
 
 WHICH: Any = {"key": KEY.lifecycle, "namespace": "c", "cluster": "c1", "node": "node", "cause": "c"}

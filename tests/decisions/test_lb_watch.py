@@ -16,7 +16,7 @@ from domain.writes import merge
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
 from starters.watch.loadbalancers import WATCHED
-from starters.watch.projection import Projection, project
+from starters.watch.projection import Projection
 from starters.watch.silence import Silence
 
 ENTRIES = {entry.name: entry for entry in WATCHED}
@@ -26,7 +26,7 @@ def seen(of: LoadBalancer | LoadBalancerSet | LoadBalancerMachine, **changes: An
     entry: Watched = ENTRIES[of.kind_of.name]
     body = merge(of.model_dump(mode="json", by_alias=True), changes)
     assert isinstance(body, dict)
-    return project(of.kind_of.name, "", body, entry.read)
+    return entry.project("", body)
 
 
 def test_what_a_services_workflow_or_the_sweep_writes_is_news_to_the_load_balancer() -> None:
@@ -59,7 +59,7 @@ def test_whatever_is_blanked_of_a_status_wakes_its_machine(field: str) -> None:
 
 def test_a_report_that_says_the_same_wakes_nobody() -> None:
     once, again = (seen(machine(conditions=healthy(beat=ago(seconds=each)))) for each in (60, 30))
-    assert (once.fingerprint, once.fact("health")) == (again.fingerprint, again.fact("health"))
+    assert once.fingerprint == again.fingerprint
     unready = seen(machine(conditions=[*healthy()[:2], condition("EnvoyUpToDate", "False")]))
     assert unready.fingerprint != once.fingerprint
 
@@ -100,15 +100,15 @@ def test_a_machine_that_is_put_into_a_set_or_taken_out_of_it_is_news_to_the_set(
     before = None if was is None else seen(machine(metadata=was))
     after = seen(machine(metadata=is_now))
     assert before is None or before.fingerprint != after.fingerprint
-    assert entry.dependents(before, after, index) == {owner.key}
-    assert entry.dependents(after, after, index) == set()
+    assert entry.relatives(before, after, index) == {owner.key}
+    assert entry.relatives(after, after, index) == set()
 
 
 def test_a_machine_of_no_set_and_of_another_template_wakes_none() -> None:
     index, other = Index(), seen(machine_set("web--shop-bbbb"))
     index.of(LOAD_BALANCER_SET.name)[other.name] = other
     alone = seen(machine(metadata={"labels": LABELLED}))
-    assert ENTRIES[LOAD_BALANCER_MACHINE.name].dependents(None, alone, index) == set()
+    assert ENTRIES[LOAD_BALANCER_MACHINE.name].relatives(None, alone, index) == set()
 
 
 def test_a_set_of_which_a_label_or_the_owner_is_changed_is_news_to_its_load_balancer() -> None:
@@ -118,14 +118,14 @@ def test_a_set_of_which_a_label_or_the_owner_is_changed_is_news_to_its_load_bala
     for change in ({"labels": {"lbm-template-hash": "other"}}, {"ownerReferences": []}):
         after = seen(machine_set(), metadata=change)
         assert after.fingerprint != before.fingerprint
-        assert entry.dependents(before, after, index) == {owner.key}
-    assert entry.dependents(before, before, index) == set()
+        assert entry.relatives(before, after, index) == {owner.key}
+    assert entry.relatives(before, before, index) == set()
 
 
 def test_a_new_load_balancer_wakes_the_sweep() -> None:
     entry = ENTRIES["LoadBalancer"]
-    assert THE_PROJECTS in entry.dependents(None, seen(balancer()), Index())
-    assert entry.dependents(seen(balancer()), seen(balancer()), Index()) == set()
+    assert THE_PROJECTS in entry.relatives(None, seen(balancer()), Index())
+    assert entry.relatives(seen(balancer()), seen(balancer()), Index()) == set()
 
 
 def test_silence_is_told_once_when_it_begins_and_once_when_it_ends() -> None:

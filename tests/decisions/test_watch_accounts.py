@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from copy import deepcopy
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.identity import Kind
+from engine.kube.json import JsonObject
 from starters.watch.accounts import WATCHED
 from starters.watch.index import Index
 from starters.watch.kinds import Watched, watched_kinds
-from starters.watch.projection import Projection, project
+from starters.watch.projection import Projection
 
 NAMESPACE = "aws-account-operator"
 VALIDATION = "AccountValidation/aws"
@@ -55,15 +56,15 @@ class World:
             self.put(BY_NAME[kind.name], each)
 
     def put(self, entry: Watched, each: Obj) -> Projection:
-        projection = project(entry.kind.name, "", each, entry.read)
+        projection = entry.project("", each)
         self.index.of(entry.name)[projection.name] = projection
         return projection
 
     def wakes(self, kind: str, before: Obj | None, after: Obj | None) -> set[str]:
         """The relatives that the change wakes, as Kind/name."""
         entry = BY_NAME[kind]
-        sides = [project(entry.kind.name, "", each, entry.read) if each else None for each in (before, after)]
-        return {f"{key.kind}/{key.name}" for key in entry.dependents(sides[0], sides[1], self.index)}
+        sides = [entry.project("", each) if each else None for each in (before, after)]
+        return {f"{key.kind}/{key.name}" for key in entry.relatives(sides[0], sides[1], self.index)}
 
 
 @pytest.fixture
@@ -77,7 +78,7 @@ def world() -> World:
 
 
 def read(kind: Kind, each: Obj) -> Projection:
-    return project(kind.name, "", each, BY_NAME[kind.name].read)
+    return BY_NAME[kind.name].project("", each)
 
 
 @pytest.mark.parametrize(
@@ -421,14 +422,15 @@ def test_configuration_without_any_object_wakes_nobody() -> None:
 
 def test_a_secret_is_remembered_by_a_hash_only() -> None:
     secret = obj("aws-account-operator-credentials", data={"aws_secret_access_key": "c2VjcmV0"})
-    projection = project("Secret", "", secret, BY_NAME["accounts Secret"].read)
+    projection = BY_NAME["accounts Secret"].project("", secret)
     assert "c2VjcmV0" not in repr(projection)
 
 
 def test_hostile_objects_are_read_without_an_error() -> None:
     for odd in (None, 3, "x", [], {"state": 7, "claimLink": None, "conditions": "x", "legalEntity": []}):
         for entry in WATCHED:
-            entry.read({"metadata": {"annotations": odd, "labels": odd}, "spec": odd, "status": odd, "data": odd})
+            hostile = {"metadata": {"annotations": odd, "labels": odd}, "spec": odd, "status": odd, "data": odd}
+            entry.project("", cast(JsonObject, hostile))
 
 
 def test_the_area_is_in_the_table() -> None:

@@ -9,8 +9,7 @@ from test_watch_accounts import BY_NAME, NAMESPACE, World, changed, obj, read
 
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.identity import Kind
-from starters.watch.accounts import input_secret_dependents, input_secrets, read_input_secret
-from starters.watch.projection import project
+from starters.watch.kinds import Watched
 
 Obj = dict[str, Any]
 
@@ -47,9 +46,14 @@ def secret(version: str, name: str = "keys", namespace: str = "tenant") -> Obj:
     return made
 
 
+def input_secrets(each: Obj) -> tuple[Watched, ...]:
+    return BY_NAME["AccountClaim"].declared(read(ACCOUNT_CLAIM, each))
+
+
 def woken_by_secret(world: World, name: str = "keys", namespace: str = "tenant") -> set[str]:
-    after = project("Secret", "", secret("2", name, namespace), read_input_secret)
-    return {f"{key.kind}/{key.name}" for key in input_secret_dependents(None, after, world.index)}
+    (entry,) = input_secrets(claim())
+    after = entry.project("", secret("2", name, namespace))
+    return {f"{key.kind}/{key.name}" for key in entry.relatives(None, after, world.index)}
 
 
 def test_a_customers_account_wakes_its_claim_by_its_state_and_by_its_trouble(world: World) -> None:
@@ -100,7 +104,7 @@ def test_a_secret_is_watched_only_while_somebody_waits_for_it() -> None:
     ready = {"state": "Ready", "conditions": []}
     done = claim(spec={"supportRoleARN": "arn"}, status=ready)
     watched = [
-        [entry.field_selector for entry in input_secrets(read(ACCOUNT_CLAIM, each))]
+        [entry.field_selector for entry in input_secrets(each)]
         for each in (
             claim(),
             claim(status=ready),
@@ -121,6 +125,6 @@ def test_a_claim_without_its_secret_is_not_settled() -> None:
 
 
 def test_the_entries_have_names_of_their_own() -> None:
-    (first,) = input_secrets(read(ACCOUNT_CLAIM, claim()))
+    (first,) = input_secrets(claim())
     assert first.name not in BY_NAME
     assert first.namespace == "tenant" != NAMESPACE

@@ -11,10 +11,10 @@ import pytest
 from domain.accounts import ACCOUNT_CLAIM, AWS_FEDERATED_ACCOUNT_ACCESS, AWS_FEDERATED_ROLE
 from domain.accounts.constants import FINALIZER
 from starters.watch.accounts import WATCHED as ACCOUNTS
-from starters.watch.federated import WATCHED, federated_gauges, without_role
+from starters.watch.federated import WATCHED, federated_gauges
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
-from starters.watch.projection import Projection, project
+from starters.watch.projection import Projection
 
 Obj = dict[str, Any]
 ENTRIES = {entry.name: entry for entry in WATCHED}
@@ -46,7 +46,7 @@ def changed(before: Obj, path: str, value: Any) -> Obj:
 
 
 def seen(entry: Watched, each: Obj) -> Projection:
-    return project(entry.kind.name, "", each, entry.read)
+    return entry.project("", each)
 
 
 @pytest.fixture
@@ -60,7 +60,7 @@ def index() -> Index:
 
 def woken(entry: Watched, before: Obj | None, after: Obj | None, index: Index) -> set[str]:
     sides = [seen(entry, each) if each else None for each in (before, after)]
-    return {key.name for key in entry.dependents(sides[0], sides[1], index)}
+    return {key.name for key in entry.relatives(sides[0], sides[1], index)}
 
 
 GOING = "metadata.deletionTimestamp"
@@ -107,7 +107,7 @@ def test_an_access_that_goes_wakes_the_claims_that_end_in_its_namespace(index: I
 
 
 def test_accesses_whose_role_went_unseen_are_found(index: Index) -> None:
-    assert {key.name for key in without_role(index)} == {"other"}
+    assert {key.name for key in ROLE.missing(index)} == {"other"}
 
 
 @pytest.mark.parametrize(
@@ -141,14 +141,14 @@ def test_the_stamp_is_news_though_perdure_wrote_it() -> None:
 )
 def test_the_customers_secret_is_watched_while_an_access_waits(each: Obj, named: str, index: Index) -> None:
     projection = seen(ACCESS, changed(each, "spec.awsCustomerCredentialSecret.name", "keys"))
-    declared = ACCESS.declares(projection)
+    declared = ACCESS.declared(projection)
     assert [entry.field_selector for entry in declared] == ([f"metadata.name={named}"] if named else [])
     index.of(ACCESS.name)[projection.name] = projection
     for entry in declared:
         secret = seen(entry, obj("keys", "tenant", {}, {}))
-        assert {key.name for key in entry.dependents(None, secret, index)} == {"access"}
+        assert {key.name for key in entry.relatives(None, secret, index)} == {"access"}
         elsewhere = seen(entry, obj("keys", "elsewhere", {}, {}))
-        assert entry.dependents(None, elsewhere, index) == set()
+        assert entry.relatives(None, elsewhere, index) == set()
 
 
 @pytest.mark.parametrize(

@@ -12,15 +12,16 @@ from domain.identity import Key
 from domain.loadbalancers import LOAD_BALANCER, SERVICE
 from domain.resource import CustomResource, KubeModel
 from domain.writes import merge
-from engine.kube import EVENT, NODE, KubeApi
+from engine.kube import NODE, KubeApi
 from engine.kube.json import JsonObject
 from starters.watch.index import Index
-from starters.watch.loadbalancers import balancer_dependents, read_balancer
+from starters.watch.loadbalancers import WATCHED
 from starters.watch.projection import Projection, project
-from starters.watch.services import EVENTS, Reading, read_event, read_node
+from starters.watch.services import EVENTS, Reading
 from starters.watch.watcher import Watcher
 
 READING = Reading(INSTALLATION)
+ENTRIES = {entry.name: entry for entry in (*READING.watched(), *WATCHED)}
 FOREIGN = {"spec": {"loadBalancerClass": "other"}}
 PLAIN = {"spec": {"type": "ClusterIP"}}
 
@@ -33,15 +34,15 @@ def on_the_wire(model: KubeModel | CustomResource, **changes: Any) -> JsonObject
 
 def seen(**changes: Any) -> Projection:
     obj = on_the_wire(service(), metadata={"uid": "s", "resourceVersion": "1"})
-    return project(SERVICE.name, "", merge(obj, changes), READING.service)  # type: ignore[arg-type]
+    return ENTRIES[SERVICE.name].project("", merge(obj, changes))  # type: ignore[arg-type]
 
 
 def seen_balancer(**changes: Any) -> Projection:
-    return project(LOAD_BALANCER.name, "", on_the_wire(balancer(), **changes), read_balancer)
+    return ENTRIES[LOAD_BALANCER.name].project("", on_the_wire(balancer(), **changes))
 
 
 def seen_node(**changes: Any) -> Projection:
-    return project(NODE.name, "", on_the_wire(node("node-a", "10.0.0.1"), **changes), read_node)
+    return ENTRIES[NODE.name].project("", on_the_wire(node("node-a", "10.0.0.1"), **changes))
 
 
 def index(*services: Projection, balancers: tuple[Projection, ...] = ()) -> Index:
@@ -139,7 +140,7 @@ def test_a_heartbeat_of_a_node_is_no_news_and_its_readiness_is() -> None:
 
 def test_a_node_concerns_every_service_that_wants_a_load_balancer() -> None:
     plain = seen(**PLAIN, metadata={"name": "plain", "uid": "p"})
-    assert READING.node_dependents(None, seen_node(), index(seen(), plain)) == {OURS}
+    assert ENTRIES[NODE.name].relatives(None, seen_node(), index(seen(), plain)) == {OURS}
 
 
 @pytest.mark.parametrize(
@@ -156,18 +157,21 @@ def test_a_node_concerns_every_service_that_wants_a_load_balancer() -> None:
 )
 def test_what_a_service_waits_for_of_its_load_balancer_wakes_it(changes: dict[str, Any]) -> None:
     before, after = seen_balancer(), seen_balancer(**changes)
-    assert OURS in balancer_dependents(before, after, index(seen()))
+    assert OURS in ENTRIES[LOAD_BALANCER.name].relatives(before, after, index(seen()))
     assert before.fingerprint != after.fingerprint, "else nobody would be asked"
 
 
 def test_a_load_balancer_that_is_gone_or_new_wakes_its_service() -> None:
-    assert OURS in balancer_dependents(seen_balancer(), None, index(seen()))
-    assert OURS in balancer_dependents(None, seen_balancer(), index(seen()))
+    assert OURS in ENTRIES[LOAD_BALANCER.name].relatives(seen_balancer(), None, index(seen()))
+    assert OURS in ENTRIES[LOAD_BALANCER.name].relatives(None, seen_balancer(), index(seen()))
 
 
 def test_what_the_cloud_brings_besides_the_address_does_not_concern_the_service() -> None:
     known = index(seen())
-    assert balancer_dependents(seen_balancer(), seen_balancer(status={"portID": "port-2"}), known) == set()
+    assert (
+        ENTRIES[LOAD_BALANCER.name].relatives(seen_balancer(), seen_balancer(status={"portID": "port-2"}), known)
+        == set()
+    )
 
 
 def test_what_its_service_writes_wakes_a_load_balancer_though_perdure_wrote_it() -> None:
@@ -176,10 +180,10 @@ def test_what_its_service_writes_wakes_a_load_balancer_though_perdure_wrote_it()
 
 def test_an_event_about_a_load_balancer_wakes_its_service() -> None:
     told = {"metadata": {"namespace": "lbs", "name": "told.1"}, "involvedObject": {"name": "web--shop"}}
-    found = project(EVENT.name, "", told, read_event)
-    assert READING.event_dependents(None, found, index(seen(), balancers=(seen_balancer(),))) == {OURS}
-    assert READING.event_dependents(found, None, index(seen(), balancers=(seen_balancer(),))) == set()
-    assert READING.event_dependents(None, found, index(seen())) == set()
+    found = ENTRIES[EVENTS].project("", told)
+    assert ENTRIES[EVENTS].relatives(None, found, index(seen(), balancers=(seen_balancer(),))) == {OURS}
+    assert ENTRIES[EVENTS].relatives(found, None, index(seen(), balancers=(seen_balancer(),))) == set()
+    assert ENTRIES[EVENTS].relatives(None, found, index(seen())) == set()
 
 
 def test_what_is_watched_and_where() -> None:
@@ -230,7 +234,7 @@ def test_an_event_that_comes_before_the_list_of_load_balancers_still_reaches_its
     subject = Watcher(cast("KubeApi", None), wake, READING.watched())
     watched = {each.name: each for each in READING.watched()}
     told = {"metadata": {"namespace": "lbs", "name": "told.1"}, "involvedObject": {"name": "web--shop"}}
-    subject.changed(watched[EVENTS], None, project(EVENT.name, "", told, read_event), seen_live=True)
+    subject.changed(watched[EVENTS], None, ENTRIES[EVENTS].project("", told), seen_live=True)
     assert set(subject.queue._outstanding()) == set()
     for each in (seen(), seen_balancer()):
         subject.index.of(each.key.kind)[each.name] = each

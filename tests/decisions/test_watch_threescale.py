@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from domain.built_in_kinds import API_MANAGER
 from domain.threescale import (
     ACTIVE_DOC,
     APPLICATION,
@@ -18,7 +19,6 @@ from domain.threescale import (
 from domain.writes import merge
 from engine.kube import SECRET
 from engine.kube.json import text
-from engine.kube.kinds import API_MANAGER
 from starters.watch.index import Index
 from starters.watch.projection import Projection, project
 from starters.watch.threescale import (

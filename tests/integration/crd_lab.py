@@ -8,6 +8,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+from domain.built_in_kinds import CUSTOM_RESOURCE_DEFINITION
 from domain.custom_resources import all_crds, custom_resources
 from domain.identity import Kind
 from domain.operator_domain import DEFAULT
@@ -15,7 +16,6 @@ from domain.reading import Malformed, read
 from engine.errors import Absent, Conflict
 from engine.kube import NAMESPACE, KubeApi
 from engine.kube.json import sequence, text
-from engine.kube.kinds import CUSTOM_RESOURCE_DEFINITION
 from engine.settings import Settings
 from localcloud.deployment import Deployment
 

@@ -33,6 +33,7 @@ from waiting import eventually
 
 from domain.accounts import ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.audit_report import CONFIG_MAP_NAME, reports_in
+from domain.built_in_kinds import CUSTOM_RESOURCE_DEFINITION
 from domain.claims import RESOURCE_CLAIM
 from domain.identity import Kind
 from domain.loadbalancers import LOAD_BALANCER
@@ -40,7 +41,6 @@ from domain.threescale import PRODUCT
 from engine.errors import Absent, Conflict, Denied
 from engine.kube import CONFIG_MAP, NAMESPACE, SECRET, KubeApi
 from engine.kube.json import JsonObject, at, sequence, text
-from engine.kube.kinds import CUSTOM_RESOURCE_DEFINITION
 from engine.settings import Settings
 from localcloud import services
 from localcloud.demo.scenarios import SCENARIOS

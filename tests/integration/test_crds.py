@@ -9,13 +9,13 @@ import pytest
 from crd_lab import NAMESPACE_NAME, assert_kept, definitions_served, store, true_conditions
 
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
+from domain.built_in_kinds import CUSTOM_RESOURCE_DEFINITION
 from domain.custom_resources import all_crds
 from domain.identity import Kind
 from domain.operator_domain import DEFAULT
 from engine.errors import Invalid
 from engine.kube import KubeApi
 from engine.kube.json import at, text
-from engine.kube.kinds import CUSTOM_RESOURCE_DEFINITION
 from localcloud.deployment import Deployment
 
 pytestmark = pytest.mark.integration

@@ -60,10 +60,10 @@ def test_the_audit_finds_a_resource_whose_handle_is_gone(fresh: Deployment) -> N
 def _create(deployment: Deployment, *manifests: dict[str, object]) -> None:
     import asyncio
 
+    from domain.built_in_kinds import CONFIG_MAP
     from domain.claims import RESOURCE_PROVIDER
     from engine.kube.api import KubeApi
     from engine.kube.json import text
-    from engine.kube.kinds import CONFIG_MAP
     from engine.settings import Settings
 
     async def create() -> None:

@@ -11,10 +11,10 @@ from kube_fault_proxy import FaultProxy
 from prometheus_client import REGISTRY
 from waiting import PATIENT, eventually
 
+from domain.built_in_kinds import CUSTOM_RESOURCE_DEFINITION
 from domain.identity import Kind
 from engine.kube import CONFIG_MAP, KubeApi
 from engine.kube.json import JsonObject, text
-from engine.kube.kinds import CUSTOM_RESOURCE_DEFINITION
 from engine.kube.store import Followed, Store
 from engine.settings import Settings
 from localcloud.deployment import Deployment

@@ -15,6 +15,7 @@ from claim_domain import NAMES
 from service_accounts import kubeconfig_of
 from waiting import PATIENT, eventually
 
+from domain.built_in_kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, CUSTOM_RESOURCE_DEFINITION
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_WATCH
 from domain.claims.constants import RESOURCE_FIELD_MANAGER
 from domain.claims.names import watch_name
@@ -23,7 +24,6 @@ from engine.errors import Absent
 from engine.kube import CONFIG_MAP, KubeApi
 from engine.kube.discovery import LOOK_AGAIN, Discovery
 from engine.kube.json import JsonObject, at
-from engine.kube.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, CUSTOM_RESOURCE_DEFINITION
 from engine.kube.reflector import Timing
 from engine.settings import Settings
 from localcloud.deployment import Deployment

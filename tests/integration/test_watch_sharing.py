@@ -19,12 +19,12 @@ from kube_fault_proxy import FaultProxy
 from service_accounts import kubeconfig_of
 from waiting import eventually
 
+from domain.built_in_kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING
 from domain.identity import Key, Kind
 from domain.threescale import BACKEND
 from engine.health import Health
 from engine.kube import NAMESPACE, SECRET, KubeApi
 from engine.kube.json import JsonObject
-from engine.kube.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING
 from engine.kube.reflector import Timing
 from engine.reachability import api_server_reached
 from engine.settings import Settings

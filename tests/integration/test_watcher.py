@@ -27,12 +27,12 @@ from temporalio.client import Client
 from waiting import PATIENT, eventually
 
 from domain.accounts import ACCOUNT, ACCOUNT_POOL
+from domain.built_in_kinds import CUSTOM_RESOURCE_DEFINITION
 from domain.identity import Key, Kind
 from domain.resource import parse_timestamp
 from engine.errors import Absent, ApiError
 from engine.kube import CONFIG_MAP, LEASE, KubeApi
 from engine.kube.json import JsonObject, mapping, text
-from engine.kube.kinds import CUSTOM_RESOURCE_DEFINITION
 from engine.kube.reflector import Timing
 from engine.settings import Settings
 from engine.temporal import connect, wake

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 from pydantic import Field
 
+from domain.built_in_kinds import EVENT, NODE
+from domain.identity import Kind
+from domain.loadbalancers import SERVICE
 from domain.loadbalancers.constants import DEFAULT_CLASS, SERVICE_FINALIZER
 from domain.loadbalancers.resources import Port
 from domain.model import Model
@@ -57,6 +62,8 @@ class ServiceStatus(KubeModel):
 class Service(KubeModel):
     """A Service of the cluster that is served."""
 
+    kind_of: ClassVar[Kind] = SERVICE
+
     metadata: ObjectMeta = ObjectMeta()
     spec: ServiceSpec = ServiceSpec()
     status: ServiceStatus = ServiceStatus()
@@ -108,9 +115,26 @@ class NodeStatus(KubeModel):
 class Node(KubeModel):
     """A node of the cluster that is served."""
 
+    kind_of: ClassVar[Kind] = NODE
+
     metadata: ObjectMeta = ObjectMeta()
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
+
+
+class InvolvedObject(KubeModel):
+    """What an Event is about."""
+
+    name: str = ""
+
+
+class BalancerEvent(KubeModel):
+    """An Event about a LoadBalancer."""
+
+    kind_of: ClassVar[Kind] = EVENT
+
+    metadata: ObjectMeta = ObjectMeta()
+    involved_object: InvolvedObject = InvolvedObject()
 
 
 class Installation(Model):
@@ -152,6 +176,10 @@ class Installation(Model):
         """Whether this Service is to have a load balancer."""
         of_type = service.spec.type == LOAD_BALANCER_TYPE
         return of_type and self.serves(service) and not service.metadata.deleting
+
+    def concerns(self, service: Service) -> bool:
+        """Whether this Service wants a load balancer, or waits for us before it goes."""
+        return self.wants(service) or (service.held and self.lets_go(service))
 
     def lets_go(self, service: Service) -> bool:
         """Whether our finalizer comes off a Service of which nothing is left, or may be another installation's.

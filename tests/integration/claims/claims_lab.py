@@ -17,10 +17,10 @@ from service_accounts import kubeconfig_of
 
 from claims.claims_ground import FOLLOWED, GADGET, GADGET_GROUP, OPERATOR_NAMESPACE, PATIENT, Ground
 from claims.claims_objects import NAMES, Json
+from domain.built_in_kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, CUSTOM_RESOURCE_DEFINITION
 from domain.identity import Kind, all_kinds
 from engine.errors import Absent, Conflict
 from engine.kube import NAMESPACE, KubeApi
-from engine.kube.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, CUSTOM_RESOURCE_DEFINITION
 from engine.settings import Settings
 from localcloud.deployment import Deployment
 from localcloud.objects import Objects

@@ -13,10 +13,10 @@ import pytest
 from claims.claims_ground import GADGET, GADGET_GROUP, PERSON, PROMPT, Ground
 from claims.claims_lab import DENIED_GROUP, binding, rule, serve
 from claims.claims_objects import Json, look
+from domain.built_in_kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, CUSTOM_RESOURCE_DEFINITION
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL, RESOURCE_PROVIDER
 from domain.identity import Kind
 from engine.errors import Absent
-from engine.kube.kinds import CLUSTER_ROLE, CLUSTER_ROLE_BINDING, CUSTOM_RESOURCE_DEFINITION
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 

@@ -10,9 +10,9 @@ from waiting import eventually
 
 from claims.claims_ground import OPERATOR_NAMESPACE, Ground
 from claims.claims_objects import NAMES, Json, look
+from domain.built_in_kinds import CUSTOM_RESOURCE_DEFINITION
 from domain.claims import RESOURCE_PROVIDER
 from domain.claims.provider_conditions import VARS_ARE_TEMPLATES
-from engine.kube.kinds import CUSTOM_RESOURCE_DEFINITION
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 

@@ -10,10 +10,10 @@ import pytest
 from claims.claims_ground import GADGET, PROMPT, Ground
 from claims.claims_lab import CLOCK_SECONDS, serve
 from claims.claims_objects import NAMES, annotation, look
+from domain.built_in_kinds import CUSTOM_RESOURCE_DEFINITION
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.identity import Kind
 from engine.kube import NAMESPACE
-from engine.kube.kinds import CUSTOM_RESOURCE_DEFINITION
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 

@@ -17,6 +17,7 @@ from threescale_process import fresh
 from threescale_scene import everything
 from waiting import eventually
 
+from domain.built_in_kinds import CUSTOM_RESOURCE_DEFINITION
 from domain.custom_resources import all_crds
 from domain.identity import Kind
 from domain.levers import RETRIED, RETRY
@@ -34,7 +35,6 @@ from domain.threescale import (
 from domain.threescale.digests import DIGESTS
 from engine.kube import KubeApi
 from engine.kube.json import mapping, sequence, text
-from engine.kube.kinds import CUSTOM_RESOURCE_DEFINITION
 from localcloud.bench.threescale_all_kinds import ADMIN_PASSWORD, MASTER_TOKEN, tenant_spec
 from localcloud.threescale.control import ThreescaleControl
 

@@ -1,0 +1,236 @@
+"""What refers to what among pools, Accounts and claims, and what of it matters.
+
+    AccountPool <── Account <──> AccountClaim ──> AccountPool
+                       │              │
+                       ▼              ▼
+         Organization, validation   the customer's Secret       all ──> the operator's ConfigMap, the payer's Secret
+
+A pool links an Account to a claim first, and then the claim to the Account; both are woken by the second step alone.
+Links name an Account of the operator's namespace only, as the replaced operator binds no others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+
+from domain import built_in_kinds, levers
+from domain.accounts import THE_VALIDATION
+from domain.accounts.claim import NOT_MOVED
+from domain.accounts.constants import (
+    AT_LIMIT_CONDITION,
+    CONFIG_MAP,
+    FINALIZER,
+    OPERATOR_NAMESPACE,
+    PAYER_SECRET,
+)
+from domain.accounts.customer_account import TROUBLE
+from domain.accounts.federated import relations as federated
+from domain.accounts.federated.resources import AWSFederatedAccountAccess, AWSFederatedRole
+from domain.accounts.letting_go import LET_GO
+from domain.accounts.organization import BUDGET_SINCE, ORGANIZATION
+from domain.accounts.resources import (
+    FAILED_STATES,
+    OPT_IN_STATES,
+    PROGRESSING_STATES,
+    Account,
+    AccountClaim,
+    AccountPool,
+    AccountState,
+    ClaimState,
+)
+from domain.identity import Kind
+from domain.relations import Linked, News, On, Relation, WatchedByName, Whom, version
+from domain.resource import KubeObject
+
+CLOSE_BACKOFF = (
+    "aws.managed.openshift.io/close-rate-limited-until",
+    "aws.managed.openshift.io/close-backoff-seconds",
+)
+# The create budget counts from BUDGET_SINCE on: the pool's workflow writes it, the Organization's reads it.
+POOL_ANNOTATIONS = (*levers.LEVERS, BUDGET_SINCE)
+_ANY_POOL = "any pool"
+
+
+# What refers to what.
+
+
+def _pool_of(account: Account) -> Iterable[Hashable]:
+    """The pool that counts an Account; any may be the default pool. No pool counts a customer's."""
+    return [] if account.spec.byoc else _pool_named(account.spec.account_pool)
+
+
+def _pool_named(name: str) -> Iterable[Hashable]:
+    return [(OPERATOR_NAMESPACE, name)] if name else [_ANY_POOL]
+
+
+def _pool_names(pool: AccountPool) -> Iterable[Hashable]:
+    return [(pool.metadata.namespace, pool.metadata.name), _ANY_POOL]
+
+
+def _claim_of(account: Account) -> Iterable[Hashable]:
+    spec = account.spec
+    return [(spec.claim_link_namespace, spec.claim_link)] if spec.claim_link else []
+
+
+def _account_of(claim: AccountClaim) -> Iterable[Hashable]:
+    return [(OPERATOR_NAMESPACE, claim.spec.account_link)] if claim.spec.account_link else []
+
+
+def is_settled(claim: AccountClaim) -> bool:
+    """Whether a claim holds its account, and nothing is left to do."""
+    spec, link = claim.spec, bool(claim.spec.account_link)
+    handed_over = bool(spec.support_role_arn) or spec.manual_sts_mode
+    has_all = link and (handed_over if spec.byoc else spec.account_ou not in NOT_MOVED)
+    ready = claim.status.state == ClaimState.READY and (has_all or claim.fake)
+    return ready and not levers.retry_wanted(claim.metadata)
+
+
+def _key_awaited(claim: AccountClaim) -> Iterable[Hashable]:
+    """The Secret with the customer's key, while the claim waits for it or ends with it."""
+    spec, meta = claim.spec, claim.metadata
+    name = spec.byoc_secret_ref.name if spec.byoc and not spec.manual_sts_mode else ""
+    return [(meta.namespace, name)] if name and (not is_settled(claim) or meta.deleting) else []
+
+
+# What matters of it.
+
+
+def _counted_as(account: Account) -> Hashable:
+    """What pools count and match by; how far an Account has progressed is nothing to them."""
+    spec, status, meta = account.spec, account.status, account.metadata
+    at_limit = not spec.aws_account_id and any(each.type == AT_LIMIT_CONDITION for each in status.conditions)
+    held = account.paused or levers.paused(meta)
+    return (
+        *(_state_class(status.state), bool(spec.claim_link), status.claimed, status.reused, spec.legal_entity.id),
+        *(held, spec.byoc, at_limit, meta.deleting),
+    )
+
+
+def _state_class(state: str) -> str:
+    if state in PROGRESSING_STATES:
+        return "progressing"
+    if state in OPT_IN_STATES | {AccountState.NEW, AccountState.READY}:
+        return state
+    return AccountState.FAILED if state in FAILED_STATES else "other"
+
+
+def _as_made_by_pool(account: Account) -> bool:
+    spec = account.spec
+    return bool(spec.account_pool) and not (account.status.state or spec.aws_account_id or spec.claim_link)
+
+
+def _shown_to_claim(account: Account) -> Hashable:
+    """An Account's state, why it cannot be entered, a person's hold and word, until when its closing is put off."""
+    meta, conditions = account.metadata, account.status.conditions
+    trouble = [each for each in conditions if each.type in (TROUBLE, "AccountClientError")]
+    return (
+        account.status.state,
+        tuple((each.status, each.reason, each.message) for each in trouble),
+        *(meta.annotations.get(name) for name in (LET_GO, *CLOSE_BACKOFF)),
+        *(levers.paused(meta), meta.deleting),
+    )
+
+
+def _asked_of_organization(account: Account) -> frozenset[Hashable]:
+    """A CreateAccount permit while an Account has no id; a look at its support case."""
+    spec, status = account.spec, account.status
+    if not spec.aws_account_id:
+        return frozenset({("id", status.state, account.metadata.deleting)})
+    pending = status.state == AccountState.PENDING_VERIFICATION and status.support_case_id
+    return frozenset({("case", status.support_case_id)}) if pending else frozenset()
+
+
+def _given_back(account: Account) -> frozenset[Hashable]:
+    """The permit of an Account that has its id, and the turn of one that opts in to regions no more."""
+    given = {"permit": account.spec.aws_account_id, "turn": account.status.state != AccountState.OPTING_IN_REGIONS}
+    return frozenset(what for what, back in given.items() if back)
+
+
+def _validated(account: Account) -> frozenset[Hashable]:
+    """An Account whose place, tags or quotas may be others than they should be now, or that failed."""
+    spec, status = account.spec, account.status
+    if account.metadata.deleting or status.state not in {AccountState.READY, AccountState.FAILED}:
+        return frozenset()
+    return frozenset({(status.state, spec.legal_entity.id, bool(spec.aws_account_id), status.claimed)})
+
+
+def _asked_of_pool(claim: AccountClaim) -> frozenset[Hashable]:
+    """What a claim without an account asks for."""
+    meta = claim.metadata
+    if claim.spec.account_link or meta.deleting:
+        return frozenset()
+    held = FINALIZER in meta.finalizers
+    return frozenset({(meta.generation, claim.status.state, held, tuple(sorted(meta.annotations)))})
+
+
+def _terms(claim: AccountClaim) -> Hashable:
+    """What a customer's Account is made by."""
+    spec, meta = claim.spec, claim.metadata
+    terms = {"aws", "byoc_secret_ref", "sts_role_arn", "sts_external_id", "custom_tags", "kms_key_id"}
+    made_by = (meta.annotations.get(LET_GO), spec.model_dump_json(include=terms)) if spec.byoc else ()
+    return made_by, meta.deleting
+
+
+def _content(config: KubeObject) -> Hashable:
+    return tuple(sorted({**config.data, **config.binary_data}.items()))
+
+
+def _pool_told(pool: AccountPool) -> Hashable:
+    meta = pool.metadata
+    return meta.generation, tuple(meta.annotations.get(name) for name in POOL_ANNOTATIONS), meta.deleting
+
+
+def _configuration(kind: Kind, name: str) -> Relation:
+    """What everything may wait for, or decide otherwise by; an Organization without accounts does neither."""
+    named = (name,)
+    return Relation(
+        of=(
+            *(AccountPool, Account, AccountClaim, AWSFederatedRole, AWSFederatedAccountAccess),
+            *(ORGANIZATION, THE_VALIDATION),
+        ),
+        to=kind,
+        by=lambda _: named,
+        known_as=lambda _: named,
+        matters=News(_content, whom=Whom.UNSETTLED),
+    )
+
+
+CONFIG = _configuration(built_in_kinds.CONFIG_MAP, CONFIG_MAP)
+PAYER = _configuration(built_in_kinds.SECRET, PAYER_SECRET)
+
+_CLAIM_TO_ACCOUNT = Relation(of=AccountClaim, to=Account, by=_account_of, told=News(_terms, linked=Linked.KNOWN))
+
+RELATIONS = (
+    Relation(
+        of=Account,
+        to=AccountPool,
+        by=_pool_of,
+        known_as=_pool_names,
+        told=News(_counted_as, as_made=_as_made_by_pool),
+    ),
+    Relation(of=Account, to=AccountClaim, by=_claim_of, told=News(_shown_to_claim, linked=Linked.FOLLOWED)),
+    Relation(of=Account, to=ORGANIZATION, told=News(_asked_of_organization)),
+    Relation(of=Account, to=ORGANIZATION, told=News(_given_back, on=frozenset({On.CHANGES}))),
+    # An Account that was there when the watcher began is validated when the sweep is due.
+    Relation(of=Account, to=THE_VALIDATION, told=News(_validated, on=frozenset({On.CHANGES}))),
+    Relation(
+        of=AccountClaim,
+        to=AccountPool,
+        by=lambda claim: _pool_named(claim.spec.account_pool),
+        known_as=_pool_names,
+        told=News(_asked_of_pool),
+    ),
+    _CLAIM_TO_ACCOUNT,
+    Relation(
+        of=AccountClaim,
+        to=built_in_kinds.SECRET,
+        by=_key_awaited,
+        matters=News(version, onward=(_CLAIM_TO_ACCOUNT,)),
+        watched=WatchedByName("customer's Secret", "customers' Secrets"),
+    ),
+    # The Organization shares its limit out among the pools.
+    Relation(of=AccountPool, to=ORGANIZATION, told=News(_pool_told)),
+    CONFIG,
+    PAYER,
+    *federated.RELATIONS,
+)

@@ -1,0 +1,110 @@
+"""What refers to what among Services, LoadBalancers, their sets and machines.
+
+Service <── LoadBalancer <── LoadBalancerSet <── LoadBalancerMachine
+^                                       |
++---------------------------------------+
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable
+
+from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_SET, THE_PROJECTS
+from domain.loadbalancers.constants import TEMPLATE_HASH_LABEL
+from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, LoadBalancerSet
+from domain.loadbalancers.services.endpoints import what_matters
+from domain.loadbalancers.services.objects import BalancerEvent, Installation, Node, Service
+from domain.relations import News, On, Relation, Whom
+from domain.resource import ObjectMeta
+
+
+def _shown_to_service(balancer: LoadBalancer) -> Hashable:
+    """The address, and whether anybody will answer at it."""
+    answers = balancer.spec.replicas == 0 or bool(balancer.status.ready_replicas)
+    return balancer.status.external_ip or "", answers
+
+
+def _service_of(balancer: LoadBalancer) -> Iterable[Hashable]:
+    namespace, _, name = balancer.service.partition("/")
+    return [(namespace, name)]
+
+
+def _owner(meta: ObjectMeta, kind: str) -> str:
+    return next((each.name for each in meta.owner_references if each.kind == kind), "")
+
+
+def _balancer_of(machine_set: LoadBalancerSet) -> Iterable[Hashable]:
+    meta = machine_set.metadata
+    owner = _owner(meta, LOAD_BALANCER.name)
+    return [(meta.namespace, owner)] if owner else []
+
+
+def _set_of(machine: LoadBalancerMachine) -> Iterable[Hashable]:
+    """Its owner; a machine without one may be taken over by the sets that select its template's label."""
+    meta = machine.metadata
+    if owner := _owner(meta, LOAD_BALANCER_SET.name):
+        return [(meta.namespace, owner)]
+    template = meta.labels.get(TEMPLATE_HASH_LABEL, "")
+    return [(meta.namespace, "template", template)] if template else []
+
+
+def _set_names(machine_set: LoadBalancerSet) -> Iterable[Hashable]:
+    meta, selector = machine_set.metadata, machine_set.spec.selector.match_labels
+    return [(meta.namespace, meta.name), (meta.namespace, "template", selector.get(TEMPLATE_HASH_LABEL, ""))]
+
+
+def _rolled_out(machine_set: LoadBalancerSet) -> Hashable:
+    """What a LoadBalancer decides by of its sets."""
+    meta, status = machine_set.metadata, machine_set.status
+    conditions = tuple((each.type, each.status) for each in status.conditions)
+    return status.replicas, status.ready_replicas, conditions, tuple(sorted(meta.labels.items())), meta.deleting
+
+
+def _health(machine: LoadBalancerMachine) -> Hashable:
+    """What a set decides by of its machines; a report that says the same again is none of it."""
+    meta = machine.metadata
+    conditions = sorted((each.type, each.status, str(each.last_transition_time)) for each in machine.status.conditions)
+    annotations, labels = (tuple(sorted(each.items())) for each in (meta.annotations, meta.labels))
+    return tuple(conditions), annotations, labels, meta.deleting
+
+
+_BALANCER_TO_SERVICE = Relation(
+    of=LoadBalancer,
+    to=Service,
+    by=_service_of,
+    told=News(lambda each: (each.metadata.generation, _shown_to_service(each), each.metadata.deleting)),
+)
+
+# What a Service is told of its LoadBalancer it repeats as its own.
+_EVENT_TO_BALANCER = Relation(
+    of=BalancerEvent,
+    to=LoadBalancer,
+    by=lambda event: [(event.metadata.namespace, event.involved_object.name)],
+    told=News(on=frozenset({On.COMES}), whom=Whom.NONE, onward=(_BALANCER_TO_SERVICE,)),
+)
+
+RELATIONS = (
+    _BALANCER_TO_SERVICE,
+    _EVENT_TO_BALANCER,
+    Relation(of=LoadBalancer, to=THE_PROJECTS, told=News(on=frozenset({On.COMES}))),
+    Relation(of=LoadBalancerSet, to=LoadBalancer, by=_balancer_of, told=News(_rolled_out)),
+    Relation(of=LoadBalancerMachine, to=LoadBalancerSet, by=_set_of, known_as=_set_names, told=News(_health)),
+    # A machine is made once its LoadBalancer has a security group.
+    Relation(
+        of=LoadBalancerMachine,
+        to=LoadBalancer,
+        by=lambda machine: [(machine.metadata.namespace, machine.spec.load_balancer_ref.name)],
+        matters=News(lambda balancer: balancer.status.group_id),
+    ),
+)
+
+
+def endpoints(installation: Installation) -> Relation:
+    """The nodes, from which every Service that wants a load balancer makes its endpoints."""
+    return Relation(
+        of=Service,
+        to=Node,
+        by=lambda service: ["nodes"] if installation.wants(service) else [],
+        known_as=lambda _: ["nodes"],
+        matters=News(what_matters),
+    )

@@ -1,0 +1,151 @@
+"""What refers to what: the relations of a kind, from which follows what wakes whom.
+
+    Relation(
+        of=LoadBalancerMachine,
+        to=LoadBalancer,
+        by=lambda machine: [(machine.metadata.namespace, machine.spec.load_balancer_ref.name)],
+        matters=News(lambda balancer: balancer.status.group_id),
+    )
+
+A machine refers to a LoadBalancer. When the LoadBalancer's security group changes, and when the LoadBalancer comes or
+goes, the machines that refer to it are woken (`matters`). `told` is the other direction: what of the referrer its
+referents decide by. The watcher derives from relations its indexes, which objects it has to watch because others name
+them (`watched`), and what a restart looks at (`required`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from dataclasses import dataclass, field
+from enum import Enum
+from typing import Any, Generic, TypeVar
+
+from domain.identity import Key, Kind
+from domain.resource import KubeModel, KubeObject
+
+T = TypeVar("T")
+# An object by namespace and name, or by whatever else both sides of a relation know it.
+Name = Hashable
+# Objects by their model; by their kind where metadata and content are enough (`KubeObject`); or the key of a lifecycle
+# that no object stands behind.
+End = type[KubeModel] | Kind | Key
+
+
+class On(Enum):
+    """What may happen to an object, as those related to it see it."""
+
+    COMES = "comes"
+    CHANGES = "changes"
+    GOES = "goes"
+
+
+class Whom(Enum):
+    """Which of those that a change concerns are woken."""
+
+    ALL = "all"
+    UNSETTLED = "those that have something left to do"
+    DELETING = "those that are being deleted"
+    NONE = "none but those to whom it is passed on"
+
+
+class Linked(Enum):
+    """What it is to a referent that an object begins to refer to it, when that object referred to nothing before."""
+
+    NEWS = "news"
+    KNOWN = "known: whoever links the two links the referent first"
+    FOLLOWED = "followed: Perdure links the referent next, which is news to it by itself"
+
+
+def nothing(_: Any) -> Hashable:
+    """No field: coming, going and being named otherwise are all that counts."""
+    return ()
+
+
+@dataclass(frozen=True)
+class News(Generic[T]):
+    """What of an object matters to those at the other end of a relation.
+
+    Args:
+        value: what they decide by; another value is news. A frozenset counts by its elements: one more is news, one
+            less is not, and an empty one says nothing.
+        on: whether coming, changing and going are news.
+        whom: which of them are woken.
+        linked: whether a referent is woken by being referred to at first.
+        as_made: whether an object looks as its referent makes it: a new one that only Perdure has written is no news.
+        onward: relations along which the wake is passed on to those that the woken refer to.
+    """
+
+    value: Callable[[T], Hashable] = nothing
+    on: frozenset[On] = frozenset(On)
+    whom: Whom = Whom.ALL
+    linked: Linked = Linked.NEWS
+    as_made: Callable[[T], bool] | None = None
+    onward: tuple[Relation, ...] = ()
+
+
+@dataclass(frozen=True)
+class WatchedByName:
+    """That referents are watched only while they are referred to, each by its name.
+
+    Many are watched together, where rights allow a watch of the whole cluster.
+
+    Args:
+        one: what metrics and logs call the watch of one; its name follows.
+        all: what they call the watch of all.
+    """
+
+    one: str
+    all: str
+
+
+def by_name(model: Any) -> Iterable[Name]:
+    """Namespace and name."""
+    return ((model.metadata.namespace, model.metadata.name),)
+
+
+def version(model: Any) -> Hashable:
+    """Any change at all."""
+    return str(model.metadata.resource_version)
+
+
+@dataclass(frozen=True, eq=False)
+class Relation:
+    """Objects that refer to others.
+
+    Args:
+        of: those that refer.
+        to: those that are referred to.
+        by: the names under which an object refers to others.
+        known_as: the names under which an object is referred to.
+        matters: what of a referent wakes its referrers, None for nothing.
+        told: what of a referrer wakes its referents, None for nothing.
+        required: whether a referrer whose referent does not exist is woken when a watcher begins: a deletion that
+            nobody has watched has left no event.
+        watched: how referents are watched, where no entry of the watcher's does.
+    """
+
+    of: End | tuple[End, ...]
+    to: End
+    by: Callable[[Any], Iterable[Name]] = field(default=lambda _: ())
+    known_as: Callable[[Any], Iterable[Name]] = by_name
+    matters: News[Any] | None = None
+    told: News[Any] | None = None
+    required: bool = False
+    watched: WatchedByName | None = None
+
+    @property
+    def referrers(self) -> tuple[End, ...]:
+        """The ends that refer."""
+        return self.of if isinstance(self.of, tuple) else (self.of,)
+
+
+def kind_name(end: End) -> str:
+    """The kind of the objects at an end; empty where no object stands behind the lifecycle."""
+    if isinstance(end, Key):
+        return ""
+    return end.name if isinstance(end, Kind) else str(end.kind_of.name)  # type: ignore[attr-defined]
+
+
+def model_of(end: End) -> type[KubeModel]:
+    """The model of the objects at an end."""
+    return KubeObject if isinstance(end, Kind | Key) else end

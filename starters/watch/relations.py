@@ -1,0 +1,156 @@
+"""Who is woken by a change, derived from the relations that the areas declare (`domain/relations.py`).
+
+A projection holds for each relation of its object what the object shows at its end: the names by which the other end is
+found, and hashes of what the other end decides by. An object that its model cannot read shows nothing, as if it did not
+exist: no other lifecycle can decide by it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Iterable, Iterator
+
+from pydantic import ValidationError
+
+from domain.identity import Key, all_kinds
+from domain.relations import End, Linked, News, On, Relation, Whom, kind_name, model_of
+from domain.resource import KubeModel
+from engine.kube.json import JsonObject
+from starters.watch.index import Index
+from starters.watch.projection import Place, Projection, Shown, Side
+
+Relations = tuple[Relation, ...]
+
+
+def places_of(relations: Relations, kind: str) -> Iterator[tuple[Place, End]]:
+    """Where objects of this kind are in relations, and as what."""
+    for relation in relations:
+        for end in relation.referrers:
+            if kind_name(end) == kind:
+                yield (relation, Side.REFERRER), end
+        if kind_name(relation.to) == kind:
+            yield (relation, Side.REFERENT), relation.to
+
+
+def shown_by(relations: Relations, kind: str, obj: JsonObject) -> dict[Place, Shown]:
+    """What an object shows in each of its relations."""
+    found: dict[Place, Shown] = {}
+    model: KubeModel | None = None
+    try:
+        for (relation, side), end in places_of(relations, kind):
+            model = model or model_of(end).model_validate(obj)
+            names = relation.by(model) if side is Side.REFERRER else relation.known_as(model)
+            news = _news(relation, side)
+            as_made = news is not None and news.as_made is not None and news.as_made(model)
+            found[relation, side] = Shown(tuple(names), _hashes(news, model), as_made)
+    except ValidationError:
+        return {}
+    return found
+
+
+def woken(
+    relations: Relations, kind: str, before: Projection | None, after: Projection | None, index: Index
+) -> set[Key]:
+    """The lifecycles at the other ends that decide by what has changed."""
+    keys: set[Key] = set()
+    for place, _ in places_of(relations, kind):
+        news = _news(*place)
+        was, is_now = (each.shown.get(place) if each is not None else None for each in (before, after))
+        if news is None or not _is_news(news, was, is_now, after) or _is_followed(place, was, is_now, after, index):
+            continue
+        for known, shown in ((before, was), (after, is_now)):
+            if known is not None and shown is not None:
+                keys |= _others(place, known, shown.names, index, news)
+    return keys
+
+
+def referents(relations: Relations, known: Projection, index: Index) -> set[Key]:
+    """The lifecycles that decide by an object which refers to theirs."""
+    keys: set[Key] = set()
+    for place, _ in places_of(relations, known.key.kind):
+        news = _news(*place)
+        if place[1] is Side.REFERRER and news is not None and place in known.shown:
+            keys |= _others(place, known, known.shown[place].names, index, news)
+    return keys
+
+
+def missing_referents(relations: Relations, kind: str, index: Index) -> set[Key]:
+    """The lifecycles that require an object of this kind which does not exist."""
+    keys: set[Key] = set()
+    for place, _ in places_of(relations, kind):
+        if place[1] is Side.REFERENT and place[0].required:
+            for referrer in map(kind_name, place[0].referrers):
+                for name in index.names_at(referrer, (place[0], Side.REFERRER)):
+                    if not index.at(kind, place, name):
+                        keys |= {each.key for each in index.at(referrer, (place[0], Side.REFERRER), name)}
+    return keys
+
+
+def _news(relation: Relation, side: Side) -> News[KubeModel] | None:
+    return relation.told if side is Side.REFERRER else relation.matters
+
+
+def _hashes(news: News[KubeModel] | None, model: KubeModel) -> tuple[int, ...]:
+    value = news.value(model) if news is not None else frozenset()
+    return tuple(sorted(map(hash, value))) if isinstance(value, frozenset) else (hash(value),)
+
+
+def _is_news(news: News[KubeModel], was: Shown | None, is_now: Shown | None, after: Projection | None) -> bool:
+    if was is None or is_now is None:
+        if was is is_now:
+            return False
+        if is_now is None:
+            return On.GOES in news.on
+        made = is_now.as_made and after is not None and after.ours and not after.deleting
+        return On.COMES in news.on and bool(is_now.hashes) and not made
+    told_more = bool(set(is_now.hashes) - set(was.hashes))
+    named_otherwise = was.names != is_now.names
+    if named_otherwise and not was.names and not told_more and news.linked is Linked.KNOWN:
+        return False
+    return On.CHANGES in news.on and (told_more or named_otherwise)
+
+
+def _is_followed(place: Place, was: Shown | None, is_now: Shown | None, after: Projection | None, index: Index) -> bool:
+    """Whether Perdure has just linked an object to one that does not refer to it yet, and will next."""
+    news = _news(*place)
+    if news is None or news.linked is not Linked.FOLLOWED or was is None or is_now is None or after is None:
+        return False
+    if was.names or was.hashes != is_now.hashes or not after.ours:
+        return False
+    relation, kind = place[0], kind_name(place[0].to)
+    found = [each for name in is_now.names for each in index.at(kind, (relation, Side.REFERENT), name)]
+    back = [
+        shown
+        for each in found
+        for (other, side), shown in each.shown.items()
+        if side is Side.REFERRER and kind_name(other.to) == after.key.kind
+    ]
+    return bool(found) and not any(each.names for each in back)
+
+
+def _others(
+    place: Place, known: Projection, names: Iterable[Hashable], index: Index, news: News[KubeModel]
+) -> set[Key]:
+    """Those at the other end from an object, under these names, and to whom they pass it on."""
+    relation, side = place
+    ends, other = ((relation.to,), Side.REFERENT) if side is Side.REFERRER else (relation.referrers, Side.REFERRER)
+    others = [(end, (relation, other)) for end in ends]
+    found = [each for name in names for end, at in others for each in index.at(kind_name(end), at, name)]
+    keys = {each.key for each in found if _is_woken(each, news.whom)}
+    for further in news.onward:
+        onward = (further, Side.REFERRER)
+        for each in found:
+            if onward in each.shown:
+                keys |= _others(onward, each, each.shown[onward].names, index, News())
+    standing = (end for end in ends if isinstance(end, Key))
+    return keys | {end.model_copy(update={"cluster": known.key.cluster}) for end in standing if _has(end, side, index)}
+
+
+def _has(end: Key, side: Side, index: Index) -> bool:
+    """Whether a lifecycle without an object is woken: what it refers to matters only while its area has objects."""
+    area = all_kinds()[end.kind].area
+    kinds = (kind.name for kind in all_kinds().values() if kind.area == area and kind.plural)
+    return side is Side.REFERRER or any(len(index.of(kind)) for kind in kinds)
+
+
+def _is_woken(known: Projection, whom: Whom) -> bool:
+    return {Whom.ALL: True, Whom.UNSETTLED: not known.settled, Whom.DELETING: known.deleting}.get(whom, False)

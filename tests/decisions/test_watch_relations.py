@@ -1,0 +1,215 @@
+"""Who is woken by a change follows from the relations between kinds."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any, ClassVar
+
+import pytest
+
+from domain.built_in_kinds import SECRET
+from domain.identity import Kind
+from domain.relations import Linked, News, On, Relation, WatchedByName, Whom, version
+from domain.resource import KubeModel, ObjectMeta
+from starters.watch.index import Index
+from starters.watch.kinds import Watched
+from starters.watch.projection import Projection, View
+
+SHELF = Kind(name="Shelf", group="example.com", version="v1", plural="shelves", area="")
+BOOK = Kind(name="Book", group="example.com", version="v1", plural="books", area="")
+
+
+class Shelf(KubeModel):
+    """A shelf, which may be full."""
+
+    kind_of: ClassVar[Kind] = SHELF
+    metadata: ObjectMeta = ObjectMeta()
+    rooms: tuple[str, ...] = ()
+    full: bool = False
+    holds: str = ""
+
+
+class Book(KubeModel):
+    """A book, which stands on a shelf."""
+
+    kind_of: ClassVar[Kind] = BOOK
+    metadata: ObjectMeta = ObjectMeta()
+    shelf: str = ""
+    torn: bool = False
+    key: str = ""
+
+
+def shelf_of(book: Book) -> list[tuple[str, str]]:
+    return [("n", book.shelf)] if book.shelf else []
+
+
+def stands_on(**fields: Any) -> Relation:
+    return Relation(of=Book, to=Shelf, by=shelf_of, **fields)
+
+
+class World:
+    """Books and shelves, and whom their changes wake."""
+
+    def __init__(self, *relations: Relation) -> None:
+        self.index = Index()
+        self._entries = {
+            kind.name: Watched(kind=kind, read=lambda _: View(()), relations=relations) for kind in (BOOK, SHELF)
+        }
+
+    def seen(self, kind: Kind, name: str, **fields: Any) -> Projection:
+        metadata = {"name": name, "namespace": "n", "uid": name, **fields.pop("metadata", {})}
+        return self._entries[kind.name].project("", {"metadata": metadata, **fields})
+
+    def put(self, kind: Kind, name: str, **fields: Any) -> Projection:
+        found = self.seen(kind, name, **fields)
+        self.index.of(kind.name)[found.name] = found
+        return found
+
+    def woken(self, before: Projection | None, after: Projection | None) -> set[str]:
+        entry = self._entries[(after or before).key.kind]  # type: ignore[union-attr]
+        return {key.name for key in entry.relatives(before, after, self.index)}
+
+    def missing(self, kind: Kind) -> set[str]:
+        return {key.name for key in self._entries[kind.name].missing(self.index)}
+
+    def declared(self, known: Projection) -> list[str]:
+        return [each.name for each in self._entries[known.key.kind].declared(known)]
+
+
+def test_what_matters_of_a_referent_wakes_those_who_refer_to_it() -> None:
+    world = World(stands_on(matters=News(lambda shelf: shelf.full)))
+    world.put(BOOK, "on it", shelf="s")
+    world.put(BOOK, "elsewhere", shelf="other")
+    before = world.seen(SHELF, "s")
+    assert world.woken(before, world.seen(SHELF, "s", full=True)) == {"on it"}
+    assert world.woken(before, world.seen(SHELF, "s", holds="much")) == set()
+    assert world.woken(None, before) == world.woken(before, None) == {"on it"}
+
+
+def test_what_a_referrer_tells_wakes_its_referents_old_and_new() -> None:
+    world = World(stands_on(told=News(lambda book: book.torn)))
+    for name in ("s", "t"):
+        world.put(SHELF, name)
+    before = world.seen(BOOK, "b", shelf="s")
+    assert world.woken(before, world.seen(BOOK, "b", shelf="s", torn=True)) == {"s"}
+    assert world.woken(before, world.seen(BOOK, "b", shelf="s", key="k")) == set()
+    assert world.woken(before, world.seen(BOOK, "b", shelf="t")) == {"s", "t"}
+    assert world.woken(before, world.seen(BOOK, "b")) == {"s"}
+
+
+def test_a_relation_without_news_wakes_nobody() -> None:
+    world = World(stands_on())
+    world.put(BOOK, "b", shelf="s")
+    shelf = world.put(SHELF, "s")
+    assert world.woken(shelf, None) == world.woken(world.seen(BOOK, "b", shelf="s"), None) == set()
+
+
+@pytest.mark.parametrize("on", list(On))
+def test_news_may_be_limited_to_coming_changing_or_going(on: On) -> None:
+    world = World(stands_on(told=News(lambda book: book.torn, on=frozenset({on}))))
+    world.put(SHELF, "s")
+    whole, torn = world.seen(BOOK, "b", shelf="s"), world.seen(BOOK, "b", shelf="s", torn=True)
+    woken = {
+        On.COMES: world.woken(None, whole),
+        On.CHANGES: world.woken(whole, torn),
+        On.GOES: world.woken(torn, None),
+    }
+    assert {each for each, keys in woken.items() if keys} == {on}
+
+
+def test_a_set_is_news_by_what_is_added_to_it() -> None:
+    world = World(stands_on(told=News(lambda book: frozenset(book.key))))
+    world.put(SHELF, "s")
+    books = {key: world.seen(BOOK, "b", shelf="s", key=key) for key in ("", "x", "xy")}
+    assert world.woken(None, books[""]) == world.woken(books["xy"], books["x"]) == set()
+    assert world.woken(None, books["x"]) == world.woken(books["x"], books["xy"]) == {"s"}
+    assert world.woken(books[""], None) == {"s"}
+
+
+@pytest.mark.parametrize(("whom", "woken"), [(Whom.DELETING, {"going"}), (Whom.ALL, {"going", "staying"})])
+def test_only_those_for_whom_it_is_news_are_woken(whom: Whom, woken: set[str]) -> None:
+    world = World(stands_on(matters=News(whom=whom)))
+    world.put(BOOK, "going", shelf="s", metadata={"deletionTimestamp": "2026-05-01T11:00:00Z"})
+    world.put(BOOK, "staying", shelf="s")
+    assert world.woken(None, world.seen(SHELF, "s")) == woken
+
+
+def test_those_who_refer_to_what_went_unseen_are_found_where_the_relation_requires_it() -> None:
+    for required, woken in ((True, {"c"}), (False, set())):
+        world = World(stands_on(required=required))
+        world.put(SHELF, "s")
+        world.put(BOOK, "b", shelf="s")
+        world.put(BOOK, "c", shelf="gone")
+        assert (world.missing(SHELF), world.missing(BOOK)) == (woken, set())
+
+
+BY_US = {"managedFields": [{"manager": "perdure", "time": "2026-05-01T11:00:00Z"}]}
+
+
+def test_what_a_referent_has_made_itself_is_no_news_to_it_until_it_looks_otherwise() -> None:
+    world = World(stands_on(told=News(lambda book: book.torn, as_made=lambda book: not book.torn)))
+    world.put(SHELF, "s")
+    assert world.woken(None, world.seen(BOOK, "b", shelf="s", metadata=BY_US)) == set()
+    assert world.woken(None, world.seen(BOOK, "b", shelf="s")) == {"s"}
+    assert world.woken(None, world.seen(BOOK, "b", shelf="s", torn=True, metadata=BY_US)) == {"s"}
+
+
+def test_a_referent_that_was_linked_first_is_not_woken_by_the_second_link() -> None:
+    world = World(stands_on(told=News(lambda book: book.torn, linked=Linked.KNOWN)))
+    world.put(SHELF, "s")
+    free = world.seen(BOOK, "b")
+    assert world.woken(free, world.seen(BOOK, "b", shelf="s")) == set()
+    assert world.woken(free, world.seen(BOOK, "b", shelf="s", torn=True)) == {"s"}
+
+
+def test_a_referent_that_we_link_next_is_not_woken_by_the_first_link() -> None:
+    back = Relation(of=Shelf, to=Book, by=lambda shelf: [("n", shelf.holds)] if shelf.holds else [])
+    world = World(stands_on(told=News(linked=Linked.FOLLOWED)), back)
+    world.put(SHELF, "s")
+    free = world.seen(BOOK, "b")
+    assert world.woken(free, world.seen(BOOK, "b", shelf="s", metadata=BY_US)) == set()
+    assert world.woken(free, world.seen(BOOK, "b", shelf="s")) == {"s"}, "a person has linked it"
+    world.put(SHELF, "s", holds="b")
+    assert world.woken(free, world.seen(BOOK, "b", shelf="s", metadata=BY_US)) == {"s"}, "it may wait for just that"
+
+
+def test_a_wake_is_passed_on_along_another_relation() -> None:
+    onto = stands_on()
+    key = Relation(of=Book, to=Shelf, by=lambda book: [book.key], known_as=lambda shelf: shelf.rooms)
+    news: News[Any] = News(onward=(onto,))
+    world = World(onto, replace(key, matters=news))
+    world.put(SHELF, "s")
+    world.put(BOOK, "b", shelf="s", key="k")
+    assert world.woken(None, world.seen(SHELF, "t", rooms=["k"])) == {"b", "s"}
+    world = World(onto, replace(key, matters=replace(news, whom=Whom.NONE)))
+    world.put(SHELF, "s")
+    world.put(BOOK, "b", shelf="s", key="k")
+    assert world.woken(None, world.seen(SHELF, "t", rooms=["k"])) == {"s"}
+
+
+def test_an_object_that_its_model_cannot_read_is_as_if_it_did_not_exist() -> None:
+    world = World(stands_on(told=News(lambda book: book.torn)))
+    world.put(SHELF, "s")
+    odd, book = world.seen(BOOK, "b", shelf="s", torn="perhaps"), world.seen(BOOK, "b", shelf="s")
+    assert world.woken(None, odd) == set()
+    assert world.woken(odd, book) == world.woken(book, odd) == {"s"}
+
+
+def test_what_is_named_is_watched_by_its_name() -> None:
+    named = Relation(
+        of=Book,
+        to=SECRET,
+        by=lambda book: [("n", book.key)] if book.key else [],
+        matters=News(version),
+        watched=WatchedByName("key", "keys"),
+    )
+    world = World(named)
+    assert world.declared(world.seen(BOOK, "b")) == []
+    assert world.declared(world.seen(BOOK, "b", key="k")) == ["key n/k"]
+
+
+def test_what_relations_hold_of_an_object_is_in_its_fingerprint() -> None:
+    world = World(stands_on(told=News(lambda book: book.torn)))
+    whole = world.seen(BOOK, "b", shelf="s")
+    assert whole.fingerprint != world.seen(BOOK, "b", shelf="s", torn=True).fingerprint
+    assert whole.fingerprint == world.seen(BOOK, "b", shelf="s", key="k").fingerprint
