@@ -47,7 +47,7 @@ class AccountSubject(SingleSubject[DeveloperAccount, FoundAccount]):
             account=self.resource,
             provider=self.provider,
             users=self._users,
-            holders=self.holders(self.namesakes()),
+            holders=self.holders(self.siblings()),
             secrets=self._keys,
             found=self.found,
         )

@@ -55,14 +55,14 @@ class DocumentSubject(SingleSubject[ActiveDoc, FoundDocument]):
 
     def observed(self) -> ObservedDocument:
         """What its decision sees."""
-        namesakes = self.namesakes()
+        siblings = self.siblings()
         return ObservedDocument(
             document=self.resource,
             account=self.provider,
             text=self._text,
             products=self._products,
-            namesakes=tuple(each.metadata for each in namesakes),
-            holders=self.holders(namesakes),
+            siblings=tuple(each.metadata for each in siblings),
+            holders=self.holders(siblings),
             found=self.found,
         )
 
@@ -86,7 +86,7 @@ class DocumentSubject(SingleSubject[ActiveDoc, FoundDocument]):
         if isinstance(self.provider, NoAccount):
             return False
         url, spec = self.provider.url, self.resource.spec.model_copy(update={"system_name": name})
-        alike = self.view.namesakes(self.resource.model_copy(update={"spec": spec}))
+        alike = self.view.siblings(self.resource.model_copy(update={"spec": spec}))
         return any(not each.metadata.deleting and self._is_of_tenant(each, url) for each in alike)
 
 
@@ -103,12 +103,12 @@ class PolicySubject(SingleSubject[CustomPolicyDefinition, FoundPolicy]):
 
     def observed(self) -> ObservedPolicy:
         """What its decision sees."""
-        namesakes = self.namesakes()
+        siblings = self.siblings()
         return ObservedPolicy(
             policy=self.resource,
             account=self.provider,
-            namesakes=tuple(each.metadata for each in namesakes),
-            holders=self.holders(namesakes),
+            siblings=tuple(each.metadata for each in siblings),
+            holders=self.holders(siblings),
             found=self.found,
         )
 

@@ -105,7 +105,7 @@ def _kind(status: int, body: object) -> type[ApiError]:
 
 
 def _is_validation(body: object) -> bool:
-    """What hinders a deletion comes as a 403 with fields, as a 422 has them."""
+    """What blocks a deletion comes as a 403 with fields, as a 422 has them."""
     return isinstance(body, Mapping) and "errors" in body
 
 

@@ -161,9 +161,9 @@ class Known:
             for topic in _topics(new):
                 self._topics[topic][place] = None
         readers = {reader for topic in _news(old, new) for reader in self._by_question.get((kind, topic), ())}
-        self._tell(readers | self._younger_namesakes(old, new), after)
+        self._tell(readers | self._younger_siblings(old, new), after)
 
-    def _younger_namesakes(self, before: CustomResource | None, after: CustomResource | None) -> set[Key]:
+    def _younger_siblings(self, before: CustomResource | None, after: CustomResource | None) -> set[Key]:
         """Who looked for those called alike before an older one was seen here: that goes before it."""
         if before is not None or after is None:
             return set()
@@ -216,7 +216,7 @@ class View:
         """The objects of a kind that refer to this name."""
         return self._of(model, _to(name), heeded=heeded)
 
-    def namesakes(self, resource: R) -> tuple[R, ...]:
+    def siblings(self, resource: R) -> tuple[R, ...]:
         """The other objects of its kind that are called the same in 3scale, whatever their tenant."""
         name = called(resource)
         found = self._of(type(resource), name) if name else ()

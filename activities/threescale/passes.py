@@ -52,7 +52,7 @@ from domain.threescale.orphans import next_look, waiting_since
 from domain.threescale.passes import GONE, Memory, PassObject, ThreescaleWorld, decision_of
 from domain.threescale.providers import ProviderAccount
 from domain.threescale.resources import Tenant
-from domain.threescale.work import Hindrance, Phase, Told, Work, hindered, told_in_sync
+from domain.threescale.work import Blocker, Phase, Told, Work, blocked, told_in_sync
 from domain.writes import JsonPatch
 from engine.clock import now
 from engine.errors import ApiError, Conflict, Invalid
@@ -153,7 +153,7 @@ class _Pass:
         self._told_in_sync = False
         self._recalled = False  # what the last pass has kept is taken for what 3scale has
         self._mute = False  # the API server refuses the status
-        self._unwritable: Hindrance | None = None  # the API server takes no such spec
+        self._unwritable: Blocker | None = None  # the API server takes no such spec
         self._silent: ApiError | None = None  # the tenant gives no answers: all that is left waits for the same moment
 
     async def world(self) -> ThreescaleWorld:
@@ -207,7 +207,7 @@ class _Pass:
             resource, moment = cast("Told", self._subject.resource), now()
             # What refuses it may be mended without a word: a CRD that was applied late, a webhook.
             again = next_look(waiting_since(resource.status.conditions, INVALID, moment), moment, resource.metadata.uid)
-            return hindered(resource, self._unwritable, moment, {}).model_copy(update={"deadline": again})
+            return blocked(resource, self._unwritable, moment, {}).model_copy(update={"deadline": again})
         work = self._subject.belonging() or self._subject.work(self._refused, now(), look=self._look)
         return work.model_copy(update={"status": {}}) if self._mute else work
 
@@ -282,7 +282,7 @@ class _Pass:
         except Invalid as error:
             if "spec" not in work.patch:
                 raise
-            self._unwritable = Hindrance(standing=Standing.INVALID, message=error.message)
+            self._unwritable = Blocker(standing=Standing.INVALID, message=error.message)
         if self._subject.resource.metadata.generation != before:
             await self._subject.gather()
 

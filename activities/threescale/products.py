@@ -38,13 +38,13 @@ class ProductSubject(Subject[Product]):
 
     def observed(self) -> ObservedProduct:
         """What its decision sees."""
-        namesakes = self.namesakes()
+        siblings = self.siblings()
         return ObservedProduct(
             product=self.resource,
             account=self.provider,
             backends=self._backends,
-            namesakes=tuple(each.metadata for each in namesakes),
-            holders=self.holders(namesakes),
+            siblings=tuple(each.metadata for each in siblings),
+            holders=self.holders(siblings),
             applications=self._taken_along(),
             secrets=self._texts,
             found=self._found,
@@ -102,13 +102,13 @@ class BackendSubject(Subject[Backend]):
         name = self.resource.spec.system_name
         deleting = self.resource.metadata.deleting
         users = self.view.referring(Product, f"Backend/{self.namespace}/{name}") if name and deleting else ()
-        namesakes = self.namesakes()
+        siblings = self.siblings()
         return ObservedBackend(
             backend=self.resource,
             account=self.provider,
             products=users,
-            namesakes=tuple(each.metadata for each in namesakes),
-            holders=self.holders(namesakes),
+            siblings=tuple(each.metadata for each in siblings),
+            holders=self.holders(siblings),
             found=self._found,
         )
 

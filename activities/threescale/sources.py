@@ -21,7 +21,7 @@ from domain.threescale.open_api_document import Unreadable, parsed, read_api
 from domain.threescale.resources.shared import ObjectReference
 from domain.threescale.texts import text_at, text_in_secret
 from domain.threescale.validation import Fault
-from domain.threescale.work import Hindrance
+from domain.threescale.work import Blocker
 from engine.errors import ApiError
 
 
@@ -51,7 +51,7 @@ class Sources:
         try:
             return text_at(await self.fetched(url))
         except ApiError as error:
-            return Text(hindrance=Hindrance(standing=Standing.WAITING, message=error.message))
+            return Text(blocker=Blocker(standing=Standing.WAITING, message=error.message))
 
 
 async def understood(text: str) -> None:
@@ -65,13 +65,13 @@ async def understood(text: str) -> None:
 
 async def as_sent(field: str, text: Text) -> Text:
     """The document as 3scale gets it, or what is wrong with it; reading a long one takes its time."""
-    if text.hindrance is not None:
+    if text.blocker is not None:
         return text
     try:
         body = await asyncio.to_thread(_json, text.body)
     except Unreadable as problem:
         fault = Fault(path=field, value=None, detail=str(problem))
-        return Text(hindrance=Hindrance(standing=Standing.INVALID, message=str(fault)))
+        return Text(blocker=Blocker(standing=Standing.INVALID, message=str(fault)))
     return Text(body=body, version=hashlib.sha256(body.encode()).hexdigest()[:24])
 
 

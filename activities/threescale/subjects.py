@@ -43,7 +43,7 @@ class Subject(ABC, Generic[R]):
         self.view = view
         self.secrets = secrets
         self.provider: ProviderAccount | NoAccount = NOT_LOOKED_FOR
-        self._homes: dict[str, str] = {}  # addresses of namesakes' tenants, by uid
+        self._homes: dict[str, str] = {}  # addresses of siblings' tenants, by uid
 
     def take(self, obj: KubeObject) -> None:
         """The object as it is now."""
@@ -67,20 +67,20 @@ class Subject(ABC, Generic[R]):
         return self.decide(self.observed().model_copy(update={"refusals": dict(refusals), "look": look}), now)
 
     async def find_tenant(self) -> None:
-        """Its tenant, and where those namesakes are to be that have not said so: one of them may be making it now."""
+        """Its tenant, and where those siblings are to be that have not said so: one of them may be making it now."""
         self.provider = await self.secrets.account(self.resource, _reference(self.resource))
         if isinstance(self.provider, NoAccount):
             return
-        for each in self.view.namesakes(self.resource):
+        for each in self.view.siblings(self.resource):
             if not _host(each):
                 with suppress(ApiError):  # then only those count that name the tenant as it does
                     self._homes[each.metadata.uid] = await self.secrets.home(each, _reference(each))
 
-    def namesakes(self) -> tuple[R, ...]:
+    def siblings(self) -> tuple[R, ...]:
         """The others that are called as it is in 3scale, in the same tenant."""
         if isinstance(self.provider, NoAccount):
             return ()
-        found = self.view.namesakes(self.resource)
+        found = self.view.siblings(self.resource)
         return self.view.heeded(each for each in found if self._is_of_tenant(each, self.provider.url))
 
     def _is_of_tenant(self, other: CustomResource, url: str) -> bool:

@@ -66,12 +66,12 @@ class TenantSubject(Subject[Tenant]):
             master=self.provider,
             secret=self._secret,
             secrets=self._keys,
-            namesakes=self._namesakes(),
+            siblings=self._siblings(),
             holders=self.holders(self._of_organization()),
             found=self._found,
         )
 
-    def _namesakes(self) -> tuple[ObjectMeta, ...]:
+    def _siblings(self) -> tuple[ObjectMeta, ...]:
         """Other Tenants of the organisation and master, or with the same Secret for the token."""
         tenant, spec = self.resource, self.resource.spec
         alike = [*self._of_organization()]
@@ -83,7 +83,7 @@ class TenantSubject(Subject[Tenant]):
     def _of_organization(self) -> tuple[Tenant, ...]:
         url = self.resource.spec.system_master_url
         return tuple(
-            each for each in self.view.namesakes(self.resource) if same_tenant(each.spec.system_master_url, url)
+            each for each in self.view.siblings(self.resource) if same_tenant(each.spec.system_master_url, url)
         )
 
     def read(self, read: Read, answer: object) -> None:

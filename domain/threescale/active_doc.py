@@ -34,16 +34,16 @@ from domain.threescale.resources import ActiveDoc, Product
 from domain.threescale.resources.shared import Digests, Document, LocalReference
 from domain.threescale.validation import fault_of_system_name, message_of
 from domain.threescale.work import (
-    Hindrance,
+    Blocker,
     Leaving,
     Observed,
     Phase,
     Work,
     adopted,
+    blocked,
     compared,
-    farewell,
+    deprovision,
     fine,
-    hindered,
     is_true,
     lets_go,
     without_account,
@@ -58,7 +58,7 @@ class Text(Model):
 
     body: str = ""
     version: str = ""
-    hindrance: Hindrance | None = None
+    blocker: Blocker | None = None
 
 
 class ObservedDocument(Observed):
@@ -69,8 +69,8 @@ class ObservedDocument(Observed):
         account: its tenant.
         text: the document.
         products: those of its namespace.
-        namesakes: other ActiveDocs with its system name and tenant.
-        holders: those namesakes that have something there, with its id.
+        siblings: other ActiveDocs with its system name and tenant.
+        holders: those siblings that have something there, with its id.
         found: what is known of 3scale.
     """
 
@@ -78,7 +78,7 @@ class ObservedDocument(Observed):
     account: ProviderAccount | NoAccount
     text: Text
     products: tuple[Product, ...] = ()
-    namesakes: tuple[ObjectMeta, ...] = ()
+    siblings: tuple[ObjectMeta, ...] = ()
     holders: tuple[Holder, ...] = ()
     found: One[FoundDocument] = One()
 
@@ -87,7 +87,7 @@ def work_for_document(observed: ObservedDocument, now: datetime) -> Work:
     """What to do now for an ActiveDoc that exists."""
     document = observed.document
     if document.metadata.deleting:
-        return farewell(document, _leaving(observed), observed.refusals, now)
+        return deprovision(document, _leaving(observed), observed.refusals, now)
     return fetched_again(_kept(observed, now), document.spec.active_doc_open_api_ref, now)
 
 
@@ -107,9 +107,9 @@ def _kept(observed: ObservedDocument, now: datetime) -> Work:
         return without_account(document, account, now)
     fields: dict[str, object] = {"provider_account_host": account.url}
     product = _product(document, observed.products, account.url)
-    hindrance = _hindrance(observed, product, account.url)
-    if hindrance is not None:
-        return hindered(document, hindrance, now, fields)
+    blocker = _blocker(observed, product, account.url)
+    if blocker is not None:
+        return blocked(document, blocker, now, fields)
     fields["product_resource_name"] = LocalReference(name=product.metadata.name) if product else None
     service_id = product.status.product_id or 0 if product else 0
     return _synced(observed, service_id, fields, now)
@@ -149,31 +149,31 @@ def _product(document: ActiveDoc, products: Iterable[Product], url: str) -> Prod
     )
 
 
-def _hindrance(observed: ObservedDocument, product: Product | None, url: str) -> Hindrance | None:
+def _blocker(observed: ObservedDocument, product: Product | None, url: str) -> Blocker | None:
     document = observed.document
     if nameless := fault_of_system_name(document.spec.system_name):
-        return Hindrance(standing=Standing.INVALID, message=message_of(nameless))
-    older = elder(document.metadata, observed.namesakes)
+        return Blocker(standing=Standing.INVALID, message=message_of(nameless))
+    older = elder(document.metadata, observed.siblings)
     if older is not None:
         message = f"ActiveDoc {older.namespace}/{older.name} has the system name {document.spec.system_name} already"
-        return Hindrance(standing=Standing.INVALID, message=message)
+        return Blocker(standing=Standing.INVALID, message=message)
     name = document.spec.product_system_name
     if not name:
-        return observed.text.hindrance
+        return observed.text.blocker
     called = product.metadata.name if product else name
     waits_for = (f"Product/{document.metadata.namespace}/{called}",)
     lost = f'spec.productSystemName: Invalid value: "{name}": not a valid reference'
     if product is None:
-        return Hindrance(standing=Standing.WAITING, message=lost, waits_for=waits_for)
+        return Blocker(standing=Standing.WAITING, message=lost, waits_for=waits_for)
     host = product.status.provider_account_host
     if host and not same_tenant(host, url):
         message = f"{lost}: Product {called} belongs to another tenant"
-        return Hindrance(standing=Standing.INVALID, message=message, waits_for=waits_for)
+        return Blocker(standing=Standing.INVALID, message=message, waits_for=waits_for)
     if is_true(product.status.conditions, INVALID):
-        return Hindrance(standing=Standing.INVALID, message=f"Product {called} is invalid", waits_for=waits_for)
+        return Blocker(standing=Standing.INVALID, message=f"Product {called} is invalid", waits_for=waits_for)
     if not product.status.product_id or not usable(product.status.conditions) or product.metadata.deleting:
-        return Hindrance(standing=Standing.WAITING, message=lost, waits_for=waits_for)
-    return observed.text.hindrance
+        return Blocker(standing=Standing.WAITING, message=lost, waits_for=waits_for)
+    return observed.text.blocker
 
 
 def _synced(observed: ObservedDocument, service_id: int, fields: dict[str, object], now: datetime) -> Work:
@@ -254,7 +254,7 @@ def _leaving(observed: ObservedDocument) -> Leaving:
     account = observed.account
     known_id = known_at(account.url, _host(document), document.status.active_doc_id)
     leaving = Leaving(account=account, outside=document.outside, holders=observed.holders)
-    alone = all(each.deleting for each in observed.namesakes)
+    alone = all(each.deleting for each in observed.siblings)
     look = Read(resource=Resource.DOCUMENT, path=_PATH) if alone and created(document.metadata) else None
     return lets_go(leaving, observed.found, known_id, look, lambda id_: _deletion(id_, document.spec.system_name))
 

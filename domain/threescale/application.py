@@ -32,7 +32,7 @@ from domain.threescale.remote_object import One, differing
 from domain.threescale.resources import Application, DeveloperAccount, Product
 from domain.threescale.resources.shared import Digests
 from domain.threescale.work import (
-    Hindrance,
+    Blocker,
     Leaving,
     Observed,
     Phase,
@@ -40,9 +40,9 @@ from domain.threescale.work import (
     adopted,
     as_refused,
     attempted,
-    farewell,
+    blocked,
+    deprovision,
     fine,
-    hindered,
     is_true,
     lets_go,
     without_account,
@@ -79,7 +79,7 @@ def work_for_application(observed: ObservedApplication, now: datetime) -> Work:
     """What to do now for an Application that exists."""
     application, account, product = observed.application, observed.account, observed.product
     if application.metadata.deleting:
-        return farewell(application, _leaving(observed), observed.refusals, now)
+        return deprovision(application, _leaving(observed), observed.refusals, now)
     if bereft(application.metadata, DEVELOPER_ACCOUNT, application.spec.account_cr.name, account):
         return Work(phase=Phase.DELETING, why="its account does not exist any more", delete=True)
     if why := _goes_with_product(observed):
@@ -89,13 +89,13 @@ def work_for_application(observed: ObservedApplication, now: datetime) -> Work:
     if patch:
         return Work(phase=Phase.NEW, why="set its finalizer and record its account", patch=patch)
     if account is None or product is None:
-        return hindered(application, _absent(observed), now, {})
+        return blocked(application, _absent(observed), now, {})
     if isinstance(observed.provider, NoAccount):
         return without_account(application, observed.provider, now)
     fields: dict[str, object] = {"provider_account_host": observed.provider.url}
-    hindrance = _hindrance(application, account, product, observed.provider.url)
-    if hindrance is not None:
-        return hindered(application, hindrance, now, fields)
+    blocker = _blocker(application, account, product, observed.provider.url)
+    if blocker is not None:
+        return blocked(application, blocker, now, fields)
     return _synced(observed, account, product, fields, now)
 
 
@@ -124,21 +124,21 @@ def _wished(application: Application, account: DeveloperAccount, product: Produc
     return Digests(synced=digest(account.status.provider_account_host, ids, application.spec))
 
 
-def _absent(observed: ObservedApplication) -> Hindrance:
+def _absent(observed: ObservedApplication) -> Blocker:
     spec, namespace = observed.application.spec, observed.application.metadata.namespace
     missing = []
     if observed.account is None:
         missing.append(("developeraccounts", "DeveloperAccount", spec.account_cr.name))
     if observed.product is None:
         missing.append(("products", "Product", spec.product_cr.name))
-    return Hindrance(
+    return Blocker(
         standing=Standing.WAITING,
         message="; ".join(f'{plural}.capabilities.3scale.net "{name}" not found' for plural, _, name in missing),
         waits_for=tuple(f"{kind}/{namespace}/{name}" for _, kind, name in missing),
     )
 
 
-def _hindrance(application: Application, account: DeveloperAccount, product: Product, url: str) -> Hindrance | None:
+def _blocker(application: Application, account: DeveloperAccount, product: Product, url: str) -> Blocker | None:
     """The first thing that stands in the way in account and product, which both exist; `url` is their tenant's."""
     namespace, plan = application.metadata.namespace, application.spec.application_plan_name
     of_account = (f"DeveloperAccount/{namespace}/{account.metadata.name}",)
@@ -176,7 +176,7 @@ def _hindrance(application: Application, account: DeveloperAccount, product: Pro
     )
     for holds, standing, message, waits_for in checks:
         if holds:
-            return Hindrance(standing=standing, message=message, waits_for=waits_for)
+            return Blocker(standing=standing, message=message, waits_for=waits_for)
     return None
 
 
@@ -199,21 +199,21 @@ def _synced(
         return fine(application, now, fields)
     account_id = account.status.account_id or 0
     key = natural_key(application, product)
-    namesakes = (each.id for each in observed.listed if not differing(key, each))
+    siblings = (each.id for each in observed.listed if not differing(key, each))
     listed = {each.id for each in observed.listed}
-    claimed = (*namesakes, *(each.id for each in observed.holders if each.id not in listed))
+    claimed = (*siblings, *(each.id for each in observed.holders if each.id not in listed))
     whole = sync_application(application, product, account_id, found, observed.plans, claimed, forgets=forgets)
     lacking = _lacking(observed, product, whole)
     if lacking is not None:
-        return hindered(application, lacking, now, fields)
+        return blocked(application, lacking, now, fields)
     if not whole.done or observed.plans is None:
-        work, hindering = attempted(whole, observed.refusals, now, application.metadata)
+        work, blocking = attempted(whole, observed.refusals, now, application.metadata)
         if work is not None:
             return work
-        if hindering:
-            return as_refused(application, hindering, now, {**fields, **_of(found)})
+        if blocking:
+            return as_refused(application, blocking, now, {**fields, **_of(found)})
     if whole.missing:
-        return hindered(application, _without_plan(application, product), now, fields)
+        return blocked(application, _without_plan(application, product), now, fields)
     fields = {**fields, **_of(found)}
     return fine(application, now, fields, digests=wished)
 
@@ -236,16 +236,16 @@ def _of(found: One[FoundApplication]) -> dict[str, object]:
     return {"application_id": found.item.id, "state": found.item.state or None} if found.item else {}
 
 
-def _without_plan(application: Application, product: Product) -> Hindrance:
+def _without_plan(application: Application, product: Product) -> Blocker:
     """The product has the plan in its spec: it is being made."""
-    return Hindrance(
+    return Blocker(
         standing=Standing.WAITING,
         message=f"3scale does not have the plan {application.spec.application_plan_name} (yet)",
         waits_for=(f"Product/{application.metadata.namespace}/{product.metadata.name}",),
     )
 
 
-def _lacking(observed: ObservedApplication, product: Product, sync: Sync) -> Hindrance | None:
+def _lacking(observed: ObservedApplication, product: Product, sync: Sync) -> Blocker | None:
     """Credentials that are to be set, now or when it is created again, and that no Secret has."""
     makes = any(write.method in ("POST", "DELETE") for write in sync.writes)  # one of another product is created again
     wanted = credentials(observed.application, product).values() if makes else ()
@@ -253,7 +253,7 @@ def _lacking(observed: ObservedApplication, product: Product, sync: Sync) -> Hin
     if not missing:
         return None
     first = missing[0]
-    return Hindrance(
+    return Blocker(
         standing=Standing.WAITING,
         message=f"Secret {first.name} with the key {', '.join(key.key for key in missing)} not found",
         waits_for=(f"Secret/{first.namespace}/{first.name}",),
@@ -274,8 +274,8 @@ def _leaving(observed: ObservedApplication) -> Leaving:
     if takes_its_own(account) or not account_id:
         message = "deleted with its account" if account.metadata.deleting else "the id of its account is not known yet"
         waits_for = (f"DeveloperAccount/{account.metadata.namespace}/{account.metadata.name}",)
-        hindrance = Hindrance(standing=Standing.WAITING, message=message, waits_for=waits_for)
-        return leaving.model_copy(update={"hindrance": hindrance})
+        blocker = Blocker(standing=Standing.WAITING, message=message, waits_for=waits_for)
+        return leaving.model_copy(update={"blocker": blocker})
     path = f"accounts/{account_id}/applications"
     look = Read(resource=Resource.APPLICATION, path=path) if begun else None
     return lets_go(leaving, observed.found, known_id, look, lambda id_: _deletion(path, id_, application.spec.name))

@@ -25,15 +25,15 @@ from domain.threescale.providers import NoAccount, ProviderAccount, known_at
 from domain.threescale.remote_object import One
 from domain.threescale.resources import Application, ApplicationAuth, DeveloperAccount, Product
 from domain.threescale.work import (
-    Hindrance,
+    Blocker,
     Observed,
     Phase,
     SecretWrite,
     Work,
     as_refused,
     attempted,
+    blocked,
     fine,
-    hindered,
     into_secret,
     is_true,
     without_account,
@@ -91,10 +91,10 @@ def work_for_auth(observed: ObservedAuth, now: datetime) -> Work:
         return Work(phase=Phase.SYNCED, why="done")
     if isinstance(observed.provider, NoAccount):
         return without_account(auth, observed.provider, now)
-    hindrance = _hindrance(observed)
+    blocker = _blocker(observed)
     product, secret = observed.product, observed.secret
-    if hindrance is not None or product is None or secret is None:
-        return hindered(auth, hindrance or _absent(observed), now, {})
+    if blocker is not None or product is None or secret is None:
+        return blocked(auth, blocker or _absent(observed), now, {})
     wanted = _wanted(product)
     if auth.spec.generate_secret:
         # Clients of the replaced operator read an application key of a product with user keys, too.
@@ -107,22 +107,22 @@ def work_for_auth(observed: ObservedAuth, now: datetime) -> Work:
     if not keys:
         message = f"Secret {secret.name} has no {' and no '.join(lacking)}, and generateSecret is not set"
         waits_for = (f"Secret/{auth.metadata.namespace}/{secret.name}",)
-        return hindered(auth, Hindrance(standing=Standing.WAITING, message=message, waits_for=waits_for), now, {})
+        return blocked(auth, Blocker(standing=Standing.WAITING, message=message, waits_for=waits_for), now, {})
     return _written(observed, secret, keys, now)
 
 
 def _written(observed: ObservedAuth, secret: SecretContent, keys: tuple[str, ...], now: datetime) -> Work:
     auth, found = observed.auth, observed.found
     if found.lost:
-        return hindered(auth, _not_there(auth.metadata.namespace, auth.spec.application_cr_name), now, {})
+        return blocked(auth, _not_there(auth.metadata.namespace, auth.spec.application_cr_name), now, {})
     whole = _sync(observed, keys)
     taken = {slot for slot, each in observed.refusals.items() if slot.startswith("POST ") and TAKEN in each.message}
     whole = whole.model_copy(update={"writes": unless_refused(whole.writes, taken)})
-    work, hindering = attempted(whole, observed.refusals, now)
+    work, blocking = attempted(whole, observed.refusals, now)
     if work is not None:
         return work
-    if hindering:
-        return as_refused(auth, hindering, now, {})
+    if blocking:
+        return as_refused(auth, blocking, now, {})
     missing = {key: "" for key in (USER_KEY, APPLICATION_ID, APPLICATION_KEY) if key not in secret.there}
     id_ = found.item.application_id if found.item else ""
     noted = {**missing, **({APPLICATION_ID: id_} if id_ and id_ != secret.application_id else {})}
@@ -161,7 +161,7 @@ def _wanted(product: Product) -> tuple[str, ...]:
     return keys.get(version, (USER_KEY, APPLICATION_KEY))
 
 
-def _hindrance(observed: ObservedAuth) -> Hindrance | None:
+def _blocker(observed: ObservedAuth) -> Blocker | None:
     """Something that is there and cannot be used yet."""
     application, namespace = observed.application, observed.auth.metadata.namespace
     if application is None or observed.account is None or observed.product is None or observed.secret is None:
@@ -169,22 +169,22 @@ def _hindrance(observed: ObservedAuth) -> Hindrance | None:
     waits_for = (f"Application/{namespace}/{application.metadata.name}",)
     if is_true(application.status.conditions, INVALID):
         message = f"Application {application.metadata.name} is invalid"
-        return Hindrance(standing=Standing.INVALID, message=message, waits_for=waits_for)
+        return Blocker(standing=Standing.INVALID, message=message, waits_for=waits_for)
     status, provider = application.status, observed.provider
     if status.application_id and not known_at(provider.url, status.provider_account_host, status.application_id):
         message = f"Application {application.metadata.name} does not belong to the same provider account"
-        return Hindrance(standing=Standing.WAITING, message=message, waits_for=waits_for)
+        return Blocker(standing=Standing.WAITING, message=message, waits_for=waits_for)
     if not status.application_id or not observed.account.status.account_id:
         return _not_there(namespace, application.metadata.name)
     return None
 
 
-def _not_there(namespace: str, application: str) -> Hindrance:
+def _not_there(namespace: str, application: str) -> Blocker:
     message = f"Application {application} is not in 3scale yet"
-    return Hindrance(standing=Standing.WAITING, message=message, waits_for=(f"Application/{namespace}/{application}",))
+    return Blocker(standing=Standing.WAITING, message=message, waits_for=(f"Application/{namespace}/{application}",))
 
 
-def _absent(observed: ObservedAuth) -> Hindrance:
+def _absent(observed: ObservedAuth) -> Blocker:
     spec, namespace = observed.auth.spec, observed.auth.metadata.namespace
     application = observed.application
     named: list[tuple[str, str, Model | None]] = [("Application", spec.application_cr_name, application)]
@@ -193,7 +193,7 @@ def _absent(observed: ObservedAuth) -> Hindrance:
         named.append(("Product", application.spec.product_cr.name, observed.product))
     named.append(("Secret", spec.auth_secret_ref.name, observed.secret))
     missing = [(kind, name) for kind, name, there in named if there is None]
-    return Hindrance(
+    return Blocker(
         standing=Standing.WAITING,
         message="; ".join(f'{kind} "{name}" not found' for kind, name in missing),
         waits_for=tuple(f"{kind}/{namespace}/{name}" for kind, name in missing),

@@ -51,7 +51,7 @@ def looks(found: Sequence[FoundPlan], wanted: Mapping[str, ApplicationPlan]) -> 
 
 
 def offer(service_id: int, wanted: Mapping[str, ApplicationPlan], found: Sequence[FoundPlan]) -> tuple[Write, ...]:
-    """The calls for the plans themselves; those without an application that hinders it go last."""
+    """The calls for the plans themselves; those without an application that blocks it go last."""
     path = f"services/{service_id}/application_plans"
     there = {plan.system_name: plan for plan in found}
     writes = []

@@ -33,17 +33,17 @@ from domain.threescale.resources import Backend, Product
 from domain.threescale.resources.shared import Digests
 from domain.threescale.validation import Fault, faults_of_backend, message_of
 from domain.threescale.work import (
-    Hindrance,
+    Blocker,
     Leaving,
     Observed,
     Phase,
     Work,
     adopted,
     as_refused,
-    farewell,
+    blocked,
+    deprovision,
     fine,
     held,
-    hindered,
     refused,
     status_patch,
     syncing,
@@ -58,15 +58,15 @@ class ObservedBackend(Observed):
         backend: the object.
         account: its tenant.
         products: those of its namespace, which may use it.
-        namesakes: other Backends with its system name and tenant.
-        holders: those namesakes that have something there, with its id.
+        siblings: other Backends with its system name and tenant.
+        holders: those siblings that have something there, with its id.
         found: what is known of 3scale: nothing, or what a pass of this process has left.
     """
 
     backend: Backend
     account: ProviderAccount | NoAccount
     products: tuple[Product, ...] = ()
-    namesakes: tuple[ObjectMeta, ...] = ()
+    siblings: tuple[ObjectMeta, ...] = ()
     holders: tuple[Holder, ...] = ()
     found: FoundBackend = FoundBackend()
 
@@ -75,7 +75,7 @@ def work_for_backend(observed: ObservedBackend, now: datetime) -> Work:
     """What to do now for a Backend that exists."""
     backend, account = observed.backend, observed.account
     if backend.metadata.deleting:
-        return farewell(backend, _leaving(observed), observed.refusals, now)
+        return deprovision(backend, _leaving(observed), observed.refusals, now)
     patch = adopted(backend.metadata, BACKEND, of_backend(backend.spec))
     if patch:
         return Work(phase=Phase.NEW, why="set its finalizer and defaults", patch=patch)
@@ -84,7 +84,7 @@ def work_for_backend(observed: ObservedBackend, now: datetime) -> Work:
     fields: dict[str, object] = {"provider_account_host": account.url}
     wrong = _wrong(observed)
     if wrong:
-        return hindered(backend, Hindrance(standing=Standing.INVALID, message=wrong), now, fields)
+        return blocked(backend, Blocker(standing=Standing.INVALID, message=wrong), now, fields)
     return _synced(observed, account, fields, now)
 
 
@@ -93,7 +93,7 @@ def _wrong(observed: ObservedBackend) -> str:
     faults = faults_of_backend(backend.spec)
     if faults:
         return message_of(faults)
-    older = elder(backend.metadata, observed.namesakes)
+    older = elder(backend.metadata, observed.siblings)
     if older is None:
         return ""
     return f"Backend {older.namespace}/{older.name} has the system name {backend.spec.system_name} already"
@@ -108,17 +108,17 @@ def _synced(observed: ObservedBackend, account: ProviderAccount, fields: dict[st
         return fine(backend, now, fields)
     there = found.backend
     if there is not None and there.system_name and there.system_name != backend.spec.system_name:
-        return hindered(backend, _renaming(backend, there), now, fields)
+        return blocked(backend, _renaming(backend, there), now, fields)
     whole = sync_backend(backend.spec, found, known_id)
-    hindering = refused(whole, observed.refusals)
-    slots = held(hindering, now)
+    blocking = refused(whole, observed.refusals)
+    slots = held(blocking, now)
     work = syncing(sync_backend(backend.spec, found, known_id, slots) if slots else whole, slots)
     if work is not None:
         return _mending(backend, before, wished, work)
     if found.backend is not None:
         fields = {**fields, "backend_id": found.backend.id}
-    if hindering:
-        return as_refused(backend, hindering, now, {**fields, **_letting_go(backend, before, wished, hindering)})
+    if blocking:
+        return as_refused(backend, blocking, now, {**fields, **_letting_go(backend, before, wished, blocking)})
     if _mends(before, wished):
         wished = wished.model_copy(update={"mended": timestamp(now)})
     return fine(backend, now, fields, digests=wished)
@@ -138,20 +138,20 @@ def _mends(before: Digests, wished: Digests) -> bool:
 
 
 def _letting_go(
-    backend: Backend, before: Digests, wished: Digests, hindering: Mapping[str, Refusal]
+    backend: Backend, before: Digests, wished: Digests, blocking: Mapping[str, Refusal]
 ) -> dict[str, object]:
     """Where nothing is left but what gateways count, the products deploy without it; and once more when it is gone."""
-    if not all(IN_USE in each.message for each in hindering.values()):
+    if not all(IN_USE in each.message for each in blocking.values()):
         return {}
     gateway = digest(wished.gateway, "lets go")
     return remembering(backend, before.model_copy(update={"synced": None, "gateway": gateway}))
 
 
-def _renaming(backend: Backend, there: FoundBackendApi) -> Hindrance:
+def _renaming(backend: Backend, there: FoundBackendApi) -> Blocker:
     """What has its id is called otherwise: 3scale keeps a system name for good."""
     detail = f"SystemName is immutable: backend {there.id} is called {there.system_name} in 3scale."
     fault = Fault(path="spec.systemName", value=backend.spec.system_name, detail=detail)
-    return Hindrance(standing=Standing.INVALID, message=str(fault))
+    return Blocker(standing=Standing.INVALID, message=str(fault))
 
 
 def _known_id(observed: ObservedBackend) -> int:
@@ -173,11 +173,11 @@ def _leaving(observed: ObservedBackend) -> Leaving:
     backend, found = observed.backend, observed.found
     known_id = _known_id(observed)
     leaving = Leaving(
-        account=observed.account, outside=backend.outside, holders=observed.holders, hindrance=_users(observed)
+        account=observed.account, outside=backend.outside, holders=observed.holders, blocker=_users(observed)
     )
     if known_id and not found.looked:
         return leaving.model_copy(update={"write": _deletion(known_id, backend.spec.system_name)})
-    if any(not each.deleting for each in observed.namesakes) or not backend.spec.system_name:
+    if any(not each.deleting for each in observed.siblings) or not backend.spec.system_name:
         return leaving
     if not found.looked:
         return leaving.model_copy(update={"look": Read(resource=Resource.BACKEND, path="backend_apis", paged=True)})
@@ -186,12 +186,12 @@ def _leaving(observed: ObservedBackend) -> Leaving:
     return leaving.model_copy(update={"write": _deletion(there.id, there.system_name)}) if there and ours else leaving
 
 
-def _users(observed: ObservedBackend) -> Hindrance | None:
+def _users(observed: ObservedBackend) -> Blocker | None:
     users = users_of(observed.backend, observed.products) if observed.backend.status.backend_id else ()
     if not users:
         return None
     names = [f"{each.metadata.namespace}/{each.metadata.name}" for each in users]
-    return Hindrance(
+    return Blocker(
         standing=Standing.WAITING,
         message=f"cannot be deleted: used by Product {', '.join(names)}",
         waits_for=tuple(f"Product/{name}" for name in names),

@@ -31,16 +31,16 @@ from domain.threescale.resources.developers import ADMIN
 from domain.threescale.resources.shared import Digests
 from domain.threescale.wakes import users_of_account
 from domain.threescale.work import (
-    Hindrance,
+    Blocker,
     Leaving,
     Observed,
     Phase,
     Work,
     adopted,
+    blocked,
     compared,
-    farewell,
+    deprovision,
     fine,
-    hindered,
     is_true,
     lets_go,
     without_account,
@@ -73,7 +73,7 @@ def work_for_account(observed: ObservedAccount, now: datetime) -> Work:
     """What to do now for a DeveloperAccount that exists."""
     account, provider = observed.account, observed.provider
     if account.metadata.deleting:
-        return farewell(account, _leaving(observed), observed.refusals, now)
+        return deprovision(account, _leaving(observed), observed.refusals, now)
     patch = adopted(account.metadata, DEVELOPER_ACCOUNT, {})
     if patch:
         return Work(phase=Phase.NEW, why="set its finalizer", patch=patch)
@@ -87,15 +87,15 @@ def work_for_account(observed: ObservedAccount, now: datetime) -> Work:
         return fine(account, now, fields)
     admin = admin_of(account, observed.users, provider.url)
     if not known_id or observed.found.lost:
-        hindrance = _hindrance(account, admin, observed.secrets)
-        if hindrance is not None and observed.found.item is None:
-            return hindered(account, hindrance, now, fields)
+        blocker = _blocker(account, admin, observed.secrets)
+        if blocker is not None and observed.found.item is None:
+            return blocked(account, blocker, now, fields)
     if taken := _taken(observed, known_id):
-        return hindered(account, taken, now, fields)
+        return blocked(account, taken, now, fields)
     return _synced(observed, wished, known_id, admin, fields, now)
 
 
-def _taken(observed: ObservedAccount, known_id: int) -> Hindrance | None:
+def _taken(observed: ObservedAccount, known_id: int) -> Blocker | None:
     """What was found by the admin's name is another object's already."""
     found = observed.found.item
     other = holder_of(found.id, observed.holders) if found is not None and found.id != known_id else None
@@ -103,7 +103,7 @@ def _taken(observed: ObservedAccount, known_id: int) -> Hindrance | None:
         return None
     message = f"DeveloperAccount {other.namespace}/{other.name} has account {found.id} with this admin already"
     waits_for = (f"DeveloperAccount/{other.namespace}/{other.name}",)
-    return Hindrance(standing=Standing.INVALID, message=message, waits_for=waits_for)
+    return Blocker(standing=Standing.INVALID, message=message, waits_for=waits_for)
 
 
 def admin_of(account: DeveloperAccount, users: Iterable[DeveloperUser], url: str) -> DeveloperUser | None:
@@ -152,18 +152,16 @@ def is_account(found: FoundAccount, account: DeveloperAccount) -> bool:
     return MANAGED_BY.items() <= found.annotations.items() and found.org_name in names
 
 
-def _hindrance(
-    account: DeveloperAccount, admin: DeveloperUser | None, secrets: tuple[SecretKey, ...]
-) -> Hindrance | None:
+def _blocker(account: DeveloperAccount, admin: DeveloperUser | None, secrets: tuple[SecretKey, ...]) -> Blocker | None:
     if admin is None:
         waits_for = (users_of_account(account.metadata.namespace, account.metadata.name),)
-        return Hindrance(standing=Standing.WAITING, message=NO_ADMIN, waits_for=waits_for)
+        return Blocker(standing=Standing.WAITING, message=NO_ADMIN, waits_for=waits_for)
     password = password_of(admin)
     if password not in secrets:
         whose = f"with the password of {admin.metadata.name}"
         message = f"Secret {password.name} {whose} is missing, or lacks the key {password.key}"
         waits_for = (f"Secret/{password.namespace}/{password.name}",)
-        return Hindrance(standing=Standing.WAITING, message=message, waits_for=waits_for)
+        return Blocker(standing=Standing.WAITING, message=message, waits_for=waits_for)
     return None
 
 

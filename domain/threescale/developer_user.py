@@ -32,16 +32,16 @@ from domain.threescale.resources import DeveloperAccount, DeveloperUser
 from domain.threescale.resources.developers import MEMBER
 from domain.threescale.resources.shared import Digests
 from domain.threescale.work import (
-    Hindrance,
+    Blocker,
     Leaving,
     Observed,
     Phase,
     Work,
     adopted,
+    blocked,
     compared,
-    farewell,
+    deprovision,
     fine,
-    hindered,
     is_true,
     lets_go,
     without_account,
@@ -74,7 +74,7 @@ def work_for_user(observed: ObservedUser, now: datetime) -> Work:
     """What to do now for a DeveloperUser that exists."""
     user, provider, account = observed.user, observed.provider, observed.account
     if user.metadata.deleting:
-        return farewell(user, _leaving(observed), observed.refusals, now)
+        return deprovision(user, _leaving(observed), observed.refusals, now)
     if bereft(user.metadata, DEVELOPER_ACCOUNT, user.spec.developer_account_ref.name, account):
         return Work(phase=Phase.DELETING, why="its account does not exist any more", delete=True)
     patch = adopted(user.metadata, DEVELOPER_USER, {})
@@ -83,17 +83,17 @@ def work_for_user(observed: ObservedUser, now: datetime) -> Work:
     if isinstance(provider, NoAccount):
         return without_account(user, provider, now)
     fields: dict[str, object] = {"provider_account_host": provider.url}
-    hindrance = _hindrance(observed, provider.url)
-    if hindrance is not None or account is None:
-        return hindered(user, hindrance or _orphan(user, "parent account resource not found"), now, fields)
+    blocker = _blocker(observed, provider.url)
+    if blocker is not None or account is None:
+        return blocked(user, blocker or _orphan(user, "parent account resource not found"), now, fields)
     return _synced(observed, account, fields, now)
 
 
-def _hindrance(observed: ObservedUser, url: str) -> Hindrance | None:
+def _blocker(observed: ObservedUser, url: str) -> Blocker | None:
     user, account = observed.user, observed.account
     if not valid_address(user.spec.email):
         message = f'spec.email: Invalid value: "{user.spec.email}": Email address not valid'
-        return Hindrance(standing=Standing.INVALID, message=message)
+        return Blocker(standing=Standing.INVALID, message=message)
     if account is None:
         return _orphan(user, "parent account resource not found")
     host = account.status.provider_account_host
@@ -102,14 +102,14 @@ def _hindrance(observed: ObservedUser, url: str) -> Hindrance | None:
     if is_true(account.status.conditions, INVALID):
         waits_for = (f"DeveloperAccount/{user.metadata.namespace}/{account.metadata.name}",)
         message = f"DeveloperAccount {account.metadata.name} is invalid"
-        return Hindrance(standing=Standing.INVALID, message=message, waits_for=waits_for)
+        return Blocker(standing=Standing.INVALID, message=message, waits_for=waits_for)
     return None if account_usable(account) else _orphan(user, "parent account resource not ready")
 
 
-def _orphan(user: DeveloperUser, why: str) -> Hindrance:
+def _orphan(user: DeveloperUser, why: str) -> Blocker:
     name = user.spec.developer_account_ref.name
     waits_for = (f"DeveloperAccount/{user.metadata.namespace}/{name}",)
-    return Hindrance(standing=Standing.WAITING, message=why, waits_for=waits_for)
+    return Blocker(standing=Standing.WAITING, message=why, waits_for=waits_for)
 
 
 def _synced(observed: ObservedUser, account: DeveloperAccount, fields: dict[str, object], now: datetime) -> Work:
@@ -138,9 +138,9 @@ def _without_password(user: DeveloperUser, fields: dict[str, object], now: datet
     password = password_of(user)
     message = f"Secret {password.name} is missing, or lacks the key {password.key}"
     waits_for = (f"Secret/{password.namespace}/{password.name}",)
-    hindrance = Hindrance(standing=Standing.FAILED, message=message, waits_for=waits_for)
+    blocker = Blocker(standing=Standing.FAILED, message=message, waits_for=waits_for)
     deadline = next_look(waiting_since(user.status.conditions, FAILED, now), now, user.metadata.uid)
-    return hindered(user, hindrance, now, fields).model_copy(update={"deadline": deadline})
+    return blocked(user, blocker, now, fields).model_copy(update={"deadline": deadline})
 
 
 def is_user(found: FoundUser, user: DeveloperUser) -> bool:
@@ -216,7 +216,7 @@ def _leaving(observed: ObservedUser) -> Leaving:
     if account is None or has_let_go(account) or not now_of or not (known_id or begun):
         return leaving
     if takes_its_own(account):
-        return leaving.model_copy(update={"hindrance": _orphan(user, "deleted with its account")})
+        return leaving.model_copy(update={"blocker": _orphan(user, "deleted with its account")})
     before = user.status.account_id or now_of
     look = Read(resource=Resource.USER, path=f"accounts/{now_of}/users") if begun else None
 

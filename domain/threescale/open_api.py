@@ -42,16 +42,16 @@ from domain.threescale.texts import look_at
 from domain.threescale.validation import Fault, faults_of_backend, faults_of_product, message_of
 from domain.threescale.work import (
     SECRET,
+    Blocker,
     Effect,
-    Hindrance,
     Observed,
     Phase,
     Work,
     adopted,
     as_refused,
     attempted,
+    blocked,
     fine,
-    hindered,
     is_true,
     without_account,
 )
@@ -141,21 +141,21 @@ def work_for_open_api(observed: ObservedOpenApi, now: datetime) -> Work:
     fields: dict[str, object] = {"provider_account_host": account.url}
     if observed.text is None:
         return _fetched(observed, fields, now)
-    if observed.text.hindrance is not None:
-        return hindered(open_api, observed.text.hindrance, now, fields)
+    if observed.text.blocker is not None:
+        return blocked(open_api, observed.text.blocker, now, fields)
     work = _made(observed, observed.text, fields, now)
     return work if work.effects else fetched_again(work, open_api.spec.openapi_ref, now)
 
 
 def _fetched(observed: ObservedOpenApi, fields: dict[str, object], now: datetime) -> Work:
     read = look_at(observed.open_api.spec.openapi_ref)
-    work, hindering = attempted(Sync(reads=(read,) if read else ()), observed.refusals, now)
+    work, blocking = attempted(Sync(reads=(read,) if read else ()), observed.refusals, now)
     if work is not None:
         return work
-    if hindering:
-        return as_refused(observed.open_api, hindering, now, fields)
+    if blocking:
+        return as_refused(observed.open_api, blocking, now, fields)
     fault = Fault(path="spec.openapiRef", value=None, detail="needs secretRef or url")
-    return hindered(observed.open_api, Hindrance(standing=Standing.INVALID, message=str(fault)), now, fields)
+    return blocked(observed.open_api, Blocker(standing=Standing.INVALID, message=str(fault)), now, fields)
 
 
 def _made(observed: ObservedOpenApi, text: Text, fields: dict[str, object], now: datetime) -> Work:
@@ -167,10 +167,10 @@ def _made(observed: ObservedOpenApi, text: Text, fields: dict[str, object], now:
         generated = generate(open_api.spec, read_api(text.body), open_api.metadata.uid, system_name)
     except Unreadable as problem:
         fault = Fault(path="spec.openapiRef", value=_place(open_api), detail=str(problem))
-        return hindered(open_api, Hindrance(standing=Standing.INVALID, message=str(fault)), now, fields)
-    hindrance = _hindrance(open_api, generated, system_name, product, backend)
-    if hindrance is not None:
-        work = hindered(open_api, hindrance, now, fields)
+        return blocked(open_api, Blocker(standing=Standing.INVALID, message=str(fault)), now, fields)
+    blocker = _blocker(open_api, generated, system_name, product, backend)
+    if blocker is not None:
+        work = blocked(open_api, blocker, now, fields)
     else:
         work = _written(observed, generated, product, backend, fields, now)
     return work.model_copy(update={"warnings": generated.warnings})
@@ -187,19 +187,19 @@ def _written(
     """The two are written where they differ; else it stands as they do."""
     open_api = observed.open_api
     children = (
-        *_child(open_api, backend or _namesake(generated.name, observed.backends), generated, generated.backend),
-        *_child(open_api, product or _namesake(generated.name, observed.products), generated, generated.product),
+        *_child(open_api, backend or _sibling(generated.name, observed.backends), generated, generated.backend),
+        *_child(open_api, product or _sibling(generated.name, observed.products), generated, generated.product),
     )
-    hindering = {each.slot: observed.refusals[each.slot] for each in children if each.slot in observed.refusals}
-    if children and not any(each.retry_at > now for each in hindering.values()):
+    blocking = {each.slot: observed.refusals[each.slot] for each in children if each.slot in observed.refusals}
+    if children and not any(each.retry_at > now for each in blocking.values()):
         why = f"write {', '.join(each.slot for each in children)}"
         return Work(phase=Phase.SYNCING, why=why, effects=children)
     fields |= {
         "product_resource_name": LocalReference(name=product.metadata.name) if product else None,
         "backend_resource_names": (LocalReference(name=backend.metadata.name),) if backend else (),
     }
-    if hindering:
-        return as_refused(open_api, hindering, now, fields)
+    if blocking:
+        return as_refused(open_api, blocking, now, fields)
     assert product is not None  # noqa: S101 - there is nothing to write
     return _settled(open_api, product, fields, now)
 
@@ -214,11 +214,9 @@ def _settled(open_api: OpenApi, product: Product, fields: dict[str, object], now
     wrong = next((each for each in status.conditions if each.type in (INVALID, FAILED) and each.status == "True"), None)
     if current and wrong is not None and _is_final(product):
         message = f"Product {meta.name}: {wrong.message or 'failed'}"
-        return hindered(
-            open_api, Hindrance(standing=Standing.FAILED, message=message, waits_for=waits_for), now, fields
-        )
+        return blocked(open_api, Blocker(standing=Standing.FAILED, message=message, waits_for=waits_for), now, fields)
     message = f"Product {meta.name} is not synced yet"
-    return hindered(open_api, Hindrance(standing=Standing.SYNCING, message=message, waits_for=waits_for), now, fields)
+    return blocked(open_api, Blocker(standing=Standing.SYNCING, message=message, waits_for=waits_for), now, fields)
 
 
 def _is_final(product: Product) -> bool:
@@ -226,21 +224,21 @@ def _is_final(product: Product) -> bool:
     return not is_true(product.status.conditions, "Orphan")
 
 
-def _hindrance(
+def _blocker(
     open_api: OpenApi, generated: Generated, system_name: str, product: Product | None, backend: Backend | None
-) -> Hindrance | None:
+) -> Blocker | None:
     """Why what was generated cannot be written."""
     wanted = open_api.spec.product_system_name
     if wanted and system_name and wanted != system_name:
         detail = f"its objects have the system name {system_name}, which cannot change: create another OpenAPI"
         fault = Fault(path="spec.productSystemName", value=wanted, detail=detail)
-        return Hindrance(standing=Standing.FAILED, message=str(fault))
+        return Blocker(standing=Standing.FAILED, message=str(fault))
     leaving = [each for each in (product, backend) if each is not None and each.metadata.deleting]
     if leaving:
         names = tuple(f"{each.kind_of.name}/{each.metadata.namespace}/{each.metadata.name}" for each in leaving)
-        return Hindrance(standing=Standing.SYNCING, message=f"{', '.join(names)} is being deleted", waits_for=names)
+        return Blocker(standing=Standing.SYNCING, message=f"{', '.join(names)} is being deleted", waits_for=names)
     faults = (*faults_of_product(generated.product), *faults_of_backend(generated.backend))
-    return Hindrance(standing=Standing.FAILED, message=message_of(faults)) if faults else None
+    return Blocker(standing=Standing.FAILED, message=message_of(faults)) if faults else None
 
 
 def _own(open_api: OpenApi, there: Sequence[C]) -> C | None:
@@ -250,7 +248,7 @@ def _own(open_api: OpenApi, there: Sequence[C]) -> C | None:
     return min(ours, key=lambda each: seniority(each.metadata), default=None)
 
 
-def _namesake(name: str, there: Sequence[C]) -> C | None:
+def _sibling(name: str, there: Sequence[C]) -> C | None:
     """One that has its name, which has its uid in it, and has lost its owner."""
     return next((each for each in there if each.metadata.name == name), None)
 

@@ -25,16 +25,16 @@ from domain.threescale.remote_object import One
 from domain.threescale.resources import CustomPolicyDefinition
 from domain.threescale.resources.shared import Digests
 from domain.threescale.work import (
-    Hindrance,
+    Blocker,
     Leaving,
     Observed,
     Phase,
     Work,
     adopted,
+    blocked,
     compared,
-    farewell,
+    deprovision,
     fine,
-    hindered,
     lets_go,
     without_account,
 )
@@ -48,14 +48,14 @@ class ObservedPolicy(Observed):
     Attributes:
         policy: the object.
         account: its tenant.
-        namesakes: others with its name, version and tenant.
-        holders: those namesakes that have something there, with its id.
+        siblings: others with its name, version and tenant.
+        holders: those siblings that have something there, with its id.
         found: what is known of 3scale.
     """
 
     policy: CustomPolicyDefinition
     account: ProviderAccount | NoAccount
-    namesakes: tuple[ObjectMeta, ...] = ()
+    siblings: tuple[ObjectMeta, ...] = ()
     holders: tuple[Holder, ...] = ()
     found: One[FoundPolicy] = One()
 
@@ -64,17 +64,17 @@ def work_for_policy(observed: ObservedPolicy, now: datetime) -> Work:
     """What to do now for a CustomPolicyDefinition that exists."""
     policy, account = observed.policy, observed.account
     if policy.metadata.deleting:
-        return farewell(policy, _leaving(observed), observed.refusals, now)
+        return deprovision(policy, _leaving(observed), observed.refusals, now)
     patch = adopted(policy.metadata, CUSTOM_POLICY_DEFINITION, {})
     if patch:
         return Work(phase=Phase.NEW, why="set its finalizer", patch=patch)
     if isinstance(account, NoAccount):
         return without_account(policy, account, now)
     fields: dict[str, object] = {"provider_account_host": account.url}
-    older = elder(policy.metadata, observed.namesakes)
+    older = elder(policy.metadata, observed.siblings)
     if older is not None:
         message = f"CustomPolicyDefinition {older.namespace}/{older.name} has this name and version already"
-        return hindered(policy, Hindrance(standing=Standing.INVALID, message=message), now, fields)
+        return blocked(policy, Blocker(standing=Standing.INVALID, message=message), now, fields)
     return _synced(observed, account, fields, now)
 
 
@@ -126,7 +126,7 @@ def _leaving(observed: ObservedPolicy) -> Leaving:
     policy, account = observed.policy, observed.account
     known_id = known_at(account.url, policy.status.provider_account_host, policy.status.policy_id)
     leaving = Leaving(account=account, outside=policy.outside, holders=observed.holders)
-    alone = all(each.deleting for each in observed.namesakes)
+    alone = all(each.deleting for each in observed.siblings)
     look = Read(resource=Resource.POLICY, path=_PATH) if alone and created(policy.metadata) else None
     return lets_go(leaving, observed.found, known_id, look, lambda id_: _deletion(policy, id_))
 

@@ -32,23 +32,23 @@ from domain.threescale.holders import Holder
 from domain.threescale.product_sync import Sync, Wanted, sync_product, touches_gateway
 from domain.threescale.production import PRODUCTION, is_promoted_by_itself
 from domain.threescale.providers import NoAccount, ProviderAccount, known_at
-from domain.threescale.references import backends_by_name, elder, hindrance_of_product, shared_path
+from domain.threescale.references import backends_by_name, blocker_of_product, elder, shared_path
 from domain.threescale.resources import Application, Backend, Product
 from domain.threescale.resources.product import ProductSpec
 from domain.threescale.resources.shared import Digests
 from domain.threescale.validation import Fault, faults_of_product, message_of
 from domain.threescale.work import (
-    Hindrance,
+    Blocker,
     Leaving,
     Observed,
     Phase,
     Work,
     adopted,
     as_refused,
-    farewell,
+    blocked,
+    deprovision,
     fine,
     held,
-    hindered,
     refused,
     status_patch,
     syncing,
@@ -71,8 +71,8 @@ class ObservedProduct(Observed):
         product: the object.
         account: its tenant.
         backends: those of its namespace.
-        namesakes: other Products with its system name and tenant.
-        holders: those namesakes that have something there, with its id.
+        siblings: other Products with its system name and tenant.
+        holders: those siblings that have something there, with its id.
         applications: those that name it, while it is being deleted and takes them along.
         secrets: what `secrets_of` its spec asks for, as far as it is there.
         found: what is known of 3scale: nothing, or what a pass of this process has left.
@@ -81,7 +81,7 @@ class ObservedProduct(Observed):
     product: Product
     account: ProviderAccount | NoAccount
     backends: tuple[Backend, ...] = ()
-    namesakes: tuple[ObjectMeta, ...] = ()
+    siblings: tuple[ObjectMeta, ...] = ()
     holders: tuple[Holder, ...] = ()
     applications: tuple[Application, ...] = ()
     secrets: tuple[SecretText, ...] = ()
@@ -92,7 +92,7 @@ def work_for_product(observed: ObservedProduct, now: datetime) -> Work:
     """What to do now for a Product that exists."""
     product, account = observed.product, observed.account
     if product.metadata.deleting:
-        return farewell(product, _leaving(observed), observed.refusals, now)
+        return deprovision(product, _leaving(observed), observed.refusals, now)
     patch = adopted(product.metadata, PRODUCT, of_product(product.spec))
     if patch:
         return Work(phase=Phase.NEW, why="set its finalizer and defaults", patch=patch)
@@ -101,9 +101,9 @@ def work_for_product(observed: ObservedProduct, now: datetime) -> Work:
     fields: dict[str, object] = {"provider_account_host": account.url}
     backends = backends_by_name(product, account.url, observed.backends)
     spec, faults = _filled(observed)
-    hindrance = _hindrance(observed, backends, faults)
-    if hindrance is not None:
-        return hindered(product, hindrance, now, fields)
+    blocker = _blocker(observed, backends, faults)
+    if blocker is not None:
+        return blocked(product, blocker, now, fields)
     return _synced(observed, spec, {name: backends[name] for name in product.spec.backend_usages}, fields, now)
 
 
@@ -112,31 +112,29 @@ def _filled(observed: ObservedProduct) -> tuple[ProductSpec, tuple[Fault, ...]]:
     return with_secrets(observed.product.spec, observed.product.metadata.namespace, values.get)
 
 
-def _hindrance(
-    observed: ObservedProduct, backends: Mapping[str, Backend], faults: tuple[Fault, ...]
-) -> Hindrance | None:
+def _blocker(observed: ObservedProduct, backends: Mapping[str, Backend], faults: tuple[Fault, ...]) -> Blocker | None:
     """The first thing that stands in the way without 3scale."""
     product = observed.product
     wrong = faults_of_product(product.spec)
     if wrong:
-        return Hindrance(standing=Standing.INVALID, message=message_of(wrong))
-    older = elder(product.metadata, observed.namesakes)
+        return Blocker(standing=Standing.INVALID, message=message_of(wrong))
+    older = elder(product.metadata, observed.siblings)
     if older is not None:
         message = f"Product {older.namespace}/{older.name} has the system name {product.spec.system_name} already"
-        return Hindrance(standing=Standing.INVALID, message=message)
+        return Blocker(standing=Standing.INVALID, message=message)
     if faults:
         return _without_secrets(observed, faults)
-    return shared_path(product.spec) or hindrance_of_product(product, backends)
+    return shared_path(product.spec) or blocker_of_product(product, backends)
 
 
-def _without_secrets(observed: ObservedProduct, faults: tuple[Fault, ...]) -> Hindrance:
+def _without_secrets(observed: ObservedProduct, faults: tuple[Fault, ...]) -> Blocker:
     """Secrets or keys that are not there (yet) are waited for; what they hold, or no reference to one, is at fault."""
     product, there = observed.product, {each.key for each in observed.secrets}
     keys = secrets_of(product.spec, product.metadata.namespace)
     missing = [key for key in keys if key not in there]
     waits_for = tuple(dict.fromkeys(f"Secret/{key.namespace}/{key.name}" for key in missing or keys))
     standing = Standing.WAITING if missing else Standing.INVALID
-    return Hindrance(standing=standing, message=message_of(faults), waits_for=waits_for)
+    return Blocker(standing=standing, message=message_of(faults), waits_for=waits_for)
 
 
 def _synced(
@@ -153,14 +151,14 @@ def _synced(
     if wished == before and known_id and not observed.look and not observed.found.looked:
         return fine(product, now, fields)
     if _is_renamed(product, observed.found):
-        return hindered(product, _renaming(product, observed.found), now, fields)
+        return blocked(product, _renaming(product, observed.found), now, fields)
     ids = {name: backend.status.backend_id or 0 for name, backend in backends.items()}
     promote = is_promoted_by_itself(product.metadata) and (observed.look or wished.production != before.production)
     wanted = Wanted(spec=spec, backends=ids, gateway=wished.gateway or "", promote=promote)
     found = observed.found.model_copy(update={"deployed": observed.found.deployed or before.gateway or ""})
     whole = sync_product(wanted, found, known_id)
-    hindering = refused(whole, observed.refusals)
-    slots = held(hindering, now)
+    blocking = refused(whole, observed.refusals)
+    slots = held(blocking, now)
     work = syncing(sync_product(wanted, found, known_id, slots) if slots else whole, slots)
     if work is not None:
         return _forgetting(product, before, wished, work)
@@ -168,10 +166,10 @@ def _synced(
         fields = {**fields, "product_id": found.service.id, "state": found.service.state or None}
     if found.configs.get(PRODUCTION):
         fields["latest_production_version"] = found.configs[PRODUCTION]
-    if hindering:
-        return as_refused(product, hindering, now, fields)
+    if blocking:
+        return as_refused(product, blocking, now, fields)
     if whole.missing:
-        return hindered(product, _missing(product, whole), now, fields)
+        return blocked(product, _missing(product, whole), now, fields)
     return fine(product, now, fields, digests=wished)
 
 
@@ -187,11 +185,11 @@ def _is_renamed(product: Product, found: FoundProduct) -> bool:
     return service is not None and bool(service.system_name) and service.system_name != product.spec.system_name
 
 
-def _renaming(product: Product, found: FoundProduct) -> Hindrance:
+def _renaming(product: Product, found: FoundProduct) -> Blocker:
     kept = found.service.system_name if found.service else ""
     detail = f"SystemName is immutable: product {product.status.product_id} is called {kept} in 3scale."
     fault = Fault(path="spec.systemName", value=product.spec.system_name, detail=detail)
-    return Hindrance(standing=Standing.INVALID, message=str(fault))
+    return Blocker(standing=Standing.INVALID, message=str(fault))
 
 
 def _forgetting(product: Product, before: Digests, wished: Digests, work: Work) -> Work:
@@ -202,11 +200,11 @@ def _forgetting(product: Product, before: Digests, wished: Digests, work: Work) 
     return work.model_copy(update={"status": status_patch(product, remembering(product, Digests()))})
 
 
-def _missing(product: Product, sync: Sync) -> Hindrance:
+def _missing(product: Product, sync: Sync) -> Blocker:
     """A backend that says to be synced lacks a metric in 3scale: its own look mends it."""
     namespace = product.metadata.namespace
     names = tuple(dict.fromkeys(each.partition("/")[0] for each in sync.missing))
-    return Hindrance(
+    return Blocker(
         standing=Standing.WAITING,
         message=f"3scale does not have {', '.join(sync.missing)} (yet)",
         waits_for=tuple(f"Backend/{namespace}/{name}" for name in names),
@@ -243,11 +241,11 @@ def _leaving(observed: ObservedProduct) -> Leaving:
         account=observed.account,
         outside=product.outside,
         holders=observed.holders,
-        hindrance=_waits_for_applications(observed),
+        blocker=_waits_for_applications(observed),
     )
     if known_id and not found.looked:
         return leaving.model_copy(update={"write": _deletion(known_id, product.spec.system_name)})
-    if any(not each.deleting for each in observed.namesakes) or not product.spec.system_name:
+    if any(not each.deleting for each in observed.siblings) or not product.spec.system_name:
         return leaving
     if not found.looked:
         return leaving.model_copy(update={"look": Read(resource=Resource.SERVICE, path="services", paged=True)})
@@ -258,14 +256,14 @@ def _leaving(observed: ObservedProduct) -> Leaving:
     return leaving.model_copy(update={"write": _deletion(service.id, service.system_name)})
 
 
-def _waits_for_applications(observed: ObservedProduct) -> Hindrance | None:
+def _waits_for_applications(observed: ObservedProduct) -> Blocker | None:
     """Those that it takes along go first."""
     if not takes_along(observed.product.metadata):
         return None
     going = (each for each in observed.applications if each.status.application_id and not retained(each.metadata))
     names = sorted(f"Application/{each.metadata.namespace}/{each.metadata.name}" for each in going)
     message = f"also deletes {', '.join(names)}"
-    return Hindrance(standing=Standing.WAITING, message=message, waits_for=tuple(names)) if names else None
+    return Blocker(standing=Standing.WAITING, message=message, waits_for=tuple(names)) if names else None
 
 
 def _deletion(id_: int, name: str) -> Write:

@@ -19,14 +19,14 @@ from domain.threescale.providers import NoAccount, ProviderAccount, known_at
 from domain.threescale.references import usable
 from domain.threescale.resources import Product, ProxyConfigPromote
 from domain.threescale.work import (
-    Hindrance,
+    Blocker,
     Observed,
     Phase,
     Work,
     as_refused,
     attempted,
+    blocked,
     fine,
-    hindered,
     is_true,
     without_account,
 )
@@ -63,25 +63,25 @@ def work_for_promotion(observed: ObservedPromotion, now: datetime) -> Work:
     if is_true(once.status.conditions, READY):
         return Work(phase=Phase.SYNCED, why="done", delete=bool(once.spec.delete_cr))
     if product is None:
-        return hindered(once, _without_product(once), now, {"product_id": NO_PRODUCT})
+        return blocked(once, _without_product(once), now, {"product_id": NO_PRODUCT})
     service_id = product.status.product_id or 0
     fields: dict[str, object] = {"product_id": str(service_id) if service_id else None}
     if isinstance(observed.provider, NoAccount):
         return without_account(once, observed.provider, now)
-    hindrance = _hindrance(once, product, observed.provider)
-    if hindrance is not None:
-        return hindered(once, hindrance, now, fields)
+    blocker = _blocker(once, product, observed.provider)
+    if blocker is not None:
+        return blocked(once, blocker, now, fields)
     whole = sync_promotion(once, service_id, observed.found)
-    work, hindering = attempted(whole, observed.refusals, now)
+    work, blocking = attempted(whole, observed.refusals, now)
     if work is not None:
         return work
     newest = observed.found.newest
     fields["latest_staging_version"] = newest.get(SANDBOX) or None
     fields["latest_production_version"] = newest.get(PRODUCTION) or None
-    if hindering:
-        return as_refused(once, hindering, now, fields)
+    if blocking:
+        return as_refused(once, blocking, now, fields)
     if whole.missing:
-        return hindered(once, _nothing_deployed(once, product), now, fields)
+        return blocked(once, _nothing_deployed(once, product), now, fields)
     return fine(once, now, fields, why="promoted")
 
 
@@ -114,25 +114,25 @@ def _waits_for(once: ProxyConfigPromote) -> tuple[str, ...]:
     return (f"Product/{once.metadata.namespace}/{once.spec.product_cr_name}",)
 
 
-def _without_product(once: ProxyConfigPromote) -> Hindrance:
-    return Hindrance(standing=Standing.WAITING, message=NO_PRODUCT, waits_for=_waits_for(once))
+def _without_product(once: ProxyConfigPromote) -> Blocker:
+    return Blocker(standing=Standing.WAITING, message=NO_PRODUCT, waits_for=_waits_for(once))
 
 
-def _hindrance(once: ProxyConfigPromote, product: Product, provider: ProviderAccount) -> Hindrance | None:
+def _blocker(once: ProxyConfigPromote, product: Product, provider: ProviderAccount) -> Blocker | None:
     """A product that changes is promoted when it has been synced, not half of it."""
     if is_true(product.status.conditions, INVALID):
         message = f"product CR {product.metadata.name} is invalid"
-        return Hindrance(standing=Standing.INVALID, message=message, waits_for=_waits_for(once))
+        return Blocker(standing=Standing.INVALID, message=message, waits_for=_waits_for(once))
     status = product.status
     there = known_at(provider.url, status.provider_account_host, status.product_id)  # else it is on its way there
     current = there and (status.observed_generation or 0) >= product.metadata.generation
     if usable(product.status.conditions) and current and not product.metadata.deleting:
         return None if product.spec.backend_usages else _nothing_deployed(once, product)
-    return Hindrance(standing=Standing.WAITING, message="product CR is not ready", waits_for=_waits_for(once))
+    return Blocker(standing=Standing.WAITING, message="product CR is not ready", waits_for=_waits_for(once))
 
 
-def _nothing_deployed(once: ProxyConfigPromote, product: Product) -> Hindrance:
+def _nothing_deployed(once: ProxyConfigPromote, product: Product) -> Blocker:
     name = product.metadata.name
     for_production = f"nothing to promote: 3scale deploys Product {name} when it uses a backend"
     message = for_production if once.spec.production else NOTHING_FOR_STAGING
-    return Hindrance(standing=Standing.WAITING, message=message, waits_for=_waits_for(once))
+    return Blocker(standing=Standing.WAITING, message=message, waits_for=_waits_for(once))

@@ -23,7 +23,7 @@ from domain.threescale.resources import Backend, DeveloperAccount, Product
 from domain.threescale.resources.product import ProductSpec
 from domain.threescale.resources.shared import Conditions
 from domain.threescale.validation import Fault, message_of
-from domain.threescale.work import Hindrance, is_true
+from domain.threescale.work import Blocker, is_true
 
 # The one failure with which an object can be used all the same: it has something in 3scale that it cannot let go yet.
 IN_USE = "used by the latest gateway configuration and cannot be deleted"
@@ -58,7 +58,7 @@ def _is_at(backend: Backend, url: str) -> bool:
     return same_tenant(backend.status.provider_account_host, url)
 
 
-def hindrance_of_product(product: Product, backends: Mapping[str, Backend]) -> Hindrance | None:
+def blocker_of_product(product: Product, backends: Mapping[str, Backend]) -> Blocker | None:
     """What stands in the way in the backends that it uses."""
     spec, namespace = product.spec, product.metadata.namespace
     orphaned: list[Fault] = []
@@ -80,14 +80,14 @@ def hindrance_of_product(product: Product, backends: Mapping[str, Backend]) -> H
     waits_for += [f"Backend/{namespace}/{name.partition('/')[0]}" for name in lost]
     if not invalid and not orphaned:
         return None
-    return Hindrance(
+    return Blocker(
         standing=Standing.INVALID if invalid else Standing.WAITING,
         message=message_of([*invalid, *orphaned]),
         waits_for=tuple(dict.fromkeys(waits_for)),
     )
 
 
-def shared_path(spec: ProductSpec) -> Hindrance | None:
+def shared_path(spec: ProductSpec) -> Blocker | None:
     """Two backends under one path, which 3scale refuses."""
     paths = sorted((usage.path.lower(), name) for name, usage in spec.backend_usages.items())
     faults = [
@@ -95,12 +95,12 @@ def shared_path(spec: ProductSpec) -> Hindrance | None:
         for index, (path, name) in enumerate(paths)
         if any(same_path(path, other) for other, _ in paths[:index])
     ]
-    return Hindrance(standing=Standing.INVALID, message=message_of(faults)) if faults else None
+    return Blocker(standing=Standing.INVALID, message=message_of(faults)) if faults else None
 
 
-def elder(meta: ObjectMeta, namesakes: Iterable[ObjectMeta]) -> ObjectMeta | None:
+def elder(meta: ObjectMeta, siblings: Iterable[ObjectMeta]) -> ObjectMeta | None:
     """The oldest of those that have the same system name in 3scale, unless it is the object itself."""
-    others = [each for each in namesakes if each.uid != meta.uid and not each.deleting]
+    others = [each for each in siblings if each.uid != meta.uid and not each.deleting]
     oldest = min([meta, *others], key=seniority)
     return None if oldest.uid == meta.uid else oldest
 

@@ -45,7 +45,7 @@ from domain.threescale.tenant_sync import (
     tenant_in,
 )
 from domain.threescale.work import (
-    Hindrance,
+    Blocker,
     Leaving,
     Observed,
     Phase,
@@ -54,9 +54,9 @@ from domain.threescale.work import (
     adopted,
     as_refused,
     attempted,
-    farewell,
+    blocked,
+    deprovision,
     fine,
-    hindered,
     into_secret,
 )
 
@@ -73,7 +73,7 @@ class ObservedTenant(Observed):
         master: the installation's master, by `master_of`.
         secret: the Secret for the token, if it is there.
         secrets: keys of other Secrets that are there.
-        namesakes: other Tenants of the same organisation of the same master, or with the same Secret for the token.
+        siblings: other Tenants of the same organisation of the same master, or with the same Secret for the token.
         holders: those of the same organisation that have a tenant of the master, with its id.
         found: what is known of 3scale.
     """
@@ -82,7 +82,7 @@ class ObservedTenant(Observed):
     master: ProviderAccount | NoAccount
     secret: SecretView | None = None
     secrets: tuple[SecretKey, ...] = ()
-    namesakes: tuple[ObjectMeta, ...] = ()
+    siblings: tuple[ObjectMeta, ...] = ()
     holders: tuple[Holder, ...] = ()
     found: KnownTenant = KnownTenant()
 
@@ -91,17 +91,17 @@ def work_for_tenant(observed: ObservedTenant, now: datetime) -> Work:
     """What to do now for a Tenant that exists."""
     tenant, master = observed.tenant, observed.master
     if tenant.metadata.deleting:
-        return farewell(tenant, _leaving(observed), observed.refusals, now)
+        return deprovision(tenant, _leaving(observed), observed.refusals, now)
     patch = adopted(tenant.metadata, TENANT, of_tenant(tenant))
     if patch:
         return Work(phase=Phase.NEW, why="set its finalizer and defaults", patch=patch)
     if isinstance(master, NoAccount):
-        waits = Hindrance(standing=Standing.WAITING, message=master.why, waits_for=(master.waits_for,))
-        return _hindered(tenant, waits, now)
-    older = elder(tenant.metadata, observed.namesakes)
+        waits = Blocker(standing=Standing.WAITING, message=master.why, waits_for=(master.waits_for,))
+        return _blocked(tenant, waits, now)
+    older = elder(tenant.metadata, observed.siblings)
     if older is not None:
         message = f"Tenant {older.namespace}/{older.name} has this organisation, or this Secret for its token, already"
-        return _hindered(tenant, Hindrance(standing=Standing.INVALID, message=message), now)
+        return _blocked(tenant, Blocker(standing=Standing.INVALID, message=message), now)
     return _synced(observed, master, now)
 
 
@@ -154,25 +154,25 @@ def _synced(observed: ObservedTenant, master: ProviderAccount, now: datetime) ->
     kept = secret is not None and TOKEN_KEY in secret.keys
     untouched = found == KnownTenant()
     if known and untouched and not kept:
-        return _hindered(tenant, _lost(tenant, status.tenant_id), now)
+        return _blocked(tenant, _lost(tenant, status.tenant_id), now)
     if known and untouched and wished == digests_of(tenant) and not observed.look:
         return fine(tenant, now, {})
     known_id = remembered_id(tenant)
     noted = identified(tenant, item.id if item else 0)
     if noted:
         return Work(phase=Phase.SYNCING, why="record its id", patch=noted)
-    hindrance = _hindrance(observed, item)
-    if hindrance is not None:
-        return _hindered(tenant, hindrance, now)
-    work, hindering = attempted(sync_tenant(tenant, found, known_id), observed.refusals, now)
+    blocker = _blocker(observed, item)
+    if blocker is not None:
+        return _blocked(tenant, blocker, now)
+    work, blocking = attempted(sync_tenant(tenant, found, known_id), observed.refusals, now)
     if work is not None:
         return work
     admin = admin_of(tenant, found.users or ())
     fields: dict[str, object] = {}
     if item is not None and admin is not None:
         fields = {"tenant_id": item.id, "admin_id": admin.id}
-    if hindering:
-        return as_refused(tenant, hindering, now, fields)
+    if blocking:
+        return as_refused(tenant, blocking, now, fields)
     return _kept(observed, wished, fields, now)
 
 
@@ -181,37 +181,37 @@ def _kept(observed: ObservedTenant, wished: Digests, fields: dict[str, object], 
     tenant, secret, item = observed.tenant, observed.secret, observed.found.tenant.item
     assert item is not None  # noqa: S101 - nothing is left to do
     if secret is None or TOKEN_KEY not in secret.keys:
-        return _hindered(tenant, _lost(tenant, item.id, item.address), now, fields)
+        return _blocked(tenant, _lost(tenant, item.id, item.address), now, fields)
     if not secret.admin_url:
         write = SecretWrite(values={ADDRESS_KEY: item.address})
         return into_secret(tenant, write, "record its address", observed.refusals, now, fields)
     if not same_tenant(secret.admin_url, item.address):
-        return _hindered(tenant, _lost(tenant, item.id, item.address, secret.admin_url), now, fields)
+        return _blocked(tenant, _lost(tenant, item.id, item.address, secret.admin_url), now, fields)
     return fine(tenant, now, fields, digests=wished)
 
 
-def _hindrance(observed: ObservedTenant, item: FoundTenant | None) -> Hindrance | None:
+def _blocker(observed: ObservedTenant, item: FoundTenant | None) -> Blocker | None:
     """What stands in the way of the next call."""
     tenant = observed.tenant
     if item is not None and _is_strange(observed, item):
         return _strange(observed, item)
     if item is not None and item.state == LEAVING:
         message = f"3scale tenant {item.id} is scheduled for deletion: resume it in 3scale, or delete this Tenant"
-        return Hindrance(standing=Standing.FAILED, message=message)
+        return Blocker(standing=Standing.FAILED, message=message)
     password = password_of_admin(tenant)
     if observed.found.tenant.looked and item is None and password not in observed.secrets:
         message = f"Secret {password.name} is missing, or lacks the key {password.key}"
         waits_for = (f"Secret/{password.namespace}/{password.name}",)
-        return Hindrance(standing=Standing.WAITING, message=message, waits_for=waits_for)
+        return Blocker(standing=Standing.WAITING, message=message, waits_for=waits_for)
     return None
 
 
-def _lost(tenant: Tenant, id_: int, address: str = "", other: str = "") -> Hindrance:
+def _lost(tenant: Tenant, id_: int, address: str = "", other: str = "") -> Blocker:
     """There is a tenant, and no way in: a person has to open it."""
     reference = tenant.spec.tenant_secret_ref
     why = f"has the address {other}, which belongs to another tenant" if other else f"has no {TOKEN_KEY}"
     where = f" at {address}" if address else ""
-    return Hindrance(
+    return Blocker(
         standing=Standing.WAITING,
         message=(
             f"3scale does not show the token of tenant {id_} again, and Secret {reference.name} {why}: "
@@ -229,12 +229,12 @@ def _is_strange(observed: ObservedTenant, item: FoundTenant) -> bool:
     return not named and bool(address) and not same_tenant(address, item.address)
 
 
-def _strange(observed: ObservedTenant, item: FoundTenant) -> Hindrance:
+def _strange(observed: ObservedTenant, item: FoundTenant) -> Blocker:
     """A person has to say which tenant is meant."""
     tenant = observed.tenant
     reference = tenant.spec.tenant_secret_ref
     where = f"{reference.namespace or tenant.metadata.namespace}/{reference.name}"
-    return Hindrance(
+    return Blocker(
         standing=Standing.WAITING,
         message=(
             f"at {tenant.spec.system_master_url} tenant {item.id} is {item.org_name} at {item.address}, not "
@@ -245,19 +245,19 @@ def _strange(observed: ObservedTenant, item: FoundTenant) -> Hindrance:
     )
 
 
-def _hindered(tenant: Tenant, hindrance: Hindrance, now: datetime, fields: dict[str, object] | None = None) -> Work:
+def _blocked(tenant: Tenant, blocker: Blocker, now: datetime, fields: dict[str, object] | None = None) -> Work:
     """It waits, and says so in its conditions; the ids appear in the status only once 3scale has given both."""
-    return hindered(tenant, hindrance, now, fields or {})
+    return blocked(tenant, blocker, now, fields or {})
 
 
 def _leaving(observed: ObservedTenant) -> Leaving:
     tenant, one = observed.tenant, observed.found.tenant
     leaving = Leaving(account=observed.master, outside=tenant.outside, holders=observed.holders)
     known_id = remembered_id(tenant)
-    if one.lost or (not known_id and any(not each.deleting for each in observed.namesakes)):
+    if one.lost or (not known_id and any(not each.deleting for each in observed.siblings)):
         return leaving
     if not one.looked:
         return leaving.model_copy(update={"look": look_for_tenant(known_id)})
     if one.item is not None and _is_strange(observed, one.item):
-        return leaving.model_copy(update={"hindrance": _strange(observed, one.item)})
+        return leaving.model_copy(update={"blocker": _strange(observed, one.item)})
     return leaving.model_copy(update={"write": deletion_of_tenant(one.item) if one.item else None})

@@ -16,7 +16,7 @@ from domain.threescale.calls import Read, Resource
 from domain.threescale.conditions import Standing
 from domain.threescale.resources.shared import Document
 from domain.threescale.validation import Fault
-from domain.threescale.work import Hindrance
+from domain.threescale.work import Blocker
 
 NOT_FOUND = "Secret not found"
 NOT_ONE_KEY = "Secret was empty or contains too many fields. Only one is required."
@@ -38,7 +38,7 @@ def text_in_secret(path: str, namespace: str, name: str, data: Mapping[str, str]
         return Text(body=body, version=version)
     fault = Fault(path=f"{path}.secretRef", value=name, detail=NOT_FOUND if data is None else NOT_ONE_KEY)
     standing = Standing.WAITING if data is None else Standing.INVALID
-    return Text(hindrance=Hindrance(standing=standing, message=str(fault), waits_for=waits_for))
+    return Text(blocker=Blocker(standing=standing, message=str(fault), waits_for=waits_for))
 
 
 def text_at(body: str) -> Text:

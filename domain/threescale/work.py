@@ -172,7 +172,7 @@ class Work(Model):
         return not any(done) and not self.drop_finalizer and not self.delete
 
 
-class Hindrance(Model):
+class Blocker(Model):
     """Why an object cannot be synced now, without asking 3scale."""
 
     standing: Standing
@@ -225,26 +225,26 @@ def told_in_sync(resource: Told, why: str, now: datetime) -> JsonPatch:
     return status_patch(resource, {"conditions": shown})
 
 
-def hindered(resource: Told, hindrance: Hindrance, now: datetime, fields: Mapping[str, object]) -> Work:
-    """The object waits, with no call to 3scale; an orphan looks again by itself, more and more seldom."""
-    situation = Situation(standing=hindrance.standing, message=hindrance.message)
+def blocked(resource: Told, blocker: Blocker, now: datetime, fields: Mapping[str, object]) -> Work:
+    """The object waits, with no call to 3scale; an orphan is observed again after growing pauses."""
+    situation = Situation(standing=blocker.standing, message=blocker.message)
     deadline = None
-    if hindrance.standing is Standing.WAITING:
+    if blocker.standing is Standing.WAITING:
         since = waiting_since(resource.status.conditions, _waits(resource.kind_of), now)
         deadline = next_look(since, now, resource.metadata.uid)
     return Work(
-        phase=_PHASES[hindrance.standing],
-        why=hindrance.message,
+        phase=_PHASES[blocker.standing],
+        why=blocker.message,
         status=told(resource, situation, now, fields),
-        waits_for=hindrance.waits_for,
+        waits_for=blocker.waits_for,
         deadline=deadline,
     )
 
 
 def without_account(resource: Told, account: NoAccount, now: datetime) -> Work:
     """The tenant is not known: nothing can be called."""
-    hindrance = Hindrance(standing=Standing.WAITING, message=account.why, waits_for=(account.waits_for,))
-    return hindered(resource, hindrance, now, {})
+    blocker = Blocker(standing=Standing.WAITING, message=account.why, waits_for=(account.waits_for,))
+    return blocked(resource, blocker, now, {})
 
 
 def standing_of(refusals: Iterable[Refusal]) -> Situation:
@@ -266,14 +266,14 @@ def refused(sync: Sync, refusals: Mapping[str, Refusal]) -> dict[str, Refusal]:
     return {slot: refusal for slot, refusal in refusals.items() if slot in slots}
 
 
-def as_refused(resource: Told, hindering: Mapping[str, Refusal], now: datetime, fields: Mapping[str, object]) -> Work:
+def as_refused(resource: Told, blocking: Mapping[str, Refusal], now: datetime, fields: Mapping[str, object]) -> Work:
     """The object stands as the refusals say, until the first may be tried again."""
-    situation = standing_of(hindering.values())
+    situation = standing_of(blocking.values())
     return Work(
         phase=_PHASES[situation.standing],
         why=situation.message,
         status=told(resource, situation, now, fields),
-        deadline=earliest([each.retry_at for each in hindering.values()]),
+        deadline=earliest([each.retry_at for each in blocking.values()]),
     )
 
 
@@ -286,9 +286,9 @@ def into_secret(
     fields: Mapping[str, object] | None = None,
 ) -> Work:
     """The write of the object's Secret; as long as that was refused, how the object stands because of it."""
-    hindering = {slot: refusals[slot] for slot in held(refusals, now) if slot == write.slot}
-    if hindering:
-        return as_refused(resource, hindering, now, fields or {})
+    blocking = {slot: refusals[slot] for slot in held(refusals, now) if slot == write.slot}
+    if blocking:
+        return as_refused(resource, blocking, now, fields or {})
     return Work(phase=Phase.SYNCING, why=why, effects=(write,))
 
 
@@ -329,12 +329,12 @@ def attempted(
 
     `unmarked` is the object's metadata where its creation is to be noted (`digests.py`).
     """
-    hindering = refused(sync, refusals)
-    slots = held(hindering, now)
+    blocking = refused(sync, refusals)
+    slots = held(blocking, now)
     writes = unless_refused(sync.writes, slots)
     creation = next((each for each in writes if each.key), None)
     patch = creating(unmarked, creation.key, creation.others) if unmarked is not None and creation else {}
-    return syncing(sync.model_copy(update={"writes": writes}), slots, patch), hindering
+    return syncing(sync.model_copy(update={"writes": writes}), slots, patch), blocking
 
 
 def compared(
@@ -346,11 +346,11 @@ def compared(
     digests: Digests,
 ) -> Work:
     """What is left to do for an object without parts that carries no mark in 3scale, else how it stands."""
-    work, hindering = attempted(sync, refusals, now, resource.metadata)
+    work, blocking = attempted(sync, refusals, now, resource.metadata)
     if work is not None:
         return work
-    if hindering:
-        return as_refused(resource, hindering, now, fields)
+    if blocking:
+        return as_refused(resource, blocking, now, fields)
     return fine(resource, now, fields, digests=digests)
 
 
@@ -363,7 +363,7 @@ class Leaving(Model):
         look: how it is found where its id is not known; None where it is known or not looked for.
         write: the deletion; None where nothing is left in 3scale.
         holders: others of its kind that have something in the tenant, which may be the same.
-        hindrance: what has to stop using it before; None if nothing.
+        blocker: what has to stop using it before; None if nothing.
     """
 
     account: ProviderAccount | NoAccount
@@ -371,7 +371,7 @@ class Leaving(Model):
     look: Read | None = None
     write: Write | None = None
     holders: tuple[Holder, ...] = ()
-    hindrance: Hindrance | None = None
+    blocker: Blocker | None = None
 
 
 def lets_go(
@@ -397,7 +397,7 @@ def lets_go(
     return leaving.model_copy(update={"write": deletion(found.item.id)}) if found.item else leaving
 
 
-def farewell(resource: Told, leaving: Leaving, refusals: Mapping[str, Refusal], now: datetime) -> Work:
+def deprovision(resource: Told, leaving: Leaving, refusals: Mapping[str, Refusal], now: datetime) -> Work:
     """What to do for an object that is being deleted.
 
     One that shall stay in 3scale, one whose tenant's Secret is gone (it is disconnected), and one that has the same
@@ -417,17 +417,17 @@ def farewell(resource: Told, leaving: Leaving, refusals: Mapping[str, Refusal], 
     if other is not None:
         why = f"{resource.kind_of.name} {other.namespace}/{other.name} manages the same object in 3scale"
         return _released(why, leaving.outside)
-    if leaving.hindrance is not None:
-        return hindered(resource, leaving.hindrance, now, {}).model_copy(update={"phase": Phase.DELETING})
+    if leaving.blocker is not None:
+        return blocked(resource, leaving.blocker, now, {}).model_copy(update={"phase": Phase.DELETING})
     if leaving.look is not None:
         look = Sync(reads=(leaving.look,))
     else:
         look = Sync(writes=(leaving.write,) if leaving.write else ())
     if look.done:
         return _released("nothing of it is left in 3scale", ())
-    hindering = {slot: each for slot, each in refused(look, refusals).items() if each.retry_at > now}
-    if hindering:
-        return as_refused(resource, hindering, now, {}).model_copy(update={"phase": Phase.DELETING})
+    blocking = {slot: each for slot, each in refused(look, refusals).items() if each.retry_at > now}
+    if blocking:
+        return as_refused(resource, blocking, now, {}).model_copy(update={"phase": Phase.DELETING})
     return Work(phase=Phase.DELETING, why="delete it from 3scale", reads=look.reads, writes=look.writes)
 
 

@@ -10,7 +10,7 @@ import yaml
 from definitions import MODELS, schema_of
 from openapi_schema_validator import OAS30Validator
 
-from domain.threescale.references import hindrance_of_product
+from domain.threescale.references import blocker_of_product
 from domain.threescale.resources import Backend, Product
 from domain.threescale.validation import faults_of_backend, faults_of_product
 from localcloud.demo.api import failure, look
@@ -74,4 +74,4 @@ def test_the_examples_are_at_fault_nowhere_and_name_what_is_there() -> None:
 
     assert faults_of_product(whole.spec) == ()
     assert faults_of_backend(backend.spec) == ()
-    assert hindrance_of_product(product, {"pets-backend": synced}) is None
+    assert blocker_of_product(product, {"pets-backend": synced}) is None

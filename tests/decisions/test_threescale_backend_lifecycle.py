@@ -143,8 +143,8 @@ def test_a_backend_whose_id_was_lost_goes_by_its_name_if_it_bears_our_mark() -> 
 def test_the_younger_of_two_backends_of_one_name_is_invalid_and_goes_alone() -> None:
     elder = backend("elder").metadata
     younger = backend(meta={"creationTimestamp": NOW.isoformat()}, synced=False)
-    assert states(work(younger, namesakes=(elder,)).status) == "Failed Invalid"
-    assert work(going(synced=False), namesakes=(elder,)).drop_finalizer
+    assert states(work(younger, siblings=(elder,)).status) == "Failed Invalid"
+    assert work(going(synced=False), siblings=(elder,)).drop_finalizer
 
 
 def test_a_backend_that_is_mended_says_so_to_the_products_that_use_it() -> None:

@@ -140,7 +140,7 @@ def test_what_was_begun_in_an_account_that_goes_waits_for_that(kind: str) -> Non
 
 @pytest.mark.parametrize("kind", ["ActiveDoc", "CustomPolicyDefinition"])
 def test_what_another_of_that_name_may_have_made_is_not_looked_for(kind: str) -> None:
-    found = on(kind, {**begun(kind), **GOING}, namesakes=(document({"uid": "another"}).metadata,))
+    found = on(kind, {**begun(kind), **GOING}, siblings=(document({"uid": "another"}).metadata,))
 
     assert found.drop_finalizer
 

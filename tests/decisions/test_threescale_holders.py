@@ -42,7 +42,7 @@ def deleted(kind: str, holders: tuple[Holder, ...]) -> Work:
         case "Backend":
             going = after(backend(meta=GOING), {}, {"backendId": 5})
             users = (after(product(product_id=9), {"spec": {"backendUsages": {"stock": {"path": "/"}}}}),)
-            users = users if holders else ()  # who uses the other's is no hindrance
+            users = users if holders else ()  # who uses the other's is no blocker
             seen = ObservedBackend(backend=going, account=ACCOUNT, holders=holders, products=users)
             return work_for_backend(seen, NOW)
         case "ActiveDoc":

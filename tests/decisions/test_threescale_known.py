@@ -132,7 +132,7 @@ async def test_of_those_called_alike_only_an_older_one_that_comes_late_is_news(g
 
     ground.known.learn(BACKEND, backend("mine", "2026-11-21T00:00:05Z"))
     reader = Key(kind="Backend", namespace="shop", name="mine", uid="mine")
-    ground.known.view(reader).namesakes(Backend.model_validate(backend("mine", "2026-11-21T00:00:05Z")))
+    ground.known.view(reader).siblings(Backend.model_validate(backend("mine", "2026-11-21T00:00:05Z")))
     ground.known.view(OTHER)
     ground.known.learn(BACKEND, backend("younger", "2026-11-21T00:00:09Z"))
     assert await ground.told() == []
@@ -144,10 +144,10 @@ async def test_a_namesake_of_the_same_tenant_is_heeded_and_one_of_another_only_c
     mine = Backend.model_validate({"metadata": {"name": "mine", "uid": "1"}, "spec": {"systemName": "stock"}})
     await ground.backend("store", systemName="stock")
     view = ground.known.view(READER)
-    (namesake,) = view.namesakes(mine)
+    (sibling,) = view.siblings(mine)
     await ground.kube.patch(BACKEND, "shop", "store", SHOWN, subresource="status")
     assert await ground.told() == []
-    view.heeded([namesake])
+    view.heeded([sibling])
     await ground.kube.patch(BACKEND, "shop", "store", {"status": {"backendId": 5}}, subresource="status")
     assert await ground.told() == ["goods"]
     await ground.kube.delete(BACKEND, "shop", "store")

@@ -50,7 +50,7 @@ from domain.threescale.resources import (
     ProxyConfigPromote,
 )
 from domain.threescale.wakes import called
-from domain.threescale.work import Effect, Hindrance, Phase, SecretWrite, Work
+from domain.threescale.work import Blocker, Effect, Phase, SecretWrite, Work
 from engine.errors import ApiError, Invalid
 
 SYNCED = {"conditions": [{"type": "Synced", "status": "True"}], "observedGeneration": 3, "productId": 5}
@@ -87,7 +87,7 @@ def on_document(object_: ActiveDoc, **more: Any) -> Work:
     return work_for_document(ObservedDocument(document=object_, **more), NOW)
 
 
-LOST = Hindrance(standing=Standing.WAITING, message="Secret not found", waits_for=("Secret/shop/doc",))
+LOST = Blocker(standing=Standing.WAITING, message="Secret not found", waits_for=("Secret/shop/doc",))
 
 
 @pytest.mark.parametrize(
@@ -106,7 +106,7 @@ LOST = Hindrance(standing=Standing.WAITING, message="Secret not found", waits_fo
             "Failed Invalid",
             ("Product/shop/shop",),
         ),
-        ({"products": (synced(product()),), "text": Text(hindrance=LOST)}, "Failed Orphan", ("Secret/shop/doc",)),
+        ({"products": (synced(product()),), "text": Text(blocker=LOST)}, "Failed Orphan", ("Secret/shop/doc",)),
     ],
     ids=["no tenant", "no product", "not made", "invalid", "another tenant's", "no document"],
 )
@@ -206,7 +206,7 @@ def test_a_former_document_is_left_to_whoever_is_called_so_now(
     meta: dict[str, Any], host: str | None, name: str, former: int
 ) -> None:
     other = document({**meta, "uid": "uid-other"}, {"providerAccountHost": host}, systemName=name)
-    view = SimpleNamespace(namesakes=lambda alike: tuple(each for each in (other,) if called(each) == called(alike)))
+    view = SimpleNamespace(siblings=lambda alike: tuple(each for each in (other,) if called(each) == called(alike)))
     renamed = document(status={"activeDocId": 8, "providerAccountHost": URL}, systemName="new")
     subject = DocumentSubject(renamed, cast("View", view), cast("Secrets", None), cast("Sources", None))
     subject.provider = ACCOUNT
@@ -284,7 +284,7 @@ def test_a_policy_that_a_chain_has_is_told_and_tried_again() -> None:
     found = on_policy(going, refusals={"DELETE registry/policies/2 mine 1": refusal(ErrorType.DENIED, "in use")})
 
     assert (message(found.status, "Failed"), found.drop_finalizer) == ("in use", False)
-    assert states(on_policy(policy(), namesakes=(policy({"uid": "a"}).metadata,)).status) == "Invalid"
+    assert states(on_policy(policy(), siblings=(policy({"uid": "a"}).metadata,)).status) == "Invalid"
 
 
 def promotion(status: dict[str, Any] | None = None, **spec: Any) -> ProxyConfigPromote:

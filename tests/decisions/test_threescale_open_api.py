@@ -420,7 +420,7 @@ def test_an_object_without_a_document_waits(more: dict[str, Any], shown: str, wa
 
 def test_the_only_key_of_a_secret_is_the_document() -> None:
     assert text_in_secret("spec.openapiRef", "shop", "pets", {"x.yaml": "a"}, "3") == Text(body="a", version="3")
-    wrong = text_in_secret("spec.openapiRef", "shop", "pets", {}).hindrance
+    wrong = text_in_secret("spec.openapiRef", "shop", "pets", {}).blocker
     assert wrong is not None
     assert wrong.message == (
         'spec.openapiRef.secretRef: Invalid value: "pets": '

@@ -161,8 +161,8 @@ def test_of_two_products_with_one_system_name_the_younger_is_invalid() -> None:
     elder = product("elder").metadata
     younger = product("shop", meta={"creationTimestamp": NOW.isoformat()})
 
-    assert states(work(younger, namesakes=(elder,)).status) == "Failed Invalid"
-    assert work(product("elder"), namesakes=(younger.metadata,)).reads
+    assert states(work(younger, siblings=(elder,)).status) == "Failed Invalid"
+    assert work(product("elder"), siblings=(younger.metadata,)).reads
 
 
 def test_a_product_is_looked_for_made_and_read() -> None:
@@ -299,7 +299,7 @@ def test_a_product_whose_id_was_lost_goes_by_its_name_if_it_bears_our_mark() -> 
 
 
 def test_the_younger_namesake_goes_without_taking_the_elders_product() -> None:
-    found = work(going(), namesakes=(product("elder").metadata,))
+    found = work(going(), siblings=(product("elder").metadata,))
 
     assert found.drop_finalizer
     assert not found.reads

@@ -19,7 +19,7 @@ x-since: 2020-01-01T10:00:00Z
 async def test_a_document_in_yaml_is_sent_as_json_with_its_dates_as_they_were_written() -> None:
     sent = await as_sent("spec.activeDocOpenAPIRef", Text(body=YAML))
 
-    assert sent.hindrance is None
+    assert sent.blocker is None
     assert json.loads(sent.body) == {
         "openapi": "3.0.2",
         "info": {"title": "Pets", "version": "2020-01-01"},
@@ -31,9 +31,9 @@ async def test_a_document_in_yaml_is_sent_as_json_with_its_dates_as_they_were_wr
 async def test_a_document_that_cannot_be_read_makes_its_object_invalid() -> None:
     sent = await as_sent("spec.activeDocOpenAPIRef", Text(body="- 1"))
 
-    assert sent.hindrance is not None
-    assert sent.hindrance.standing is Standing.INVALID
+    assert sent.blocker is not None
+    assert sent.blocker.standing is Standing.INVALID
     assert (
-        sent.hindrance.message
+        sent.blocker.message
         == "spec.activeDocOpenAPIRef: Required value: a list or a single value, where an object is needed"
     )

@@ -95,7 +95,7 @@ def test_a_tenant_is_looked_for_among_the_masters_accounts_and_then_made() -> No
     [
         ({"master": NoAccount(why="no", waits_for="Secret/shop/master")}, ("Secret/shop/master",), "Orphan"),
         ({"found": NOTHING, "secrets": ()}, ("Secret/shop/password",), "Orphan"),
-        ({"namesakes": (tenant({"uid": "a"}).metadata,)}, (), "Invalid"),
+        ({"siblings": (tenant({"uid": "a"}).metadata,)}, (), "Invalid"),
     ],
     ids=["no master", "no password", "an older one has it"],
 )

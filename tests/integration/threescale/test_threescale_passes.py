@@ -610,7 +610,7 @@ async def test_who_refers_to_an_invalid_object_is_invalid_until_it_is_mended(
     assert await invalid() == [False] * 4
 
 
-async def test_one_with_a_bad_reference_waits_and_hinders_nobody(bare_shop: Shop, passes: Passes) -> None:
+async def test_one_with_a_bad_reference_waits_and_blocks_no_other(bare_shop: Shop, passes: Passes) -> None:
     """3scale weakness 7: one bad reference breaks all Products of its namespace."""
     await bare_shop.backend("lost", systemName="lost", providerAccountRef={"name": "nowhere"})
     await bare_shop.backend()
