@@ -122,10 +122,7 @@ class Inline(Generic[W]):
                 fresh = state.asked or state.world.unsure or state.observed_at is not None
                 state = state.observing(now())
                 state = state.observed(await self.observe(fresh))
-            following, step = state.step(self.decide, now())
-            if dry_run:
-                return Passed(state.world, state.handed_back(step.decision, dry_run=True))
-            state = following
+            state, step = state.step(self.decide, now(), dry_run=dry_run)
             if self.tell is not None:
                 for notice in step.tell:
                     await self.tell(notice)
@@ -141,7 +138,7 @@ class Inline(Generic[W]):
                     continue
             until = state.pauses_until(step.decision, now())
             if until is None:
-                return Passed(state.world, state.handed_back(step.decision))
+                return Passed(state.world, state.handed_back(step.decision, dry_run=dry_run))
             await asyncio.sleep((until - now()).total_seconds())
 
     async def _act(self, state: State[W], actions: Sequence[Action]) -> State[W]:

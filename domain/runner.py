@@ -14,7 +14,8 @@ A `State` is where a lifecycle stands; each event gives the next `State`. Two dr
 - A conflict or an absence means that the world is not as it was observed: it is observed again. Where `second_looks` are
   left, what was refused is then tried again at once.
 - An answer that was lost makes the world unsure, until nothing of what may have been done twice is left to do.
-- Nothing starts while the world is held, or while it cannot be observed; what runs is then left alone.
+- While the world is held, and in a dry run, only what reads starts. Nothing starts while it cannot be observed; what
+  runs is then left alone.
 - A notice that stands from decision to decision is given once.
 """  # noqa: E501 - a picture and a list
 
@@ -156,15 +157,28 @@ class State(Generic[W]):
     # --- the step ---
 
     def step(
-        self, decide: Callable[[W, datetime], Decision], now: datetime, *, ending: bool = False
+        self,
+        decide: Callable[[W, datetime], Decision],
+        now: datetime,
+        *,
+        ending: bool = False,
+        dry_run: bool = False,
     ) -> tuple[State[W], Step]:
-        """What to do now. `ending`: observations that can be renewed are given up, because the driver's run ends."""
+        """What to do now.
+
+        Args:
+            decide: the lifecycle's decision.
+            now: the present.
+            ending: observations that can be renewed are given up, because the driver's run ends.
+            dry_run: nothing may be changed, as if the world were held.
+        """
         decision = decide(self.world, now)
         if OBSERVE in self.world.refusals:
             return self, self._waits(Step(decision), now)
         wanted: dict[str, Action] = {}
-        for action in () if self.world.hold else decision.actions:
-            if not (action.renewable and ending):
+        held = dry_run or bool(self.world.hold)
+        for action in decision.actions:
+            if not (action.renewable and ending) and (action.reads or not held):
                 wanted.setdefault(action.slot, action)
         cancel = tuple(slot for slot in self.running if slot not in wanted and slot not in self.cancelled)
         running = dict(self.running)
@@ -172,7 +186,7 @@ class State(Generic[W]):
             if slot not in running and not (action.last and running) and self._may_start(slot, now):
                 running[slot] = action
         start = tuple(action for slot, action in running.items() if slot not in self.running)
-        told = self.told if self.world.hold else tuple(dict.fromkeys(decision.notices))
+        told = self.told if held else tuple(dict.fromkeys(decision.notices))
         tell = tuple(notice for notice in told if notice not in self.told)
         state = replace(
             self,
@@ -200,7 +214,7 @@ class State(Generic[W]):
 
     def handed_back(self, decision: Decision, *, dry_run: bool = False) -> Decision:
         """A decision as a pass that is one activity hands it back: lines and slots stand for its actions."""
-        lines = planned(decision) if self.world.hold or dry_run else ()
+        lines = planned(decision) if dry_run or self.world.hold else ()
         blocked = tuple(blocked_by(self.world, decision))
         return decision.model_copy(update={"actions": (), "planned": lines, "blocked": blocked})
 
@@ -297,7 +311,7 @@ def blocked_by(world: World, decision: Decision) -> dict[str, Refusal]:
 
 def planned(decision: Decision) -> tuple[str, ...]:
     """What a decision asks for, as lines for people."""
-    lines = Counter(action.summary for action in decision.actions)
+    lines = Counter(action.summary for action in decision.actions if not action.reads)
     return (*(line if times == 1 else f"{line} ({times} times)" for line, times in lines.items()), *decision.planned)
 
 

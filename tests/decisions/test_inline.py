@@ -43,6 +43,10 @@ class Make(Do):
         return world.learn(done=(*world.known.done, result.name))
 
 
+class Read(Make):
+    reads: ClassVar[bool] = True
+
+
 class Finish(Make):
     last: ClassVar[bool] = True
 
@@ -161,9 +165,9 @@ async def test_what_is_not_done_here_is_left_to_the_objects_workflow(
 async def test_what_may_not_be_done_becomes_lines_for_people(hold: str, dry_run: bool) -> None:
     effects = Effects(hold=hold)
     effects.notices = (warning("Bad", "nothing is told"),)
-    passed = await effects.carry_out((A, Do(name="b"), Do(name="c")), dry_run=dry_run)
+    passed = await effects.carry_out((Read(name="r"),), (A, Do(name="b"), Do(name="c")), dry_run=dry_run)
     world = passed.as_world(PassedWorld)
-    assert (effects.made, effects.told, passed.world.known.done) == ([], [], ())
+    assert (effects.made, effects.told, passed.world.known.done) == (["r"], [], ("r",)), "what only reads is done"
     assert (world.hold, world.decision.planned) == (hold, ("make a", "do b", "do c"))
 
 

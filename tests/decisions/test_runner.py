@@ -22,6 +22,10 @@ class DoLast(Do):
     last: ClassVar[bool] = True
 
 
+class Read(Do):
+    reads: ClassVar[bool] = True
+
+
 class Watch(Do):
     renewable: ClassVar[bool] = True
 
@@ -120,15 +124,15 @@ def test_an_observation_that_can_be_renewed_is_given_up_for_the_end_of_a_run() -
 @pytest.mark.parametrize(
     ("world", "starts"),
     [
-        (Hello(key=KEY), ["a"]),
-        (Hello(key=KEY, hold="paused by mia"), []),
+        (Hello(key=KEY), ["r", "a"]),
+        (Hello(key=KEY, hold="paused by mia"), ["r"]),
     ],
     ids=["free", "held"],
 )
 def test_nothing_starts_while_the_world_is_held_and_the_plan_says_what_would(world: Hello, starts: list[str]) -> None:
     state = settled().observed(world)
-    found = step(state, A, planned=("make a Secret",))
-    assert started(found) == starts
+    found = step(state, Read(name="r"), A, planned=("make a Secret",))
+    assert started(found) == starts, "what only reads is done all the same"
     told = found[0].why(KEY, found[1].decision)
     assert (told.hold, told.planned) == (world.hold, ("do a", "make a Secret"))
 
