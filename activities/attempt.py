@@ -18,13 +18,12 @@ from temporalio import activity
 from temporalio.exceptions import CancelledError
 
 from domain.decision import Action, Earlier
+from domain.refusal import WORKER_SHUTDOWN
 from engine.errors import ApiError, Denied, Unavailable
 
 # IAM and STS are eventually consistent: what was just made is refused or missing for seconds, rarely minutes. Upstream
 # waits up to 225 s for a new user.
 SETTLING = timedelta(minutes=4)
-# The code of an attempt that ended because its worker goes: nothing was refused.
-WORKER_SHUTDOWN = "WorkerShutdown"
 _SETTLING_DELAYS = (0.5, 1, 1, 2, 2, 3, 5, 5, 10)
 
 

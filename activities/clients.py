@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import cached_property
 
 from temporalio.client import Client
 
-from engine.kube import BlockingKube, KubeApi
+from domain.identity import Key, Kind
+from engine.kube import BlockingKube, JsonObject, KubeApi
 from engine.settings import Settings
+
+OnWrite = Callable[[Key, Kind, JsonObject], None]
 
 
 @dataclass(frozen=True)
@@ -27,6 +31,16 @@ class Clients:
     temporal: Client
     kube: KubeApi
     served: KubeApi
+    _listeners: list[OnWrite] = field(default_factory=list)
+
+    def on_write(self, listener: OnWrite) -> None:
+        """Tell `listener` what is answered to each write that a lifecycle makes of its own object."""
+        self._listeners.append(listener)
+
+    def wrote(self, writer: Key, kind: Kind, answer: JsonObject) -> None:
+        """A lifecycle has written its own object."""
+        for listener in self._listeners:
+            listener(writer, kind, answer)
 
     @cached_property
     def blocking(self) -> BlockingKube:

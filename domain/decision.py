@@ -79,6 +79,8 @@ class Action(Model):
     reads: ClassVar[bool] = False
     # True: what it leaves behind is not folded but observed.
     observed_after: ClassVar[bool] = False
+    # Errors that pass by themselves and that the decision wants to know of at once: the server does not try again.
+    reaches_decision: ClassVar[tuple[ErrorType, ...]] = ()
 
     earlier: Earlier | None = None
 

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 from enum import StrEnum
 
 from domain.model import Model
+from domain.refusal import without_request
 
 
 class NoticeType(StrEnum):
@@ -21,6 +23,12 @@ class Notice(Model):
     reason: str
     message: str
     action: str = ""
+
+    @property
+    def digest(self) -> str:
+        """The same for what says the same, whichever request it was."""
+        said = f"{self.reason}\n{without_request(self.message)}"
+        return hashlib.sha256(said.encode()).hexdigest()[:16]
 
 
 def normal(reason: str, message: str, *, action: str = "") -> Notice:

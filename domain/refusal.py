@@ -30,6 +30,10 @@ class ErrorType(StrEnum):
 
 RETRIED_BY_SERVER = frozenset({ErrorType.THROTTLED, ErrorType.UNAVAILABLE, ErrorType.PENDING})
 
+# Codes of what this process itself refuses: its turn comes, and no API has said anything.
+WORKER_SHUTDOWN = "WorkerShutdown"
+AREA_PAUSED = "Paused"
+
 _REQUEST = re.compile(r" \[request [^\]]*\]")
 
 FIRST_RETRY = timedelta(seconds=5)
@@ -43,7 +47,9 @@ class Refusal(Model):
         code: the other side's own error code, such as one of AWS.
         at: when, in UTC.
         attempts: how many in a row have failed.
+        since: when the first of them has failed; None where this is the first.
         pause: until the next attempt; None for one that grows with the attempts.
+        asked: how long the other side wants to be left alone.
     """
 
     type: ErrorType
@@ -51,15 +57,25 @@ class Refusal(Model):
     code: str = ""
     at: datetime
     attempts: int = 1
+    since: datetime | None = None
     pause: timedelta | None = None
+    asked: timedelta = timedelta(0)
+
+    @property
+    def lasts_since(self) -> datetime:
+        """When the first of the attempts has failed."""
+        return self.since or self.at
 
     @property
     def retry_at(self) -> datetime:
         """When the loop tries the action again if nothing wakes it before."""
-        if self.pause is not None:
-            return self.at + self.pause
-        doubled: timedelta = FIRST_RETRY * (1 << min(self.attempts - 1, 10))
-        return self.at + min(LONGEST_RETRY, doubled)
+        grown = doubled(self.attempts, FIRST_RETRY, LONGEST_RETRY) if self.pause is None else self.pause
+        return self.at + max(grown, self.asked)
+
+
+def doubled(attempts: int, first: timedelta, longest: timedelta) -> timedelta:
+    """The pause after so many failed attempts: each twice as long as the one before."""
+    return min(longest, first * (1 << min(attempts - 1, 10)))
 
 
 def without_request(message: str) -> str:

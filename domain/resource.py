@@ -7,7 +7,7 @@ as a whole, so whatever a client stored beyond these models stays as it is.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from typing import ClassVar
 
 from pydantic import Field, model_validator
@@ -16,6 +16,9 @@ from pydantic.alias_generators import to_camel
 from domain.identity import Key, Kind
 from domain.model import Model
 from domain.schema import DateTime, Required
+
+# The API server keeps Events for an hour, and some minutes until it gets round to it (`--event-ttl`).
+EVENTS_KEPT = timedelta(minutes=65)
 
 
 class KubeModel(Model):

@@ -79,6 +79,7 @@ class State(Generic[W]):
         world: what was observed, and what results and messages added.
         observes_at_deadline: a deadline asks for an observation, not only for another decision.
         dirty: the world has to be observed before the next decision.
+        outdated: a write was refused because the object has changed since it was observed.
         asked: the next observation was asked for; False: only a moment has come.
         woken: the same of the observation under way, or of the last one.
         observed_at: when the last observation began.
@@ -92,6 +93,7 @@ class State(Generic[W]):
     world: W
     observes_at_deadline: bool = False
     dirty: bool = True
+    outdated: bool = False
     asked: bool = True
     woken: bool = True
     observed_at: datetime | None = None
@@ -117,7 +119,7 @@ class State(Generic[W]):
         seen = _without_refusal(seen.recall(self.world), OBSERVE)
         if unsure := self.world.unsure or unanswered(seen.refusals):
             seen = seen.model_copy(update={"unsure": unsure})
-        return replace(self, world=seen)
+        return replace(self, world=seen, outdated=False)
 
     def not_observed(self, failure: Refusal) -> State[W]:
         """The observation failed; what was asked for has not been observed yet."""
@@ -144,6 +146,7 @@ class State(Generic[W]):
             dirty=self.dirty or outdated,
             eager=self.eager | {slot} if at_once else self.eager,
             second_looks=self.second_looks - at_once,
+            outdated=self.outdated or failure.type is ErrorType.CONFLICT,
         )
 
     def stopped(self, slot: str) -> State[W]:
@@ -267,7 +270,9 @@ class State(Generic[W]):
 
     def _counted(self, slot: str, failure: Refusal, *, grows: bool = True) -> Refusal:
         before = self.world.refusals.get(slot)
-        return failure.model_copy(update={"attempts": before.attempts + grows}) if before else failure
+        if before is None:
+            return failure
+        return failure.model_copy(update={"attempts": before.attempts + grows, "since": before.lasts_since})
 
     def _settled(self) -> W:
         """The world when nothing is left to do: an answer that was lost is made up for, unless it is still awaited."""
@@ -320,7 +325,9 @@ def wait_summary(decision: Decision, until: datetime, retries: Mapping[str, date
     then = decision.at_deadline or "decide again"
     if decision.deadline and decision.patience and until == decision.deadline + decision.patience:
         seconds = decision.patience.total_seconds()
-        return f"until {decision.deadline:%H:%M:%S} UTC, then: {then}; by itself {seconds:g} s later"[:SUMMARY_LENGTH]
+        return f"until {decision.deadline:%H:%M:%S} UTC, then: {then}; observed again {seconds:g} s later"[
+            :SUMMARY_LENGTH
+        ]
     if until != decision.deadline and until in retries.values():
         then = f"try again {', '.join(slot for slot, moment in retries.items() if moment == until)}"
     return f"until {until:%H:%M:%S} UTC, then: {then}"[:SUMMARY_LENGTH]

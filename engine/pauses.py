@@ -17,10 +17,10 @@ from temporalio import activity
 from domain.identity import all_areas, all_kinds
 from domain.levers import held as held_itself
 from domain.pauses import Pauses, why_paused
+from domain.refusal import AREA_PAUSED
 from engine.errors import Unavailable
 from engine.settings import Settings
 
-PAUSED = "Paused"
 AGAIN = timedelta(minutes=1)
 
 PAUSED_AREAS = Gauge("perdure_paused", "1 while the area is paused.", ["area"])
@@ -55,4 +55,4 @@ def refuse_if_paused(attempt: object) -> None:
         return
     kind = all_kinds().get(activity.info().workflow_type or "")
     if kind is not None and (why := paused_area(kind.area)):
-        raise Unavailable(f"{attempt}: not sent, {why}", code=PAUSED, delay=AGAIN)
+        raise Unavailable(f"{attempt}: not sent, {why}", code=AREA_PAUSED, delay=AGAIN)

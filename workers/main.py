@@ -150,7 +150,7 @@ async def _workers(
     by_area = await activities_of(clients, chosen, stack)
     activities = [each for of_area in by_area.values() for each in of_area]
     found = {queue: list(of_queue) for queue, of_queue in by_queue(activities).items()}
-    writes = KubeActivities(kube, client, served).all()
+    writes = KubeActivities(kube, client, served, clients.wrote).all()
     for queue in {queue for area in chosen for queue in observing_queues(area)}:
         found[queue] = [*found.get(queue, ()), *writes]
     version = deployment_config(settings)

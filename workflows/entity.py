@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Container
+from collections.abc import Awaitable, Callable, Container
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, Generic, NoReturn, TypeVar, cast
@@ -52,6 +52,8 @@ FAILED = (ActivityError, ApplicationError)
 # How the server names a missed heartbeat in a retry policy: the workflow retries it, as only that can give it longer.
 MISSED_HEARTBEAT = "TemporalTimeout:Heartbeat"
 LONGEST_HEARTBEAT = timedelta(minutes=2)
+# A plan that needs more answers than these is told with what is known by then.
+MOST_READS = 10
 # For so long after a missed heartbeat the lifecycle's actions are given longer.
 SLOW_FOR = timedelta(minutes=10)
 
@@ -151,7 +153,12 @@ class Entity(Generic[W]):
 
     def offered(self) -> dict[str, object]:
         """What an observation may be given, by the names of its fields."""
-        return {"key": self.key, "memory": self.world.known, "woken": self.woken}
+        return {
+            "key": self.key,
+            "memory": self.world.known,
+            "woken": self.woken,
+            "outdated": self.state.outdated,
+        }
 
     def begin(self) -> None:
         """What a lifecycle has to prepare beside its world."""
@@ -315,7 +322,7 @@ class Entity(Generic[W]):
                 initial_interval=action.first_retry,
                 maximum_interval=max(action.first_retry, action.longest_retry),
                 maximum_attempts=action.most_attempts,
-                non_retryable_error_types=[MISSED_HEARTBEAT],
+                non_retryable_error_types=[MISSED_HEARTBEAT, *action.reaches_decision],
             ),
             cancellation_type=workflow.ActivityCancellationType.WAIT_CANCELLATION_COMPLETED
             if awaited
@@ -480,12 +487,32 @@ class Entity(Generic[W]):
     async def plan(self) -> Why:
         """Observe beside the loop, and decide."""
         seen = cast("W", await self._run(self.observation(dry_run=True)))
-        return self.planned(seen, workflow.now())
+        return await self.planned(seen, workflow.now, self._answer)
 
-    def planned(self, seen: W, now: datetime) -> Why:
-        """What would be done if this were observed now."""
-        beside = self.state.observed(seen)
-        return beside.why(self.key, self._decide(beside.world, now))
+    async def planned(self, seen: W, now: Callable[[], datetime], ask: Callable[[Action], Awaitable[Any]]) -> Why:
+        """What would be done if this were observed now.
+
+        Args:
+            seen: the world as it was observed.
+            now: the clock.
+            ask: carries out a read that the decision needs; its answer, or a `Refusal`.
+        """
+        beside = replace(self.state.observed(seen), running={})
+        for _ in range(MOST_READS):
+            beside, step = beside.step(self._decide, now(), dry_run=True)
+            if not step.start:
+                break
+            for read in step.start:
+                answer = await ask(read)
+                refused = isinstance(answer, Refusal)
+                beside = beside.failed(read.slot, answer) if refused else beside.finished(read.slot, answer)
+        return replace(beside, running=self.state.running).why(self.key, self._decide(beside.world, now()))
+
+    async def _answer(self, read: Action) -> Any:
+        try:
+            return await self._run(read)
+        except FAILED as error:
+            return _failure(error)
 
     async def _try_to_annotate(self, annotations: dict[str, str | None]) -> None:
         """For signals, which answer nobody: what cannot be written stands in the timeline and ends nothing.
@@ -511,11 +538,12 @@ class Entity(Generic[W]):
 def _failure(error: ActivityError | ApplicationError) -> Refusal:
     """What an activity's error says, as the first of its kind."""
     cause = error.cause if isinstance(error, ActivityError) else error
-    type_, code, message = ErrorType.UNAVAILABLE, "", str(cause or error)
+    type_, code, message, asked = ErrorType.UNAVAILABLE, "", str(cause or error), timedelta(0)
     if isinstance(cause, ApplicationError):
         type_ = ErrorType(cause.type) if cause.type in set(ErrorType) else ErrorType.BUG
         code, message = (str(cause.details[0]) if cause.details else ""), cause.message
-    return Refusal(type=type_, message=message, code=code, at=workflow.now())
+        asked = cause.next_retry_delay or asked
+    return Refusal(type=type_, message=message, code=code, at=workflow.now(), asked=asked)
 
 
 def _missed_heartbeat(error: BaseException) -> bool:

@@ -1,4 +1,4 @@
-"""The lifecycles of load balancers. What should happen is decided in `domain/loadbalancers/`, within a pass.
+"""The lifecycles of load balancers. What should happen is decided in `domain/loadbalancers/`.
 
 | lifecycle | one for each |
 |---|---|
@@ -13,15 +13,17 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from domain.loadbalancers.machine.lifecycle import decide_machine
+from domain.loadbalancers.machine.world import MachineWorld, ObserveMachine
 from domain.loadbalancers.passes import (
     RETRYABLE,
     LoadBalancerWorld,
     PassLoadBalancer,
-    PassMachine,
     PassSet,
     SweepProjects,
 )
 from domain.loadbalancers.services.passes import PassService, ServiceWorld
+from workflows.entity import Entity
 from workflows.lifecycle import lifecycle
 from workflows.passes import Passes
 
@@ -58,15 +60,18 @@ class LoadBalancerSetWorkflow(Passes[LoadBalancerWorld]):
     retryable_phases = RETRYABLE
 
 
-@lifecycle("LoadBalancerMachine", world=LoadBalancerWorld, observe=PassMachine)
-class LoadBalancerMachineWorkflow(Passes[LoadBalancerWorld]):
+@lifecycle("LoadBalancerMachine", world=MachineWorld, observe=ObserveMachine, decide=decide_machine)
+class LoadBalancerMachineWorkflow(Entity[MachineWorld]):
     """A LoadBalancerMachine.
 
-    port --> server --> boots (10 minutes, then replaced) --> serves --> drained --> gone
-                          ^                                     |
-                          +------- silent for 3 minutes --------+
+    rights, port --> server --> boots (10 minutes, then replaced) --> serves --deleted--> server gone --> gone
+                                  ^                                     |
+                                  +------- silent for 3 minutes --------+
+
+    Its deadlines are its set's as well, which replaces it; a machine of no set gives itself up.
     """
 
+    looks_at_deadline: ClassVar[bool] = True
     retryable_phases = RETRYABLE
 
 

@@ -37,6 +37,7 @@ from domain.accounts.actions.launches import EndLaunches
 from domain.accounts.actions.regions import InitializeRegion, ListRegions, Regions
 from domain.accounts.constants import REGION_INIT_TAG_NAME
 from domain.accounts.worlds import RegionOutcome
+from domain.refusal import WORKER_SHUTDOWN
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Pending, Throttled, Unavailable
 
 if TYPE_CHECKING:
@@ -118,7 +119,7 @@ class RegionInitializer:
             asked = bool(action.vcpu_quota) and ask_for_vcpus(member.service_quotas(action.region), action.vcpu_quota)
             outcome = self._outcome(ec2, action)
         except (Pending, Throttled, Unavailable) as error:
-            if attempt.age() < _LONGEST_REGION or error.code == attempt.WORKER_SHUTDOWN:
+            if attempt.age() < _LONGEST_REGION or error.code == WORKER_SHUTDOWN:
                 raise
             outcome = _given_up(ec2, action, error)
         return outcome.model_copy(update={"vcpus_asked": asked})
@@ -182,7 +183,7 @@ def _given_up(ec2: EC2Client, action: InitializeRegion, error: ApiError) -> Regi
     try:
         end_marked(ec2, action.tags)
     except ApiError as unended:
-        if unended.code == attempt.WORKER_SHUTDOWN:
+        if unended.code == WORKER_SHUTDOWN:
             raise
         message = f"{message} An instance of ours may still run there: {unended.message}"
     return RegionOutcome(region=action.region, ok=False, message=message, given_up=True)

@@ -13,6 +13,7 @@ from temporalio import activity
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
+from activities.clients import OnWrite
 from domain.identity import Key, Kind, all_kinds
 from domain.writes import Delete, Patch, Written
 from engine import metrics
@@ -24,10 +25,13 @@ from engine.kube.json import text
 class KubeActivities:
     """Activities on the Kubernetes API."""
 
-    def __init__(self, kube: KubeApi, client: Client, served: KubeApi | None = None) -> None:
+    def __init__(
+        self, kube: KubeApi, client: Client, served: KubeApi | None = None, wrote: OnWrite | None = None
+    ) -> None:
         self._kube = kube
         self._served = served or kube
         self._client = client
+        self._wrote = wrote
 
     def all(self) -> Sequence[Callable[..., object]]:
         """Every activity, for the worker."""
@@ -50,6 +54,8 @@ class KubeActivities:
             )
         except Absent:
             return Written(gone=True)
+        if self._wrote is not None:
+            self._wrote(key, kind, answer)
         metrics.wrote(write, answer)
         return Written(resource_version=text(answer, "metadata", "resourceVersion"))
 

@@ -8,6 +8,7 @@ from functools import partial
 
 from activities.clients import Clients
 from activities.loadbalancers.balancers import LoadBalancerActivities
+from activities.loadbalancers.cloud_steps import CloudActivities
 from activities.loadbalancers.ground import Ground
 from activities.loadbalancers.installation import installation_of
 from activities.loadbalancers.known import Known
@@ -19,7 +20,7 @@ from activities.openstack.projects import Projects
 from engine.kube.store import Store
 from engine.temporal import wake
 
-ON_GROUND = (LoadBalancerActivities, SetActivities, MachineActivities, SweepActivities)
+ON_GROUND = (LoadBalancerActivities, SetActivities, MachineActivities, CloudActivities, SweepActivities)
 ACTIVITIES = (*ON_GROUND, ServiceActivities)
 
 
@@ -32,6 +33,7 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
     stack.callback(projects.close)
     store = await stack.enter_async_context(Store(kube))
     known = Known(kube, store, partial(wake, clients.temporal))
+    clients.on_write(known.wrote)
     ground = Ground(kube, blocking, projects, settings, known)
     services = ServiceActivities(kube, clients.served, settings, installation_of(settings))
     return [*(method for each in ON_GROUND for method in each(ground).all()), *services.all()]

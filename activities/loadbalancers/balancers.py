@@ -30,7 +30,7 @@ from domain.loadbalancers.cloud.changes import changed
 from domain.loadbalancers.cloud.looks import look_of_balancer, look_of_rules
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud
 from domain.loadbalancers.hindrances import Hindrance, overdue, problem
-from domain.loadbalancers.passes import LoadBalancerWorld, Memory, PassLoadBalancer, PassMachine, PassSet
+from domain.loadbalancers.passes import LoadBalancerWorld, Memory, PassLoadBalancer, PassSet
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerSet
 from domain.loadbalancers.rollout import sets_of
 from engine.clock import now
@@ -175,7 +175,7 @@ def _lines(work: BalancerWork) -> list[str]:
     return lines + [f"delete LoadBalancerSet {name}" for name in work.delete_sets]
 
 
-def left_alone(look: PassLoadBalancer | PassSet | PassMachine, owner: str, leader: str) -> LoadBalancerWorld:
+def left_alone(look: PassLoadBalancer | PassSet, owner: str, leader: str) -> LoadBalancerWorld:
     """The replaced controller still leads: nothing is looked at until it does not."""
     decision = Decision(
         phase="Held",

@@ -11,8 +11,6 @@ from typing import TypeVar
 from activities.loadbalancers.known import Known
 from activities.loadbalancers.predecessor import Predecessor
 from activities.loadbalancers.reports import Reports
-from activities.openstack.errors import QUOTA
-from activities.openstack.guard import BUSY, SPENT
 from activities.openstack.projects import Projects
 from activities.openstack.session import Project
 from activities.openstack.steps import carry_out
@@ -85,16 +83,17 @@ class Ground:
         meta = machine.metadata
         owners = [each.name for each in meta.owner_references if each.kind == LOAD_BALANCER_SET.name]
         if owners:
-            found = [await self._set(meta.namespace, name) for name in owners]
+            found = [await self.read(LOAD_BALANCER_SET, meta.namespace, name) for name in owners]
         else:
             documents = await self._documents(LOAD_BALANCER_SET)
             found = [each for each in documents if text(each, "metadata", "namespace") == meta.namespace]
         return any(selects(LoadBalancerSet.model_validate(each), machine) for each in found if each is not None)
 
-    async def _set(self, namespace: str, name: str) -> JsonObject | None:
-        mirror = self.known.mirror(LOAD_BALANCER_SET)
+    async def read(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
+        """One object, None if there is none."""
+        mirror = self.known.mirror(kind)
         known = mirror.get(namespace, name) if mirror is not None else None
-        return known or await self.known.fresh(LOAD_BALANCER_SET, namespace, name)
+        return known or await self.known.fresh(kind, namespace, name)
 
     async def _documents(self, kind: Kind) -> Iterable[JsonObject]:
         mirror = self.known.mirror(kind)
@@ -177,7 +176,12 @@ class Ground:
         component: str = LOAD_BALANCER_COMPONENT,
     ) -> None:
         """Kubernetes Events, each once, whatever restarts; that one cannot be written is only logged."""
-        subject = Subject.with_metadata(obj.kind_of, obj.metadata)
+        await self.tell_of(Subject.with_metadata(obj.kind_of, obj.metadata), notices, now, component)
+
+    async def tell_of(
+        self, subject: Subject, notices: Iterable[Notice], now: datetime, component: str = LOAD_BALANCER_COMPONENT
+    ) -> None:
+        """The same about an object that is only named."""
         for notice in notices:
             said = Said(notice.type.value, notice.reason, notice.message, component)
             await self._events.tell(subject, said, now)
@@ -223,5 +227,4 @@ class Ground:
 
 
 def _hindrance(error: ApiError) -> Hindrance:
-    ours = error.code in (BUSY, SPENT)
-    return Hindrance.of(error.type, error.message, quota=error.code == QUOTA, asked=error.delay, ours=ours)
+    return Hindrance.of(error.type, error.message, code=error.code, asked=error.delay)

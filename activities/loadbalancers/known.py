@@ -134,6 +134,11 @@ class Known:
             finally:
                 self._learning = False
 
+    def wrote(self, writer: Key, kind: Kind, answer: JsonObject) -> None:
+        """What a lifecycle's write of its own object has answered; it is no news to the lifecycle."""
+        _reader.set(writer)
+        self.learn(kind, answer)
+
     def note(self, reader: Key, selection: _Selection) -> None:
         """A pass has read this."""
         reading = self._readings.get(reader)

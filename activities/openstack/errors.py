@@ -22,11 +22,11 @@ import re
 from collections.abc import Mapping
 from datetime import timedelta
 
+from domain.loadbalancers.hindrances import QUOTA
 from domain.model import Model
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Throttled, Unavailable
 from engine.kube.json import at, mapping, text
 
-QUOTA = "OverQuota"
 UNAUTHORIZED = "Unauthorized"
 UNREADABLE = "UnreadableAnswer"
 NO_ANSWER = "NoAnswer"

@@ -12,10 +12,9 @@ from datetime import timedelta
 from typing import ClassVar
 
 from activities.guard import CallGuard, spread
+from domain.loadbalancers.hindrances import BUSY, SPENT
 from engine.errors import Throttled
 
-BUSY = "ProjectBusy"
-SPENT = "ProjectBudget"
 SILENT = "ProjectSilent"
 
 FULL_DELAY = timedelta(seconds=1)

@@ -5,7 +5,6 @@
 | a LoadBalancer | its security groups and ports by name, its floating IPs by description: 3. Server groups where a policy is or was asked for, the user's floating IP by its address, ports that keep a deleted group: 1 each |
 | a change of its rules | its security groups: 1 |
 | a machine | its ports and its LoadBalancer's, by name: 1; its servers by name: 1 |
-| a machine whose server is leaving | the server: 1; once it is gone, the machine: 2 |
 | a project | all security groups, ports, floating IPs, servers, server groups: 5, and more only by pages |
 
 Lists may lag behind, so what a custom resource has recorded and a list of names lacks is asked for by its id, and is
@@ -136,15 +135,6 @@ def observe_security_group(project: Project, balancer: LoadBalancer) -> LoadBala
     groups = _security_groups(project, ("name", name))
     found = _with_recorded(groups, recorded, lambda id_: get_security_group(project, id_))
     return LoadBalancerCloud(security_groups=found, groups_only=True)
-
-
-def observe_leaving_machine(project: Project, machine: LoadBalancerMachine) -> MachineCloud:
-    """The recorded server of a machine, which has been asked to go; once it is gone, all that is left."""
-    server = get_server(project, machine.status.server_id or "")
-    if server is not None:
-        return MachineCloud(servers=(server,), servers_only=True)
-    known = machine.status.model_copy(update={"server_id": None})
-    return observe_machine(project, machine.model_copy(update={"status": known}))
 
 
 def observe_machine(project: Project, machine: LoadBalancerMachine) -> MachineCloud:

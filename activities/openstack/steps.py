@@ -34,10 +34,10 @@ STILL_HELD = "StillHeld"
 NOT_DELETED = "NotDeleted"
 _RULE_EXISTS = "SecurityGroupRuleExists"
 
-# A server that goes at once is found gone by the first look; looks become rarer the longer it takes.
-_GOING_SECONDS = (1, 1, 2, 3, 5, 8, 13, 20, 30)
+# Looks become rarer the longer a server takes to go.
+_GOING_SECONDS = (3, 3, 4, 6, 10, 15, 20, 30)
 # Eight looks for a boot of a minute, and none later than a third of the time that has passed.
-_BOOTING_SECONDS = (1, 1.5, 2.5, 4, 6, 10, 15, 20, 30)
+_BOOTING_SECONDS = (1, 1.5, 2.5, 4, 6, 10, 15, 20)
 _PATIENT_ATTEMPTS = 5
 
 
@@ -356,7 +356,7 @@ def _server_body(project: Project, step: steps.CreateServer, user_data: str) -> 
 def _delete_server(project: Project, step: steps.DeleteServer) -> Brought:
     """Ask for it, then look until it is gone; ask again where Nova has given up."""
     path = f"/servers/{step.id}"
-    if attempt.repeated():
+    if step.asked or attempt.repeated():
         found = observing.get_raw_server(project, step.id)
         if found is None:
             return Brought(gone=step.id)

@@ -206,7 +206,12 @@ def mark_patches(machine: LoadBalancerMachine, health: Health) -> tuple[JsonPatc
     moment = timestamp(health.mark)
     mark = MachineCondition(type=MARKED, status=TRUE, reason=_PENDING, message=health.why, last_transition_time=moment)
     conditions = [each.model_dump(mode="json", exclude_none=True) for each in (*reports_of(machine), mark)]
-    return {"metadata": {"annotations": {MARKED_AT_ANNOTATION: moment}}}, {"status": {"conditions": conditions}}
+    noted = machine.metadata.annotations.get(MARKED_AT_ANNOTATION) == moment
+    there = _condition(machine, MARKED) is not None
+    return (
+        {} if noted else {"metadata": {"annotations": {MARKED_AT_ANNOTATION: moment}}},
+        {} if there else {"status": {"conditions": conditions}},
+    )
 
 
 def _doomed(machine: LoadBalancerMachine, now: datetime, timings: Timings) -> str:

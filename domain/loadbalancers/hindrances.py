@@ -12,7 +12,12 @@ from enum import StrEnum
 
 from domain.model import Model
 from domain.notices import Notice, warning
-from domain.refusal import ErrorType
+from domain.refusal import AREA_PAUSED, WORKER_SHUTDOWN, ErrorType, Refusal, doubled
+
+# Codes: a quota of the project is used up; this process makes enough calls to the project at once, or a second.
+QUOTA = "OverQuota"
+BUSY = "ProjectBusy"
+SPENT = "ProjectBudget"
 
 
 class Nature(StrEnum):
@@ -32,6 +37,7 @@ _PAUSES = {
 }
 # What ends by itself takes seconds, a server that is slow to go some minutes.
 OVERDUE_AFTER = timedelta(minutes=10)
+_OURS = frozenset({BUSY, SPENT, WORKER_SHUTDOWN, AREA_PAUSED})
 _NATURES = {
     ErrorType.PENDING: Nature.UNDER_WAY,
     ErrorType.CONFLICT: Nature.UNDER_WAY,
@@ -57,12 +63,20 @@ class Hindrance(Model):
     ours: bool = False
 
     @classmethod
-    def of(
-        cls, type_: ErrorType, why: str, *, quota: bool = False, asked: timedelta | None = None, ours: bool = False
-    ) -> Hindrance:
+    def of(cls, type_: ErrorType, why: str, *, code: str = "", asked: timedelta | None = None) -> Hindrance:
         """What an error stands for. A conflict or an absence only says that another look is needed."""
-        nature = Nature.QUOTA if quota else _NATURES.get(type_, Nature.REFUSED)
-        return cls(why=why, nature=nature, asked=asked or timedelta(0), ours=ours)
+        nature = Nature.QUOTA if code == QUOTA else _NATURES.get(type_, Nature.REFUSED)
+        return cls(why=why, nature=nature, asked=asked or timedelta(0), ours=code in _OURS)
+
+    @classmethod
+    def of_refusal(cls, refusal: Refusal) -> Hindrance:
+        """What a refused action stands for."""
+        return cls.of(refusal.type, refusal.message, code=refusal.code, asked=refusal.asked)
+
+    @property
+    def weight(self) -> tuple[int, bool]:
+        """How much it says to a person."""
+        return list(Nature).index(self.nature), not self.ours
 
     @property
     def problem(self) -> str:
@@ -75,6 +89,12 @@ class Hindrance(Model):
         return now + max(first, self.asked, min(longest, now - since))
 
 
+def with_pause(refusal: Refusal) -> Refusal:
+    """The refusal with the pause that its kind of hindrance has."""
+    first, longest = _PAUSES[Hindrance.of_refusal(refusal).nature]
+    return refusal.model_copy(update={"pause": doubled(refusal.attempts, first, longest)})
+
+
 def problem(why: str) -> Hindrance:
     """What a plan finds in the way."""
     return Hindrance(why=why, nature=Nature.REFUSED)
@@ -82,8 +102,7 @@ def problem(why: str) -> Hindrance:
 
 def worst(hindrances: list[Hindrance]) -> Hindrance | None:
     """The one that says most to a person."""
-    order = list(Nature)
-    return max(hindrances, key=lambda each: (order.index(each.nature), not each.ours), default=None)
+    return max(hindrances, key=lambda each: each.weight, default=None)
 
 
 def notices_of(problem: str, hindrance: Hindrance | None) -> tuple[Notice, ...]:

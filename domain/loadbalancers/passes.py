@@ -25,8 +25,6 @@ class Memory(Model):
         settled: the object (`cloud/looks.py`) for which the cloud was last found as it should be: as long as it is the
             same, the cloud is not looked at, but by the sweep. Empty to look.
         rules: the same for the rules of a LoadBalancer's security group alone.
-        building: of a machine that is settled but for its server, which is being made.
-        leaving: the server of a machine has been asked to go.
         version: the resourceVersion that it left the object with: an older one is not read again.
         hindered: since when something stands in the way.
         next_sweep: when the projects are looked at again.
@@ -34,8 +32,6 @@ class Memory(Model):
 
     settled: str = ""
     rules: str = ""
-    building: bool = False
-    leaving: bool = False
     version: str = ""
     hindered: datetime | None = None
     next_sweep: datetime | None = None
@@ -82,17 +78,6 @@ class PassSet(_Pass):
     def summary(self) -> str:
         """For the timeline."""
         return "count the set's machines, check their health, create and replace machines"
-
-
-class PassMachine(_Pass):
-    """Bring a machine's rights, port and server to what they have to be."""
-
-    activity: ClassVar[str] = "loadbalancers.pass_machine"
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return "reconcile the machine's rights, port and server"
 
 
 class SweepProjects(_Pass):

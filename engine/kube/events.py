@@ -10,13 +10,13 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import NamedTuple
 
 from domain.built_in_kinds import EVENT
 from domain.identity import Kind
 from domain.refusal import without_request
-from domain.resource import ObjectMeta, timestamp
+from domain.resource import EVENTS_KEPT, ObjectMeta, timestamp
 from engine.errors import ApiError, Conflict
 from engine.kube.api import KubeApi
 from engine.kube.json import JsonObject, text
@@ -27,8 +27,6 @@ _LONGEST_PREFIX = 200
 _DIGEST = 16
 # What is forgotten beyond this is only written, and refused, once more.
 MOST_TOLD = 5_000
-# The API server keeps Events for an hour, and some minutes until it gets round to it (`--event-ttl`).
-KEPT = timedelta(minutes=65)
 
 log = logging.getLogger(__name__)
 
@@ -125,7 +123,7 @@ class ToldOnce:
         words = without_request(said.message)
         told = (subject.uid, said.reason, words)
         before = self._told.get(told)
-        if before is not None and moment - before < KEPT:
+        if before is not None and moment - before < EVENTS_KEPT:
             return
         if len(self._told) >= MOST_TOLD:
             self._told.clear()

@@ -24,9 +24,10 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.clients import Clients
 from domain.carry import Carry
-from domain.decision import World
+from domain.decision import Action, World
 from domain.identity import Key, Kind, all_kinds
 from domain.pauses import why_paused
+from domain.refusal import Refusal
 from domain.why import Why
 from engine.errors import ApiError, Denied
 from engine.kube import JsonObject, KubeApi, Listing, WatchEvent
@@ -119,11 +120,22 @@ async def _plan(
         key = key_of(session, kind, obj)
         lifecycle = lifecycle_of(kind, key)
         look = lifecycle.observation(dry_run=True)
+
+        async def asked(action: Action) -> Any:
+            return await _environment(key).run(_named(activities, action.activity), action)
+
+        async def answer(read: Action) -> Any:
+            try:
+                return await asked(read)
+            except ApiError as error:
+                return Refusal(type=error.type, message=error.message, code=error.code, at=utc_now())
+
         try:
-            seen = cast("World", await _environment(key).run(_named(activities, look.activity), look))
+            seen = cast("World", await asked(look))
         except ApiError as error:
             raise CommandError(f"plan {key.path}: {error.message}") from error
-        return lifecycle.planned(seen, utc_now()).model_copy(update={"hold": paused})
+        planned = await lifecycle.planned(seen, utc_now, answer)
+        return planned.model_copy(update={"hold": paused})
 
 
 def lifecycle_of(kind: Kind, key: Key) -> Entity[World]:

@@ -5,6 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from domain.loadbalancers.cloud.objects import MachineCloud
+from domain.loadbalancers.cloud.served import ServedBalancer
+from domain.loadbalancers.constants import MARKED_AT_ANNOTATION
+from domain.loadbalancers.machine.world import MachineWorld
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, LoadBalancerSet
 from domain.resource import timestamp
 from domain.writes import merge
@@ -142,3 +146,19 @@ def machine(
         "status": {"conditions": conditions or [], "serverID": "server-1"},
     }
     return LoadBalancerMachine.model_validate(merge(body, changes))
+
+
+def machine_world(
+    of: LoadBalancerMachine,
+    its: LoadBalancer | None = None,
+    cloud: MachineCloud | None = None,
+    *,
+    granted: bool = True,
+    **changes: Any,
+) -> MachineWorld:
+    """What the decision about a machine sees; without a cloud all is there as it should be."""
+    served = ServedBalancer.of(its) if its else None
+    mark = of.metadata.annotations.get(MARKED_AT_ANNOTATION, "new")
+    world = MachineWorld(key=of.key, machine=of, balancer=served, **changes)
+    world = world.learn(granted=mark if granted else "", settled=world.look)
+    return world.looked(cloud, NOW) if cloud is not None else world

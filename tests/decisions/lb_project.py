@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from itertools import count
 
 from domain.loadbalancers.cloud import steps
+from domain.loadbalancers.cloud.changes import Brought, RuleChange
 from domain.loadbalancers.cloud.objects import (
     CloudPort,
     FixedIp,
@@ -57,18 +58,20 @@ class Project:
 
     def carry_out(self, wanted: Iterable[steps.Step]) -> None:
         for step in wanted:
-            self.calls.append(type(step).__name__)
-            self._carry_out(step)
+            self.take(step)
 
-    def _carry_out(self, step: steps.Step) -> None:
+    def take(self, step: steps.Step) -> Brought:
+        """Carry out one step; what it has brought."""
+        self.calls.append(type(step).__name__)
         match step:
             case steps.CreateSecurityGroup():
-                self._create_group(step)
+                return Brought(security_group=self._create_group(step))
             case steps.ChangeRules():
                 group = self.groups[step.security_group_id]
                 kept = tuple(rule for rule in group.rules if rule.id not in step.delete)
                 made = tuple(rule.model_copy(update={"id": self.id("rule")}) for rule in step.create)
                 self.groups[group.id] = group.model_copy(update={"rules": (*kept, *made)})
+                return Brought(rules=RuleChange(security_group_id=group.id, made=made, gone=step.delete))
             case steps.CreatePort():
                 id_ = self.id("port")
                 self.ports[id_] = CloudPort(
@@ -80,35 +83,42 @@ class Project:
                     security_groups=step.security_groups,
                     allowed_addresses=step.allowed_addresses,
                 )
+                return Brought(port=self.ports[id_])
             case steps.UpdatePort():
                 changed = step.model_dump(include={"security_groups", "allowed_addresses"}, exclude_none=True)
                 self.ports[step.port_id] = self.ports[step.port_id].model_copy(update=changed)
+                return Brought(port=self.ports[step.port_id])
             case steps.CreateFloatingIp():
                 id_ = self.id("fip")
                 address = f"203.0.113.{len(self.floating) + 7}"
                 self.floating[id_] = FloatingIp(
                     id=id_, address=address, description=step.description, port_id=step.port_id
                 )
+                return Brought(floating_ip=self.floating[id_])
             case steps.UpdateFloatingIp():
                 changed = step.model_dump(include={"port_id", "description"}, exclude_none=True)
                 self.floating[step.floating_ip_id] = self.floating[step.floating_ip_id].model_copy(update=changed)
+                return Brought(floating_ip=self.floating[step.floating_ip_id])
             case steps.CreateServerGroup():
                 id_ = self.id("server-group")
                 self.server_groups[id_] = ServerGroup(id=id_, name=step.name, policy=step.policy)
+                return Brought(server_group=self.server_groups[id_])
             case steps.CreateServer():
                 id_ = self.id("server")
                 self.servers[id_] = Server(id=id_, name=step.name, status="BUILD", uid=step.uid)
+                return Brought(server=self.servers[id_])
             case _:
-                self._delete(step)
+                return Brought(gone=self._delete(step))
 
-    def _create_group(self, step: steps.CreateSecurityGroup) -> None:
+    def _create_group(self, step: steps.CreateSecurityGroup) -> SecurityGroup:
         id_ = self.id("sg")
         rules = tuple(
             SecurityGroupRule(id=self.id("rule"), direction="egress", ethertype=ether) for ether in ("IPv4", "IPv6")
         )
         self.groups[id_] = SecurityGroup(id=id_, name=step.name, description=step.description, rules=rules)
+        return self.groups[id_]
 
-    def _delete(self, step: steps.Step) -> None:
+    def _delete(self, step: steps.Step) -> str:
         match step:
             case steps.DeleteSecurityGroup():
                 assert not [port for port in self.ports.values() if step.id in port.security_groups], "409 in use"
@@ -123,6 +133,7 @@ class Project:
             case steps.DeleteServerGroup():
                 del self.server_groups[step.id]
             case steps.DeleteServer():
-                del self.servers[step.id]
+                self.servers.pop(step.id, None)
             case _:
                 raise AssertionError(step)
+        return step.id

@@ -13,15 +13,32 @@ from typing import Any
 from lb_objects import INFRASTRUCTURE, LABELS, NOW, condition
 from lb_project import Project
 
+from domain.decision import Action
 from domain.loadbalancers.balancer import BalancerWork, work_for_balancer
+from domain.loadbalancers.cloud.changes import Brought
+from domain.loadbalancers.cloud.served import ServedBalancer
+from domain.loadbalancers.cloud.steps import Step
+from domain.loadbalancers.cloud.sweep import difference_of_machine, to_be_compared
+from domain.loadbalancers.constants import DRIFT_ANNOTATION
 from domain.loadbalancers.fleet import fleet_of
-from domain.loadbalancers.machine.lifecycle import MachineWork, work_for_machine
+from domain.loadbalancers.machine.actions import (
+    AwaitServer,
+    GrantAccess,
+    LookAtMachine,
+    RevokeAccess,
+    SeenMachine,
+    TellPeople,
+)
+from domain.loadbalancers.machine.lifecycle import decide_machine
+from domain.loadbalancers.machine.world import MachineWorld
 from domain.loadbalancers.machine_set import SetWork, work_for_set
 from domain.loadbalancers.names import cloud_name
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, LoadBalancerSet
 from domain.loadbalancers.scaling import machines_of
+from domain.model import Model
 from domain.resource import timestamp
-from domain.writes import merge
+from domain.runner import State
+from domain.writes import Patch, Written, merge
 
 Json = dict[str, Any]
 
@@ -44,6 +61,8 @@ class World:
         self.project = Project()
         self.objects: dict[str, dict[str, Json]] = {"lb": {}, "lbs": {}, "lbm": {}}
         self.rights: dict[str, set[str]] = {}
+        self.lives: dict[str, State[MachineWorld]] = {}
+        self.told: list[str] = []
         self.made: list[str] = []
         self.writes = 0
         self.boots_in: timedelta | None = timedelta(seconds=60)
@@ -63,6 +82,7 @@ class World:
         if patch and name in self.objects[kind] and not self.lose(kind):
             self.writes += 1
             self.objects[kind][name] = merge(self.objects[kind][name], patch)  # type: ignore[assignment]
+            self._reap(kind, name)
 
     def delete(self, kind: str, name: str) -> None:
         found = self.objects[kind].get(name)
@@ -115,6 +135,7 @@ class World:
             self.now += step
             self._nova()
             self._agents()
+            self._sweep()
         self.settle()
 
     def _balancer_pass(self, name: str) -> bool:
@@ -151,20 +172,56 @@ class World:
         return not work.idle
 
     def _machine_pass(self, name: str) -> bool:
-        machine = LoadBalancerMachine.model_validate(self.objects["lbm"][name])
-        balancer = self.balancer() if self.objects["lb"] else None
-        virtual = machine.spec.port_id
-        cloud = self.project.of_machine(cloud_name(machine.metadata), virtual)
-        rights = self.rights.setdefault(name, set())
-        work: MachineWork = work_for_machine(machine, balancer, cloud, rights, self.now)
-        self.write("lbm", name, work.patch)
-        rights.update(str(each["kind"]) for each in work.create)
-        self.project.carry_out(work.steps)
-        self.write("lbm", name, work.status)
-        rights.difference_update(work.remove)
-        if work.drop_finalizer:
-            self.drop_finalizer("lbm", name)
-        return not work.idle
+        """One observation, one decision, and all that can be done then."""
+        key, before = self.machine(name).key, self.lives.get(name)
+        state = before or State(MachineWorld(key=key))
+        state = self._ended(name, state.observing(self.now).observed(self.observed(name)))
+        state, step = state.step(decide_machine, self.now)
+        self.lives[name] = self._ended(name, state)
+        return bool(step.start)
+
+    def _ended(self, name: str, state: State[MachineWorld]) -> State[MachineWorld]:
+        """All that runs has ended, but for servers that are still built."""
+        for action in [*state.running.values()]:
+            if not self.takes_time(action):
+                state = state.finished(action.slot, self.perform(name, action))
+        return state
+
+    def machine(self, name: str) -> LoadBalancerMachine:
+        return LoadBalancerMachine.model_validate(self.objects["lbm"][name])
+
+    def observed(self, name: str) -> MachineWorld:
+        machine = self.machine(name)
+        balancer = ServedBalancer.of(self.balancer()) if self.objects["lb"] else None
+        return MachineWorld(key=machine.key, machine=machine, balancer=balancer)
+
+    def takes_time(self, action: Action) -> bool:
+        server = self.project.servers.get(action.id) if isinstance(action, AwaitServer) else None
+        return server is not None and server.status == "BUILD"
+
+    def perform(self, name: str, action: Action) -> Model | None:
+        """Do what a machine's lifecycle wants; what the activity answers."""
+        match action:
+            case Patch():
+                self.write("lbm", name, action.patch)
+                return Written()
+            case LookAtMachine():
+                meta, virtual = action.machine.metadata, action.machine.spec.port_id
+                return SeenMachine(cloud=self.project.of_machine(cloud_name(meta), virtual), at=self.now)
+            case AwaitServer():
+                found = self.project.servers.get(action.id)
+                return Brought(server=found, gone="" if found else action.id)
+            case Step():
+                return self.project.take(action)
+            case GrantAccess():
+                self.rights.setdefault(name, set()).update(str(each["kind"]) for each in action.objects)
+            case RevokeAccess():
+                self.rights.setdefault(name, set()).difference_update(action.kinds)
+            case TellPeople():
+                self.told += [each.message for each in action.notices]
+            case _:
+                raise AssertionError(action)
+        return None
 
     # --- what goes on by itself ---
 
@@ -172,6 +229,18 @@ class World:
         for server in list(self.project.servers.values()):
             if server.status == "BUILD":
                 self.project.servers[server.id] = server.model_copy(update={"status": "ACTIVE", "created_at": self.now})
+
+    def _sweep(self) -> None:
+        """Machines that differ from the project are told to look."""
+        for machine in self.machines():
+            cloud = self.project.of_machine(cloud_name(machine.metadata), machine.spec.port_id)
+            if (
+                self.objects["lb"]
+                and to_be_compared(machine)
+                and difference_of_machine(machine, cloud, self.balancer())
+            ):
+                drift = {"metadata": {"annotations": {DRIFT_ANNOTATION: timestamp(self.now)}}}
+                self.write("lbm", machine.metadata.name, drift)
 
     def _agents(self) -> None:
         """Every agent whose machine has had the time to boot reports; the first machine of the newest set is master."""

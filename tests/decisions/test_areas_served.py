@@ -57,9 +57,9 @@ def test_an_area_that_there_is_none_of_is_refused_by_watcher_and_worker() -> Non
 
 def test_levers_are_written_where_the_area_looks_at_its_objects() -> None:
     from domain.claims.passes import PassClaim
-    from domain.loadbalancers.passes import PassMachine
+    from domain.loadbalancers.machine.world import ObserveMachine
     from domain.threescale.passes import PassObject
 
-    looks = {"claims": PassClaim, "loadbalancers": PassMachine, "threescale": PassObject}
+    looks = {"claims": PassClaim, "loadbalancers": ObserveMachine, "threescale": PassObject}
     assert all(observing_queues(area) == {look.queue} for area, look in looks.items())
     assert "kube" in observing_queues("accounts")

@@ -8,9 +8,10 @@ from typing import Any, cast
 import pytest
 
 from domain.identity import Kind
+from domain.resource import EVENTS_KEPT
 from engine.errors import ApiError, Conflict, Denied
 from engine.kube import JsonObject, KubeApi
-from engine.kube.events import KEPT, Said, Subject, ToldOnce, event, named, record
+from engine.kube.events import Said, Subject, ToldOnce, event, named, record
 
 NOW = datetime(2026, 5, 1, 12, 0, tzinfo=UTC)
 KIND = Kind(name="Service", group="", version="v1", plural="services", area="")
@@ -80,7 +81,7 @@ async def test_what_lasts_is_told_again_when_the_api_server_has_forgotten_it() -
     for minutes in range(0, 180, 10):
         await events.tell(SUBJECT, SAID, NOW + timedelta(minutes=minutes))
     assert api.asked == 3
-    assert timedelta(hours=1) < KEPT
+    assert timedelta(hours=1) < EVENTS_KEPT
 
 
 async def test_a_refusal_that_comes_under_another_number_is_the_same() -> None:

@@ -10,6 +10,7 @@ from lb_objects import NOW, ago, balancer
 from domain.loadbalancers.balancer import Phase, work_for_balancer
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud
 from domain.loadbalancers.constants import LOAD_BALANCER_FINALIZER, NOTHING_MADE_ANNOTATION
+from domain.loadbalancers.hindrances import QUOTA as OVER_QUOTA
 from domain.loadbalancers.hindrances import Hindrance
 from domain.loadbalancers.resources import LoadBalancer
 from domain.refusal import ErrorType
@@ -18,7 +19,7 @@ from domain.writes import merge
 OURS = {"finalizers": [LOAD_BALANCER_FINALIZER]}
 MISSING = Hindrance.of(ErrorType.DENIED, "Secret lbs/cloud does not exist")
 REFUSED = Hindrance.of(ErrorType.DENIED, "network n-1 does not exist [request req-1]")
-QUOTA = Hindrance.of(ErrorType.DENIED, "no floating IP is left", quota=True)
+QUOTA = Hindrance.of(ErrorType.DENIED, "no floating IP is left", code=OVER_QUOTA)
 OUTAGE = Hindrance.of(ErrorType.UNAVAILABLE, "Neutron does not answer")
 UNDER_WAY = Hindrance.of(ErrorType.PENDING, "the port is let go")
 

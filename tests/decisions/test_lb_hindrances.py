@@ -2,29 +2,36 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import datetime, timedelta
 
 import pytest
-from lb_objects import NOW, balancer, machine, machine_set
+from lb_objects import NOW, balancer, machine, machine_set, machine_world
 
 from activities.loadbalancers.ground import _hindrance as hindrance_of
-from activities.openstack.guard import BUSY, SILENT, SPENT
+from activities.openstack.guard import SILENT
+from domain.decision import Action
 from domain.loadbalancers.balancer import Phase, work_for_balancer
-from domain.loadbalancers.cloud.changes import Brought, machine_changed
+from domain.loadbalancers.cloud.changes import Brought
 from domain.loadbalancers.cloud.looks import look_of_balancer, look_of_machine, look_of_rules
-from domain.loadbalancers.cloud.objects import LoadBalancerCloud, MachineCloud, Server
-from domain.loadbalancers.cloud.steps import DeleteServer
+from domain.loadbalancers.cloud.objects import CloudPort, FixedIp, LoadBalancerCloud, MachineCloud, Server
+from domain.loadbalancers.cloud.ownership import mark_of
+from domain.loadbalancers.cloud.served import ServedBalancer
+from domain.loadbalancers.cloud.steps import CreatePort, DeletePort, DeleteServer
 from domain.loadbalancers.constants import BOOTS_SINCE_ANNOTATION, DRIFT_ANNOTATION, OUTAGE_ANNOTATION, QUOTA_ANNOTATION
 from domain.loadbalancers.health import Standing, health_of
-from domain.loadbalancers.hindrances import Hindrance, Nature, overdue, worst
-from domain.loadbalancers.machine.access import REMOVED
-from domain.loadbalancers.machine.lifecycle import MachinePhase, next_look, work_for_machine
-from domain.refusal import ErrorType
-from domain.writes import merge
+from domain.loadbalancers.hindrances import BUSY, SPENT, Hindrance, Nature, overdue, worst
+from domain.loadbalancers.hindrances import QUOTA as OVER_QUOTA
+from domain.loadbalancers.machine.actions import LookAtMachine, RevokeAccess, SeenMachine, TellPeople
+from domain.loadbalancers.machine.lifecycle import MachinePhase, decide_machine
+from domain.loadbalancers.machine.world import MachineWorld
+from domain.loadbalancers.resources import LoadBalancerMachine
+from domain.refusal import AREA_PAUSED, WORKER_SHUTDOWN, ErrorType, Refusal
+from domain.resource import parse_timestamp
+from domain.writes import DropFinalizer, Patch, merge
 from engine.errors import Throttled
 
 OUTAGE = Hindrance.of(ErrorType.UNAVAILABLE, "Neutron does not answer")
-QUOTA = Hindrance.of(ErrorType.THROTTLED, "no more servers", quota=True)
+QUOTA = Hindrance.of(ErrorType.THROTTLED, "no more servers", code=OVER_QUOTA)
 GOING = Hindrance.of(ErrorType.PENDING, "server s is being deleted")
 FINALIZED = {"metadata": {"finalizers": ["yawol.stackit.cloud/controller2"]}}
 FINALIZED_MACHINE = {"metadata": {"finalizers": ["yawol.stackit.cloud/controller4"]}}
@@ -44,7 +51,7 @@ FINALIZED_MACHINE = {"metadata": {"finalizers": ["yawol.stackit.cloud/controller
 def test_pauses_grow_with_the_time_that_a_hindrance_has_lasted(
     type_: ErrorType, quota: bool, first: int, after_an_hour: int
 ) -> None:
-    found = Hindrance.of(type_, "why", quota=quota)
+    found = Hindrance.of(type_, "why", code=OVER_QUOTA if quota else "")
     assert found.until(NOW, NOW) == NOW + timedelta(seconds=first)
     assert found.until(NOW - timedelta(hours=1), NOW) == NOW + timedelta(seconds=after_an_hour)
 
@@ -81,15 +88,18 @@ def test_only_a_limit_of_this_process_is_its_own(code: str, ours: bool) -> None:
 
 
 def test_a_turn_that_comes_is_shown_and_nobody_is_told_of_it() -> None:
-    busy = Hindrance.of(ErrorType.THROTTLED, "16 calls are under way", ours=True)
+    busy = Hindrance.of(ErrorType.THROTTLED, "16 calls are under way", code=BUSY)
     assert worst([busy, OUTAGE]) == worst([OUTAGE, busy]) == OUTAGE
     shop, one = balancer(**FINALIZED), machine(**FINALIZED_MACHINE)
     for hindrance, told in ((busy, ()), (OUTAGE, ("Neutron does not answer",))):
         waiting = work_for_balancer(shop, LoadBalancerCloud(), (), NOW, hindrance)
-        unseen = work_for_machine(one, shop, None, REMOVED, NOW, hindrance=hindrance)
+        code = BUSY if hindrance.ours else ""
+        decision = decide_machine(unseen(one, ErrorType.UNAVAILABLE, hindrance.why, code), NOW)
         assert (waiting.phase, waiting.why) == (Phase.WAITING, hindrance.why)
-        assert (unseen.phase, unseen.why) == (MachinePhase.WAITING, hindrance.why)
-        assert tuple(each.message for each in waiting.notices) == tuple(each.message for each in unseen.notices) == told
+        assert (decision.phase, decision.why) == (MachinePhase.WAITING, hindrance.why)
+        events = [each for each in decision.actions if isinstance(each, TellPeople)]
+        assert tuple(each.message for each in waiting.notices) == told
+        assert tuple(notice.message for each in events for notice in each.notices) == told
 
 
 def test_what_ends_by_itself_is_no_problem() -> None:
@@ -135,20 +145,49 @@ def _hash(of: object) -> str:
 # --- a machine ---
 
 
+def refused(world: MachineWorld, *refusals: tuple[Action | type[Action], ErrorType, str, str]) -> MachineWorld:
+    """The world after these actions were refused."""
+    for action, type_, message, code in refusals:
+        slot = action.slot if isinstance(action, Action) else action.activity
+        failed = Refusal(type=type_, message=message, code=code, at=NOW)
+        world = world.model_copy(update={"refusals": {**world.refusals, slot: failed}})
+    return world
+
+
+def unseen(of: LoadBalancerMachine, type_: ErrorType, message: str, code: str = "") -> MachineWorld:
+    """The cloud does not let itself be looked at."""
+    world = machine_world(of, balancer())
+    return refused(world.learn(settled=""), (LookAtMachine, type_, message, code))
+
+
+def annotated(world: MachineWorld, now: datetime) -> dict[str, object]:
+    """What is written on the machine itself."""
+    writes = [each for each in decide_machine(world, now).actions if isinstance(each, Patch) and not each.subresource]
+    assert len(writes) <= 1
+    return writes[0].patch if writes else {}
+
+
+def with_server(of: LoadBalancerMachine, status: str = "BUILD") -> MachineWorld:
+    virtual = CloudPort(id="port-1", fixed_ips=(FixedIp(address="10.1.0.5"),))
+    server = Server(id="s", name=of.metadata.name, status=status)
+    return machine_world(of, balancer(), MachineCloud(servers=(server,), virtual_port=virtual))
+
+
 def test_a_machine_that_waits_for_a_quota_says_so_and_begins_to_boot_with_its_server() -> None:
-    of = machine(**FINALIZED_MACHINE)
-    work = work_for_machine(of, balancer(), None, set(), NOW, hindrance=QUOTA)
-    assert work.patch == {"metadata": {"annotations": {QUOTA_ANNOTATION: QUOTA.why}}}
-    annotated = {**FINALIZED_MACHINE["metadata"], "annotations": {QUOTA_ANNOTATION: "x"}}
-    waiting = machine(metadata=annotated, status={"serverID": None})
+    fresh = machine(**FINALIZED_MACHINE, status={"serverID": None})
+    virtual = CloudPort(id="port-1", fixed_ips=(FixedIp(address="10.1.0.5"),))
+    seen = MachineCloud(virtual_port=virtual)
+    no_more = (CreatePort, ErrorType.THROTTLED, QUOTA.why, OVER_QUOTA)
+    patch = annotated(refused(machine_world(fresh, balancer(), seen), no_more), NOW)
+    assert patch == {"metadata": {"annotations": {QUOTA_ANNOTATION: QUOTA.why}}}
+    marked = {**FINALIZED_MACHINE["metadata"], "annotations": {QUOTA_ANNOTATION: "x"}}
+    waiting = machine(metadata=marked, status={"serverID": None})
     later = NOW + timedelta(hours=5)
     assert health_of(waiting, later).standing is Standing.BOOTING
-    assert work_for_machine(waiting, balancer(), None, set(), later, hindrance=QUOTA).patch == {}
+    assert annotated(refused(machine_world(waiting, balancer(), seen), no_more), later) == {}
 
-    there = MachineCloud(servers=(Server(id="s", name=waiting.metadata.name, status="BUILD"),), servers_only=True)
-    work = work_for_machine(waiting, balancer(), there, set(), later)
     annotations = {QUOTA_ANNOTATION: None, BOOTS_SINCE_ANNOTATION: "2026-05-01T17:00:00Z"}
-    assert work.patch == {"metadata": {"annotations": annotations}}
+    assert annotated(with_server(waiting), later) == {"metadata": {"annotations": annotations}}
     begun = machine(metadata={"annotations": {BOOTS_SINCE_ANNOTATION: "2026-05-01T17:00:00Z"}})
     assert health_of(begun, later + timedelta(minutes=9)).standing is Standing.BOOTING
     assert health_of(begun, later + timedelta(minutes=11)).standing is Standing.MARKED
@@ -156,56 +195,132 @@ def test_a_machine_that_waits_for_a_quota_says_so_and_begins_to_boot_with_its_se
 
 def test_an_outage_of_openstack_does_not_count_against_the_boot_time() -> None:
     of = machine(**FINALIZED_MACHINE, status={"serverID": None})
-    work = work_for_machine(of, balancer(), None, set(), NOW, hindrance=OUTAGE)
-    waiting = machine(**merge(FINALIZED_MACHINE, work.patch), status={"serverID": None})  # type: ignore[arg-type]
+    patch = annotated(unseen(of, ErrorType.UNAVAILABLE, OUTAGE.why), NOW)
+    waiting = machine(**merge(FINALIZED_MACHINE, patch), status={"serverID": None})  # type: ignore[arg-type]
     later = NOW + timedelta(hours=5)
     assert health_of(waiting, later).standing is Standing.BOOTING
-    assert work_for_machine(waiting, balancer(), None, set(), later, hindrance=OUTAGE).patch == {}
+    assert annotated(unseen(waiting, ErrorType.UNAVAILABLE, OUTAGE.why), later) == {}
 
-    there = MachineCloud(servers=(Server(id="s", name=waiting.metadata.name, status="BUILD"),), servers_only=True)
-    over = work_for_machine(waiting, balancer(), there, set(), later).patch
-    begun = machine(**merge(merge(FINALIZED_MACHINE, work.patch), over))  # type: ignore[arg-type]
+    over = annotated(with_server(waiting), later)
+    begun = machine(**merge(merge(FINALIZED_MACHINE, patch), over))  # type: ignore[arg-type]
     assert health_of(begun, later + timedelta(minutes=9)).standing is Standing.BOOTING
     assert health_of(begun, later + timedelta(minutes=11)).standing is Standing.MARKED
 
 
 def test_a_refusal_after_an_outage_counts_against_the_boot_time() -> None:
-    annotated = {**FINALIZED_MACHINE["metadata"], "annotations": {OUTAGE_ANNOTATION: OUTAGE.why}}
-    waiting = machine(metadata=annotated, status={"serverID": None})
-    refused = Hindrance.of(ErrorType.INVALID, "no such flavor")
-    over = work_for_machine(waiting, balancer(), None, set(), NOW, hindrance=refused).patch
-    begun = machine(metadata=merge(annotated, over["metadata"]), status={"serverID": None})
+    marked = {**FINALIZED_MACHINE["metadata"], "annotations": {OUTAGE_ANNOTATION: OUTAGE.why}}
+    waiting = machine(metadata=marked, status={"serverID": None})
+    over = annotated(unseen(waiting, ErrorType.INVALID, "no such flavor"), NOW)
+    begun = machine(metadata=merge(marked, over["metadata"]), status={"serverID": None})
     assert health_of(begun, NOW + timedelta(minutes=11)).standing is Standing.MARKED
 
 
 @pytest.mark.parametrize("server", ["s", None])
 def test_only_a_machine_without_a_server_records_an_outage(server: str | None) -> None:
     of = machine(**FINALIZED_MACHINE, status={"serverID": server})
-    busy = Hindrance.of(ErrorType.THROTTLED, "16 calls are under way", ours=True)
-    assert work_for_machine(of, balancer(), None, set(), NOW, hindrance=busy).patch == {}
-    assert bool(work_for_machine(of, balancer(), None, set(), NOW, hindrance=OUTAGE).patch) is (server is None)
+    for code in (BUSY, WORKER_SHUTDOWN, AREA_PAUSED):
+        assert annotated(unseen(of, ErrorType.THROTTLED, "a limit of this process", code), NOW) == {}
+    assert bool(annotated(unseen(of, ErrorType.UNAVAILABLE, OUTAGE.why), NOW)) is (server is None)
 
 
-def test_a_server_on_its_way_out_is_not_asked_again_and_keeps_its_machine() -> None:
-    going = machine(metadata={**FINALIZED_MACHINE["metadata"], "deletionTimestamp": "2026-05-01T12:00:00Z"})
+@pytest.mark.parametrize(
+    ("type_", "code", "pauses"),
+    [
+        (ErrorType.UNAVAILABLE, "", [1, 2, 4, 8, 16, 32, 60, 60]),
+        (ErrorType.THROTTLED, OVER_QUOTA, [10, 20, 40, 80, 160, 300]),
+        (ErrorType.CONFLICT, "", [3, 6, 12, 24, 30, 30]),
+        (ErrorType.DENIED, "", [15, 30, 60, 120, 240, 480, 600, 600]),
+    ],
+)
+def test_a_refused_step_is_tried_again_after_the_pauses_of_its_hindrance(
+    type_: ErrorType, code: str, pauses: list[int]
+) -> None:
+    step = CreatePort(name="p", description="", network_id="n", security_groups=())
+    world = machine_world(machine(**FINALIZED_MACHINE), balancer(), MachineCloud())
+    for number, pause in enumerate(pauses, 1):
+        world = step.refuse(world, Refusal(type=type_, message="no", code=code, at=NOW, attempts=number))
+        assert world.refusals[step.slot].retry_at == NOW + timedelta(seconds=pause)
+    assert world.stale
+
+
+def test_after_a_failed_step_the_cloud_is_looked_at_when_its_pause_is_over() -> None:
+    fresh = machine(**FINALIZED_MACHINE, status={"serverID": None})
+    virtual = CloudPort(id="port-1", fixed_ips=(FixedIp(address="10.1.0.5"),))
+    world = machine_world(fresh, balancer(), MachineCloud(virtual_port=virtual))
+    (step,) = decide_machine(world, NOW).actions
+    lost = step.refuse(world, Refusal(type=ErrorType.UNAVAILABLE, message="no answer", at=NOW))
+    assert step in decide_machine(lost, NOW).actions, "it waits for its pause"
+    again = machine_world(fresh, balancer()).learn(settled="").recall(lost)
+    assert [type(each) for each in decide_machine(again, NOW).actions if each.slot != "kube.write"] == [LookAtMachine]
+
+
+def test_what_a_cancelled_step_may_have_left_is_looked_for_at_once() -> None:
+    going = machine(metadata={**FINALIZED_MACHINE["metadata"], **DELETED}, status={"serverID": None})
+    world = machine_world(going, None, MachineCloud())
+    assert [type(each) for each in decide_machine(world, NOW).actions] == [RevokeAccess]
+    step = CreatePort(name="p", description="", network_id="n", security_groups=())
+    lost = step.refuse(world, Refusal(type=ErrorType.UNAVAILABLE, message="no answer", at=NOW))
+    assert [type(each) for each in decide_machine(lost, NOW).actions] == [LookAtMachine]
+
+
+# --- a machine that goes ---
+
+DELETED = {"deletionTimestamp": "2026-05-01T12:00:00Z"}
+
+
+def leaving(**status: object) -> LoadBalancerMachine:
+    return machine(metadata={**FINALIZED_MACHINE["metadata"], **DELETED}, status=status)
+
+
+def test_a_machine_that_goes_loses_its_recorded_server_before_anything_is_looked_at() -> None:
+    going = leaving(serverID="s")
+    world = machine_world(going).learn(settled="")
+    (asked,) = decide_machine(world, NOW).actions
+    assert isinstance(asked, DeleteServer)
+    assert (asked.id, asked.asked) == ("s", False)
+    gone = asked.fold(world, Brought(gone="s"))
+    (look,) = decide_machine(gone, NOW).actions
+    assert isinstance(look, LookAtMachine)
+    assert look.machine.status.server_id is None, "it is not asked for by its id again"
+    port = CloudPort(id="p", description=mark_of(going.metadata.uid))
+    seen = look.fold(gone, SeenMachine(cloud=MachineCloud(ports=(port,)), at=NOW))
+    (freed,) = decide_machine(seen, NOW).actions
+    assert isinstance(freed, DeletePort)
+    free = freed.fold(seen, Brought(gone="p"))
+    (revoke,) = decide_machine(free, NOW).actions
+    assert isinstance(revoke, RevokeAccess)
+    (drop,) = decide_machine(revoke.fold(free, None), NOW).actions
+    assert isinstance(drop, DropFinalizer)
+    assert drop.patch == {"metadata": {"finalizers": []}}
+
+
+def test_a_server_on_its_way_out_is_only_waited_for() -> None:
+    going = leaving(serverID=None)
     server = Server(id="s", name=going.metadata.name, status="ACTIVE", deleting=True)
-    work = work_for_machine(going, None, MachineCloud(servers=(server,)), set(), NOW)
-    assert (work.phase, work.steps, work.drop_finalizer) == (MachinePhase.DELETING, (), False)
-    asked = work_for_machine(
-        going, None, MachineCloud(servers=(server.model_copy(update={"deleting": False}),)), set(), NOW
-    )
-    assert asked.steps == (DeleteServer(id="s"),)
-    assert work_for_machine(going, None, MachineCloud(), set(), NOW).drop_finalizer
+    (asked,) = decide_machine(machine_world(going, None, MachineCloud(servers=(server,))), NOW).actions
+    assert isinstance(asked, DeleteServer)
+    assert asked.asked
 
 
-def test_a_server_that_is_gone_after_a_look_at_it_alone_proves_nothing_about_its_port() -> None:
-    """Between the look and its deletion Nova has taken it away: the port has to be looked for yet."""
-    going = machine(metadata={**FINALIZED_MACHINE["metadata"], "deletionTimestamp": "2026-05-01T12:00:00Z"})
-    there = MachineCloud(servers=(Server(id="s", name=going.metadata.name, status="DELETED"),), servers_only=True)
-    gone = machine_changed(there, Brought(gone="s"))
-    work = work_for_machine(going, None, gone, set(REMOVED), NOW)
-    assert (work.steps, work.remove, work.drop_finalizer) == ((), (), False)
-    assert "its ports are checked next" in work.why
+def test_a_machine_that_cannot_be_looked_at_keeps_its_finalizer() -> None:
+    world = machine_world(leaving(serverID=None)).learn(settled="")
+    for type_ in (ErrorType.UNAVAILABLE, ErrorType.DENIED, ErrorType.PENDING):
+        blocked = refused(world, (LookAtMachine, type_, "no", ""))
+        wanted = {type(each) for each in decide_machine(blocked, NOW).actions}
+        assert LookAtMachine in wanted
+        assert not wanted & {RevokeAccess, DropFinalizer}
+
+
+def test_a_server_that_takes_long_to_go_is_told_after_ten_minutes() -> None:
+    world = machine_world(leaving(serverID="s"))
+    began = parse_timestamp(DELETED["deletionTimestamp"])
+    assert began is not None
+    decision = decide_machine(world, NOW)
+    assert (decision.deadline, decision.at_deadline) == (began + timedelta(minutes=10), "say that it takes long")
+    late = decide_machine(world, began + timedelta(minutes=10)).actions
+    (told,) = (each for each in late if isinstance(each, TellPeople))
+    assert told.about.kind == "LoadBalancerMachine"
+    assert told.notices[0].message == "delete server s; this has lasted for more than ten minutes"
 
 
 # --- when to look ---
@@ -246,16 +361,6 @@ def test_a_change_of_ports_asks_for_a_look_at_the_security_group_alone() -> None
 def test_a_machine_is_looked_at_for_its_group_and_not_for_its_reports() -> None:
     from lb_objects import healthy
 
-    assert look_of_machine(machine(conditions=healthy()), balancer()) == look_of_machine(machine(), balancer())
-    other = balancer(status={"securityGroupID": "sg-2"})
-    assert look_of_machine(machine(), other) != look_of_machine(machine(), balancer())
-
-
-def test_a_server_that_takes_a_minute_is_looked_at_ten_times_at_most() -> None:
-    """Row b: two calls to look, two to make its port and its server, and these."""
-    age, looks = timedelta(seconds=2), 0
-    while age < timedelta(seconds=62):
-        age += next_look(age)
-        looks += 1
-    assert looks <= 10
-    assert age < timedelta(seconds=62 * 4 / 3)
+    its, other = ServedBalancer.of(balancer()), ServedBalancer.of(balancer(status={"securityGroupID": "sg-2"}))
+    assert look_of_machine(machine(conditions=healthy()), its) == look_of_machine(machine(), its)
+    assert look_of_machine(machine(), other) != look_of_machine(machine(), its)

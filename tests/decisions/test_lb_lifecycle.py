@@ -3,26 +3,33 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 from datetime import timedelta
-from typing import Any
+from typing import Any, TypeVar
 
 import pytest
-from lb_objects import NOW, balancer, healthy, machine, machine_set
+from lb_objects import NOW, balancer, healthy, machine, machine_set, machine_world
 from lb_world import MINUTE, SPEC, World, started
 
+from domain.decision import Action
 from domain.loadbalancers.balancer import Phase, work_for_balancer
+from domain.loadbalancers.cloud.changes import Brought
 from domain.loadbalancers.cloud.looks import look_of_balancer
-from domain.loadbalancers.cloud.objects import LoadBalancerCloud, MachineCloud
+from domain.loadbalancers.cloud.objects import CloudPort, FixedIp, LoadBalancerCloud, MachineCloud
+from domain.loadbalancers.cloud.ownership import mark_of
+from domain.loadbalancers.cloud.steps import CreatePort, CreateServer
 from domain.loadbalancers.cloud.sweep import to_be_compared
 from domain.loadbalancers.fleet import Fleet
 from domain.loadbalancers.hashes import template_hash
 from domain.loadbalancers.health import is_master
-from domain.loadbalancers.machine.lifecycle import MachinePhase, work_for_machine
+from domain.loadbalancers.machine.actions import GrantAccess, LookAtMachine, SeenMachine, TellPeople
+from domain.loadbalancers.machine.lifecycle import MachinePhase, decide_machine
 from domain.loadbalancers.machine_set import SetPhase, work_for_set
 from domain.loadbalancers.patches import combined
+from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 from domain.resource import timestamp
-from domain.writes import merge
+from domain.writes import Patch, merge
 
 
 def phase(world: World) -> Phase:
@@ -330,33 +337,78 @@ def test_the_finalizer_comes_before_the_first_step() -> None:
     assert (work.phase, work.steps, work.create_set) == (Phase.NEW, (), {})
     assert work.patch["metadata"] == {"finalizers": ["yawol.stackit.cloud/controller2"]}
     assert "spec" in work.patch
-    first = work_for_machine(machine(metadata={"finalizers": ["x"]}), balancer(), MachineCloud(), (), NOW)
-    assert (first.phase, first.steps, first.create) == (MachinePhase.NEW, (), ())
-    assert first.patch == {"metadata": {"finalizers": ["x", "yawol.stackit.cloud/controller4"]}}
+    fresh = machine_world(machine(metadata={"finalizers": ["x"]}), balancer(), MachineCloud(), granted=False)
+    first = decide_machine(fresh, NOW)
+    (write,) = first.actions
+    assert isinstance(write, Patch)
+    assert (first.phase, write.patch) == (
+        MachinePhase.NEW,
+        {"metadata": {"finalizers": ["x", "yawol.stackit.cloud/controller4"]}},
+    )
     adopted = work_for_set(machine_set(), (), Fleet(), NOW)
     assert adopted.patch["metadata"] == {"finalizers": ["stackit.cloud/loadbalancermachine"]}
 
 
 BALANCERS = {"finalizers": ["yawol.stackit.cloud/controller2"]}
 OURS = {"finalizers": ["yawol.stackit.cloud/controller4"]}
+CLOUD = ProjectReference(namespace="lbs", secret="")
+
+A = TypeVar("A", bound=Action)
 
 
 def test_a_machine_whose_load_balancer_is_gone_waits() -> None:
-    work = work_for_machine(machine(metadata=OURS), None, MachineCloud(), (), NOW)
-    assert (work.phase, work.problem) == (MachinePhase.WAITING, "LoadBalancer lbs/web--shop does not exist")
+    decision = decide_machine(machine_world(machine(metadata=OURS)), NOW)
+    assert (decision.phase, decision.why) == (MachinePhase.WAITING, "LoadBalancer lbs/web--shop does not exist")
+    assert decision.actions == ()
 
 
-def test_a_machine_without_rights_gets_those_that_are_missing() -> None:
-    rights = {"ServiceAccount", "Role"}
-    work = work_for_machine(machine(metadata=OURS), balancer(), MachineCloud(), rights, NOW)
-    assert work.phase is MachinePhase.GIVEN_UP  # its server is lost
+def of(actions: Iterable[Action], kind: type[A]) -> list[A]:
+    return [each for each in actions if isinstance(each, kind)]
+
+
+def test_a_machine_whose_server_is_lost_is_given_up() -> None:
+    lost = decide_machine(machine_world(machine(metadata=OURS), balancer(), MachineCloud()), NOW)
+    assert lost.phase == MachinePhase.GIVEN_UP
+    ((told,),) = (each.notices for each in of(lost.actions, TellPeople))
+    assert told.message == lost.why == "its server does not exist any more"
+
+
+def test_a_machine_gets_its_rights_beside_its_port_and_names_them_afterwards() -> None:
     fresh = machine(metadata=OURS, status={"serverID": None})
-    work = work_for_machine(fresh, balancer(), MachineCloud(), rights, NOW)
-    assert [each["kind"] for each in work.create] == ["Secret", "RoleBinding"]
-    # The status names them once they are all there.
-    assert work.status == {}
-    whole = work_for_machine(fresh, balancer(), MachineCloud(), {*rights, "Secret", "RoleBinding"}, NOW)
-    assert set(whole.status["status"]) == {"serviceAccountName", "serviceAccountSecretName", "roleName"}  # type: ignore[call-overload]
+    seen = MachineCloud(virtual_port=CloudPort(id="port-1", fixed_ips=(FixedIp(address="10.1.0.5"),)))
+    before = decide_machine(machine_world(fresh, balancer(), seen, granted=False), NOW)
+    assert [type(each) for each in before.actions] == [GrantAccess, CreatePort]
+    (grant,) = of(before.actions, GrantAccess)
+    assert [each["kind"] for each in grant.objects] == ["ServiceAccount", "Secret", "Role", "RoleBinding"]
+    there = machine_world(machine(metadata=OURS), balancer())
+    (write,) = of(decide_machine(there, NOW).actions, Patch)
+    assert set(write.patch["status"]) == {"serviceAccountName", "serviceAccountSecretName", "roleName"}  # type: ignore[call-overload]
+
+
+def test_a_server_is_made_only_for_a_machine_with_rights() -> None:
+    fresh = machine(metadata=OURS, status={"serverID": None})
+    virtual = CloudPort(id="port-1", fixed_ips=(FixedIp(address="10.1.0.5"),))
+    own = CloudPort(
+        id="own", description=mark_of(fresh.metadata.uid), security_groups=("sg-1",), allowed_addresses=("10.1.0.5",)
+    )
+    seen = MachineCloud(ports=(own,), virtual_port=virtual)
+    without = decide_machine(machine_world(fresh, balancer(), seen, granted=False), NOW)
+    assert [type(each) for each in without.actions] == [GrantAccess]
+    (create,) = decide_machine(machine_world(fresh, balancer(), seen), NOW).actions
+    assert isinstance(create, CreateServer)
+    assert (create.port_id, create.virtual_address, create.project) == ("own", "10.1.0.5", CLOUD)
+
+
+def test_a_machine_is_looked_for_in_the_cloud_when_it_is_not_what_it_was() -> None:
+    settled = machine_world(machine(metadata=OURS), balancer())
+    assert of(decide_machine(settled, NOW).actions, LookAtMachine) == []
+    drifted = machine(metadata={**OURS, "annotations": {"perdure.dev/drift-seen-at": "2026-05-01T11:59:00Z"}})
+    changed = settled.model_copy(update={"machine": drifted})
+    (look,) = of(decide_machine(changed, NOW).actions, LookAtMachine)
+    assert look.reads
+    ended = changed.brought(Brought())
+    assert look.fold(ended, SeenMachine(cloud=MachineCloud(), at=NOW)) == ended, "a step has ended meanwhile"
+    assert look.fold(changed, SeenMachine(cloud=MachineCloud(), at=NOW)).cloud == MachineCloud()
 
 
 def test_what_freezes_a_rollout_is_told() -> None:
@@ -370,9 +422,16 @@ def test_what_freezes_a_rollout_is_told() -> None:
 
 def test_what_keeps_a_machine_from_its_server_is_told() -> None:
     fresh = machine(metadata=OURS, status={"serverID": None})
-    work = work_for_machine(fresh, balancer(), MachineCloud(), set(), NOW)
-    assert [(each.type, each.message) for each in work.notices] == [("Warning", work.problem)]
-    assert "port-1 with the virtual address does not exist" in work.problem
+    world = machine_world(fresh, balancer(), MachineCloud())
+    decision = decide_machine(world, NOW)
+    (told,) = of(decision.actions, TellPeople)
+    assert [(each.type, each.message) for each in told.notices] == [("Warning", decision.why)]
+    assert told.about.kind == "LoadBalancer"
+    assert "port-1 with the virtual address does not exist" in decision.why
+    assert decision.deadline == NOW + timedelta(seconds=15)
+    assert of(decide_machine(told.fold(world, None), NOW).actions, TellPeople) == [], "once"
+    later = NOW + timedelta(minutes=66)
+    assert of(decide_machine(told.fold(world, None), later).actions, TellPeople), "the API server has forgotten it"
 
 
 def test_a_machine_that_goes_is_not_written_before() -> None:
@@ -385,7 +444,8 @@ def test_a_machine_that_goes_is_not_written_before() -> None:
 def test_an_object_that_let_go_of_everything_asks_for_nothing() -> None:
     deleting = {"deletionTimestamp": "2026-05-01T11:00:00Z"}
     assert work_for_balancer(balancer(metadata=deleting), LoadBalancerCloud(), (), NOW).idle
-    assert work_for_machine(machine(metadata=deleting), None, MachineCloud(), (), NOW).idle
+    released = decide_machine(machine_world(machine(metadata=deleting)), NOW)
+    assert (released.gone, released.actions) == (True, ())
     gone = work_for_set(machine_set(metadata=deleting), (machine(),), Fleet(), NOW)
     assert (gone.idle, gone.phase) == (True, SetPhase.GONE)
 

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import pytest
+from driven import Driven
 from lb_objects import condition, healthy, machine, machine_set
 from memory_kube import MemoryKube
-from temporalio.testing import ActivityEnvironment
+from temporalio.client import Client
 
+from activities.kube import KubeActivities
 from activities.leaders import HELD_FOR
+from activities.loadbalancers.cloud_steps import CloudActivities
 from activities.loadbalancers.ground import Ground
 from activities.loadbalancers.known import Known
 from activities.loadbalancers.machines import MachineActivities
 from activities.loadbalancers.predecessor import LEASES
 from activities.openstack.projects import Projects
+from domain.decision import Decision
 from domain.identity import Key
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
 from domain.loadbalancers.constants import (
@@ -27,9 +30,10 @@ from domain.loadbalancers.constants import (
     MARKED_AT_ANNOTATION,
 )
 from domain.loadbalancers.health import CONFIG_READY, CONFIG_REJECTED, ENVOY_READY, MARKED
-from domain.loadbalancers.passes import LoadBalancerWorld, PassMachine
-from domain.loadbalancers.resources import LoadBalancerMachine
+from domain.loadbalancers.machine.lifecycle import decide_machine
+from domain.loadbalancers.machine.world import MachineWorld, ObserveMachine
 from domain.resource import parse_timestamp, timestamp
+from domain.runner import State
 from engine.errors import Invalid
 from engine.kube import EVENT, LEASE, BlockingKube, KubeApi
 from engine.kube.store import Followed, Store
@@ -56,7 +60,9 @@ class Installation:
         for kind in (LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET):
             self.kube.follow(Followed(kind))._reflector.listed = True
         ground = Ground(api, cast(BlockingKube, None), cast(Projects, NoProjects()), Settings(), known)
-        self._machines = MachineActivities(ground)
+        of_area = (*MachineActivities(ground).all(), *CloudActivities(ground).all())
+        self._activities = (*of_area, *KubeActivities(api, cast(Client, None), wrote=known.wrote).all())
+        self._life: Driven[MachineWorld] | None = None
 
     async def begun(self, conditions: Any = None, **changes: Any) -> None:
         changes["metadata"] = {"finalizers": [MACHINE_FINALIZER], **changes.get("metadata", {})}
@@ -83,26 +89,25 @@ class Installation:
     async def machine(self) -> Any:
         return await self.kube.get(LOAD_BALANCER_MACHINE, "lbs", NAME)
 
-    async def passed(self) -> LoadBalancerWorld:
-        key = Key(
-            kind=LOAD_BALANCER_MACHINE.name, namespace="lbs", name=NAME, uid=(await self.machine())["metadata"]["uid"]
-        )
-        return await _environment().run(self._machines.pass_machine, PassMachine(key=key))
+    async def passed(self) -> Decision:
+        """One turn of its lifecycle, which stands as it ended then."""
+        if self._life is None:
+            uid = (await self.machine())["metadata"]["uid"]
+            key = Key(kind=LOAD_BALANCER_MACHINE.name, namespace="lbs", name=NAME, uid=uid)
+
+            def observation(state: State[MachineWorld]) -> ObserveMachine:
+                return ObserveMachine(key=key, memory=state.world.known, outdated=state.outdated)
+
+            self._life = Driven(MachineWorld(key=key), decide_machine, observation, self._activities)
+        return await self._life.turn(datetime.now(UTC))
 
     async def look_again(self) -> datetime | None:
-        """When its health asks for another look, whatever else the pass waits for."""
-        found = LoadBalancerMachine.model_validate(await self.machine())
-        return (await _environment().run(self._machines._judged, found))[1]
+        """When it is observed again if nothing happens."""
+        return (await self.passed()).deadline
 
     async def told(self) -> list[tuple[str, str, str]]:
         events = (await self.kube.list(EVENT, "lbs")).items
         return [(each["involvedObject"]["kind"], each["reason"], each["message"]) for each in events]
-
-
-def _environment() -> ActivityEnvironment:
-    environment = ActivityEnvironment()
-    environment.info = replace(environment.info, started_time=datetime.now(UTC))
-    return environment
 
 
 @pytest.mark.parametrize("server", ["server-1", None])
@@ -111,8 +116,8 @@ async def test_a_machine_that_cannot_be_deleted_tells_why_once(server: str | Non
     await on.begun(status={"serverID": server})
     await on.kube.delete(LOAD_BALANCER_MACHINE, "lbs", NAME)
     await on.passed()
-    world = await on.passed()
-    assert (world.exists, world.decision.why) == (True, NO_SECRET)
+    decision = await on.passed()
+    assert (decision.gone, decision.why) == (False, NO_SECRET)
     assert await on.told() == [("LoadBalancerMachine", "Failed", NO_SECRET)]
 
 

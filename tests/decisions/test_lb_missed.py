@@ -6,12 +6,14 @@ import asyncio
 from typing import Any, cast
 
 from lb_objects import ago, condition, healthy, machine
+from memory_kube import MemoryKube
 
 from activities.loadbalancers.known import Known, _Selection
 from domain.identity import Key
 from domain.loadbalancers import LOAD_BALANCER_MACHINE
 from domain.loadbalancers.resources import LoadBalancerMachine
 from engine.kube import KubeApi
+from engine.kube.store import Followed, Store
 
 READER = Key(kind="LoadBalancerSet", namespace="lbs", name="web--shop-aaaa", uid="s")
 
@@ -55,3 +57,22 @@ async def test_an_own_write_that_is_watched_before_its_answer_is_read_wakes_nobo
     written = machine(metadata={"resourceVersion": "7"})
     assert await woken_by(machine(conditions=healthy()), written, own=written) == []
     assert await woken_by(machine(conditions=healthy()), written) == [READER]
+
+
+async def test_a_lifecycles_own_write_is_known_at_once_and_wakes_the_others_alone() -> None:
+    kube = MemoryKube()
+    mirror = kube.follow(Followed(LOAD_BALANCER_MACHINE))
+    woken: list[Key] = []
+
+    async def wake(key: Key) -> None:
+        woken.append(key)
+
+    known = Known(cast(KubeApi, kube), cast(Store, kube), wake)
+    one = machine()
+    for reader in (READER, one.key):
+        known.view(reader, fresh=False)
+        known.note(reader, _Selection(LOAD_BALANCER_MACHINE.name, "lbs", name=one.metadata.name))
+    known.wrote(one.key, LOAD_BALANCER_MACHINE, one.model_dump(mode="json", by_alias=True))
+    await asyncio.gather(*known._tasks)
+    assert mirror.get("lbs", one.metadata.name) is not None
+    assert woken == [READER]

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import pytest
-from lb_objects import NOW, Json, ago, balancer, condition, healthy, machine
+from lb_objects import NOW, Json, ago, balancer, condition, healthy, machine, machine_world
 from lb_world import MINUTE, SPEC, World
 
 from activities.loadbalancers.balancers import _decision as balancer_decision
-from activities.loadbalancers.machines import _decision as machine_decision
 from activities.loadbalancers.sets import _decision as set_decision
 from domain.decision import Decision
 from domain.loadbalancers.balancer import work_for_balancer
 from domain.loadbalancers.fleet import fleet_of
-from domain.loadbalancers.machine.lifecycle import work_for_machine
+from domain.loadbalancers.machine.lifecycle import decide_machine
 from domain.loadbalancers.machine_set import work_for_set
 from domain.loadbalancers.names import cloud_name
 from domain.loadbalancers.scaling import machines_of
@@ -29,8 +28,7 @@ def told(world: World) -> list[str]:
         found.append(set_decision(one.owner, work_for_set(one, machines_of(one, machines), fleet, world.now)))
     for each in machines:
         cloud = world.project.of_machine(cloud_name(each.metadata), each.spec.port_id)
-        rights = world.rights.get(each.metadata.name, set())
-        found.append(machine_decision(each.owner, work_for_machine(each, shop, cloud, rights, world.now), None))
+        found.append(decide_machine(machine_world(each, shop, cloud), world.now))
     return [f"{said.phase}: {said.why}{f' <- {said.waits_for[0]}' if said.waits_for else ''}" for said in found]
 
 
@@ -79,6 +77,5 @@ ILL = [condition("ConfigReady"), condition("EnvoyReady", "False", since=ago(minu
 def test_a_machine_says_how_it_stands(conditions: list[Json], metadata: Json, phase: str, why: str) -> None:
     finalizer = {"finalizers": ["yawol.stackit.cloud/controller4"]}
     found = machine(conditions=conditions, metadata={**finalizer, **metadata})
-    rights = ("ServiceAccount", "Secret", "Role", "RoleBinding")
-    decision = machine_decision(found.owner, work_for_machine(found, balancer(), None, rights, NOW), None)
+    decision = decide_machine(machine_world(found, balancer()), NOW)
     assert (decision.phase, decision.why[: len(why)]) == (phase, why)

@@ -6,8 +6,7 @@ import pytest
 from lb_objects import NOW, balancer
 from lb_project import Project
 
-from domain.loadbalancers.cloud import steps
-from domain.loadbalancers.cloud.changes import Brought, RuleChange, changed, machine_changed
+from domain.loadbalancers.cloud.changes import Brought, changed, machine_changed
 from domain.loadbalancers.cloud.load_balancer import plan_cloud
 from domain.loadbalancers.cloud.objects import CloudPort, FloatingIp, LoadBalancerCloud, MachineCloud, Server
 from domain.loadbalancers.cloud.removal import remove_load_balancer
@@ -16,33 +15,6 @@ from domain.loadbalancers.resources import LoadBalancer
 from domain.writes import merge
 
 NOTHING = {"status": None}
-
-
-def brought(project: Project, before: LoadBalancerCloud, step: steps.Step) -> Brought:
-    """What the step's answer is, by what the project has after it."""
-    project.carry_out([step])
-    after = project.of_balancer()
-    match step:
-        case steps.CreateSecurityGroup():
-            return Brought(security_group=after.security_groups[-1])
-        case steps.ChangeRules():
-            known = {rule.id for group in before.security_groups for rule in group.rules}
-            made = tuple(rule for group in after.security_groups for rule in group.rules if rule.id not in known)
-            return Brought(rules=RuleChange(security_group_id=step.security_group_id, made=made, gone=step.delete))
-        case steps.CreatePort():
-            return Brought(port=after.ports[-1])
-        case steps.UpdatePort():
-            return Brought(port=project.ports[step.port_id])
-        case steps.CreateFloatingIp():
-            return Brought(floating_ip=after.floating_ips[-1])
-        case steps.UpdateFloatingIp():
-            return Brought(floating_ip=project.floating[step.floating_ip_id])
-        case steps.CreateServerGroup():
-            return Brought(server_group=after.server_groups[-1])
-        case steps.DeletePort() | steps.DeleteSecurityGroup() | steps.DeleteFloatingIp() | steps.DeleteServerGroup():
-            return Brought(gone=step.id)
-        case _:
-            raise AssertionError(step)
 
 
 def unobserved(cloud: LoadBalancerCloud) -> LoadBalancerCloud:
@@ -57,11 +29,11 @@ def test_a_whole_life_by_folding_is_the_life_by_looking(policy: str) -> None:
     while not (plan := plan_cloud(owner, cloud, NOW)).settled:
         owner = LoadBalancer.model_validate(merge(owner.model_dump(mode="json", by_alias=True), plan.status))
         for step in plan.steps:
-            cloud = changed(cloud, brought(project, cloud, step))
+            cloud = changed(cloud, project.take(step))
             assert cloud == unobserved(project.of_balancer())
     while removal := remove_load_balancer(owner, cloud).steps:
         for step in removal:
-            cloud = changed(cloud, brought(project, cloud, step))
+            cloud = changed(cloud, project.take(step))
             assert cloud == unobserved(project.of_balancer())
     assert project.left == []
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 from guarded_calls import Clock, call, refusal
 
-from activities.openstack.guard import SAVED_SECONDS, SPENT, Guard
+from activities.openstack.guard import SAVED_SECONDS, Guard
+from domain.loadbalancers.hindrances import SPENT
 
 
 @pytest.fixture

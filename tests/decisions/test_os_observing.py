@@ -10,7 +10,6 @@ from os_cloud import SmallCloud, run
 
 from activities.openstack.catalogue import flavor_id
 from activities.openstack.observing import (
-    observe_leaving_machine,
     observe_load_balancer,
     observe_machine,
     observe_project,
@@ -133,26 +132,6 @@ def test_a_machine_is_observed_with_two_calls(cloud: SmallCloud, project: Projec
     assert seen.virtual_port is not None
     assert seen.virtual_port.id == owner.status.port_id
     assert cloud.calls == ["GET /v2.0/ports", "GET /v2.1/servers/detail"]
-
-
-def test_a_server_on_its_way_out_costs_one_call_a_look_and_two_more_once_it_is_gone(
-    cloud: SmallCloud, project: Project
-) -> None:
-    """Row b: a slow box is waited for with as few calls as there can be."""
-    own = machine(metadata=DELETED)
-    name = f"{own.metadata.namespace}/{own.metadata.name}"
-    port = cloud.put("ports", name=name, description=f"perdure:{own.metadata.uid}")
-    server = cloud.put("servers", name=own.metadata.name, status="ACTIVE")
-    own = machine(metadata=DELETED, status={"serverID": server})
-    cloud.calls.clear()
-    seen = observe_leaving_machine(project, own)
-    assert ([each.id for each in seen.servers], seen.servers_only) == ([server], True)
-    assert cloud.calls == [f"GET /v2.1/servers/{server}"]
-    del cloud.objects["servers"][server]
-    cloud.calls.clear()
-    seen = observe_leaving_machine(project, own)
-    assert (seen.servers, [each.id for each in seen.ports], seen.servers_only) == ((), [port], False)
-    assert cloud.calls == [f"GET /v2.1/servers/{server}", "GET /v2.0/ports", "GET /v2.1/servers/detail"]
 
 
 def test_an_address_on_another_ones_port_is_asked_for_by_its_id(cloud: SmallCloud, project: Project) -> None:

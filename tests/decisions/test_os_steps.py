@@ -15,7 +15,7 @@ from domain.loadbalancers.cloud import steps
 from domain.loadbalancers.cloud.changes import Brought
 from domain.loadbalancers.cloud.objects import SecurityGroupRule
 from domain.loadbalancers.cloud.steps import Step
-from domain.loadbalancers.resources import Flavor, Image
+from domain.loadbalancers.resources import Flavor, Image, LoadBalancerReference
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Pending, Unavailable
 
 R = TypeVar("R")
@@ -73,6 +73,9 @@ MAKING: dict[str, tuple[str, int, Making]] = {
         1,
         lambda cloud: steps.CreateServer(
             name="web-1",
+            namespace="lbs",
+            load_balancer=LoadBalancerReference(name="web", namespace="lbs"),
+            virtual_address="10.1.0.5",
             uid="uid",
             flavor=Flavor(id="f"),
             image=Image(id="i"),

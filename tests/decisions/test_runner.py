@@ -22,12 +22,12 @@ class DoLast(Do):
     last: ClassVar[bool] = True
 
 
-class Read(Do):
-    reads: ClassVar[bool] = True
-
-
 class Watch(Do):
     renewable: ClassVar[bool] = True
+
+
+class Read(Do):
+    reads: ClassVar[bool] = True
 
 
 class Leave(Do):
@@ -137,6 +137,11 @@ def test_nothing_starts_while_the_world_is_held_and_the_plan_says_what_would(wor
     assert (told.hold, told.planned) == (world.hold, ("do a", "make a Secret"))
 
 
+def test_a_read_that_the_decision_needs_is_made_while_the_world_is_held() -> None:
+    state = settled().observed(Hello(key=KEY, hold="observe mode"))
+    assert started(step(state, A, Read(name="r"))) == ["r"]
+
+
 def test_a_hold_cancels_what_runs() -> None:
     state, _ = step(settled(), A)
     _, found = step(state.observed(Hello(key=KEY, hold="observe mode")), A)
@@ -171,6 +176,13 @@ def test_a_conflict_or_an_absence_asks_for_an_observation(type_: ErrorType) -> N
     assert state.world.refusals["a"].type is type_
 
 
+def test_after_a_conflict_the_observation_knows_that_what_was_observed_is_outdated() -> None:
+    conflict = refused(ErrorType.CONFLICT)
+    assert conflict.observing(NOW).outdated
+    assert not conflict.observing(NOW).observed(Hello(key=KEY)).outdated
+    assert not refused(ErrorType.ABSENT).outdated
+
+
 def test_a_refusal_ends_with_the_success_of_its_slot() -> None:
     state, _ = step(refused(), A, now=NOW + 5 * SECOND)
     assert state.finished("a", None).world.refusals == {}
@@ -196,6 +208,18 @@ def test_a_refused_action_is_tried_again_after_a_growing_pause(attempts: int, pa
     assert now - before == pause * SECOND
     assert started(step(state, A, now=now - SECOND)) == []
     assert step(state, A, now=now - SECOND)[1].until == now
+
+
+def test_a_refused_action_is_left_alone_for_as_long_as_the_other_side_asks() -> None:
+    state, _ = step(settled(), A)
+    state = state.failed("a", refusal().model_copy(update={"asked": 30 * SECOND}))
+    assert step(state, A)[1].until == NOW + 30 * SECOND
+
+
+def test_a_refusal_tells_since_when_it_lasts() -> None:
+    state, _ = step(refused(), A, now=NOW + 5 * SECOND)
+    state = state.failed("a", refusal(at=NOW + 6 * SECOND))
+    assert state.world.refusals["a"].lasts_since == NOW
 
 
 def test_a_wake_tries_every_refused_action_again_once_and_at_once() -> None:

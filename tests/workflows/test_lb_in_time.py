@@ -1,36 +1,44 @@
 """Sets and machines in time: boot timeouts, grace and pauses to the second, with the real decisions and a paper cloud.
 
-The passes are played on the time-skipping server: each looks at the objects of `lb_world`, carries out what the plans
-say, and answers with the area's own decision. Whatever a pass writes wakes the others, as the watcher would.
+Sets' passes and the activities of machines are played on the time-skipping server, on the objects of `lb_world`; a
+pass answers with the area's own decision. Whatever one writes wakes the others, as the watcher would.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+import json
+from collections.abc import AsyncIterator, Callable
 from datetime import datetime, timedelta
+from typing import Any
 
 import pytest
 from lb_world import SPEC, World
 from temporalio import activity
+from temporalio.client import WorkflowHandle
 from temporalio.service import RPCError
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
-from activities.loadbalancers.balancers import gone
-from activities.loadbalancers.machines import _decision as machine_decision
+from activities.loadbalancers.cloud_steps import to_its_end
 from activities.loadbalancers.sets import _decision as set_decision
-from domain.decision import Queue
+from domain.decision import Action, Queue
 from domain.identity import Key
+from domain.loadbalancers.cloud.ownership import mark_of
+from domain.loadbalancers.cloud.steps import CreatePort, CreateServer, DeletePort, DeleteServer
+from domain.loadbalancers.constants import DRIFT_ANNOTATION, OUTAGE_ANNOTATION
 from domain.loadbalancers.fleet import fleet_of
-from domain.loadbalancers.machine.lifecycle import work_for_machine
+from domain.loadbalancers.machine.actions import AwaitServer, GrantAccess, LookAtMachine, RevokeAccess, TellPeople
+from domain.loadbalancers.machine.world import MachineWorld, ObserveMachine
 from domain.loadbalancers.machine_set import work_for_set
-from domain.loadbalancers.names import cloud_name
-from domain.loadbalancers.passes import LoadBalancerWorld, PassMachine, PassSet
-from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
+from domain.loadbalancers.passes import LoadBalancerWorld, PassSet
+from domain.loadbalancers.resources import LoadBalancerSet
 from domain.loadbalancers.scaling import machines_of
+from domain.why import Why
+from domain.writes import Patch
 from engine import clock
+from engine.errors import ApiError, Throttled, Unavailable
 from engine.temporal import wake
 from workers.boundary import Boundary
 from workers.roster import workflows_of
@@ -38,6 +46,10 @@ from workers.roster import workflows_of
 WORKFLOWS = workflows_of("loadbalancers")
 PATIENCE = 60.0
 SECOND = timedelta(seconds=1)
+ACTIONS = (
+    *(LookAtMachine, AwaitServer, GrantAccess, RevokeAccess, TellPeople),
+    *(CreatePort, CreateServer, DeletePort, DeleteServer),
+)
 
 
 class Played:
@@ -53,6 +65,9 @@ class Played:
         self.births: list[datetime] = []
         self.deaths: list[datetime] = []
         self.woken: set[Key] = set()
+        self.begun: list[str] = []
+        self.trouble: dict[str, ApiError] = {}
+        self.held: dict[str, asyncio.Event] = {}
 
     @property
     def set_key(self) -> Key:
@@ -73,19 +88,38 @@ class Played:
         await self._wake_machines()
         return LoadBalancerWorld(key=look.key, decision=set_decision(current.owner, work))
 
-    @activity.defn(name=PassMachine.activity)
-    async def pass_machine(self, look: PassMachine) -> LoadBalancerWorld:
-        world, name = self.world, look.key.name
-        world.now = clock.now()
-        while name in world.objects["lbm"] and world._machine_pass(name):
-            world._nova()
-        if name not in world.objects["lbm"]:
-            await wake(self.env.client, self.set_key)
-            return LoadBalancerWorld(key=look.key, exists=False, decision=gone())
-        machine = LoadBalancerMachine.model_validate(world.objects["lbm"][name])
-        cloud = world.project.of_machine(cloud_name(machine.metadata), machine.spec.port_id)
-        work = work_for_machine(machine, world.balancer(), cloud, world.rights[name], world.now)
-        return LoadBalancerWorld(key=look.key, decision=machine_decision(machine.owner, work, None))
+    @activity.defn(name=ObserveMachine.activity)
+    async def observe_machine(self, look: ObserveMachine) -> MachineWorld:
+        if look.key.name not in self.world.objects["lbm"]:
+            return MachineWorld(key=look.key, exists=False)
+        return self.world.observed(look.key.name)
+
+    def performed(self, kind: type[Action]) -> Callable[..., object]:
+        """The activity of an action on paper."""
+
+        async def perform(action: Any) -> Any:
+            self.begun.append(kind.activity)
+            if kind.activity in self.trouble:
+                raise self.trouble[kind.activity]
+            if kind.activity in self.held:
+                await to_its_end(self.held[kind.activity].wait())
+            self.world.now = clock.now()
+            if self.world.takes_time(action):
+                self.world._nova()
+            info = activity.info()
+            assert info.workflow_id is not None
+            result = self.world.perform(info.workflow_id.split("/")[2], action)
+            if isinstance(action, Patch) and "finalizers" in str(action.patch):
+                await wake(self.env.client, self.set_key)
+            return result
+
+        perform.__annotations__ = {"action": kind, "return": kind.result or type(None)}
+        return activity.defn(name=kind.activity)(perform)
+
+    @property
+    def activities(self) -> list[Callable[..., object]]:
+        played = map(self.performed, (Patch, *ACTIONS))
+        return [self.pass_set, self.observe_machine, *played]
 
     def _leaving(self) -> set[str]:
         return {each.metadata.name for each in self.world.machines() if each.metadata.deleting}
@@ -109,10 +143,11 @@ class Played:
 @pytest.fixture
 async def played(env: WorkflowEnvironment) -> AsyncIterator[Played]:
     found = Played(env, await env.get_current_time(), replicas=1)
-    passes = (found.pass_set, found.pass_machine)
     async with (
         Worker(env.client, task_queue="loadbalancers", workflows=WORKFLOWS),
-        Worker(env.client, task_queue=Queue.LOAD_BALANCERS.value, activities=passes, interceptors=[Boundary()]),
+        Worker(
+            env.client, task_queue=Queue.LOAD_BALANCERS.value, activities=found.activities, interceptors=[Boundary()]
+        ),
     ):
         await wake(env.client, found.set_key)
         yield found
@@ -155,3 +190,89 @@ async def test_a_machine_that_reports_in_time_is_kept(played: Played) -> None:
     assert list(played.world.objects["lbm"]) == [name]
     current = LoadBalancerSet.model_validate(next(iter(played.world.objects["lbs"].values())))
     assert current.status.ready_replicas == 1
+
+
+# --- one machine ---
+
+
+async def waited(holds: Callable[[], bool], what: str) -> None:
+    deadline = asyncio.get_running_loop().time() + PATIENCE
+    while not holds():
+        assert asyncio.get_running_loop().time() < deadline, what
+        await asyncio.sleep(0.02)
+
+
+def machine_of(played: Played) -> WorkflowHandle[Any, Any]:
+    (key,) = played.woken
+    return played.env.client.get_workflow_handle(key.workflow_id)
+
+
+async def test_the_timeline_of_a_machine_tells_its_birth(played: Played) -> None:
+    await played.until(1, timedelta(minutes=5))
+    (name,) = played.world.objects["lbm"]
+    await waited(lambda: bool(played.world.machine(name).status.creation_timestamp), "its server runs")
+    told = []
+    async for event in machine_of(played).fetch_history_events():
+        summary = event.user_metadata.summary.data
+        told += [json.loads(summary)] if summary else []
+    lines = list(dict.fromkeys(told))
+    (server,) = played.world.project.servers
+    assert [each for each in lines if not each.startswith("until")] == [
+        "read the machine and its LoadBalancer",
+        "create its ServiceAccount, Secret, Role, RoleBinding",
+        "find its port and server in OpenStack",
+        f"create port lbs/{name}",
+        f"create server {name}",
+        "write its status",
+        f"wait until Nova has built server {server}",
+    ]
+    born = played.world.machine(name).metadata.creation_timestamp
+    assert born is not None
+    boots = f"until {born + timedelta(minutes=10):%H:%M:%S} UTC, then: it is replaced, unless its agent has reported"
+    assert f"{boots}; observed again 30 s later" in lines
+
+
+@pytest.mark.parametrize("type_", [Unavailable, Throttled])
+async def test_what_openstack_does_not_answer_is_decided_upon_at_once(played: Played, type_: type[ApiError]) -> None:
+    played.trouble[CreatePort.activity] = type_("Neutron does not answer", delay=timedelta(seconds=20))
+    await played.until(1, timedelta(minutes=5))
+    (name,) = played.world.objects["lbm"]
+    await waited(lambda: "Neutron does not answer" in played.world.told, "nobody is told")
+    why = await machine_of(played).query("why", result_type=Why)
+    assert (why.phase, why.why) == ("Waiting", "Neutron does not answer")
+    (hindrance,) = why.hindrances
+    assert OUTAGE_ANNOTATION in played.world.machine(name).metadata.annotations
+    assert hindrance.attempts <= 2, "it wants to be left alone for 20 s"
+    played.trouble.clear()
+    await played.env.sleep(timedelta(seconds=40))
+    await waited(lambda: bool(played.world.machine(name).status.server_id), "it is tried again")
+    assert OUTAGE_ANNOTATION not in played.world.machine(name).metadata.annotations
+    assert len(played.world.project.servers) == 1
+
+
+async def test_a_machine_that_is_deleted_while_its_port_is_made_leaves_none(played: Played) -> None:
+    played.held[CreatePort.activity] = asyncio.Event()
+    await waited(lambda: bool(played.births), "a machine is made")
+    (name,) = played.world.objects["lbm"]
+    await waited(lambda: CreatePort.activity in played.begun, "the port is being made")
+    key = played.world.machine(name).key
+    played.world.delete("lbm", name)
+    await wake(played.env.client, key)
+    await waited(lambda: LookAtMachine.activity in played.begun[played.begun.index(CreatePort.activity) :], "")
+    played.held[CreatePort.activity].set()
+    await waited(lambda: key not in [each.key for each in played.world.machines()], "it is gone")
+    marks = [port.description for port in played.world.project.ports.values()]
+    assert mark_of(key.uid) not in marks
+
+
+async def test_a_plan_of_a_machine_looks_at_the_cloud_and_changes_nothing(played: Played) -> None:
+    await played.until(1, timedelta(minutes=5))
+    (name,) = played.world.objects["lbm"]
+    await waited(lambda: bool(played.world.machine(name).status.creation_timestamp), "its server runs")
+    del played.world.project.ports[str(played.world.machine(name).status.default_port_id)]
+    drift = {"metadata": {"annotations": {DRIFT_ANNOTATION: "2026-05-01T12:00:00Z"}}}
+    played.world.write("lbm", name, drift)
+    calls = len(played.world.project.calls)
+    plan = await machine_of(played).execute_update("plan", result_type=Why)
+    assert plan.planned == (f"create port lbs/{name}",)
+    assert len(played.world.project.calls) == calls

@@ -16,9 +16,10 @@ from world import held_claim
 import workflows.entity
 from domain.accounts.constants import CLAIM_UID_ANNOTATION
 from domain.levers import LEVERS
+from domain.refusal import AREA_PAUSED
 from domain.why import Why
 from engine.errors import Conflict, Denied, Invalid, Unavailable
-from engine.pauses import AGAIN, PAUSED
+from engine.pauses import AGAIN
 from engine.temporal import wake
 
 
@@ -123,7 +124,7 @@ async def test_a_lever_under_a_pause_of_the_area_is_refused_and_not_written_late
     await failed_account(lifecycle)
     await lifecycle.until_why(lambda why: why.outcome == "failed")
     world = lifecycle.world
-    world.answers["kube.patch"] = refuse(Unavailable("not sent, accounts is paused", code=PAUSED, delay=AGAIN))
+    world.answers["kube.patch"] = refuse(Unavailable("not sent, accounts is paused", code=AREA_PAUSED, delay=AGAIN))
     for lever in ("retry", "pause", "resume"):
         assert await unwritable(lifecycle, lever) == "not sent, accounts is paused"
     tried = world.made("kube.patch")
@@ -150,7 +151,7 @@ async def test_a_lever_by_a_signal_outlasts_what_passes_by_itself(lifecycle: Lif
     await lifecycle.to_ready()
     await lifecycle.until_why(lambda why: why.outcome == "settled")
     world = lifecycle.world
-    world.answers["kube.patch"] = refuse(Unavailable("not sent, accounts is paused", code=PAUSED, delay=AGAIN))
+    world.answers["kube.patch"] = refuse(Unavailable("not sent, accounts is paused", code=AREA_PAUSED, delay=AGAIN))
     before = world.made("kube.patch")
     await lifecycle.handle.signal("pause")
     await lifecycle.until(lambda: world.made("kube.patch") > before)

@@ -13,6 +13,7 @@ from collections.abc import Mapping
 
 from pydantic.main import IncEx
 
+from domain.loadbalancers.cloud.served import ServedBalancer
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 
 _RANGES = {"load_balancer_source_ranges"}
@@ -43,13 +44,13 @@ def look_of_rules(balancer: LoadBalancer) -> str:
     )
 
 
-def look_of_machine(machine: LoadBalancerMachine, balancer: LoadBalancer | None) -> str:
+def look_of_machine(machine: LoadBalancerMachine, balancer: ServedBalancer | None) -> str:
     """All of a machine that its objects in the cloud rest on."""
     return _fingerprint(
         machine.metadata.annotations,
         machine.spec.model_dump(mode="json"),
         machine.status.model_dump(mode="json", exclude=_MACHINE_STATUS),
-        [balancer.metadata.uid, balancer.status.group_id] if balancer else [],
+        [balancer.uid, balancer.group_id] if balancer else [],
     )
 
 

@@ -43,7 +43,6 @@ class MachinePlan(Model):
         server: how the server stands.
         fault: Nova's words on a server that failed.
         problem: what stands in the way.
-        virtual_address: what the machine listens on.
         settled: whether nothing is left to do: the rest is the machine's own.
     """
 
@@ -52,7 +51,6 @@ class MachinePlan(Model):
     server: ServerState = ServerState.ABSENT
     fault: str = ""
     problem: str = ""
-    virtual_address: str = ""
     settled: bool = False
 
     @property
@@ -89,24 +87,21 @@ def plan_machine(
         facts.update(server_id=server.id, creation_timestamp=created)
     change = difference(machine.status, machine.status.model_copy(update=facts))
     address = virtual_address(cloud.virtual_port)
-    problem = "" if cloud.servers_only else _problem(machine, cloud, address, security_group_id)
+    problem = _problem(machine, cloud, address, security_group_id)
     base = MachinePlan(
         status={"status": change} if change else {},
         server=state,
         fault=server.fault if server else "",
         problem=problem,
-        virtual_address=address,
     )
     if base.given_up or problem:
         return base
-    if cloud.servers_only:
-        return base.model_copy(update={"settled": state is not ServerState.BUILDING})
     steps: list[Step] = [DeleteServer(id=each.id) for each in servers.doubles]
     # A double of the port may carry a double of the server.
     steps.extend(DeletePort(id=each.id) for each in ports.doubles if not servers.doubles)
     steps.extend(_port_steps(machine, port, cloud.virtual_port, security_group_id))
     if server is None and port is not None:
-        steps.append(_creation(machine, port, debug))
+        steps.append(_creation(machine, port, address, debug))
     settled = not steps and state not in (ServerState.ABSENT, ServerState.BUILDING)
     return base.model_copy(update={"steps": tuple(steps), "settled": settled})
 
@@ -197,10 +192,13 @@ def _addresses(texts: tuple[str, ...]) -> set[str]:
     return {str(ipaddress.ip_interface(each).ip) if ip_version(each.partition("/")[0]) else each for each in texts}
 
 
-def _creation(machine: LoadBalancerMachine, port: CloudPort, debug: DebugSettings) -> CreateServer:
+def _creation(machine: LoadBalancerMachine, port: CloudPort, address: str, debug: DebugSettings) -> CreateServer:
     infrastructure = machine.spec.infrastructure
     return CreateServer(
         name=machine.metadata.name,
+        namespace=machine.metadata.namespace,
+        load_balancer=machine.spec.load_balancer_ref,
+        virtual_address=address,
         uid=machine.metadata.uid,
         flavor=infrastructure.flavor,
         image=infrastructure.image,

@@ -115,4 +115,3 @@ class MachineCloud(Model):
     ports: tuple[CloudPort, ...] = ()
     servers: tuple[Server, ...] = ()
     virtual_port: CloudPort | None = None
-    servers_only: bool = False  # nothing else was looked at: the rest is as it should be

@@ -33,18 +33,16 @@ from domain.model import Model
 class Removal(Model):
     """The steps that can be taken now; `done` when nothing of ours is there any more but what is kept.
 
-    `waits` says what is on its way out. `kept` names what stays, in words: what a person wants kept, and what has our
-    name and is not known to be ours.
+    `kept` names what stays, in words: what a person wants kept, and what has our name and is not known to be ours.
     """
 
     steps: tuple[Step, ...] = ()
-    waits: str = ""
     kept: tuple[str, ...] = ()
 
     @property
     def done(self) -> bool:
         """Whether the finalizer may go."""
-        return not self.steps and not self.waits
+        return not self.steps
 
 
 def remove_load_balancer(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Removal:
@@ -91,13 +89,7 @@ def remove_machine(machine: LoadBalancerMachine, cloud: MachineCloud) -> Removal
     """What has to go of a machine."""
     servers = machine_servers(machine, cloud).ours
     if servers:
-        going = ", ".join(each.id for each in servers if each.deleting)
-        return Removal(
-            steps=tuple(DeleteServer(id=each.id) for each in servers if not each.deleting),
-            waits=f"server {going} is being deleted" if going else "",
-        )
-    if cloud.servers_only:
-        return Removal(waits="its server is deleted; its ports are checked next")
+        return Removal(steps=tuple(DeleteServer(id=each.id, asked=each.deleting) for each in servers))
     ours = {each.id for each in machine_ports(machine, cloud).ours}
     # A machine of an older release may have recorded another port under the former name.
     former = {each.id for each in cloud.ports if each.id == machine.status.port_id}

@@ -1,28 +1,86 @@
-"""What can be done in the cloud for load balancers: one call each, or one bulk call.
+"""What can be done in the cloud for load balancers, as actions: one call each, or one bulk call.
 
 Steps of one plan do not depend on one another and may run at the same time. Everything that a repeated step must find
 again (name, description, mark) is in the step itself: in its first attempt the plan's observation is the look-up, in
 every later one the step looks for what it was about to make.
+
+What OpenStack refuses or does not answer reaches the decision at once; only what ends by itself (a server that is on
+its way out, a token that is not there yet) is asked for again by Temporal's server.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+from datetime import timedelta
+from typing import ClassVar, TypeVar
+
+from domain.decision import Action, Queue
+from domain.loadbalancers.cloud.changes import Brought
 from domain.loadbalancers.cloud.objects import SecurityGroupRule
-from domain.loadbalancers.resources import Flavor, Image
+from domain.loadbalancers.cloud.world import CloudWorld
+from domain.loadbalancers.hindrances import with_pause
+from domain.loadbalancers.project import ProjectReference
+from domain.loadbalancers.resources import Flavor, Image, LoadBalancerReference
 from domain.model import Model
+from domain.refusal import ErrorType, Refusal
+
+W = TypeVar("W", bound=CloudWorld)
+
+IN_OPENSTACK = "openstack."  # how the activities begin
+# A call may take its whole time-out, and some steps make several.
+LONGEST_STEP = timedelta(minutes=5)
+HEARTBEAT = timedelta(seconds=10)
 
 
-class Step(Model):
+class CloudAction(Action):
+    """Something that is asked of OpenStack, in the project that the object names."""
+
+    queue: ClassVar[str] = Queue.LOAD_BALANCERS
+    start_to_close: ClassVar[timedelta] = LONGEST_STEP
+    heartbeat: ClassVar[timedelta] = HEARTBEAT
+    reaches_decision: ClassVar[tuple[ErrorType, ...]] = (ErrorType.THROTTLED, ErrorType.UNAVAILABLE)
+
+    project: ProjectReference | None = None  # a plan leaves it to who carries it out
+
+    def refuse(self, world: W, refusal: Refusal) -> W:  # type: ignore[override]
+        """Refused for as long as its kind of hindrance is given."""
+        return super().refuse(world, with_pause(refusal))
+
+
+class Step(CloudAction):
     """One effect."""
 
+    result: ClassVar[type[Model] | None] = Brought
+    awaited_when_cancelled: ClassVar[bool] = True
+
+    def fold(self, world: W, result: Model | None) -> W:  # type: ignore[override]
+        """What it has brought."""
+        assert isinstance(result, Brought)  # noqa: S101 - the activity's type
+        return world.brought(result)
+
+    def refuse(self, world: W, refusal: Refusal) -> W:  # type: ignore[override]
+        """It may have had its effect all the same."""
+        return super().refuse(world.model_copy(update={"stale": True}), refusal)
+
+
+class _Deletion(Step):
+    id: str
+
     @property
-    def summary(self) -> str:
-        """A line for the timeline and for `plan`."""
-        return type(self).__name__
+    def slot(self) -> str:
+        """One for each object."""
+        return f"{self.activity}/{self.id}"
+
+
+def in_project(steps: Iterable[Step], project: ProjectReference) -> tuple[Step, ...]:
+    """The steps of a plan, to be carried out in this project."""
+    return tuple(step.model_copy(update={"project": project}) for step in steps)
 
 
 class CreateSecurityGroup(Step):
     """Neutron gives it two rules of its own: everything may go out."""
+
+    activity: ClassVar[str] = "openstack.create_security_group"
 
     name: str
     description: str
@@ -36,6 +94,8 @@ class CreateSecurityGroup(Step):
 class ChangeRules(Step):
     """All new rules in one call, then the deletions: nothing that stays allowed is refused in between."""
 
+    activity: ClassVar[str] = "openstack.change_rules"
+
     security_group_id: str
     create: tuple[SecurityGroupRule, ...] = ()
     delete: tuple[str, ...] = ()
@@ -48,6 +108,8 @@ class ChangeRules(Step):
 
 class CreatePort(Step):
     """With all that it needs, so that it is never open to the project's default group."""
+
+    activity: ClassVar[str] = "openstack.create_port"
 
     name: str
     description: str
@@ -65,9 +127,16 @@ class CreatePort(Step):
 class UpdatePort(Step):
     """What is None stays as it is."""
 
+    activity: ClassVar[str] = "openstack.update_port"
+
     port_id: str
     security_groups: tuple[str, ...] | None = None
     allowed_addresses: tuple[str, ...] | None = None
+
+    @property
+    def slot(self) -> str:
+        """One for each port."""
+        return f"{self.activity}/{self.port_id}"
 
     @property
     def summary(self) -> str:
@@ -77,6 +146,8 @@ class UpdatePort(Step):
 
 class CreateFloatingIp(Step):
     """Leads to its port from birth: that is also how it is found again."""
+
+    activity: ClassVar[str] = "openstack.create_floating_ip"
 
     description: str
     network_id: str
@@ -91,6 +162,8 @@ class CreateFloatingIp(Step):
 class UpdateFloatingIp(Step):
     """What is None stays as it is; an empty port leads nowhere."""
 
+    activity: ClassVar[str] = "openstack.update_floating_ip"
+
     floating_ip_id: str
     port_id: str | None = None
     description: str | None = None
@@ -104,6 +177,8 @@ class UpdateFloatingIp(Step):
 class CreateServerGroup(Step):
     """Soft policies need Nova's API from 2.15 on."""
 
+    activity: ClassVar[str] = "openstack.create_server_group"
+
     name: str
     policy: str
 
@@ -114,9 +189,14 @@ class CreateServerGroup(Step):
 
 
 class CreateServer(Step):
-    """A machine. The user data is made where the step is carried out: it holds a token."""
+    """A machine of a LoadBalancer. The user data is made where the step is carried out: it holds a token."""
+
+    activity: ClassVar[str] = "openstack.create_server"
 
     name: str
+    namespace: str
+    load_balancer: LoadBalancerReference
+    virtual_address: str
     uid: str
     flavor: Flavor
     image: Image
@@ -133,10 +213,10 @@ class CreateServer(Step):
         return f"create server {self.name}"
 
 
-class DeleteSecurityGroup(Step):
+class DeleteSecurityGroup(_Deletion):
     """Refused by Neutron while a port has it."""
 
-    id: str
+    activity: ClassVar[str] = "openstack.delete_security_group"
 
     @property
     def summary(self) -> str:
@@ -144,10 +224,10 @@ class DeleteSecurityGroup(Step):
         return f"delete security group {self.id}"
 
 
-class DeletePort(Step):
+class DeletePort(_Deletion):
     """Its floating IP leads nowhere afterwards."""
 
-    id: str
+    activity: ClassVar[str] = "openstack.delete_port"
 
     @property
     def summary(self) -> str:
@@ -155,10 +235,10 @@ class DeletePort(Step):
         return f"delete port {self.id}"
 
 
-class DeleteFloatingIp(Step):
+class DeleteFloatingIp(_Deletion):
     """The address is given back for good."""
 
-    id: str
+    activity: ClassVar[str] = "openstack.delete_floating_ip"
 
     @property
     def summary(self) -> str:
@@ -166,10 +246,10 @@ class DeleteFloatingIp(Step):
         return f"delete floating IP {self.id}"
 
 
-class DeleteServerGroup(Step):
+class DeleteServerGroup(_Deletion):
     """Servers in it stay."""
 
-    id: str
+    activity: ClassVar[str] = "openstack.delete_server_group"
 
     @property
     def summary(self) -> str:
@@ -177,10 +257,16 @@ class DeleteServerGroup(Step):
         return f"delete server group {self.id}"
 
 
-class DeleteServer(Step):
-    """Accepted at once, done later."""
+class DeleteServer(_Deletion):
+    """Accepted at once, done later: it ends when the server is gone.
 
-    id: str
+    Attributes:
+        asked: somebody has asked for it, and it is only waited for.
+    """
+
+    activity: ClassVar[str] = "openstack.delete_server"
+
+    asked: bool = False
 
     @property
     def summary(self) -> str:

@@ -1,47 +1,57 @@
-"""The lifecycle of a machine, from what is observed to what is to be done now.
+"""The lifecycle of a machine: what is to be done now, from what is observed.
 
     New --finalizer--> Provisioning: rights, port, server --ACTIVE--> Booting --first report--> Running <--> Ready
     any but Ready --its server failed or is lost--> GivenUp: its set replaces it
     any --deletion--> Deleting: server, port, rights, then the finalizer
 
-Health is the set's to judge (`health.py`); here it only names the phase. The rights are made first, because the token
-in the Secret takes the cluster a moment to fill in and the server's user data needs it.
+Health is the set's to judge (`health.py`); here it names the phase and the moment at which the set will act. A machine
+that no set looks after judges itself. The port is made beside the rights, the server after both: its user data needs
+the token, which the cluster takes a moment to fill in.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from domain.loadbalancers.cloud.machine import MachinePlan, ServerState, plan_machine
+from domain.decision import Action, Decision, Outcome, earliest
+from domain.identity import Key
+from domain.loadbalancers import LOAD_BALANCER
+from domain.loadbalancers.cloud.machine import MachinePlan, ServerState, machine_servers
 from domain.loadbalancers.cloud.objects import MachineCloud
 from domain.loadbalancers.cloud.removal import remove_machine
-from domain.loadbalancers.cloud.steps import Step
+from domain.loadbalancers.cloud.steps import CreateServer, DeleteServer, Step, in_project
 from domain.loadbalancers.constants import (
     BOOTS_SINCE_ANNOTATION,
     DRIFT_ANNOTATION,
     GIVEN_UP_ANNOTATION,
     MACHINE_FINALIZER,
+    MARKED_AT_ANNOTATION,
     OUTAGE_ANNOTATION,
     QUOTA_ANNOTATION,
 )
-from domain.loadbalancers.health import DEFAULT_TIMINGS, Standing, Timings, health_of
-from domain.loadbalancers.hindrances import Hindrance, Nature, notices_of
-from domain.loadbalancers.machine.access import REMOVED, access_objects, access_status
+from domain.loadbalancers.health import Standing, expires_at, health_of, mark_patches
+from domain.loadbalancers.hindrances import OVERDUE_AFTER, Hindrance, Nature, notices_of, overdue
+from domain.loadbalancers.machine.access import REMOVED, access_objects, access_status, has_access
+from domain.loadbalancers.machine.actions import (
+    AskFleet,
+    AwaitServer,
+    GrantAccess,
+    LookAtMachine,
+    RevokeAccess,
+    TellPeople,
+)
+from domain.loadbalancers.machine.world import MachineWorld
 from domain.loadbalancers.migration import machine_migration
 from domain.loadbalancers.patches import combined
-from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
+from domain.loadbalancers.resources import LoadBalancerMachine
+from domain.loadbalancers.scaling import config_fault
+from domain.loadbalancers.set_status import MachineStanding
 from domain.model import Model
 from domain.notices import Notice, warning
-from domain.resource import timestamp
-from domain.schema import Document
-from domain.writes import JsonPatch
-
-# Eight looks for a boot of a minute; a server that runs is seen after 20 s at the latest.
-_FIRST_LOOK = timedelta(seconds=1)
-_LONGEST_LOOK = timedelta(seconds=20)
-_PART_OF_AGE = 0.8
+from domain.refusal import ErrorType, Refusal
+from domain.resource import EVENTS_KEPT, timestamp
+from domain.writes import Delete, DropFinalizer, JsonPatch, Patch
 
 
 class MachinePhase(StrEnum):
@@ -66,138 +76,143 @@ _PHASES = {
     Standing.MARKED: MachinePhase.MARKED,
     Standing.CONDEMNED: MachinePhase.GIVEN_UP,
 }
+_AWAITED = {
+    MachinePhase.BOOTING: "its agent's first report",
+    MachinePhase.MARKED: "its recovery",
+    MachinePhase.GIVEN_UP: "its set, which replaces it",
+}
+OBSERVE_AGAIN = "observe again"
+SET_ACTS = timedelta(seconds=30)  # so long after a deadline its set has woken the machine, if it is at work
 
 
-class MachineWork(Model):
-    """What to do now for a machine, and how it stands.
+class Moment(Model):
+    """When to act again, and what happens then; after some patience where the set does it."""
 
-    Attributes:
-        phase: where it stands.
-        why: what is waited for, in words.
-        problem: what only a person, or a change of the world, can mend.
-        patch: the merge patch of the object; before anything else.
-        create: objects of its rights that are missing, as documents for the API server.
-        steps: what to do in the cloud now.
-        status: the merge patch of its status.
-        remove: kinds of the objects of its rights that have to go, all called like the machine.
-        drop_finalizer: nothing is left, and the object may go.
-        building: whether the server is being made, so that it has to be looked at.
-        virtual_address: what the machine listens on, for its user data.
-        notices: what a person is told, on its LoadBalancer; on the machine itself when it goes or has none.
-    """
-
-    phase: MachinePhase
-    why: str = ""
-    problem: str = ""
-    patch: JsonPatch = {}
-    create: tuple[Document, ...] = ()
-    steps: tuple[Step, ...] = ()
-    status: JsonPatch = {}
-    remove: tuple[str, ...] = ()
-    drop_finalizer: bool = False
-    building: bool = False
-    virtual_address: str = ""
-    notices: tuple[Notice, ...] = ()
-
-    @property
-    def idle(self) -> bool:
-        """Whether nothing is to be done now."""
-        return not any((self.patch, self.create, self.steps, self.status, self.remove, self.drop_finalizer))
+    at: datetime
+    then: str = OBSERVE_AGAIN
+    patience: timedelta = timedelta(0)
 
 
-def work_for_machine(
-    machine: LoadBalancerMachine,
-    balancer: LoadBalancer | None,
-    cloud: MachineCloud | None,
-    rights: Collection[str],
-    now: datetime,
-    timings: Timings = DEFAULT_TIMINGS,
-    hindrance: Hindrance | None = None,
-) -> MachineWork:
-    """What to do now for a machine that exists.
+class Blocker(Model):
+    """The refusal that says most to a person, and what it stands for."""
 
-    Args:
-        machine: the machine as it was read last.
-        balancer: its LoadBalancer, None if there is none.
-        cloud: its candidates in the cloud; None where everything is as it should be, or could not be looked at.
-        rights: the kinds of the objects of its rights that exist.
-        now: the moment.
-        timings: how long is waited.
-        hindrance: what stands in the way in the cloud: nothing is tried there again before another look.
-    """
+    refusal: Refusal
+    hindrance: Hindrance
+
+
+def decide_machine(world: MachineWorld, now: datetime) -> Decision:
+    """What a machine needs now."""
+    machine = world.machine
+    if not world.exists:
+        return Decision(phase="Deleted", outcome=Outcome.GONE, why="it does not exist any more")
+    if world.left_to:
+        return _left_alone(world)
     if machine.metadata.deleting:
-        return _farewell(machine, cloud, rights, hindrance)
+        return _ending(world, now)
     if MACHINE_FINALIZER not in machine.metadata.finalizers:
         patch: JsonPatch = {"metadata": {"finalizers": [*machine.metadata.finalizers, MACHINE_FINALIZER]}}
-        return MachineWork(phase=MachinePhase.NEW, why="add its finalizer", patch=patch)
-    if GIVEN_UP_ANNOTATION in machine.metadata.annotations:
-        return MachineWork(phase=MachinePhase.GIVEN_UP, why=machine.metadata.annotations[GIVEN_UP_ANNOTATION])
-    if balancer is None:
+        write = _write(world, patch, note="add the finalizer")
+        return _decision(world, MachinePhase.NEW, "add its finalizer", (write,), working=True)
+    judged, moments = _judged(world, now)
+    if given_up := machine.metadata.annotations.get(GIVEN_UP_ANNOTATION):
+        return _decision(world, MachinePhase.GIVEN_UP, given_up, judged, moments)
+    if world.balancer is None:
         reference = machine.spec.load_balancer_ref
         problem = f"LoadBalancer {reference.namespace}/{reference.name} does not exist"
-        return MachineWork(phase=MachinePhase.WAITING, why=problem, problem=problem)
-    missing = tuple(each for each in access_objects(machine) if each["kind"] not in rights)
-    plan = _plan(machine, balancer, cloud, hindrance)
-    if plan.given_up:
-        return _given_up(plan)
-    named: JsonPatch = {} if missing else access_status(machine)
-    return MachineWork(
-        phase=_phase(machine, plan, now, timings),
-        why=plan.problem
-        or (hindrance.why if hindrance else "")
-        or "; ".join(step.summary for step in plan.steps)
-        or _told(machine, plan, now, timings),
-        problem=plan.problem,
-        patch=combined(_waiting_patch(machine, plan, hindrance, now), _mended(machine, plan, cloud)),
-        create=missing,
-        steps=plan.steps,
-        status=combined(machine_migration(machine), plan.status, _found_whole(machine, plan, cloud, now), named),
-        building=plan.server is ServerState.BUILDING,
-        virtual_address=plan.virtual_address,
-        notices=notices_of(plan.problem, hindrance),
-    )
+        return _decision(world, MachinePhase.WAITING, problem, judged, moments, problem=problem)
+    return _provided(world, now, judged, moments)
 
 
-def next_look(age: timedelta) -> timedelta:
-    """After how long a server that is being built is looked at again, by how old its machine is."""
-    return max(_FIRST_LOOK, min(_LONGEST_LOOK, age * _PART_OF_AGE))
+def _provided(world: MachineWorld, now: datetime, judged: tuple[Action, ...], moments: list[Moment]) -> Decision:
+    """What a machine with a LoadBalancer needs: rights, port and server, and what its object says of them."""
+    machine, plan = world.machine, _plan(world)
+    grants = () if _has_rights(world) else (_grant(world),)
+    steps = in_project((each for each in plan.steps if not (grants and isinstance(each, CreateServer))), world.project)
+    looks = _looks(world, steps)
+    steps = () if looks else steps
+    awaited = () if looks else _awaited(world, plan)
+    blocker = _blocker(world, (*looks, *steps, *awaited))
+    hindrance = blocker.hindrance if blocker else None
+    problem = plan.problem or (hindrance.problem if hindrance else "")
+    if plan.given_up and not looks:
+        return _given_up(world, plan, now)
+    patch = combined(_waiting_patch(machine, plan, hindrance, now), _mended(world, plan, hindrance))
+    # The status is written once, when no step is left or something stands in the way: what a dead worker has made is
+    # found by its name and mark.
+    under_way = any(not world.refused(each.slot) for each in (*grants, *looks, *steps))
+    status: JsonPatch = {}
+    if not under_way:
+        named: JsonPatch = {} if grants else access_status(machine)
+        status = combined(machine_migration(machine), plan.status, _found_whole(world, plan, hindrance, now), named)
+    writes = (*_writes(world, patch), *_writes(world, status, subresource="status"))
+    told = (*notices_of(problem, hindrance), *_overdue(blocker, now))
+    phase = _phase(world, plan, problem, now)
+    doing = "; ".join(each.summary for each in (*grants, *looks, *steps))
+    why = plan.problem or (hindrance.why if hindrance else "") or doing or _told(world, plan, now)
+    if world.known.blocked_since and world.seen_at:
+        again = Hindrance(why=problem, nature=Nature.REFUSED).until(world.known.blocked_since, world.seen_at)
+        moments = [*moments, Moment(at=again)]
+    actions = (*writes, *grants, *looks, *steps, *awaited, *_tell(world, told, now), *judged)
+    return _decision(world, phase, why, actions, moments, problem=problem, working=under_way and not problem)
 
 
-def _plan(
-    machine: LoadBalancerMachine, balancer: LoadBalancer, cloud: MachineCloud | None, hindrance: Hindrance | None
-) -> MachinePlan:
-    """What the cloud lacks, as far as something can be done about it now."""
-    if cloud is None:
-        there = ServerState.ACTIVE if machine.status.server_id else ServerState.ABSENT
-        plan = MachinePlan(server=there, settled=hindrance is None)
-    else:
-        plan = plan_machine(
-            machine,
-            cloud,
-            security_group_id=balancer.status.group_id or "",
-            debug=balancer.spec.debug_settings,
-        )
-    if hindrance is None:
+# --- the cloud ---
+
+
+def _plan(world: MachineWorld) -> MachinePlan:
+    """What the cloud lacks; where it has not been seen, what the status says of it."""
+    plan = world.plan if world.seen == world.look else None
+    if plan is not None:
         return plan
-    return plan.model_copy(
-        update={"steps": (), "settled": False, "problem": plan.problem or hindrance.problem},
-    )
+    there = ServerState.ACTIVE if world.machine.status.server_id else ServerState.ABSENT
+    return MachinePlan(server=there, settled=world.known.settled == world.look)
 
 
-def _found_whole(
-    machine: LoadBalancerMachine, plan: MachinePlan, cloud: MachineCloud | None, now: datetime
-) -> JsonPatch:
+def _looks(world: MachineWorld, steps: tuple[Step, ...]) -> tuple[LookAtMachine, ...]:
+    """The look at the cloud that has to come before anything else; after a failed step, when its pause is over."""
+    current = world.look in (world.seen, world.known.settled)
+    waits = any(world.refused(each.slot) for each in steps)
+    if current and (waits or not world.stale):
+        return ()
+    machine = world.machine
+    status = machine.status.model_copy(update={"conditions": (), "metrics": ()})
+    if world.known.server_gone == status.server_id:
+        status = status.model_copy(update={"server_id": None})
+    seen = machine.model_copy(update={"status": status})
+    return (LookAtMachine(project=world.project, machine=seen, changes=world.changes),)
+
+
+def _awaited(world: MachineWorld, plan: MachinePlan) -> tuple[AwaitServer, ...]:
+    if plan.server is not ServerState.BUILDING or world.cloud is None:
+        return ()
+    server = machine_servers(world.machine, world.cloud).kept
+    return (AwaitServer(project=world.project, id=server.id),) if server else ()
+
+
+def _blocker(world: MachineWorld, wanted: tuple[Action, ...]) -> Blocker | None:
+    """What stands in the way in the cloud; a bug of ours is shown by the runner."""
+    refusals = (world.refused(each.slot) for each in wanted)
+    found = [Blocker(refusal=each, hindrance=Hindrance.of_refusal(each)) for each in refusals if each]
+    real = (each for each in found if each.refusal.type is not ErrorType.BUG)
+    return max(real, key=lambda each: each.hindrance.weight, default=None)
+
+
+def _overdue(blocker: Blocker | None, now: datetime) -> tuple[Notice, ...]:
+    return overdue(blocker.hindrance, blocker.refusal.lasts_since, now) if blocker else ()
+
+
+def _found_whole(world: MachineWorld, plan: MachinePlan, hindrance: Hindrance | None, now: datetime) -> JsonPatch:
     """That all is in place in the cloud: with whatever was found to be new, and where nobody has said so yet."""
-    news = bool(plan.status) or not machine.status.last_openstack_reconcile
-    if cloud is None or not (plan.settled and news):
+    news = bool(plan.status) or not world.machine.status.last_openstack_reconcile
+    if world.cloud is None or hindrance or not (plan.settled and news):
         return {}
     return {"status": {"lastOpenstackReconcile": timestamp(now)}}
 
 
-def _mended(machine: LoadBalancerMachine, plan: MachinePlan, cloud: MachineCloud | None) -> JsonPatch:
+def _mended(world: MachineWorld, plan: MachinePlan, hindrance: Hindrance | None) -> JsonPatch:
     """What the sweep had found is no more."""
-    looked = cloud is not None and not cloud.servers_only
-    if not (plan.settled and looked and DRIFT_ANNOTATION in machine.metadata.annotations):
+    seen = world.cloud is not None and world.seen == world.look and hindrance is None
+    if not (plan.settled and seen and DRIFT_ANNOTATION in world.machine.metadata.annotations):
         return {}
     return {"metadata": {"annotations": {DRIFT_ANNOTATION: None}}}
 
@@ -228,13 +243,13 @@ def _annotated(annotations: JsonPatch) -> JsonPatch:
     return {"metadata": {"annotations": annotations}}
 
 
-def _told(machine: LoadBalancerMachine, plan: MachinePlan, now: datetime, timings: Timings) -> str:
+def _told(world: MachineWorld, plan: MachinePlan, now: datetime) -> str:
     """How it stands when there is nothing to do for it."""
     if plan.server is ServerState.BUILDING:
         return "Nova builds its server"
     if plan.server is ServerState.ABSENT:
         return ""
-    health = health_of(machine, now, timings)
+    health = health_of(world.machine, now, world.timings)
     return {
         Standing.BOOTING: "its server runs, and its agent has not reported yet",
         Standing.RUNNING: f"its agent reports a problem: {health.why}",
@@ -244,45 +259,217 @@ def _told(machine: LoadBalancerMachine, plan: MachinePlan, now: datetime, timing
     }[health.standing]
 
 
-def _given_up(plan: MachinePlan) -> MachineWork:
+def _given_up(world: MachineWorld, plan: MachinePlan, now: datetime) -> Decision:
     if plan.server is ServerState.LOST:
         why = "its server does not exist any more"
     else:
         why = f"Nova could not create its server: {plan.fault or 'no reason given'}"
-    return MachineWork(
-        phase=MachinePhase.GIVEN_UP,
-        why=why,
-        patch={"metadata": {"annotations": {GIVEN_UP_ANNOTATION: why}}},
-        status=plan.status,
-        notices=(warning("Failed", why),),
-    )
+    before = (*_tell(world, (warning("Failed", why),), now), *_writes(world, plan.status, subresource="status"))
+    # The annotation comes last: afterwards nothing more is done for the machine here.
+    last = _writes(world, {"metadata": {"annotations": {GIVEN_UP_ANNOTATION: why}}})
+    return _decision(world, MachinePhase.GIVEN_UP, why, before or last)
 
 
-def _phase(machine: LoadBalancerMachine, plan: MachinePlan, now: datetime, timings: Timings) -> MachinePhase:
-    if plan.problem:
+def _phase(world: MachineWorld, plan: MachinePlan, problem: str, now: datetime) -> MachinePhase:
+    if problem:
         return MachinePhase.WAITING
     if plan.server in (ServerState.ABSENT, ServerState.BUILDING):
         return MachinePhase.PROVISIONING
-    return _PHASES[health_of(machine, now, timings).standing]
+    return _PHASES[health_of(world.machine, now, world.timings).standing]
 
 
-def _farewell(
-    machine: LoadBalancerMachine, cloud: MachineCloud | None, rights: Collection[str], hindrance: Hindrance | None
-) -> MachineWork:
+# --- rights ---
+
+
+def _mark(machine: LoadBalancerMachine) -> str:
+    return machine.metadata.annotations.get(MARKED_AT_ANNOTATION, "")
+
+
+def _has_rights(world: MachineWorld) -> bool:
+    """A machine that names its rights has them, and so has one for which they were made in this life.
+
+    One that is given up unless it reports may have lost them: what is there stays, the rest is made again.
+    """
+    mark = _mark(world.machine)
+    return (has_access(world.machine) and not mark) or world.known.granted == (mark or "new")
+
+
+def _grant(world: MachineWorld) -> GrantAccess:
+    machine = world.machine
+    return GrantAccess(
+        namespace=machine.metadata.namespace, objects=access_objects(machine), mark=_mark(machine) or "new"
+    )
+
+
+# --- health ---
+
+
+def _judged(world: MachineWorld, now: datetime) -> tuple[tuple[Action, ...], list[Moment]]:
+    """What its health asks for, and when another look at it can differ.
+
+    A set marks its machines and gives them up. A machine that no set looks after is marked and given up here; when its
+    agent falls silent the watcher tells sets alone, so that moment is held here as well.
+    """
+    machine = world.machine
+    health = health_of(machine, now, world.timings)
+    if not world.orphan:
+        then = {
+            Standing.BOOTING: "it is replaced, unless its agent has reported",
+            Standing.MARKED: "it is replaced, unless it has recovered",
+        }.get(health.standing, "it is marked to be replaced, unless it has recovered")
+        return (), [Moment(at=health.next_change, then=then, patience=SET_ACTS)] if health.next_change else []
+    if world.sets_left_to:
+        return (), [Moment(at=world.again)] if world.again else []
+    if health.standing is Standing.CONDEMNED:
+        return _condemned(world, now, reported=health.reported and not health.hopeless)
+    patch, status = mark_patches(machine, health)
+    silent = expires_at(machine, world.timings)
+    change = earliest([health.next_change, silent if silent and silent > now else None])
+    writes = (*_writes(world, patch), *_writes(world, status, subresource="status"))
+    return writes, [Moment(at=change)] if change else []
+
+
+def _condemned(world: MachineWorld, now: datetime, *, reported: bool) -> tuple[tuple[Action, ...], list[Moment]]:
+    """A machine of no set that is given up goes, unless something else than the machine is to blame."""
+    machine = world.machine
+    if reported:
+        standing = MachineStanding(machine=machine, health=health_of(machine, now, world.timings))
+        if config_fault([standing], now, world.timings):
+            return (), [Moment(at=now + world.timings.window)]
+        if world.fleet is None:
+            return (AskFleet(),), []
+        if world.fleet.silent_until is not None:
+            return (), [Moment(at=world.fleet.silent_until)]
+    return (Delete(key=world.key),), []
+
+
+# --- deletion ---
+
+
+def _ending(world: MachineWorld, now: datetime) -> Decision:
     """What costs money first; the rights last, so that the agent can report until its server is gone."""
+    machine = world.machine
     if MACHINE_FINALIZER not in machine.metadata.finalizers:
-        return MachineWork(phase=MachinePhase.GONE, why="it has released everything")
-    if hindrance is not None or cloud is None:
-        why = hindrance.why if hindrance else "find out what is left in the cloud"
-        notices = notices_of(hindrance.problem, hindrance) if hindrance else ()
-        return MachineWork(phase=MachinePhase.DELETING, why=why, notices=notices)
-    removal = remove_machine(machine, cloud)
-    if not removal.done:
-        why = removal.waits or "; ".join(step.summary for step in removal.steps)
-        return MachineWork(phase=MachinePhase.DELETING, why=why, steps=removal.steps)
-    remove = tuple(kind for kind in REMOVED if kind in rights)
-    if remove:
-        return MachineWork(
-            phase=MachinePhase.DELETING, why="delete its Role, RoleBinding and ServiceAccount", remove=remove
+        return Decision(
+            phase=MachinePhase.GONE, outcome=Outcome.GONE, why="it has released everything", owner=machine.owner
         )
-    return MachineWork(phase=MachinePhase.DELETING, why="nothing is left", drop_finalizer=True)
+    wanted = _removal(world)
+    if wanted:
+        return _leaving(world, wanted, now)
+    if not world.known.revoked:
+        revoke = RevokeAccess(namespace=machine.metadata.namespace, name=machine.metadata.name, kinds=REMOVED)
+        return _decision(world, MachinePhase.DELETING, revoke.summary, (revoke,), working=True)
+    kept = [each for each in machine.metadata.finalizers if each != MACHINE_FINALIZER]
+    drop = DropFinalizer(
+        key=world.key,
+        patch={"metadata": {"finalizers": kept}},
+        resource_version=machine.metadata.resource_version,
+        note="release the machine: nothing is left",
+    )
+    return _decision(world, MachinePhase.DELETING, "nothing is left", (drop,), working=True)
+
+
+def _removal(world: MachineWorld) -> tuple[Action, ...]:
+    """What of it is in the cloud, or may be: its recorded server goes before anything is looked for."""
+    server = world.machine.status.server_id
+    if server and world.known.server_gone != server:
+        return in_project((DeleteServer(id=server),), world.project)
+    steps = in_project(remove_machine(world.machine, world.cloud or MachineCloud()).steps, world.project)
+    return _looks(world, steps) or steps
+
+
+def _leaving(world: MachineWorld, wanted: tuple[Action, ...], now: datetime) -> Decision:
+    began = world.machine.metadata.deletion_timestamp or now
+    blocker = _blocker(world, wanted)
+    hindrance = blocker.hindrance if blocker else None
+    doing = "; ".join(each.summary for each in wanted)
+    problem = hindrance.problem if hindrance else ""
+    slow = hindrance or Hindrance(why=doing, nature=Nature.UNDER_WAY)
+    told = (*notices_of(problem, hindrance), *overdue(slow, began, now))
+    late = began + OVERDUE_AFTER
+    moments = [Moment(at=late, then="say that it takes long")] if late > now else []
+    return _decision(
+        world,
+        MachinePhase.DELETING,
+        hindrance.why if hindrance else doing,
+        (*wanted, *_tell(world, told, now)),
+        moments,
+        problem=problem,
+        working=hindrance is None,
+    )
+
+
+# --- the words of decisions ---
+
+
+def _writes(world: MachineWorld, patch: JsonPatch, *, subresource: str = "") -> tuple[Patch, ...]:
+    if not patch:
+        return ()
+    return (_write(world, patch, subresource=subresource, note=f"write its {subresource or _written(patch)}"),)
+
+
+def _written(patch: JsonPatch) -> str:
+    metadata = patch.get("metadata")
+    return ", ".join(metadata) if isinstance(metadata, dict) else "spec"
+
+
+def _write(world: MachineWorld, patch: JsonPatch, *, subresource: str = "", note: str) -> Patch:
+    version = world.machine.metadata.resource_version
+    return Patch(key=world.key, patch=patch, subresource=subresource, resource_version=version, note=note)
+
+
+def _tell(world: MachineWorld, notices: tuple[Notice, ...], now: datetime) -> tuple[TellPeople, ...]:
+    """Each is told once, and again when the API server has forgotten it; on the LoadBalancer, where there is one."""
+    told = world.known.told
+    fresh = tuple(each for each in notices if each.digest not in told or now - told[each.digest] >= EVENTS_KEPT)
+    if not fresh:
+        return ()
+    about, reference = world.key, world.machine.spec.load_balancer_ref
+    if world.balancer is not None and not world.machine.metadata.deleting:
+        about = Key(
+            kind=LOAD_BALANCER.name,
+            namespace=reference.namespace,
+            name=reference.name,
+            uid=world.balancer.uid,
+            cluster=world.key.cluster,
+        )
+    return (TellPeople(about=about, notices=fresh, at=now),)
+
+
+def _left_alone(world: MachineWorld) -> Decision:
+    """The replaced controller still leads: nothing is looked at until it does not."""
+    return Decision(
+        phase="Held",
+        outcome=Outcome.WAITING,
+        why=world.left_to,
+        waits_for=("yawol giving up its leader lease",),
+        deadline=world.again,
+        at_deadline=OBSERVE_AGAIN,
+        owner=world.machine.owner,
+    )
+
+
+def _decision(
+    world: MachineWorld,
+    phase: MachinePhase,
+    why: str,
+    actions: tuple[Action, ...] = (),
+    moments: list[Moment] | None = None,
+    *,
+    problem: str = "",
+    working: bool = False,
+) -> Decision:
+    settled = phase is MachinePhase.READY
+    next_ = min(moments or (), key=lambda each: each.at + each.patience, default=None)
+    waits = () if settled or working else (problem or _AWAITED.get(phase) or why or "the agent's report",)
+    return Decision(
+        phase=phase.value,
+        outcome=Outcome.SETTLED if settled else Outcome.WORKING if working else Outcome.WAITING,
+        why=why or "its server runs",
+        actions=actions,
+        waits_for=waits,
+        deadline=next_.at if next_ else None,
+        at_deadline=next_.then if next_ else "",
+        patience=next_.patience if next_ else timedelta(0),
+        owner=world.machine.owner,
+    )

@@ -12,13 +12,17 @@ from collections.abc import Callable, Coroutine
 from contextlib import suppress
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from uuid import uuid4
 
+from driven import Driven
 from openstack_lab import NAMESPACE_NAME, Lab
+from temporalio.client import Client
 from temporalio.testing import ActivityEnvironment
 
+from activities.kube import KubeActivities
 from activities.loadbalancers.balancers import LoadBalancerActivities
+from activities.loadbalancers.cloud_steps import CloudActivities
 from activities.loadbalancers.ground import Ground
 from activities.loadbalancers.machines import MachineActivities
 from activities.loadbalancers.predecessor import LEASES
@@ -27,16 +31,12 @@ from activities.loadbalancers.sweeps import SweepActivities
 from activities.openstack.session import Api
 from domain.identity import Key, Kind
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET, THE_PROJECTS
-from domain.loadbalancers.passes import (
-    LoadBalancerWorld,
-    Memory,
-    PassLoadBalancer,
-    PassMachine,
-    PassSet,
-    SweepProjects,
-)
+from domain.loadbalancers.machine.lifecycle import decide_machine
+from domain.loadbalancers.machine.world import MachineWorld, ObserveMachine
+from domain.loadbalancers.passes import LoadBalancerWorld, Memory, PassLoadBalancer, PassSet, SweepProjects
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 from domain.resource import timestamp
+from domain.runner import State
 from engine.errors import Absent, Throttled, Unavailable
 from engine.kube import LEASE, KubeApi
 from engine.kube.json import JsonObject, at, text
@@ -63,7 +63,9 @@ class Passes:
         ground = Ground(api, lab.kube, lab.projects, self.settings)
         self._balancers = LoadBalancerActivities(ground)
         self._sets = SetActivities(ground)
-        self._machines = MachineActivities(ground)
+        of_machines = (*MachineActivities(ground).all(), *CloudActivities(ground).all())
+        self._machines = (*of_machines, *KubeActivities(api, cast(Client, None)).all())
+        self.lives: dict[Key, Driven[MachineWorld]] = {}
         self._sweeps = SweepActivities(ground)
         self.ahead = timedelta(0)  # how far the passes' clock is ahead
         self.memory: dict[Key, Memory] = {}
@@ -184,12 +186,28 @@ class Passes:
         elif key.kind == LOAD_BALANCER_SET.name:
             made = environment.run(self._sets.pass_set, PassSet(key=key, memory=memory))
         elif key.kind == LOAD_BALANCER_MACHINE.name:
-            made = environment.run(self._machines.pass_machine, PassMachine(key=key, memory=memory))
+            self.worlds[key] = self.of(self._turn(key))
+            return self.worlds[key]
         else:
             made = environment.run(self._sweeps.sweep_projects, SweepProjects(key=key, memory=memory))
         world = self.of(made)
         self.memory[key], self.worlds[key] = world.known, world
         return world
+
+    async def _turn(self, key: Key) -> LoadBalancerWorld:
+        """A machine is driven; what it came to, as a pass tells it."""
+
+        def observation(state: State[MachineWorld]) -> ObserveMachine:
+            return ObserveMachine(key=key, memory=state.world.known, outdated=state.outdated)
+
+        life = self.lives.setdefault(key, Driven(MachineWorld(key=key), decide_machine, observation, self._machines))
+        decision = await life.turn(self.now)
+        return LoadBalancerWorld(key=key, hold=life.state.world.hold, decision=decision)
+
+    def forget(self) -> None:
+        """As a worker that knows nothing of before."""
+        self.memory.clear()
+        self.lives.clear()
 
     def sweep(self) -> LoadBalancerWorld:
         """A look at all projects, whenever the last one was."""

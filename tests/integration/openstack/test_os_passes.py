@@ -260,7 +260,7 @@ def test_what_yawol_has_left_is_taken_over_without_a_change_in_the_cloud(lab: La
         project.put(Api.NEUTRON, "port", f"/ports/{id_}", {"port": unmarked}, what="test")
     former = {"portID": machine.status.default_port_id, "defaultPortID": None}
     passes.patch(LOAD_BALANCER_MACHINE, machine.metadata.name, {"status": former}, status=True)
-    passes.memory.clear()
+    passes.forget()
     lab.control.reset_ledger()
     for _ in range(3):
         passes.round(name)

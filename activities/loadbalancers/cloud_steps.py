@@ -1,0 +1,108 @@
+"""The steps of load balancers in OpenStack as activities: one for each action of `domain/loadbalancers/cloud/steps.py`.
+
+OpenStack's client blocks, so each runs on a thread. A thread cannot be stopped: an activity that is cancelled waits for
+its end, because what it leaves behind must be known.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Coroutine, Sequence
+from functools import partial
+from typing import Any, TypeVar
+
+from temporalio import activity
+
+from activities.loadbalancers.ground import Ground
+from activities.openstack.births import birth
+from activities.openstack.observing import observe_machine
+from activities.openstack.session import Project
+from activities.openstack.steps import await_server, carry_out
+from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE
+from domain.loadbalancers.cloud import steps
+from domain.loadbalancers.cloud.changes import Brought
+from domain.loadbalancers.machine.actions import AwaitServer, LookAtMachine, SeenMachine
+from domain.loadbalancers.project import ProjectReference
+from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
+from engine.clock import now
+from engine.errors import Absent
+
+T = TypeVar("T")
+
+STEPS: tuple[type[steps.Step], ...] = (
+    steps.CreateSecurityGroup,
+    steps.ChangeRules,
+    steps.CreatePort,
+    steps.UpdatePort,
+    steps.CreateFloatingIp,
+    steps.UpdateFloatingIp,
+    steps.CreateServerGroup,
+    steps.DeleteServer,
+    steps.DeletePort,
+    steps.DeleteFloatingIp,
+    steps.DeleteServerGroup,
+    steps.DeleteSecurityGroup,
+)
+
+
+class CloudActivities:
+    """The activities in OpenStack."""
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+
+    def all(self) -> Sequence[Callable[..., object]]:
+        """Every activity, for the worker."""
+        return (*map(self._of, STEPS), self.create_server, self.look_at_machine, self.await_server)
+
+    def _of(self, kind: type[steps.Step]) -> Callable[..., object]:
+        async def take(step: steps.Step) -> Brought:
+            return await self._in_project(step.project, partial(carry_out, step=step))
+
+        take.__annotations__ = {"step": kind, "return": Brought}  # what Temporal reads its input as
+        return activity.defn(name=kind.activity)(take)
+
+    @activity.defn(name=steps.CreateServer.activity)
+    async def create_server(self, step: steps.CreateServer) -> Brought:
+        """A machine's server; its user data is made when it is about to be sent."""
+        ground = self._ground
+        of = step.load_balancer
+        machine = await ground.read(LOAD_BALANCER_MACHINE, step.namespace, step.name)
+        balancer = await ground.read(LOAD_BALANCER, of.namespace, of.name)
+        if machine is None or balancer is None:
+            raise Absent(f"machine {step.namespace}/{step.name} or its LoadBalancer {of.namespace}/{of.name} is gone")
+        given = LoadBalancerMachine.model_validate(machine), LoadBalancer.model_validate(balancer)
+        born = partial(birth, ground.blocking, ground.settings, *given, step.virtual_address)
+        return await self._in_project(step.project, partial(carry_out, step=step, user_data=born))
+
+    @activity.defn(name=LookAtMachine.activity)
+    async def look_at_machine(self, look: LookAtMachine) -> SeenMachine:
+        """What a machine has in the cloud."""
+        found = await self._in_project(look.project, partial(observe_machine, machine=look.machine))
+        return SeenMachine(cloud=found, at=now())
+
+    @activity.defn(name=AwaitServer.activity)
+    async def await_server(self, look: AwaitServer) -> Brought:
+        """What became of a server that was being built."""
+        found = await self._in_project(look.project, partial(await_server, server_id=look.id))
+        return Brought(server=found, gone="" if found else look.id)
+
+    async def _in_project(self, where: ProjectReference | None, call: Callable[[Project], T]) -> T:
+        assert where is not None  # noqa: S101 - a decision names the project
+        projects = self._ground.projects
+        return await to_its_end(asyncio.to_thread(lambda: call(projects.project(where))))
+
+
+async def to_its_end(made: Coroutine[Any, Any, T]) -> T:
+    """What it comes to, also when the activity is cancelled meanwhile; not when its worker has to go."""
+    task = asyncio.ensure_future(made)
+    while not task.done():
+        try:
+            await asyncio.shield(task)
+        except asyncio.CancelledError:
+            details = activity.cancellation_details()
+            if details is None or not details.cancel_requested:
+                raise
+        except Exception:
+            break
+    return await task

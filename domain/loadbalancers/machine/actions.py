@@ -1,0 +1,159 @@
+"""What a machine's lifecycle does beside the steps in the cloud (`cloud/steps.py`) and the writes of its object."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import ClassVar
+
+from domain.decision import Action, Queue
+from domain.identity import Key
+from domain.loadbalancers.cloud.changes import Brought
+from domain.loadbalancers.cloud.objects import MachineCloud
+from domain.loadbalancers.cloud.steps import CloudAction
+from domain.loadbalancers.machine.world import FleetReports, MachineWorld
+from domain.loadbalancers.resources import LoadBalancerMachine
+from domain.model import Model
+from domain.notices import Notice
+from domain.schema import Document
+
+
+class SeenMachine(Model):
+    """What a machine has in the cloud, and when that was seen."""
+
+    cloud: MachineCloud
+    at: datetime
+
+
+class LookAtMachine(CloudAction):
+    """Find what a machine has in the cloud: by name, by mark, and by the ids in its status."""
+
+    activity: ClassVar[str] = "openstack.look_at_machine"
+    result: ClassVar[type[Model] | None] = SeenMachine
+    reads: ClassVar[bool] = True
+
+    machine: LoadBalancerMachine
+    changes: int = 0  # of the world that asks
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return "find its port and server in OpenStack"
+
+    def fold(self, world: MachineWorld, result: Model | None) -> MachineWorld:  # type: ignore[override]
+        """A step that has ended meanwhile may have changed what was seen: then it is looked at again."""
+        assert isinstance(result, SeenMachine)  # noqa: S101 - the activity's type
+        return world.looked(result.cloud, result.at) if world.changes == self.changes else world
+
+
+class AwaitServer(CloudAction):
+    """Wait until Nova has built a server, or has failed to."""
+
+    activity: ClassVar[str] = "openstack.await_server"
+    result: ClassVar[type[Model] | None] = Brought
+    renewable: ClassVar[bool] = True
+
+    id: str
+
+    @property
+    def slot(self) -> str:
+        """One for each server."""
+        return f"{self.activity}/{self.id}"
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"wait until Nova has built server {self.id}"
+
+    def fold(self, world: MachineWorld, result: Model | None) -> MachineWorld:  # type: ignore[override]
+        """What became of it."""
+        assert isinstance(result, Brought)  # noqa: S101 - the activity's type
+        return world.brought(result)
+
+
+class _Access(Action):
+    queue: ClassVar[str] = Queue.LOAD_BALANCERS
+    start_to_close: ClassVar[timedelta] = timedelta(minutes=2)
+    heartbeat: ClassVar[timedelta] = timedelta(seconds=10)
+    awaited_when_cancelled: ClassVar[bool] = True
+
+    namespace: str
+
+
+class GrantAccess(_Access):
+    """Make a machine's rights on the API server, those that are missing."""
+
+    activity: ClassVar[str] = "loadbalancers.grant_access"
+
+    objects: tuple[Document, ...]
+    mark: str
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"create its {', '.join(str(each['kind']) for each in self.objects)}"
+
+    def fold(self, world: MachineWorld, result: Model | None) -> MachineWorld:  # type: ignore[override]
+        """Made, for as long as the mark is the same."""
+        return world.learn(granted=self.mark)
+
+
+class RevokeAccess(_Access):
+    """Delete a machine's rights on the API server, all called like the machine."""
+
+    activity: ClassVar[str] = "loadbalancers.revoke_access"
+    last: ClassVar[bool] = True  # a step that was cancelled may still make something
+
+    name: str
+    kinds: tuple[str, ...]
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"delete its {', '.join(self.kinds)}"
+
+    def fold(self, world: MachineWorld, result: Model | None) -> MachineWorld:  # type: ignore[override]
+        """Gone."""
+        return world.learn(revoked=True)
+
+
+class AskFleet(Action):
+    """Find out whether any machine of the installation reports."""
+
+    activity: ClassVar[str] = "loadbalancers.ask_fleet"
+    queue: ClassVar[str] = Queue.LOAD_BALANCERS
+    result: ClassVar[type[Model] | None] = FleetReports
+    reads: ClassVar[bool] = True
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return "find out whether any other machine reports"
+
+    def fold(self, world: MachineWorld, result: Model | None) -> MachineWorld:  # type: ignore[override]
+        """Whether it is silent."""
+        assert isinstance(result, FleetReports)  # noqa: S101 - the activity's type
+        return world.model_copy(update={"fleet": result})
+
+
+class TellPeople(Action):
+    """Write Kubernetes Events; that one cannot be written changes nothing."""
+
+    activity: ClassVar[str] = "loadbalancers.tell_people"
+    queue: ClassVar[str] = Queue.LOAD_BALANCERS
+
+    about: Key
+    notices: tuple[Notice, ...]
+    at: datetime
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"write an Event: {self.notices[0].message}"
+
+    def fold(self, world: MachineWorld, result: Model | None) -> MachineWorld:  # type: ignore[override]
+        """Told."""
+        told = {**world.known.told, **{each.digest: self.at for each in self.notices}}
+        return world.learn(told=dict(list(told.items())[-MOST_TOLD:]))
+
+
+MOST_TOLD = 10  # as many different ones as a machine's life has
