@@ -391,8 +391,8 @@ class Deployment:
 
 
 def _under_way(running: Running | None) -> list[ServiceStatus]:
-    """The services that have a process and are not ready."""
-    rows = running.services if running is not None else ()
+    """The services that have a process and are not ready; those that wait for others have done all they can."""
+    rows = [row for row in running.services if row.state is not ServiceState.WAITING] if running is not None else []
     return [row for row in rows if not row.settled and row.process is not None and row.process.is_alive()]
 
 

@@ -57,12 +57,12 @@ log = logging.getLogger("seed")
 
 
 async def seed_cluster(kube: KubeApi, *namespaces: str) -> None:
-    """Apply the custom resource definitions and create the namespaces, those of every area and these."""
-    definitions = all_crds(kube.operator_domain)
-    await asyncio.gather(*(_apply(kube, CUSTOM_RESOURCE_DEFINITION, definition) for definition in definitions))
-    await asyncio.gather(
-        *(_await_established(kube, text(definition, "metadata", "name")) for definition in definitions)
-    )
+    """Apply the custom resource definitions that differ, and create the namespaces, those of every area and these."""
+    listed = (await kube.list(CUSTOM_RESOURCE_DEFINITION)).items
+    there = {text(definition, "metadata", "name"): definition for definition in listed if _is_established(definition)}
+    differ = [each for each in all_crds(kube.operator_domain) if not _holds(there.get(_name(each)), _applied(each))]
+    await asyncio.gather(*(_apply(kube, CUSTOM_RESOURCE_DEFINITION, definition) for definition in differ))
+    await asyncio.gather(*(_await_established(kube, _name(definition)) for definition in differ))
     for name in (*namespaces, constants.OPERATOR_NAMESPACE):
         await _create_if_absent(kube, NAMESPACE, "", {"metadata": {"name": name}})
 
@@ -97,6 +97,8 @@ async def seed_aws(kube: KubeApi) -> None:
             },
         },
     )
+    if await _exists(kube, CONFIG_MAP, namespace, constants.CONFIG_MAP):
+        return  # the organization is looked up for it alone
     root, base = await asyncio.to_thread(ensure_organization)
     await _create_if_absent(
         kube,
@@ -176,12 +178,27 @@ def ensure_organization() -> tuple[str, str]:
 
 async def _apply(kube: KubeApi, kind: Kind, obj: JsonObject) -> None:
     """Bring a cluster-wide object up to date, its metadata apart, which others may have added to."""
-    name = text(obj, "metadata", "name")
     try:
-        await kube.patch(kind, "", name, {field: value for field, value in obj.items() if field not in _IDENTITY})
+        await kube.patch(kind, "", _name(obj), _applied(obj))
     except Absent:
         await kube.create(kind, obj)
-        log.info("created %s %s", kind.name, name)
+        log.info("created %s %s", kind.name, _name(obj))
+
+
+def _name(obj: JsonObject) -> str:
+    return text(obj, "metadata", "name")
+
+
+def _applied(obj: JsonObject) -> JsonObject:
+    """What is brought up to date of an object."""
+    return {field: value for field, value in obj.items() if field not in _IDENTITY}
+
+
+def _holds(found: object, wanted: object) -> bool:
+    """Whether a patch by what is wanted would change nothing; the server adds defaults, though not within lists."""
+    if not isinstance(found, Mapping) or not isinstance(wanted, Mapping):
+        return found == wanted
+    return all(name in found and _holds(found[name], value) for name, value in wanted.items())
 
 
 async def _await_established(kube: KubeApi, name: str) -> None:
@@ -198,12 +215,20 @@ def _is_established(definition: JsonObject) -> bool:
     )
 
 
+async def _exists(kube: KubeApi, kind: Kind, namespace: str, name: str) -> bool:
+    try:
+        await kube.get(kind, namespace, name)
+    except Absent:
+        return False
+    return True
+
+
 async def _create_if_absent(kube: KubeApi, kind: Kind, namespace: str, obj: JsonObject) -> None:
     try:
         await kube.create(kind, obj, namespace)
     except Conflict:
         return
-    log.info("created %s %s", kind.name, text(obj, "metadata", "name"))
+    log.info("created %s %s", kind.name, _name(obj))
 
 
 async def seed(clouds: tuple[Cloud, ...], *, foreign_cluster: bool) -> None:

@@ -7,9 +7,9 @@
     mariadb ── keystone, ... ── openstack (once) ┘
                     machines (load balancers', as what OpenStack boots)
 
-A service starts when all that it comes `after` are ready, and they stop in the opposite order, by stage. A service is
-ready when its probe says so; a one-shot service when it has ended well. The table is a pure function, so that
-`perdure status` can ask the same probes as the supervisor.
+A service starts when all that it comes `after` are ready, and they stop in the opposite order, by stage; servers that
+keep each step before they answer are killed at once. A service is ready when its probe says so; a one-shot service when
+it has ended well. The table is a pure function, so that `perdure status` can ask the same probes as the supervisor.
 
 Programs of ours and the product's get an environment in which nothing of the caller's own AWS, Temporal or Kubernetes
 configuration is left: a local deployment must never reach a real cloud.
@@ -22,10 +22,11 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from domain.areas import installed
 from engine.search_attributes import SEARCH_ATTRIBUTE_TYPES
 from engine.settings import Settings, variables_of
 from localcloud.aws.contract import DEFAULT_ACCESS_KEY_ID, DEFAULT_SECRET_ACCESS_KEY
@@ -121,6 +122,8 @@ class Service:
     """How long it may take to end before it is killed; a killed server loses nothing, each writes ahead."""
     death_signal: signal.Signals = field(default=signal.SIGKILL)
     """What it gets when the supervisor dies."""
+    on_standby: bool = False
+    """Whether its process begins at once, to import, and starts when those it comes after are ready (standby.py)."""
     settled_in: Path | None = None
     """Lines of K=V that a service before it has written, read when this one starts; its environment wins."""
 
@@ -240,7 +243,7 @@ def _etcd(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Servic
         environment=_go_environment("ETCD_"),
         probe=HttpProbe(f"http://{LOOPBACK}:{port}/readyz"),
         port=port,
-        stop_stage=3,
+        stop_stage=2,
     )
 
 
@@ -256,7 +259,8 @@ def _api_server(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> 
         probe=HttpProbe(f"{url}/readyz", authority=state.certificates / "ca.crt"),
         port=port,
         url=url,
-        stop_stage=2,
+        stop_stage=1,
+        grace_seconds=0,  # it holds nothing, and would take a second or two
     )
 
 
@@ -303,7 +307,7 @@ def _temporal(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Se
         port=ports["temporal"],
         url=f"http://{LOOPBACK}:{ui}",
         stop_stage=1,
-        grace_seconds=3.5,  # its own orderly shutdown takes three seconds
+        grace_seconds=0,  # its orderly shutdown takes one to three seconds, and saves nothing
     )
 
 
@@ -329,13 +333,14 @@ def _aws(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service
 def _preparation(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service:
     return Service(
         name=PREPARATION,
-        command=_python(
-            "localcloud.seed",
+        command=_on_standby(
+            ("localcloud.seed", *(area.resources for area in installed().values())),
             *(cloud.value for cloud in plan.clouds),
             *(("--foreign-cluster",) if plan.kubeconfig is not None else ()),
         ),
         environment=our_environment(plan, state, ports),
         after=(API_SERVER, AWS),
+        on_standby=True,
     )
 
 
@@ -415,14 +420,15 @@ def _threescale(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> 
     )
 
 
-def _product(name: str, plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service:
+def _product(name: str, imports: Sequence[str], plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service:
     port = ports[name]
     return Service(
         name=name,
-        command=_python("starters.cli.main", name),
+        command=_on_standby(("starters.cli.main", *imports), name),
         environment=our_environment(plan, state, ports) | {"PERDURE_HEALTH_PORT": str(port)},
         settled_in=openstack.project(state) if plan.openstack is not None else None,
         after=(PREPARATION, TEMPORAL, OPENSTACK_PREPARATION, THREESCALE),
+        on_standby=True,
         probe=HttpProbe(f"http://{LOOPBACK}:{port}/readyz"),
         port=port,
         grace_seconds=4.0,
@@ -430,15 +436,16 @@ def _product(name: str, plan: Plan, state: StateDirectory, ports: Mapping[str, i
 
 
 def _worker(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service:
-    return _product(WORKER, plan, state, ports)
+    of_areas = [module for area in installed().values() for module in (area.workflows, area.activities)]
+    return _product(WORKER, ("workers.main", *of_areas), plan, state, ports)
 
 
 def _watch(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service:
-    return _product(WATCH, plan, state, ports)
+    return _product(WATCH, ("starters.watch.main",), plan, state, ports)
 
 
 def _events(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service:
-    return _product(EVENTS, plan, state, ports)
+    return _product(EVENTS, ("starters.events.main",), plan, state, ports)
 
 
 _BUILDERS: dict[str, Builder] = {
@@ -466,6 +473,10 @@ def _without_absent(row: Service, names: set[str]) -> Service:
 
 def _python(module: str, *arguments: str) -> list[str]:
     return [sys.executable, "-m", module, *arguments]
+
+
+def _on_standby(modules: Sequence[str], *arguments: str) -> list[str]:
+    return _python("localcloud.standby", ",".join(modules), *arguments)
 
 
 def _temporal_program() -> str:

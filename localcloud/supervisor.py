@@ -1,9 +1,10 @@
 """The process that keeps a deployment running: `python -m localcloud.supervisor --state DIR`.
 
-It holds the state directory's lock, starts every service as soon as those it comes after are ready, and publishes each
-change in services.json. A service that ends is named in the log and in its status, and started again after a delay that
-doubles from half a second to fifteen; after a run of five seconds it is the shortest again. SIGTERM stops everything in
-stages, the product before its servers, in under nine seconds.
+It holds the state directory's lock, starts every service as soon as those it comes after are ready (Python programs
+begin to import before, standby.py), and publishes each change in services.json. A service that ends is named in the log
+and in its status, and started again after a delay that doubles from half a second to fifteen; after a run of five
+seconds it is the shortest again. SIGTERM stops everything in stages, the product before its servers, in under nine
+seconds.
 
 Every service is tied to this process and dies with it (tether.py). Should one be left all the same, the next start and
 `perdure down` know it from services.json and end it.
@@ -20,7 +21,7 @@ import os
 import shutil
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -39,7 +40,7 @@ _FIRST_DELAY_SECONDS = 0.5
 _LONGEST_DELAY_SECONDS = 15.0
 _FORGIVEN_AFTER_SECONDS = 5.0
 _LOG_LIMIT_BYTES = 32 * 1024 * 1024
-_STAGES = 4
+_STAGES = 3
 
 log = logging.getLogger("supervisor")
 
@@ -90,18 +91,23 @@ class Supervisor:
 
     async def _keep(self, service: Service) -> None:
         """Start one service when it may, watch it, start it again."""
-        for name in service.after:
-            await self._ready[name].wait()
+        may_start = asyncio.create_task(self._all_ready(service.after))
         restarts = 0
         delay = _FIRST_DELAY_SECONDS
         loop = asyncio.get_running_loop()
         while True:
+            if not service.on_standby:
+                await may_start
             process = await self._spawn(service, restarts)
-            began = loop.time()
             exited = asyncio.create_task(process.wait())
+            if service.on_standby:
+                await asyncio.wait([may_start, exited], return_when=asyncio.FIRST_COMPLETED)
+                self._give_word(service, process)
+            began = loop.time()
             if service.probe is None:
                 code = await exited
                 if code == 0:
+                    log.info("%s is done", service.name)
                     self._change(service.name, ServiceState.DONE, healthy=True, process=None, message="")
                     self._ready[service.name].set()
                     return
@@ -118,26 +124,38 @@ class Supervisor:
             await asyncio.sleep(delay)
             delay = min(delay * 2, _LONGEST_DELAY_SECONDS)
 
+    async def _all_ready(self, names: Iterable[str]) -> None:
+        for name in names:
+            await self._ready[name].wait()
+
     async def _spawn(self, service: Service, restarts: int) -> asyncio.subprocess.Process:
         with self._state.log(service.name).open("ab", buffering=0) as output:
             process = await asyncio.create_subprocess_exec(
                 *tethered(service.command, service.death_signal),
                 cwd=self._state.root,
-                env={**services.settled(service.settled_in), **service.environment},
-                stdin=asyncio.subprocess.DEVNULL,
+                env=service.environment,
+                stdin=asyncio.subprocess.PIPE if service.on_standby else asyncio.subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                start_new_session=True,  # Ctrl-C in the terminal is the supervisor's to hand on, in order
+                # Ctrl-C in the terminal is the supervisor's to hand on, in order; it has a session of its own.
+                start_new_session=not service.on_standby,
             )
         log.info("%s started as pid %d", service.name, process.pid)
         self._change(
             service.name,
-            ServiceState.STARTING,
+            ServiceState.WAITING if service.on_standby else ServiceState.STARTING,
             healthy=False,
             process=identify(process.pid, service.command[0]),
             restarts=restarts,
         )
         return process
+
+    def _give_word(self, service: Service, process: asyncio.subprocess.Process) -> None:
+        """Let a service on standby start; one that has ended meanwhile does not hear it."""
+        assert process.stdin is not None
+        process.stdin.write(json.dumps(services.settled(service.settled_in)).encode() + b"\n")
+        process.stdin.close()
+        self._change(service.name, ServiceState.STARTING)
 
     async def _watch(self, service: Service, exited: asyncio.Task[int]) -> None:
         """Follow a running service with its probe, seldom once it is ready; returns when it has ended."""
@@ -171,6 +189,7 @@ class Supervisor:
         process = self._status(service.name).process
         if process is not None:
             await asyncio.to_thread(end_all, [process], service.grace_seconds)
+            log.info("%s is stopped", service.name)
         if self._status(service.name).state is not ServiceState.DONE:
             self._change(service.name, ServiceState.STOPPED, healthy=False, process=None, message="")
 

@@ -1,17 +1,29 @@
-"""The demos by name; each area adds one line."""
+"""The demos by name; each area adds one. A demo is imported when it is looked up."""
 
 from __future__ import annotations
 
-from localcloud.demo import accounts, api, byoc, claims, greeting, instances, loadbalancer, resilience
+from collections.abc import Iterator, Mapping
+from importlib import import_module
+
 from localcloud.demo.stage import Scenario
 
-SCENARIOS: dict[str, Scenario] = {
-    "accounts": accounts.SCENARIO,
-    "api": api.SCENARIO,
-    "byoc": byoc.SCENARIO,
-    "claims": claims.SCENARIO,
-    "greeting": greeting.SCENARIO,
-    "instances": instances.SCENARIO,
-    "loadbalancer": loadbalancer.SCENARIO,
-    "resilience": resilience.SCENARIO,
-}
+
+class _Scenarios(Mapping[str, Scenario]):
+    """What `SCENARIO` is in the module of each name."""
+
+    _names = ("accounts", "api", "byoc", "claims", "greeting", "instances", "loadbalancer", "resilience")
+
+    def __getitem__(self, name: str) -> Scenario:
+        if name not in self._names:
+            raise KeyError(name)
+        scenario: Scenario = import_module(f"localcloud.demo.{name}").SCENARIO
+        return scenario
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+
+SCENARIOS = _Scenarios()

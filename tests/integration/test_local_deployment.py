@@ -189,6 +189,25 @@ def test_up_does_not_overwrite_what_people_configured(deployment: Deployment) ->
         kube(deployment, "PATCH", OPERATOR_CONFIG, {"data": {"account-limit": before}})
 
 
+def test_up_applies_the_definitions_that_differ_and_no_others(deployment: Deployment) -> None:
+    path = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+    changed, other = f"{path}/accounts.aws.managed.openshift.io", f"{path}/accountpools.aws.managed.openshift.io"
+    before, untouched = kube(deployment, "GET", changed), kube(deployment, "GET", other)
+    (served,) = before["spec"]["versions"]
+    kube(deployment, "PATCH", changed, {"spec": {"versions": [{**served, "additionalPrinterColumns": []}]}})
+    asked = len(deployment.log("audit").read_text().splitlines())
+
+    seed = [sys.executable, "-m", "localcloud.seed", "aws"]
+    subprocess.run(seed, cwd=ROOT, env=deployment.program_env(), check=True, capture_output=True)
+
+    assert kube(deployment, "GET", changed)["spec"] == before["spec"]
+    assert kube(deployment, "GET", other)["metadata"] == untouched["metadata"]
+    events = [json.loads(line) for line in deployment.log("audit").read_text().splitlines()[asked:]]
+    patched = [event["requestURI"] for event in events if event["verb"] == "patch" and "seed" in event["userAgent"]]
+    assert any(uri.startswith(changed) for uri in patched)
+    assert not any(uri.startswith(other) for uri in patched)
+
+
 def test_owned_objects_are_collected_when_their_owner_is_deleted(deployment: Deployment) -> None:
     uid = create_config_map(deployment, "owner")["metadata"]["uid"]
     reference = {"apiVersion": "v1", "kind": "ConfigMap", "name": "owner", "uid": uid}
