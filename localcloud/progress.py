@@ -45,6 +45,7 @@ class ConsoleNarrator:
         self._task: TaskID | None = None
         self._what = ""
         self._told_at = 0.0
+        self._reached: tuple[str, int] | None = None
 
     def __enter__(self) -> Self:
         """Start; the live display begins with the first count."""
@@ -61,7 +62,10 @@ class ConsoleNarrator:
         self.console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     def advance(self, what: str, done: int, total: int) -> None:
-        """Move the bar, or print a line when the last one is old."""
+        """Move the bar, or print a line when the last one is old; a count that is told again says nothing new."""
+        if self._reached == (what, done):
+            return
+        self._reached = (what, done)
         if self.console.is_terminal:
             self._move_bar(what, done, total)
             return
