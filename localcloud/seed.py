@@ -62,7 +62,8 @@ async def seed_cluster(kube: KubeApi, *namespaces: str) -> None:
     there = {text(definition, "metadata", "name"): definition for definition in listed if _is_established(definition)}
     differ = [each for each in all_crds(kube.operator_domain) if not _holds(there.get(_name(each)), _applied(each))]
     await asyncio.gather(*(_apply(kube, CUSTOM_RESOURCE_DEFINITION, definition) for definition in differ))
-    await asyncio.gather(*(_await_established(kube, _name(definition)) for definition in differ))
+    for definition in differ:  # one after the other: asked for all at once, the server would be busy with answers
+        await _await_established(kube, _name(definition))
     for name in (*namespaces, constants.OPERATOR_NAMESPACE):
         await _create_if_absent(kube, NAMESPACE, "", {"metadata": {"name": name}})
 
