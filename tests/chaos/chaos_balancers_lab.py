@@ -40,8 +40,6 @@ Json = dict[str, Any]
 
 # An API server that has died is given up by clients within half a minute, a quota is tried again after ten seconds.
 SETTLE_SECONDS = 240.0
-# Nothing may change on either side for so long after everything agrees.
-QUIET_SECONDS = 1.5
 SETTINGS = {"PERDURE_DRAIN": "2"}
 GROUP_VERSION = "yawol.stackit.cloud/v1beta1"
 TURNS = ("create", "grow", "roll out", "shrink", "delete")
@@ -154,30 +152,12 @@ class BalancersLab(Installation):
     # --- settling ---
 
     def settle(self, seconds: float = SETTLE_SECONDS) -> float:
-        """Wait until both sides agree and nothing changes any more; how many seconds it took.
+        """Wait until both sides agree; how many seconds it took."""
+        return self.agree(seconds)
 
-        Raises:
-            AssertionError: with everything that is still wrong.
-        """
-        began = time.monotonic()
-        wrong = ["not looked at"]
-        while wrong and time.monotonic() < began + seconds:
-            time.sleep(0.3)
-            try:
-                wrong = self.violations() or self._moving()
-            except httpx.TransportError as error:  # a server that was killed is not back yet
-                wrong = [f"{type(error).__name__}: {error}"]
-        took = time.monotonic() - began
-        assert not wrong, f"after {took:.0f} s:\n  " + "\n  ".join(wrong) + "\n" + self.story()
-        return took
-
-    def _moving(self) -> list[str]:
-        if self.proxy.held:
-            return ["a request is still without an answer"]
-        before = self.proxy.changes, self.cloud.ledger().mutating()
-        time.sleep(QUIET_SECONDS)
-        after = self.proxy.changes, self.cloud.ledger().mutating()
-        return [f"still at work: {before} and then {after} changes"] if before != after else self.violations()
+    def changes(self) -> object:
+        """See `Installation`."""
+        return self.proxy.changes, self.cloud.ledger().mutating()
 
     def violations(self) -> list[str]:
         """What is not as it should be, on either side."""
@@ -257,10 +237,6 @@ class BalancersLab(Installation):
         uids = {each["metadata"]["uid"] for each in objects}
         wrong += [f"no workflow for {len(uids - there)} objects"] if uids - there else []
         return wrong + ([f"{len(there - uids)} workflows of objects that are gone"] if there - uids else [])
-
-    def story(self) -> str:
-        """What each lifecycle says about itself."""
-        return self.command("list").stdout.decode()
 
     # --- effects ---
 

@@ -7,7 +7,6 @@ one another on one installation; each makes claims of its own.
 
 from __future__ import annotations
 
-import time
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -21,8 +20,6 @@ from localcloud import services
 
 # What was measured stays below 30 s on two cores; a slower machine is no violation.
 SETTLE_SECONDS = 90.0
-# Nothing may be written for so long after everything agrees.
-QUIET_SECONDS = 0.7
 CLOCK_SECONDS = 3
 SETTINGS = {
     "PERDURE_DRAIN": "2",
@@ -36,6 +33,8 @@ MOST_LEFT = 20
 
 class ClaimsLab(Installation):
     """The installation."""
+
+    quiet_seconds = 0.7
 
     def __init__(self, state: Path) -> None:
         super().__init__(state, services.SERVERS, SETTINGS, ("worker", "--only", "claims"))
@@ -143,32 +142,12 @@ class ClaimsLab(Installation):
     # --- settling ---
 
     def settle(self, seconds: float = SETTLE_SECONDS) -> float:
-        """Wait until everything agrees and nothing is written any more; how many seconds it took.
+        """Wait until everything agrees; how many seconds it took."""
+        return self.agree(seconds)
 
-        Raises:
-            AssertionError: with everything that is still wrong.
-        """
-        began = time.monotonic()
-        wrong = ["not looked at"]
-        looked = 0.0
-        while wrong and time.monotonic() < began + seconds:
-            time.sleep(max(0.1, looked))  # a look at hundreds of claims takes the servers' time from those who settle
-            look = time.monotonic()
-            wrong = self.oracle.violations(self.expected) or self._moving()
-            looked = time.monotonic() - look
-        took = time.monotonic() - began
-        if wrong:
-            print("\n".join(wrong))  # the story may take longer than a test has
-        assert not wrong, f"after {took:.0f} s:\n  " + "\n  ".join(wrong) + "\n" + self.story()
-        return took
-
-    def _moving(self) -> list[str]:
-        if self.proxy.held:
-            return ["a request is still without an answer"]
-        before = self.proxy.changes
-        time.sleep(QUIET_SECONDS)
-        written = self.proxy.changes - before
-        return [f"still at work: {written} writes"] if written else self.oracle.violations(self.expected)
+    def violations(self) -> list[str]:
+        """See `Installation`."""
+        return self.oracle.violations(self.expected)
 
     def story(self) -> str:
         """What each lifecycle says about itself."""

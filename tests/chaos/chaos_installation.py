@@ -15,8 +15,10 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import ClassVar
 
 import httpx
+from botocore.exceptions import BotoCoreError, ClientError
 from chaos_cluster import Cluster, Workflows, administrator, until
 from chaos_effects import Effect
 from chaos_proxy import Break, Interception, KubeProxy, Request
@@ -213,6 +215,53 @@ class Installation:
         self.cluster = Cluster(self.deployment)
         self.workflows = Workflows(self.deployment)
         self.proxy.turn_to(self.cluster.url)
+
+    # --- settling ---
+
+    quiet_seconds: ClassVar[float] = 1.5
+    """Without a change for so long nothing is at work any more."""
+
+    def violations(self) -> list[str]:
+        """What is not as it should be, on either side."""
+        raise NotImplementedError
+
+    def changes(self) -> object:
+        """What differs once something has been changed, on either side."""
+        return self.proxy.changes
+
+    def story(self) -> str:
+        """What each lifecycle says about itself."""
+        return self.command("list").stdout.decode()
+
+    def agree(self, seconds: float) -> float:
+        """Wait until both sides agree and nothing changes any more; how many seconds it took.
+
+        Raises:
+            AssertionError: with everything that is still wrong.
+        """
+        began = time.monotonic()
+        wrong, looked = ["not looked at"], 0.0
+        while wrong and time.monotonic() < began + seconds:
+            time.sleep(max(0.2, looked))  # a look at hundreds of objects takes the servers' time from those who settle
+            look = time.monotonic()
+            try:
+                wrong = self.violations() or self._moving()
+            except (httpx.HTTPError, BotoCoreError, ClientError) as error:  # a server that was killed is not back yet
+                wrong = [f"a server does not answer: {type(error).__name__}: {error}"]
+            looked = time.monotonic() - look
+        took = time.monotonic() - began
+        if wrong:
+            print("\n".join(wrong))  # the story may take longer than a test has
+        assert not wrong, f"after {took:.0f} s:\n  " + "\n  ".join(wrong) + "\n" + self.story()
+        return took
+
+    def _moving(self) -> list[str]:
+        if self.proxy.held:
+            return ["a request is still without an answer"]
+        before = self.changes()
+        time.sleep(self.quiet_seconds)
+        after = self.changes()
+        return [f"still at work: {before} and then {after} changes"] if before != after else self.violations()
 
     # --- breaking ---
 

@@ -33,8 +33,6 @@ from localcloud.aws.control import Emulator
 from localcloud.instance_groups import image_of, make_hooked_group
 
 SETTLE_SECONDS = 200.0
-# Nothing may be written for so long after everything agrees.
-QUIET_SECONDS = 0.7
 # Within which a killed consumer's messages are shown again.
 VISIBILITY_SECONDS = 10
 HOOK_SECONDS = 60
@@ -69,6 +67,8 @@ class Life:
 
 class InstancesLab(Installation):
     """The installation."""
+
+    quiet_seconds = 0.7
 
     def __init__(self, state: Path) -> None:
         with environment.kept():
@@ -199,20 +199,8 @@ class InstancesLab(Installation):
     # --- settling ---
 
     def settle(self, seconds: float = SETTLE_SECONDS) -> float:
-        """Wait until everything agrees and nothing is written any more; how many seconds it took.
-
-        Raises:
-            AssertionError: with everything that is still wrong.
-        """
-        began = time.monotonic()
-        wrong = ["not looked at"]
-        while wrong and time.monotonic() < began + seconds:
-            time.sleep(0.2)
-            self.play()
-            wrong = self._violations() or self._moving()
-        took = time.monotonic() - began
-        assert not wrong, f"after {took:.0f} s:\n  " + "\n  ".join(wrong) + "\n" + self._story()
-        return took
+        """Wait until everything agrees; how many seconds it took."""
+        return self.agree(seconds)
 
     def forget(self) -> None:
         """Begin a new case: nothing is left of earlier ones but the instance that nothing happens to."""
@@ -244,11 +232,10 @@ class InstancesLab(Installation):
             return (at(machine, "metadata", "labels") or {}).get(STATE_LABEL) == life.state
         return False
 
-    def _violations(self) -> list[str]:
-        try:
-            return [*self._labels(), *self._messages(), *self._workflows(), *self._log.complaints()]
-        except (httpx.HTTPError, BotoCoreError, ClientError) as error:
-            return [f"a server does not answer: {error}"]
+    def violations(self) -> list[str]:
+        """See `Installation`; what the world does meanwhile has been done."""
+        self.play()
+        return [*self._labels(), *self._messages(), *self._workflows(), *self._log.complaints()]
 
     def _labels(self) -> Iterator[str]:
         found = {each["metadata"]["name"]: each for each in self.cluster.list("awsmachines", NAMESPACE)}
@@ -282,15 +269,8 @@ class InstancesLab(Installation):
                 yield f"phase {phase}: {id_}"
         yield from (f"ended badly: {id_}" for id_ in self.workflows.broken())
 
-    def _moving(self) -> list[str]:
-        if self.proxy.held:
-            return ["a request is still without an answer"]
-        before = self.proxy.changes
-        time.sleep(QUIET_SECONDS)
-        written = self.proxy.changes - before
-        return [f"still at work: {written} writes"] if written else self._violations()
-
-    def _story(self) -> str:
+    def story(self) -> str:
+        """What each lifecycle says about itself."""
         told = [self.command("list", "ec2instance").stdout.decode()]
         for life in list(self.lives.values())[-2:]:
             where = f"{PLACE.account}/{PLACE.region}/{life.instance}"

@@ -33,8 +33,6 @@ REGIONS = ("us-east-1", "eu-west-1")
 SETTLE_SECONDS = 150.0
 # Looking at both sides costs the servers as much as a little work does.
 LOOK_SECONDS = 1.0
-# Nothing may change in the cloud for so long after both sides agree.
-QUIET_SECONDS = 1.5
 AUDITED_EACH = 3
 # A held call of AWS answers after so long, to nobody; the worker would give up by itself after 30 s.
 HOLD_SECONDS = 20.0
@@ -311,23 +309,19 @@ class Lab(Installation):
         assert audited.returncode == 0, (audited.stdout + audited.stderr).decode()
         return took
 
-    def agree(self) -> float:
-        """Wait until both sides agree and nothing changes any more; how many seconds it took.
-
-        Raises:
-            AssertionError: with everything that is still wrong.
-        """
-        began = time.monotonic()
-        wrong = ["not looked at"]
-        while wrong and time.monotonic() < began + SETTLE_SECONDS:
-            time.sleep(LOOK_SECONDS)
-            wrong = self.oracle.violations(self.expected)
-            if not wrong:
-                wrong = self._moving()
-        took = time.monotonic() - began
-        assert not wrong, f"after {took:.0f} s:\n  " + "\n  ".join(wrong) + "\n" + self.story()
+    def agree(self, seconds: float = SETTLE_SECONDS) -> float:
+        """As `Installation`; what was disowned is closed then."""
+        took = super().agree(seconds)
         self._close_disowned()
         return took
+
+    def violations(self) -> list[str]:
+        """See `Installation`."""
+        return self.oracle.violations(self.expected)
+
+    def changes(self) -> object:
+        """See `Installation`."""
+        return self.emulator.ledger().mutating()
 
     def story(self) -> str:
         """What each lifecycle says about itself."""
@@ -341,15 +335,6 @@ class Lab(Installation):
                 path = f"{item['metadata']['namespace']}/{item['metadata']['name']}"
                 told.append(self.command("why", kind, path).stdout.decode())
         return "\n".join(told)
-
-    def _moving(self) -> list[str]:
-        before = self.emulator.ledger()
-        time.sleep(QUIET_SECONDS)
-        after = self.emulator.ledger()
-        if after.mutating() != before.mutating():
-            counts = {name: n - before.by_action().get(name, 0) for name, n in after.by_action().items()}
-            return [f"still at work: {', '.join(name for name, n in counts.items() if n)}"]
-        return self.oracle.violations(self.expected)
 
     def _close_disowned(self) -> None:
         """What a later version will do by itself: close the AWS accounts of deleted Accounts."""

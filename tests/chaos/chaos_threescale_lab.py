@@ -12,7 +12,6 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-import httpx
 from chaos_claims_lab import write_name
 from chaos_installation import Installation
 from chaos_threescale_life import TURNS, Life, Objects
@@ -30,8 +29,6 @@ Json = dict[str, Any]
 # For a life; each one more at the same time takes its share of the machine.
 SETTLE_SECONDS = 150.0
 SETTLE_MORE_SECONDS = 20.0
-# Nothing may change on either side for so long after everything agrees.
-QUIET_SECONDS = 1.5
 # A call that hangs is given up after this.
 CALL_SECONDS = 5
 SETTINGS = {
@@ -104,30 +101,12 @@ class ThreescaleLab(Installation):
     # --- settling ---
 
     def settle(self, seconds: float = SETTLE_SECONDS) -> float:
-        """Wait until both sides agree and nothing changes any more; how many seconds it took.
+        """Wait until both sides agree, longer for many lives; how many seconds it took."""
+        return self.agree(seconds + SETTLE_MORE_SECONDS * len(self._lives))
 
-        Raises:
-            AssertionError: with everything that is still wrong.
-        """
-        began, wrong = time.monotonic(), ["not looked at"]
-        patience = seconds + SETTLE_MORE_SECONDS * len(self._lives)
-        while wrong and time.monotonic() < began + patience:
-            time.sleep(0.3)
-            try:
-                wrong = self.violations() or self._moving()
-            except httpx.HTTPError as error:  # a server that was killed is not back yet, or not quite
-                wrong = [f"{type(error).__name__}: {error}"]
-        took = time.monotonic() - began
-        assert not wrong, f"after {took:.0f} s:\n  " + "\n  ".join(wrong) + "\n" + self.story()
-        return took
-
-    def _moving(self) -> list[str]:
-        if self.proxy.held:
-            return ["a request is still without an answer"]
-        before = self.proxy.changes, self.cloud.ledger().mutating()
-        time.sleep(QUIET_SECONDS)
-        after = self.proxy.changes, self.cloud.ledger().mutating()
-        return [f"still at work: {before} and then {after} changes"] if before != after else self.violations()
+    def changes(self) -> object:
+        """See `Installation`."""
+        return self.proxy.changes, self.cloud.ledger().mutating()
 
     # --- what is wrong ---
 
