@@ -23,7 +23,7 @@ import shutil
 import signal
 import sys
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from domain.areas import installed
@@ -312,21 +312,26 @@ def _temporal(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Se
 
 
 def _aws(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service:
-    port = ports["aws"]
+    arguments = ("--host", LOOPBACK, "--state", str(state.data("aws") / "state"))
+    service = _simulator(AWS, "aws", arguments, plan, state, ports)
+    # It saves its state at the end, and last within two seconds of a change.
+    return replace(service, grace_seconds=3.5, death_signal=signal.SIGTERM)
+
+
+def _simulator(
+    name: str, port_name: str, arguments: Sequence[str], plan: Plan, state: StateDirectory, ports: Mapping[str, int]
+) -> Service:
+    """A program of ours that stands for a cloud, or for a part of one."""
+    port = ports[port_name]
     url = f"http://{LOOPBACK}:{port}"
     return Service(
-        name=AWS,
-        command=[
-            *_python("localcloud.aws", "--host", LOOPBACK, "--port", str(port)),
-            *("--state", str(state.data("aws") / "state")),
-        ],
+        name=name,
+        command=_python(f"localcloud.{port_name}", "--port", str(port), *arguments),
         environment=our_environment(plan, state, ports),
         probe=HttpProbe(f"{url}/perdure/health"),
         port=port,
         url=url,
         stop_stage=1,
-        grace_seconds=3.5,
-        death_signal=signal.SIGTERM,  # it saves its state at the end, and last within two seconds of a change
     )
 
 
@@ -384,40 +389,19 @@ def _openstack_preparation(plan: Plan, state: StateDirectory, ports: Mapping[str
 
 
 def _machines(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service:
-    port = ports["machines"]
-    url = f"http://{LOOPBACK}:{port}"
-    ground, call = openstack.ground(state), openstack.call(state)
-    return Service(
-        name=MACHINES,
-        command=[
-            *_python("localcloud.machines", "--port", str(port), "--call", call),
-            *("--ground", str(ground), "--home", str(state.data("machines"))),
-        ],
-        environment=our_environment(plan, state, ports),
-        after=(API_SERVER,),
-        probe=HttpProbe(f"{url}/perdure/health"),
-        port=port,
-        url=url,
-        stop_stage=1,
+    arguments = (
+        *("--call", openstack.call(state), "--ground", str(openstack.ground(state))),
+        *("--home", str(state.data("machines"))),
     )
+    return replace(_simulator(MACHINES, "machines", arguments, plan, state, ports), after=(API_SERVER,))
 
 
 def _threescale(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service:
-    port = ports["threescale"]
-    url = f"http://{LOOPBACK}:{port}"
-    return Service(
-        name=THREESCALE,
-        command=[
-            *_python("localcloud.threescale", "--host", LOOPBACK, "--port", str(port)),
-            *("--master-port", str(ports["threescale-master"])),
-            *("--state", str(state.data("threescale") / "threescale.db")),
-        ],
-        environment=our_environment(plan, state, ports),
-        probe=HttpProbe(f"{url}/perdure/health"),
-        port=port,
-        url=url,
-        stop_stage=1,
+    arguments = (
+        *("--host", LOOPBACK, "--master-port", str(ports["threescale-master"])),
+        *("--state", str(state.data("threescale") / "threescale.db")),
     )
+    return _simulator(THREESCALE, "threescale", arguments, plan, state, ports)
 
 
 def _product(name: str, imports: Sequence[str], plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service:

@@ -10,6 +10,7 @@ send to the queue can name any id.
 from __future__ import annotations
 
 import re
+from typing import ClassVar, Self
 
 from domain.identity import Key
 from domain.instances.constants import GROUP_WORKFLOW, INSTANCE_WORKFLOW
@@ -21,68 +22,57 @@ _ZONE_OF_PROVIDER_ID = re.compile(r"[^:]+:///([a-z]{2,4}(?:-[a-z]+)+-[0-9]+)[^/]
 _PROVIDER_ID = re.compile(r"[^:]+://.*[^/]")
 
 
-class InstanceKey(Model):
+class _RegionalKey(Model):
+    """What an account has in a region, and the lifecycle of it."""
+
+    account: str
+    region: str
+
+    workflow: ClassVar[str]
+    named: ClassVar[str]
+    """The field with AWS's name of it."""
+
+    @property
+    def workflow_id(self) -> str:
+        """The id of its one workflow."""
+        return self.lifecycle.workflow_id
+
+    @property
+    def lifecycle(self) -> Key:
+        """It as the engine knows it, whichever cluster's workers run its lifecycle."""
+        return self.lifecycle_in("")
+
+    def lifecycle_in(self, cluster: str) -> Key:
+        """The same for those who may start it: run by the workers of the cluster that has its custom resource."""
+        place, name = f"{self.account}/{self.region}", getattr(self, self.named)
+        return Key(kind=self.workflow, namespace=place, name=name, uid="", cluster=cluster)
+
+    @classmethod
+    def of(cls, lifecycle: Key) -> Self:
+        """What a lifecycle is of."""
+        account, _, region = lifecycle.namespace.partition("/")
+        return cls.model_validate({"account": account, "region": region, cls.named: lifecycle.name})
+
+    def __str__(self) -> str:
+        return self.workflow_id
+
+
+class InstanceKey(_RegionalKey):
     """One EC2 instance."""
 
-    account: str
-    region: str
     instance_id: str
 
-    @property
-    def workflow_id(self) -> str:
-        """The id of the instance's one workflow."""
-        return self.lifecycle.workflow_id
-
-    @property
-    def lifecycle(self) -> Key:
-        """The instance as the engine knows it, whichever cluster's workers run its lifecycle."""
-        return self.lifecycle_in("")
-
-    def lifecycle_in(self, cluster: str) -> Key:
-        """The same for those who may start it: run by the workers of the cluster that has its AWSMachine."""
-        place = f"{self.account}/{self.region}"
-        return Key(kind=INSTANCE_WORKFLOW, namespace=place, name=self.instance_id, uid="", cluster=cluster)
-
-    @classmethod
-    def of(cls, lifecycle: Key) -> InstanceKey:
-        """The instance of a lifecycle."""
-        account, _, region = lifecycle.namespace.partition("/")
-        return cls(account=account, region=region, instance_id=lifecycle.name)
-
-    def __str__(self) -> str:
-        return self.workflow_id
+    workflow: ClassVar[str] = INSTANCE_WORKFLOW
+    named: ClassVar[str] = "instance_id"
 
 
-class GroupKey(Model):
+class GroupKey(_RegionalKey):
     """One Auto Scaling group."""
 
-    account: str
-    region: str
     group: str
 
-    @property
-    def workflow_id(self) -> str:
-        """The id of the group's one workflow."""
-        return self.lifecycle.workflow_id
-
-    @property
-    def lifecycle(self) -> Key:
-        """The group as the engine knows it, whichever cluster's workers run its lifecycle."""
-        return self.lifecycle_in("")
-
-    def lifecycle_in(self, cluster: str) -> Key:
-        """The same for those who may start it: run by the workers of the cluster that has its AWSMachinePool."""
-        place = f"{self.account}/{self.region}"
-        return Key(kind=GROUP_WORKFLOW, namespace=place, name=self.group, uid="", cluster=cluster)
-
-    @classmethod
-    def of(cls, lifecycle: Key) -> GroupKey:
-        """The group of a lifecycle."""
-        account, _, region = lifecycle.namespace.partition("/")
-        return cls(account=account, region=region, group=lifecycle.name)
-
-    def __str__(self) -> str:
-        return self.workflow_id
+    workflow: ClassVar[str] = GROUP_WORKFLOW
+    named: ClassVar[str] = "group"
 
 
 def usable_id(text: object) -> bool:

@@ -1,64 +1,15 @@
-"""The resources of the Account Management and Master APIs, one module per family, each with its routes."""
+"""The resources of the Account Management and Master APIs, one module per family, each with its `ROUTES`."""
 
 from __future__ import annotations
 
-from localcloud.threescale.call import Route
-from localcloud.threescale.resources import (
-    access_tokens,
-    accounts,
-    active_docs,
-    application_keys,
-    applications,
-    backend_usages,
-    backends,
-    features,
-    fields_definitions,
-    limits,
-    mapping_rules,
-    metrics,
-    not_in_plan,
-    objects,
-    plans,
-    policies,
-    pricing_rules,
-    proxies,
-    proxy_configs,
-    services,
-    signup,
-    subscriptions,
-    tenants,
-    users,
-)
+import importlib
+import pkgutil
 
-_MODULES = (
-    access_tokens,
-    accounts,
-    active_docs,
-    application_keys,
-    applications,
-    backend_usages,
-    backends,
-    features,
-    fields_definitions,
-    limits,
-    mapping_rules,
-    metrics,
-    not_in_plan,
-    objects,
-    plans,
-    policies,
-    pricing_rules,
-    proxies,
-    proxy_configs,
-    services,
-    signup,
-    subscriptions,
-    tenants,
-    users,
-)
+from localcloud.threescale.call import Route
 
 
 def routes() -> tuple[Route, ...]:
     """All routes, those with fixed words before those with a name in the same place."""
-    found = [route for module in _MODULES for route in module.ROUTES.all]
+    modules = [importlib.import_module(f"{__name__}.{module.name}") for module in pkgutil.iter_modules(__path__)]
+    found: list[Route] = [route for module in modules if hasattr(module, "ROUTES") for route in module.ROUTES.all]
     return tuple(sorted(found, key=lambda route: route.path.count("{")))
