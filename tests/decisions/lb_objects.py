@@ -10,6 +10,7 @@ from domain.loadbalancers.cloud.served import ServedBalancer
 from domain.loadbalancers.constants import MARKED_AT_ANNOTATION
 from domain.loadbalancers.machine.world import MachineWorld
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, LoadBalancerSet
+from domain.loadbalancers.services.objects import Installation
 from domain.resource import timestamp
 from domain.writes import merge
 
@@ -23,6 +24,15 @@ INFRASTRUCTURE: Json = {
     "image": {"imageID": "alpine"},
     "authSecretRef": {"name": "cloud", "namespace": "lbs"},
 }
+
+INSTALLATION = Installation(
+    control_namespace="lbs",
+    secret_name="cloud",
+    floating_net_id="ext-net",
+    network_id="net",
+    flavor_id="small",
+    image_id="alpine",
+)
 
 
 def ago(**span: float) -> str:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import UTC, datetime
 from typing import Any, cast
 
+from lb_objects import INSTALLATION
 from memory_kube import MemoryKube
 from temporalio.testing import ActivityEnvironment
 
@@ -15,21 +16,12 @@ from domain.identity import Key
 from domain.loadbalancers import LOAD_BALANCER, SERVICE
 from domain.loadbalancers.constants import LOAD_BALANCER_COMPONENT
 from domain.loadbalancers.notices import bad_source_range
-from domain.loadbalancers.services.objects import Installation
 from domain.loadbalancers.services.passes import PassService
 from domain.notices import Notice, normal, warning
 from engine.kube import EVENT, KubeApi
 from engine.kube.events import Said, Subject, event, named, record
 from engine.settings import Settings
 
-INSTALLATION = Installation(
-    control_namespace="lbs",
-    secret_name="cloud",
-    floating_net_id="ext-net",
-    network_id="net",
-    flavor_id="small",
-    image_id="alpine",
-)
 RANGES = "yawol.stackit.cloud/loadBalancerSourceRanges"
 
 

@@ -6,7 +6,7 @@ from itertools import combinations
 from typing import Any
 
 import pytest
-from lb_objects import INFRASTRUCTURE, balancer
+from lb_objects import INFRASTRUCTURE, INSTALLATION, balancer
 
 from domain.loadbalancers.hashes import template_hash
 from domain.loadbalancers.resources import LoadBalancer
@@ -18,14 +18,6 @@ from domain.loadbalancers.services.write_back import write_back
 from domain.writes import merge
 
 Json = dict[str, Any]
-INSTALLATION = Installation(
-    control_namespace="lbs",
-    secret_name="cloud",
-    floating_net_id="ext-net",
-    network_id="net",
-    flavor_id="small",
-    image_id="alpine",
-)
 FINALIZER = "stackit.cloud/loadbalancer"
 PREFIX = "yawol.stackit.cloud/"
 

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 from encryption_keys import add_key
+from nowhere import kubeconfig_to_nowhere
 
 from engine.health import AddressUnusable
 from engine.process import ungrouped
@@ -61,7 +62,7 @@ def test_an_area_that_does_not_exist_is_refused_before_anything_is_connected_to(
 @pytest.mark.parametrize(("command", "of"), [("run", "HEALTH"), ("watch", "METRICS")])
 def test_a_busy_port_is_one_line_that_names_its_variable(command: str, of: str, tmp_path: Path) -> None:
     with listening() as port:
-        begun = begin(command, **{f"PERDURE_{of}_PORT": str(port)}, KUBECONFIG=str(kubeconfig(tmp_path)))
+        begun = begin(command, **{f"PERDURE_{of}_PORT": str(port)}, KUBECONFIG=str(kubeconfig_to_nowhere(tmp_path)))
     assert begun.returncode == 1
     (line,) = begun.stderr.splitlines()
     assert f"{command} cannot start: 127.0.0.1:{port} cannot be listened on" in line
@@ -83,7 +84,7 @@ UP = "up --kubeconfig {cluster} --state {foreign}"
 
 @pytest.mark.parametrize("command", ["run", "watch", "codec", "list -o json", "iam", UP])
 def test_an_unknown_variable_is_named_once_with_the_nearest_setting(command: str, tmp_path: Path) -> None:
-    file = kubeconfig(tmp_path)
+    file = kubeconfig_to_nowhere(tmp_path)
     with listening() as port:  # so that each process ends by itself
         begun = begin(
             *command.format(cluster=file, foreign=tmp_path).split(),
@@ -130,17 +131,6 @@ def listening() -> Iterator[int]:
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         yield taken.getsockname()[1]
-
-
-def kubeconfig(directory: Path) -> Path:
-    """A cluster that does not answer."""
-    file = directory / "kubeconfig"
-    file.write_text(
-        "apiVersion: v1\nkind: Config\ncurrent-context: c\n"
-        "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\n"
-        "contexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\n"
-    )
-    return file
 
 
 def test_what_one_part_could_not_go_on_with_is_told_by_itself() -> None:

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 
 import httpx
@@ -80,3 +80,32 @@ async def answers(port: int, path: str) -> bool:
 def free_port() -> int:
     ports, _ = choose_ports(("test",), {})
     return ports["test"]
+
+
+class StoppedAndStarted:
+    """The product's processes as one, which a test may stop for a while."""
+
+    def __init__(self, deployment: Deployment) -> None:
+        self._deployment = deployment
+        self._product = AsyncExitStack()
+
+    async def environ(self) -> dict[str, str]:
+        """What it is told by its environment."""
+        raise NotImplementedError
+
+    async def start(self) -> None:
+        """Worker and watcher in one process, as small installations run them."""
+        await self._product.enter_async_context(process(self._deployment, "run", **await self.environ()))
+
+    async def stop(self) -> None:
+        """End it."""
+        await self._product.aclose()
+
+    @asynccontextmanager
+    async def without_product(self) -> AsyncIterator[None]:
+        """What is done within happens while neither worker nor watcher runs."""
+        await self.stop()
+        try:
+            yield
+        finally:
+            await self.start()

@@ -1,16 +1,19 @@
-"""Kubeconfigs of service accounts: what a pod would see, for processes of tests that run under real roles."""
+"""Roles, and kubeconfigs of service accounts: what a pod would see, for what tests run under real roles."""
 
 from __future__ import annotations
 
 import base64
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import yaml
 from waiting import eventually
 
+from domain.accounts import ACCOUNT_POOL
+from domain.identity import Kind
 from engine.errors import Conflict
-from engine.kube import SECRET, KubeApi
+from engine.kube import NAMESPACE, SECRET, KubeApi
 from engine.kube.json import text
 
 TOKEN_TYPE = "kubernetes.io/service-account-token"
@@ -32,3 +35,38 @@ async def kubeconfig_of(kube: KubeApi, admin: Path, namespace: str, account: str
     config["users"] = [{"name": user["name"], "user": {"token": token}} for user in config["users"]]
     path.write_text(yaml.safe_dump(config))
     return path
+
+
+def _kind(name: str, group: str, plural: str) -> Kind:
+    return Kind(name=name, group=group, version="v1", plural=plural, area="")
+
+
+RBAC_GROUP = "rbac.authorization.k8s.io"
+ADMISSION = "admissionregistration.k8s.io"
+POLICY = _kind("ValidatingAdmissionPolicy", ADMISSION, "validatingadmissionpolicies")
+KINDS = {
+    kind.name: kind
+    for kind in (
+        POLICY,
+        _kind("ValidatingAdmissionPolicyBinding", ADMISSION, "validatingadmissionpolicybindings"),
+        _kind("ClusterRole", RBAC_GROUP, "clusterroles"),
+        _kind("ClusterRoleBinding", RBAC_GROUP, "clusterrolebindings"),
+        _kind("Role", RBAC_GROUP, "roles"),
+        _kind("RoleBinding", RBAC_GROUP, "rolebindings"),
+        _kind("ServiceAccount", "", "serviceaccounts"),
+        _kind("Deployment", "apps", "deployments"),
+        ACCOUNT_POOL,
+        NAMESPACE,
+        SECRET,
+    )
+}
+
+
+async def apply(api: KubeApi, obj: dict[str, Any]) -> None:
+    """Create an object as its file has it, or bring the one that is there up to date."""
+    kind, metadata = KINDS[obj["kind"]], obj["metadata"]
+    try:
+        await api.create(kind, obj, metadata.get("namespace", ""))
+    except Conflict:
+        body = {name: value for name, value in obj.items() if name not in ("apiVersion", "kind")}
+        await api.patch(kind, metadata.get("namespace", ""), metadata["name"], body)

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 import yaml
 from crd_lab import install
-from service_accounts import kubeconfig_of
+from service_accounts import KINDS, RBAC_GROUP, apply, kubeconfig_of
 from waiting import eventually
 
 from domain.accounts import ACCOUNT_CLAIM, AWS_FEDERATED_ACCOUNT_ACCESS
@@ -28,8 +28,8 @@ from domain.threescale import OPEN_API, PRODUCT, TENANT
 from domain.threescale.belonging import CASCADE
 from domain.threescale.digests import RETAIN
 from domain.threescale.production import PROMOTE
-from engine.errors import Absent, Conflict, Denied
-from engine.kube import NAMESPACE, KubeApi
+from engine.errors import Absent, Denied
+from engine.kube import KubeApi
 from engine.kube.json import sequence
 from engine.settings import Settings
 from localcloud.deployment import Deployment
@@ -37,36 +37,8 @@ from localcloud.deployment import Deployment
 pytestmark = pytest.mark.integration
 
 RBAC = Path(__file__).parents[2] / "deploy" / "rbac"
-RBAC_GROUP = "rbac.authorization.k8s.io"
-ADMISSION = "admissionregistration.k8s.io"
 SPACE = "levers"
 MACHINE = "lb-machine"
-POLICY = Kind(
-    name="ValidatingAdmissionPolicy",
-    group=ADMISSION,
-    version="v1",
-    plural="validatingadmissionpolicies",
-    area="",
-)
-KINDS = {
-    kind.name: kind
-    for kind in (
-        POLICY,
-        Kind(
-            name="ValidatingAdmissionPolicyBinding",
-            group=ADMISSION,
-            version="v1",
-            plural="validatingadmissionpolicybindings",
-            area="",
-        ),
-        Kind(name="ClusterRole", group=RBAC_GROUP, version="v1", plural="clusterroles", area=""),
-        Kind(name="ClusterRoleBinding", group=RBAC_GROUP, version="v1", plural="clusterrolebindings", area=""),
-        Kind(name="Role", group=RBAC_GROUP, version="v1", plural="roles", area=""),
-        Kind(name="RoleBinding", group=RBAC_GROUP, version="v1", plural="rolebindings", area=""),
-        Kind(name="ServiceAccount", group="", version="v1", plural="serviceaccounts", area=""),
-        NAMESPACE,
-    )
-}
 POLICIES = ("accounts-policy", "loadbalancers-policy", "threescale-policy")
 SHIPPED = ("worker", "people", "claims", "loadbalancers", "threescale", "threescale-people", *POLICIES)
 
@@ -154,15 +126,6 @@ async def ground(deployment: Deployment, tmp_path_factory: pytest.TempPathFactor
         for user, kind, name, lever in probes:
             await eventually(partial(found.refuses, user, kind, name, lever), "the API server has taken the policy up")
         yield found
-
-
-async def apply(api: KubeApi, obj: dict[str, Any]) -> None:
-    kind, meta = KINDS[obj["kind"]], obj["metadata"]
-    try:
-        await api.create(kind, obj, meta.get("namespace", ""))
-    except Conflict:
-        body = {name: value for name, value in obj.items() if name not in ("apiVersion", "kind")}
-        await api.patch(kind, meta.get("namespace", ""), meta["name"], body)
 
 
 async def given(api: KubeApi, name: str, role: str | list[dict[str, Any]]) -> None:

@@ -15,7 +15,7 @@ from typing import Any, NamedTuple, cast
 import pytest
 import yaml
 from product import process
-from service_accounts import kubeconfig_of
+from service_accounts import KINDS, RBAC_GROUP, apply, kubeconfig_of
 from temporalio.client import Client
 from waiting import eventually
 
@@ -25,8 +25,8 @@ from domain.custom_resources import all_crds
 from domain.identity import Kind
 from domain.operator_domain import DEFAULT
 from domain.threescale.drift import COMPARED
-from engine.errors import Absent, Conflict
-from engine.kube import NAMESPACE, SECRET, KubeApi
+from engine.errors import Absent
+from engine.kube import SECRET, KubeApi
 from engine.kube.json import at, flag, text
 from engine.settings import Settings
 from localcloud.deployment import Deployment
@@ -36,7 +36,6 @@ from starters.cli.session import Session
 pytestmark = pytest.mark.integration
 
 DEPLOY = Path(__file__).parents[2] / "deploy"
-RBAC_GROUP = "rbac.authorization.k8s.io"
 AAO = "aws.managed.openshift.io"
 POOLBOY = "poolboy.gpte.redhat.com"
 YAWOL = "yawol.stackit.cloud"
@@ -53,20 +52,6 @@ AUDITS = "system:serviceaccount:perdure:perdure-audits"
 REVIEW = Kind(
     name="SubjectAccessReview", group="authorization.k8s.io", version="v1", plural="subjectaccessreviews", area=""
 )
-KINDS = {
-    kind.name: kind
-    for kind in (
-        Kind(name="ClusterRole", group=RBAC_GROUP, version="v1", plural="clusterroles", area=""),
-        Kind(name="ClusterRoleBinding", group=RBAC_GROUP, version="v1", plural="clusterrolebindings", area=""),
-        Kind(name="Role", group=RBAC_GROUP, version="v1", plural="roles", area=""),
-        Kind(name="RoleBinding", group=RBAC_GROUP, version="v1", plural="rolebindings", area=""),
-        Kind(name="ServiceAccount", group="", version="v1", plural="serviceaccounts", area=""),
-        Kind(name="Deployment", group="apps", version="v1", plural="deployments", area=""),
-        ACCOUNT_POOL,
-        NAMESPACE,
-        SECRET,
-    )
-}
 
 
 class Right(NamedTuple):
@@ -252,15 +237,6 @@ async def kube(deployment: Deployment) -> AsyncIterator[KubeApi]:
         for name, role in ROLES.items():
             await apply(api, binding(name, role))
         yield api
-
-
-async def apply(api: KubeApi, obj: dict[str, Any]) -> None:
-    kind, metadata = KINDS[obj["kind"]], obj["metadata"]
-    try:
-        await api.create(kind, obj, metadata.get("namespace", ""))
-    except Conflict:
-        body = {name: value for name, value in obj.items() if name not in ("apiVersion", "kind")}
-        await api.patch(kind, metadata.get("namespace", ""), metadata["name"], body)
 
 
 def binding(group: str, role: str) -> dict[str, Any]:

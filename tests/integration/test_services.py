@@ -10,14 +10,14 @@ be lost there, and what it asks of which cluster is seen.
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable, Mapping
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from kube_fault_proxy import FaultProxy
-from product import process
+from product import StoppedAndStarted
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RPCError
@@ -55,7 +55,7 @@ SETTINGS = {
 }
 
 
-class Lab:
+class Lab(StoppedAndStarted):
     """The product at work, and what tests do beside it."""
 
     def __init__(
@@ -64,9 +64,8 @@ class Lab:
         self.kube = kube
         self.temporal = temporal
         self.proxy = proxy
-        self._deployment = deployment
+        super().__init__(deployment)
         self._settings = {**SETTINGS, "PERDURE_LOADBALANCERS_TARGET_KUBECONFIG": kubeconfig}
-        self._product = AsyncExitStack()
 
     async def says(self, shop: Shop, uid: str, true: Callable[[Why], bool]) -> bool:
         """Whether the Service's workflow says of itself what is true."""
@@ -75,20 +74,9 @@ class Lab:
             return true(await self.temporal.get_workflow_handle(key.workflow_id).query("why", result_type=Why))
         return False
 
-    async def start(self) -> None:
-        await self._product.enter_async_context(process(self._deployment, "run", **self._settings))
-
-    async def stop(self) -> None:
-        await self._product.aclose()
-
-    @asynccontextmanager
-    async def without_product(self) -> AsyncIterator[None]:
-        """What is done within happens while neither worker nor watcher runs."""
-        await self.stop()
-        try:
-            yield
-        finally:
-            await self.start()
+    async def environ(self) -> dict[str, str]:
+        """See `StoppedAndStarted`."""
+        return self._settings
 
 
 @pytest.fixture(scope="module")

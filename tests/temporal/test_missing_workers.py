@@ -8,6 +8,7 @@ from typing import Any
 from uuid import uuid4
 
 import pytest
+from nowhere import kubeconfig_to_nowhere
 from passing import Passes, new_key, working
 from prometheus_client import REGISTRY
 from temporal_server import TemporalServer, eventually, perdure, pointing_at, serving
@@ -85,17 +86,6 @@ async def test_why_names_the_area_without_a_worker(temporal: TemporalServer, mon
     assert "no worker for accounts: none polls the task queue why/accounts" in refused.value.message
     assert "perdure worker" in refused.value.advice
     await end(client, key)
-
-
-def kubeconfig_to_nowhere(directory: Path) -> Path:
-    """A cluster that does not answer: what Temporal knows is shown all the same."""
-    file = directory / "kubeconfig"
-    file.write_text(
-        "apiVersion: v1\nkind: Config\ncurrent-context: c\n"
-        "clusters: [{name: c, cluster: {server: 'http://127.0.0.1:1'}}]\n"
-        "contexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\n"
-    )
-    return file
 
 
 async def test_an_older_version_whose_workers_are_gone_is_told_with_its_lifecycles(

@@ -278,9 +278,9 @@ async def test_search_attributes_are_written_only_when_they_change(lifecycle: Li
 # --- wakes ---
 
 
-async def tagging(lifecycle: Lifecycle) -> Gate:
-    """An account that is being tagged until the gate is opened."""
-    gate = lifecycle.world.answers["aws.tag_account"] = Gate()
+async def begun(lifecycle: Lifecycle, activity: str, gate: Gate) -> Gate:
+    """The object is woken, and this of it has begun and goes on until the gate is opened."""
+    lifecycle.world.answers[activity] = gate
     await lifecycle.wake()
     await lifecycle.permit()
     await lifecycle.until(gate.begun.is_set)
@@ -288,7 +288,7 @@ async def tagging(lifecycle: Lifecycle) -> Gate:
 
 
 async def test_a_wake_during_an_action_leaves_it_alone_and_looks_again(lifecycle: Lifecycle) -> None:
-    world, gate = lifecycle.world, await tagging(lifecycle)
+    world, gate = lifecycle.world, await begun(lifecycle, "aws.tag_account", Gate())
     seen = world.made("accounts.observe_account")
     await lifecycle.wake()
     await lifecycle.until(lambda: world.made("accounts.observe_account") == seen + 1)
@@ -356,10 +356,7 @@ async def test_a_deletion_during_create_account_waits_for_what_it_leaves_and_cle
 
     world = lifecycle.world
     gate = Gate(CreateRequest(request_id="car-1"), effect_stands=True)
-    world.answers["aws.create_account"] = gate
-    await lifecycle.wake()
-    await lifecycle.permit()
-    await lifecycle.until(gate.begun.is_set)
+    await begun(lifecycle, "aws.create_account", gate)
     world.delete()
     await lifecycle.wake()
     await lifecycle.until_why(lambda why: why.phase == "Deleting")
@@ -376,10 +373,7 @@ async def test_a_deletion_during_region_initialisation_ends_the_regions_first(li
     from domain.accounts.worlds import RegionOutcome
 
     gate = Gate(RegionOutcome(region="any", ok=False, message="cancelled"), effect_stands=True)
-    world.answers["aws.initialize_region"] = gate
-    await lifecycle.wake()
-    await lifecycle.permit()
-    await lifecycle.until(gate.begun.is_set)
+    await begun(lifecycle, "aws.initialize_region", gate)
     world.delete()
     await lifecycle.wake()
     await lifecycle.until_why(lambda why: why.phase == "Deleting")
@@ -483,7 +477,7 @@ async def test_a_bug_in_what_is_given_up_is_not_shown_any_more(lifecycle: Lifecy
 
 
 async def test_an_observation_that_is_refused_stops_nothing_that_runs(lifecycle: Lifecycle) -> None:
-    world, gate = lifecycle.world, await tagging(lifecycle)
+    world, gate = lifecycle.world, await begun(lifecycle, "aws.tag_account", Gate())
     world.answers["accounts.observe_account"] = refusing(Denied("no"), 1000, None)
     await lifecycle.wake()
     await lifecycle.until_why(lambda why: any(h.action == "observe" for h in why.hindrances))

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from uuid import uuid4
 
-from product import process
+from product import StoppedAndStarted
 from service_accounts import kubeconfig_of
 
 from claims.claims_ground import FOLLOWED, GADGET, GADGET_GROUP, OPERATOR_NAMESPACE, PATIENT, Ground
@@ -37,24 +37,21 @@ ROLE = "claims-lab"
 SERVICE_ACCOUNT = Kind(name="ServiceAccount", group="", version="v1", plural="serviceaccounts", area="")
 
 
-class Lab:
+class Lab(StoppedAndStarted):
     """The deployment, its objects followed, and the product on it."""
 
     def __init__(self, deployment: Deployment, kube: KubeApi) -> None:
         self.kube = kube
         self.objects = Objects(kube)
         self.others: Ground | None = None  # of somebody with whom no test has to do
-        self._deployment = deployment
+        super().__init__(deployment)
         self._grounds: list[Ground] = []
-        self._product = AsyncExitStack()
 
-    async def start(self) -> None:
-        """Worker and watcher in one process, as small installations run them, under a role of the tests' own."""
+    async def environ(self) -> dict[str, str]:
+        """A role of the tests' own, and nothing that is looked at by the clock alone."""
         kubeconfig = await self._kubeconfig()
         intervals = dict.fromkeys(LOOKS, str(NEVER_SECONDS)) | {"MANAGE_HANDLES_INTERVAL": str(CLOCK_SECONDS)}
-        environ = {"KUBECONFIG": str(kubeconfig), "OPERATOR_DOMAIN": NAMES.domain, **intervals}
-        running = process(self._deployment, "run", **environ)
-        await self._product.enter_async_context(running)
+        return {"KUBECONFIG": str(kubeconfig), "OPERATOR_DOMAIN": NAMES.domain, **intervals}
 
     async def _kubeconfig(self) -> Path:
         """Rights on everything except the kinds of one group."""
@@ -70,9 +67,6 @@ class Lab:
         admin = Path(self._deployment.env()["KUBECONFIG"])
         return await kubeconfig_of(self.kube, admin, OPERATOR_NAMESPACE, ROLE, admin.with_name("claims-lab"))
 
-    async def stop(self) -> None:
-        await self._product.aclose()
-
     async def emptied(self) -> None:
         """Until nothing is left that only the product takes away, so that later tests find none of it; not for ever."""
 
@@ -82,15 +76,6 @@ class Lab:
         with suppress(TimeoutError):
             async with asyncio.timeout(PATIENT):
                 await self.objects.until(is_empty)
-
-    @asynccontextmanager
-    async def without_product(self) -> AsyncIterator[None]:
-        """What is done within happens while neither worker nor watcher runs."""
-        await self.stop()
-        try:
-            yield
-        finally:
-            await self.start()
 
     @asynccontextmanager
     async def ground(self) -> AsyncIterator[Ground]:
