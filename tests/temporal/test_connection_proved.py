@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from datetime import timedelta
 from pathlib import Path
 
@@ -33,6 +33,8 @@ KUBECONFIG = {
     "users": [{"name": "nobody", "user": {}}],
     "current-context": "none",
 }
+
+Come = Callable[[dict[str, str], Path | None], Settings]
 
 
 @pytest.fixture(scope="module")
@@ -75,47 +77,44 @@ def key_file(tmp_path: Path) -> Path:
     return file
 
 
-async def test_with_certificate_and_key_we_are_let_in(
-    gate: str,
-    temporal: TemporalServer,
-    made: Certificates,
-    key_file: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    files = hand_out(made, tmp_path / "mounted")
-    client = await connect(coming_to(gate, temporal, monkeypatch, files, key_file), "tests")
-    assert await client.service_client.check_health()
-    assert (await client.count_workflows()).count >= 0
+@pytest.fixture
+def files(made: Certificates, tmp_path: Path) -> dict[str, str]:
+    """The variables that name our certificates."""
+    return hand_out(made, tmp_path / "mounted")
 
 
-async def test_who_is_not_let_in_is_told_why(
-    gate: str,
-    temporal: TemporalServer,
-    made: Certificates,
-    key_file: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-) -> None:
-    files = hand_out(made, tmp_path / "mounted")
-    strangers = hand_out(certificates(tmp_path / "strange"), tmp_path / "strangers")
-    authority = {name: path for name, path in files.items() if "SERVER_CA" in name}
+@pytest.fixture
+def come(gate: str, temporal: TemporalServer, files: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> Come:
+    """Come to the gate with such variables and such a key."""
 
-    def come(variables: dict[str, str], key: Path | None = key_file) -> Settings:
+    def come(variables: dict[str, str], key: Path | None) -> Settings:
         for name in files:
             monkeypatch.delenv(name, raising=False)
         return coming_to(gate, temporal, monkeypatch, variables, key)
 
-    assert "an authority that we do not know" in await refused(come(strangers))
-    assert "it wants a certificate of ours" in await refused(come(authority))
-    assert "it wants a certificate of ours, by an authority that it knows" in await refused(come(strangers | authority))
+    return come
+
+
+async def test_with_certificate_and_key_we_are_let_in(come: Come, files: dict[str, str], key_file: Path) -> None:
+    client = await connect(come(files, key_file), "tests")
+    assert await client.service_client.check_health()
+    assert (await client.count_workflows()).count >= 0
+
+
+async def test_who_is_not_let_in_is_told_why(come: Come, files: dict[str, str], key_file: Path, tmp_path: Path) -> None:
+    strangers = hand_out(certificates(tmp_path / "strange"), tmp_path / "strangers")
+    authority = {name: path for name, path in files.items() if "SERVER_CA" in name}
+    assert "an authority that we do not know" in await refused(come(strangers, key_file))
+    assert "it wants a certificate of ours" in await refused(come(authority, key_file))
+    unknown = await refused(come(strangers | authority, key_file))
+    assert "it wants a certificate of ours, by an authority that it knows" in unknown
     wrong = tmp_path / "wrong-key"
     wrong.write_text("another-key")
     said = await refused(come(files, wrong))
     assert "does not take our API key" in said
     assert "another-key" not in said
     alone = {name: path for name, path in files.items() if "KEY_PATH" not in name}
-    assert "a client certificate needs its key" in await refused(come(alone))
+    assert "a client certificate needs its key" in await refused(come(alone, key_file))
     assert "cannot be read" in await refused(come(files, tmp_path / "absent"))
 
 
@@ -215,14 +214,9 @@ async def test_a_worker_goes_over_to_renewed_certificates_and_keys(
 
 
 async def test_a_running_process_looks_for_renewed_files_by_itself(
-    gate: str,
-    temporal: TemporalServer,
-    made: Certificates,
-    key_file: Path,
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
+    come: Come, files: dict[str, str], key_file: Path
 ) -> None:
-    settings = coming_to(gate, temporal, monkeypatch, hand_out(made, tmp_path / "mounted"), key_file)
+    settings = come(files, key_file)
     client: Client = await connect(settings, "tests")
     connection = client.service_client
     assert isinstance(connection, Connection)

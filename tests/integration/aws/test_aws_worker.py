@@ -62,6 +62,15 @@ async def started(client: Client, action: InitializeRegion, queue: str) -> Workf
     return await client.start_workflow(RegionOnly.run, action, id=f"region-{uuid.uuid4()}", task_queue=queue)
 
 
+async def initialising(lab: Lab, client: Client, queue: str) -> tuple[str, WorkflowHandle[Any, RegionOutcome]]:
+    """An account whose region is being initialised, with an instance that takes an hour to start."""
+    account_id, name = await asyncio.to_thread(lab.account)
+    lab.emulator.config(run_instances_seconds=3600)
+    handle = await started(client, region_init(account_id, name), queue)
+    await instances(lab, account_id, 1)
+    return account_id, handle
+
+
 async def instances(lab: Lab, account_id: str, count: int) -> None:
     await asyncio.to_thread(until, lambda: len(lab.instances(account_id)) == count)
 
@@ -72,13 +81,10 @@ async def client(deployment: Deployment) -> Client:
 
 
 async def test_a_cancelled_initialisation_leaves_no_instance(lab: Lab, client: Client) -> None:
-    account_id, name = await asyncio.to_thread(lab.account)
-    lab.emulator.config(run_instances_seconds=3600)
     queue = str(uuid.uuid4())
     with ThreadPoolExecutor(4) as threads:
         async with worker(client, lab, threads, queue):
-            handle = await started(client, region_init(account_id, name), queue)
-            await instances(lab, account_id, 1)
+            account_id, handle = await initialising(lab, client, queue)
             await handle.cancel()
             with pytest.raises(WorkflowFailureError) as failed:
                 await handle.result()
@@ -87,13 +93,10 @@ async def test_a_cancelled_initialisation_leaves_no_instance(lab: Lab, client: C
 
 
 async def test_a_drained_worker_hands_the_initialisation_to_the_next(lab: Lab, client: Client) -> None:
-    account_id, name = await asyncio.to_thread(lab.account)
-    lab.emulator.config(run_instances_seconds=3600)
     queue = str(uuid.uuid4())
     with ThreadPoolExecutor(4) as threads:
         async with worker(client, lab, threads, queue):
-            handle = await started(client, region_init(account_id, name), queue)
-            await instances(lab, account_id, 1)
+            account_id, handle = await initialising(lab, client, queue)
         assert await asyncio.to_thread(lab.instances, account_id) == []
         lab.emulator.config(run_instances_seconds=0)
         async with worker(client, lab, threads, queue):
