@@ -21,7 +21,7 @@ from chaos_installation import Record
 from chaos_striking import WATCHER, WORKER, WRITE_ANSWERS, WRITE_DEATHS, Struck, arm_write, await_each, dying, kill
 from chaos_threescale_lab import CALL_SECONDS, ThreescaleLab
 from chaos_threescale_life import TURNS, Life
-from chaos_threescale_turns import CALLS, WRITES
+from chaos_threescale_turns import CALLS, WRITES, is_believed
 
 from localcloud.services import API_SERVER, TEMPORAL, THREESCALE
 from localcloud.threescale.contract import FaultKind
@@ -107,14 +107,11 @@ def _deaths() -> list[object]:
 
 
 def _effects(turn: str, side: str, fault: str) -> tuple[str, ...]:
-    """The kinds of effects that are broken.
-
-    A deletion's 404 is left out: it would say that what is to be deleted is gone, and is believed.
-    """
-    whole = (CALLS if side == CLOUD else WRITES)[turn]
-    if (side, fault) == (CLOUD, "refused with 404"):
-        return tuple(each for each in whole if not each.startswith("DELETE "))
-    return whole
+    """The kinds of effects that are broken, but for those of which the answer would say that they are there."""
+    if side != CLOUD:
+        return WRITES[turn]
+    status = fault.removeprefix("refused with ")
+    return tuple(each for each in CALLS[turn] if not is_believed(each, status))
 
 
 def test_an_undisturbed_life_has_the_effects_that_are_tried_and_no_others(threescale_lab: ThreescaleLab) -> None:
