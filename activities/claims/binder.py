@@ -27,7 +27,7 @@ from activities import attempt
 from activities.claims.crowd import Crowd
 from activities.claims.known import Name, looked_after, may_end
 from activities.claims.serving import Serving
-from activities.claims.tools import SOON, Tools, binder_ends_at
+from activities.claims.tools import Tools, binder_ends_at
 from activities.conflicts import MOST_CONFLICTS
 from activities.gathering import gathered
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, standing
@@ -38,6 +38,7 @@ from domain.claims.objects import JsonObject, text_at
 from domain.claims.passes import BinderWorld, ObjectWorld, PassClaim, Serve, idle
 from domain.claims.plans import Halt
 from domain.claims.references import holder_of, key_of
+from domain.claims.standing import SOON
 from domain.decision import Decision, Outcome
 from domain.identity import Key
 from domain.refusal import FIRST_RETRY, LONGEST_RETRY, ErrorType

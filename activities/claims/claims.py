@@ -15,7 +15,7 @@ from temporalio import activity
 from activities.claims import metrics
 from activities.claims.evaluation import Beyond
 from activities.claims.handle_reconciliation import Bundle
-from activities.claims.tools import SOON, Tools, binder_ends_at, world_of
+from activities.claims.tools import Tools, binder_ends_at, world_of
 from activities.conflicts import until_undisturbed
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, standing
 from domain.claims.durations import UnreadableMoment
@@ -24,6 +24,7 @@ from domain.claims.moments import end_of_detached, end_of_handle, passed, start_
 from domain.claims.objects import JsonObject, object_at, text_at, value_at
 from domain.claims.passes import ObjectWorld, PassClaim
 from domain.claims.plans import Halt
+from domain.claims.standing import SOON
 from domain.decision import Decision
 from domain.identity import Key
 from engine.clock import now

@@ -30,9 +30,12 @@ from domain.claims.handle_reconciliation import (
     Evaluate,
     Evaluated,
     HandleWorld,
+    Read,
+    ReadResources,
     ResourceOutcome,
+    TakeBack,
+    TakenBack,
     UpdateResource,
-    blind_plan,
     decide,
 )
 from domain.claims.objects import JsonObject, object_at, text_at
@@ -60,19 +63,6 @@ class Bundle:
     known: ObjectKnown = field(default_factory=ObjectKnown)
 
 
-@dataclass
-class _Made:
-    """What a pass has begun to make, and the version of the handle that it did so upon."""
-
-    definitions: list[JsonObject] = field(default_factory=list)
-    version: str = ""
-
-    def begin(self, handle: JsonObject, definition: JsonObject) -> None:
-        """Note it before it is asked for: the answer may be lost."""
-        self.definitions.append(definition)
-        self.version = text_at(handle, "metadata", "resourceVersion")
-
-
 class Bundles:
     """Settling bundles."""
 
@@ -94,13 +84,14 @@ class Bundles:
 
     def all(self) -> Sequence[Callable[..., object]]:
         """Every activity, for the worker."""
-        return (self.evaluate_handle, self.create_resource, self.update_resource)
+        return (self.read_resources, self.evaluate_handle, self.create_resource, self.update_resource, self.take_back)
 
     async def plan(
         self, bundle: Bundle, now: datetime, states: Sequence[JsonObject | None] | None = None
     ) -> HandlePlan:
         """What would have to be, nothing is written; raises `Beyond`."""
-        return await self._evaluation.handle(await self._question(bundle, now, states))
+        question = HandleQuestion.model_construct(**self._of(bundle, now), states=tuple(states or ()))
+        return await self._evaluation.handle(await self._whole(bundle.key, question, read=states is None))
 
     async def settle(
         self, bundle: Bundle, now: datetime, states: Sequence[JsonObject | None] | None = None
@@ -113,35 +104,33 @@ class Bundles:
             Conflict: an object was written by others; observe again.
             ApiError: the API server gave no answer.
         """
-        made = _Made()
-        inline = Inline(decide, self._effects(made), tell=partial(self._tell, bundle, now))
-        passed = await inline.go_on(State(await self._world(bundle, now, states), dirty=False))
+        world = HandleWorld.of(
+            bundle.key,
+            **self._of(bundle, now),
+            states=tuple(states or ()),
+            states_known=states is not None,
+            known=bundle.known,
+            conditional=_has_conditions(bundle),
+        )
+        inline = Inline(decide, self.effects(), tell=partial(self.tell, world))
+        passed = await inline.go_on(State(world, dirty=False))
         if passed.refusals:
             with suppress(ApiError):
-                await self._managed.take_back(bundle.handle, made.definitions)
+                await self._managed.take_back(bundle.handle, passed.world.begun)
             passed.confirm()
-        world = passed.world
-        # A write of the handle after its resources were made has shown that it still lives; without one it is asked.
-        unchanged = text_at(world.handle, "metadata", "resourceVersion") == made.version
-        if unchanged and await self._managed.take_back(bundle.handle, made.definitions):
+        if passed.world.lost:
             raise Conflict(
                 f"{bundle.key.path}: its handle was deleted while resources were created", code="HandleEnded"
             )
-        await self._provider_conditions.show(world.question.providers.values(), now)
-        claim = world.claim
-        if claim is not None and _first_ready(claim) and not _first_ready(bundle.claim or {}):
-            metrics.claim_ready(claim, now, pool=text_at(world.handle, "spec", "resourcePool", "name"))
-        return world
+        await self.show_around(passed.world)
+        return passed.world
 
-    async def _world(self, bundle: Bundle, now: datetime, states: Sequence[JsonObject | None] | None) -> HandleWorld:
-        plan: HandlePlan | None = None
-        try:
-            question = await self._question(bundle, now, states)
-        except ValidationError as error:
-            question = HandleQuestion.model_construct(**self._of(bundle, now))
-            plan = blind_plan(question, fault_of_evaluation(error, bundle.key))
-        conditional = _has_conditions(bundle)
-        return HandleWorld.of(bundle.key, question, plan, known=bundle.known, conditional=conditional)
+    async def show_around(self, world: HandleWorld) -> None:
+        """What a pass has found about others: the conditions of providers, and how long the claim waited."""
+        now, claim = world.question.now, world.claim
+        await self._provider_conditions.show(world.question.providers.values(), now)
+        if claim is not None and _first_ready(claim) and not _first_ready(world.claim_before or {}):
+            metrics.claim_ready(claim, now, pool=text_at(world.handle, "spec", "resourcePool", "name"))
 
     def _of(self, bundle: Bundle, now: datetime) -> dict[str, Any]:
         """What a question says of the bundle itself."""
@@ -156,40 +145,43 @@ class Bundles:
             "honoured": bundle.known.honoured,
         }
 
-    async def _question(
-        self, bundle: Bundle, now: datetime, states: Sequence[JsonObject | None] | None
-    ) -> HandleQuestion:
-        requester = await self._requesters.of(bundle.key, bundle.claim)
-        unserved: tuple[int, ...] = ()
-        outdated: tuple[int, ...] = ()
-        unreadable: tuple[int, ...] = ()
-        if states is None:
-            states, unreadable = await self._managed.states(bundle.handle)
-            if None in states:
-                unserved, outdated = await self._managed.unknown_kinds(bundle.handle, states)
-        return HandleQuestion(
-            **self._of(bundle, now),
-            providers=await self._known.providers_for(bundle.key, bundle.handle, bundle.claim),
-            states=tuple(states),
-            requester=requester,
-            unserved=unserved,
-            outdated=outdated,
-            unreadable=unreadable,
-        )
-
     # --- effects ---
 
-    def _effects(self, made: _Made) -> Mapping[str, Effect]:
+    def effects(self) -> Mapping[str, Effect]:
+        """What is done, by the actions' activities."""
         return {
             **WriteActivities(self._writer).effects(),
+            ReadResources.activity: self.read_resources,
             Evaluate.activity: self.evaluate_handle,
-            CreateResource.activity: partial(self._create, made),
+            CreateResource.activity: self.create_resource,
             UpdateResource.activity: self.update_resource,
+            TakeBack.activity: self.take_back,
         }
 
-    async def _create(self, made: _Made, action: CreateResource) -> ResourceOutcome:
-        made.begin(action.handle, action.definition)
-        return await self.create_resource(action)
+    @activity.defn(name=ReadResources.activity)
+    async def read_resources(self, action: ReadResources) -> Read:
+        """The whole question."""
+        try:
+            return Read(question=await self._whole(action.key, action.question, read=not action.states_known))
+        except ValidationError as error:
+            return Read(fault=fault_of_evaluation(error, action.key))
+
+    async def _whole(self, key: Key, question: HandleQuestion, *, read: bool) -> HandleQuestion:
+        """The question with the live objects, and all that templates may see.
+
+        Raises:
+            ValidationError: it cannot be asked.
+            ApiError: the API server gave no answer.
+        """
+        handle, claim = question.handle, question.claim
+        asked = {name: getattr(question, name) for name in HandleQuestion.model_fields}
+        asked["requester"] = await self._requesters.of(key, claim)
+        if read:
+            asked["states"], asked["unreadable"] = await self._managed.states(handle)
+            if None in asked["states"]:
+                asked["unserved"], asked["outdated"] = await self._managed.unknown_kinds(handle, asked["states"])
+        asked["providers"] = await self._known.providers_for(key, handle, claim)
+        return HandleQuestion(**asked)
 
     @activity.defn(name=Evaluate.activity)
     async def evaluate_handle(self, action: Evaluate) -> Evaluated:
@@ -210,10 +202,15 @@ class Bundles:
         """Change a live resource."""
         return _outcome(await self._managed.update(action.state, action.operations))
 
-    async def _tell(self, bundle: Bundle, now: datetime, notice: Notice) -> None:
+    @activity.defn(name=TakeBack.activity)
+    async def take_back(self, action: TakeBack) -> TakenBack:
+        """Delete what was made if the handle has ended meanwhile."""
+        return TakenBack(ended=await self._managed.take_back(action.handle, action.definitions))
+
+    async def tell(self, world: HandleWorld, notice: Notice) -> None:
         """An Event on the claim, on the handle where there is none."""
-        kind, obj = (RESOURCE_HANDLE, bundle.handle) if bundle.claim is None else (RESOURCE_CLAIM, bundle.claim)
-        is_normal = notice.type is NoticeType.NORMAL
+        kind, obj = (RESOURCE_HANDLE, world.handle) if world.claim is None else (RESOURCE_CLAIM, world.claim)
+        is_normal, now = notice.type is NoticeType.NORMAL, world.question.now
         await self._writer.tell(kind, obj, notice.reason, notice.message, now, normal=is_normal, action=notice.action)
 
 

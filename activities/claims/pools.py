@@ -11,7 +11,7 @@ from temporalio import activity
 
 from activities.claims.evaluation import Beyond, Evaluation
 from activities.claims.handle_reconciliation import Bundle
-from activities.claims.tools import SOON, Tools
+from activities.claims.tools import Tools
 from activities.claims.writing import WriteActivities
 from activities.gathering import gathered
 from activities.inline import Effect, Inline
@@ -36,6 +36,7 @@ from domain.claims.pool_replenishment import (
 )
 from domain.claims.pools import Scaling, pool_handle, rest, scaling_of, scaling_status
 from domain.claims.references import key_of
+from domain.claims.standing import SOON
 from domain.identity import Key
 from domain.resource import parse_timestamp, timestamp
 from engine.clock import now

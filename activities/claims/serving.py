@@ -34,7 +34,7 @@ from domain.claims.matching import FreeHandle, Wanted, WantedResource
 from domain.claims.moments import born, end_of_handle
 from domain.claims.names import claim_handle_name
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at, with_metadata, without
-from domain.claims.plans import BindingQuestion, ClaimPlan, Fault, HandlePlan, HandleQuestion
+from domain.claims.plans import BindingQuestion, ClaimPlan, Fault, HandlePlan
 from domain.claims.references import handle_reference, holder_of
 from domain.identity import Key
 from engine.errors import Absent, ApiError, Conflict
@@ -103,8 +103,8 @@ class Serving:
         claim = await self._writer.put_status(RESOURCE_CLAIM, claim, object_at(claim, "status"), unwritten=True)
         if self._known.names.ignore_label in object_at(handle, "metadata", "labels") or self._hold(handle):
             # A backup may be restored in any order: the claim has its handle, which is looked after once it may be.
-            question = HandleQuestion.model_construct(now=now, names=self._known.names, handle=handle, claim=claim)
-            return judged, HandleWorld.of(key, question, HandlePlan(handle_status=object_at(handle, "status")))
+            asked = {"now": now, "names": self._known.names, "handle": handle, "claim": claim}
+            return judged, HandleWorld.of(key, answer=HandlePlan(handle_status=object_at(handle, "status")), **asked)
         bundle = Bundle(key, handle, claim, assigned=judged.assigned, push=True)
         states = tuple(None for _ in objects_at(handle, "spec", "resources")) if made else None
         return judged, await self._bundles.settle(bundle, now, states)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from activities.claims.handle_reconciliation import Bundles
 from activities.claims.judging import Judging
@@ -14,16 +14,13 @@ from domain.claims import RESOURCE_CLAIM
 from domain.claims.handle_reconciliation import HandleWorld
 from domain.claims.moments import agreed_end, ahead
 from domain.claims.objects import JsonObject, object_at
-from domain.claims.passes import ObjectKnown, ObjectWorld
+from domain.claims.passes import Cadence, ObjectKnown, ObjectWorld
 from domain.claims.struggle import rest_in
 from domain.decision import Decision
 from domain.identity import Key
 from engine.clock import now
 from engine.pauses import held
 from engine.settings import Settings
-
-# What could not be deleted is tried again then.
-SOON = timedelta(seconds=10)
 
 
 @dataclass(frozen=True)
@@ -41,16 +38,19 @@ class Tools:
         """Why nothing may be changed on behalf of this object now, empty if it may."""
         return held(RESOURCE_CLAIM.area, object_at(obj, "metadata", "annotations"), self.settings)
 
-    def next_look(self, settled: HandleWorld, moment: datetime, *, faulty: bool = False) -> datetime:
-        """When to look again without being woken: by the clock if templates depend on it, else for what none tells.
+    @property
+    def cadence(self) -> Cadence:
+        """After how long objects are looked at again without being woken."""
+        settings = self.settings
+        return Cadence(
+            by_clock=settings.claims_handles_interval,
+            refresh=settings.claims_refresh_interval,
+            faulty=settings.claims_interval,
+        )
 
-        Sooner where something is at fault; `faulty` says so of the claim itself.
-        """
-        by_clock = settled.plan.by_clock
-        interval = self.settings.claims_handles_interval if by_clock else self.settings.claims_refresh_interval
-        if settled.faults or faulty:
-            interval = min(interval, self.settings.claims_interval)
-        return moment + interval
+    def next_look(self, settled: HandleWorld, moment: datetime, *, faulty: bool = False) -> datetime:
+        """When to look again without being woken; `faulty` says that something is at fault with the claim itself."""
+        return self.cadence.next(moment, by_clock=settled.plan.by_clock, faulty=faulty or bool(settled.faults))
 
 
 def binder_ends_at(settled: HandleWorld) -> datetime | None:

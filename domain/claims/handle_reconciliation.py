@@ -1,19 +1,21 @@
 """A handle, its resources and its claim, brought together to what they have to be.
 
-    evaluate --> end passed, auto-delete, auto-detach --> (nothing is written: the caller ends it)
+    read --> evaluate --> end passed, auto-delete, auto-detach --> (nothing is written: the caller ends it)
+       .--------'
        |    .-> spec of the handle, with references (the intent) --> create, adopt, update resources --> evaluate again
        '-----> nothing left to do --> status of the handle --> status of the claim
 
 Safe to repeat at any point: names follow from the handle's, a reference is recorded before its object is made, what
 exists is adopted, and every write is made over the version that was read. A resource that cannot be made is a fault in
-the status; the others are made all the same, except those that wait for it.
+the status; the others are made all the same, except those that wait for it. What was made while the handle was ended
+beside it is taken back: nobody else knows of it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import datetime
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
 from pydantic import SkipValidation
 
@@ -28,10 +30,11 @@ from domain.claims.passes import ObjectKnown
 from domain.claims.plans import Fault, HandlePlan, HandleQuestion, Operations
 from domain.claims.struggle import struggle_after, whole
 from domain.claims.writes import ObjectsWorld, PutObject, PutStatus
-from domain.decision import Action, Decision, Outcome, Queue
+from domain.decision import Action, Decision, Outcome, Queue, World
 from domain.identity import Key
 from domain.model import Model
 from domain.notices import Notice, normal, warning
+from domain.refusal import Refusal
 from domain.resource import timestamp
 
 # So often one object is patched in one pass: linked resources lend values to each other down a chain, and a template
@@ -46,7 +49,9 @@ class HandleWorld(ObjectsWorld):
     """A handle as a pass has brought it, with its claim and its resources.
 
     Attributes:
-        question: handle, claim and live objects as they are now.
+        question: handle, claim and live objects as they are now; these are read first.
+        states_known: the live objects are, because nothing was made yet.
+        read: everything that the question names was read.
         handle_before: the handle as it was observed.
         claim_before: the same of the claim.
         answer: the evaluator's, None where something has changed since.
@@ -55,10 +60,15 @@ class HandleWorld(ObjectsWorld):
         failed: why a resource could not be made or changed, by index.
         sent: the patches that were tried, by index of the resource.
         changed: what has changed live objects.
+        begun: the definitions of what may have been made, an answer that was lost included.
+        begun_upon: the handle as it was then.
+        lost: the handle has ended meanwhile.
     """
 
     known: ObjectKnown = ObjectKnown()
     question: Annotated[HandleQuestion, SkipValidation]
+    states_known: bool = False
+    read: bool = False
     handle_before: GivenObject
     claim_before: GivenObject | None = None
     answer: Annotated[HandlePlan | None, SkipValidation] = None
@@ -67,12 +77,23 @@ class HandleWorld(ObjectsWorld):
     failed: dict[int, Fault] = {}
     sent: dict[int, tuple[tuple[JsonObject, ...], ...]] = {}
     changed: tuple[Operations, ...] = ()
+    begun: tuple[GivenObject, ...] = ()
+    begun_upon: GivenObject = {}
+    lost: bool = False
 
     @classmethod
-    def of(cls, key: Key, question: HandleQuestion, answer: HandlePlan | None = None, **more: Any) -> HandleWorld:
-        """What was observed; with an answer, where nothing is to be evaluated."""
-        before = {"handle_before": question.handle, "claim_before": question.claim}
-        return cls(key=key, question=question, answer=answer, **before, **more)
+    def of(cls, key: Key, **more: Any) -> Self:
+        """What was observed of handle and claim; other fields of the question and of the world by their names."""
+        asked = {name: more.pop(name) for name in HandleQuestion.model_fields if name in more}
+        before = {"handle_before": asked["handle"], "claim_before": asked.get("claim")}
+        return cls(key=key, question=HandleQuestion.model_construct(**asked), **before, **more)
+
+    def recall(self, before: World) -> Self:
+        """What may have been made is known by the pass that made it."""
+        kept: dict[str, object] = {"refusals": before.refusals, "known": before.known}
+        if isinstance(before, HandleWorld):
+            kept |= {"begun": before.begun, "begun_upon": before.begun_upon}
+        return self.model_copy(update=kept)
 
     @property
     def handle(self) -> JsonObject:
@@ -138,6 +159,38 @@ class HandleWorld(ObjectsWorld):
 
 
 # --- actions ---
+
+
+class Read(Model):
+    """The question with the live objects, or why it cannot be asked."""
+
+    question: Annotated[HandleQuestion | None, SkipValidation] = None
+    fault: Fault | None = None
+
+
+class ReadResources(Action):
+    """Read the live objects of the resources, and what else the templates may see."""
+
+    activity: ClassVar[str] = "claims.read_resources"
+    queue: ClassVar[str] = Queue.CLAIMS
+    result: ClassVar[type[Model] | None] = Read
+    reads: ClassVar[bool] = True
+
+    key: Key
+    question: Annotated[HandleQuestion, SkipValidation]
+    states_known: bool = False
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return "read the resources"
+
+    def fold(self, world: HandleWorld, result: Model | None) -> HandleWorld:  # type: ignore[override]
+        """The whole question."""
+        answer = result if isinstance(result, Read) else Read()
+        if answer.fault is not None:
+            return world.model_copy(update={"read": True, "answer": blind_plan(world.question, answer.fault)})
+        return world.model_copy(update={"read": True, "question": answer.question})
 
 
 class Evaluated(Model):
@@ -222,8 +275,15 @@ class CreateResource(ResourceAction):
         """The resource is there, or cannot be made."""
         outcome = result if isinstance(result, ResourceOutcome) else ResourceOutcome()
         changed = () if outcome.fault else (whole(self.index, self.definition),)
-        after = world.with_state(self.index, outcome)
+        after = self._begun(world).with_state(self.index, outcome)
         return after.model_copy(update={"changed": (*world.changed, *changed)})
+
+    def refuse(self, world: HandleWorld, refusal: Refusal) -> HandleWorld:  # type: ignore[override]
+        """It may have been made all the same."""
+        return super().refuse(self._begun(world), refusal)
+
+    def _begun(self, world: HandleWorld) -> HandleWorld:
+        return world.model_copy(update={"begun": (*world.begun, self.definition), "begun_upon": self.handle})
 
 
 class UpdateResource(ResourceAction):
@@ -257,6 +317,35 @@ class UpdateResource(ResourceAction):
         )
 
 
+class TakenBack(Model):
+    """Whether the handle had ended."""
+
+    ended: bool = False
+
+
+class TakeBack(Action):
+    """Delete what was made if the handle has ended meanwhile.
+
+    Its end is marked before its resources are deleted: what came after that is seen by nobody else.
+    """
+
+    activity: ClassVar[str] = "claims.take_back"
+    queue: ClassVar[str] = Queue.CLAIMS
+    result: ClassVar[type[Model] | None] = TakenBack
+
+    handle: GivenObject
+    definitions: tuple[GivenObject, ...]
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return "take back what was made beside the handle's end"
+
+    def fold(self, world: HandleWorld, result: Model | None) -> HandleWorld:  # type: ignore[override]
+        """Nothing is left to take back."""
+        return world.model_copy(update={"begun": (), "lost": isinstance(result, TakenBack) and result.ended})
+
+
 # --- the decision ---
 
 
@@ -275,41 +364,58 @@ def blind_plan(question: HandleQuestion, fault: Fault) -> HandlePlan:
 
 def decide(world: HandleWorld, now: datetime) -> Decision:
     """What is to be done now for the handle, its resources and its claim; how they stand is the caller's to say."""
-    actions = tuple(steps(world))
+    return reconciled(world, Decision(phase="Reconciling", outcome=Outcome.WORKING, why="handle and resources"))
+
+
+def reconciled(world: HandleWorld, stands: Decision) -> Decision:
+    """This decision with what is to be done now and what follows on it; people are told when all is done."""
+    actions, later = _steps(world)
     notices = () if actions or world.over else tuple(_notices(world))
-    return Decision(
-        phase="Reconciling", outcome=Outcome.WORKING, why="handle and resources", actions=actions, notices=notices
-    )
+    planned = tuple(each.summary for each in later)
+    return stands.model_copy(update={"actions": actions, "planned": planned, "notices": notices})
 
 
-def steps(world: HandleWorld) -> Iterator[Action]:
-    """The actions that can be done now."""
-    plan = world.plan
+def _steps(world: HandleWorld) -> tuple[tuple[Action, ...], tuple[Action, ...]]:
+    """The actions that can be done now, and those that follow on them as far as they are known."""
+    plan, handle = world.plan, world.handle
+    if not world.read:
+        return (ReadResources(key=world.key, question=world.question, states_known=world.states_known),), ()
     if world.answer is None:
-        yield Evaluate(question=world.question)
-        return
+        return (Evaluate(question=world.question),), ()
     if world.over:
-        return
-    handle, names = world.handle, world.question.names
-    kept = in_hand(names, RESOURCE_HANDLE, {**handle, "spec": plan.spec})
-    if intent := world.to_write(PutObject(kind=RESOURCE_HANDLE, before=handle, after=kept, what=_SPEC)):
-        yield from intent
-        return
-    creations = [each for each in plan.creations if each[0] not in world.failed]
-    updates = [each for each in plan.updates if _is_to_send(world, each)]
-    for index, definition in creations:
-        yield CreateResource(handle=handle, index=index, definition=definition)
-    for operations in updates:
-        yield UpdateResource(state=world.state(operations.index) or {}, operations=operations)
-    if not (creations or updates):
-        yield from _statuses(world, plan)
+        return (), ()
+    kept = in_hand(world.question.names, RESOURCE_HANDLE, {**handle, "spec": plan.spec})
+    intent = world.to_write(PutObject(kind=RESOURCE_HANDLE, before=handle, after=kept, what=_SPEC))
+    resources = (*_creations(world, plan), *_updates(world, plan))
+    if intent:
+        return intent, resources
+    return resources or tuple(_statuses(world, plan)) or tuple(_last(world)), ()
+
+
+def _creations(world: HandleWorld, plan: HandlePlan) -> Iterator[Action]:
+    for index, definition in plan.creations:
+        if index not in world.failed:
+            yield CreateResource(handle=world.handle, index=index, definition=definition)
+
+
+def _updates(world: HandleWorld, plan: HandlePlan) -> Iterator[Action]:
+    for operations in plan.updates:
+        state = world.state(operations.index)
+        if state is not None and _is_to_send(world, operations):
+            yield UpdateResource(state=state, operations=operations)
+
+
+def _last(world: HandleWorld) -> Iterator[Action]:
+    """A write of the handle after its resources were made has shown that it lives; without one it is asked."""
+    version = ("metadata", "resourceVersion")
+    if world.begun and text_at(world.handle, *version) == text_at(world.begun_upon, *version):
+        yield TakeBack(handle=world.handle, definitions=world.begun)
 
 
 def _is_to_send(world: HandleWorld, operations: Operations) -> bool:
     """Once more where a linked resource has just changed what it lends; never what did not take effect."""
     tried = world.sent.get(operations.index, ())
-    there = world.state(operations.index) is not None
-    return there and operations.patch not in tried and len(tried) < MOST_PATCHES
+    return operations.patch not in tried and len(tried) < MOST_PATCHES
 
 
 def _statuses(world: HandleWorld, plan: HandlePlan) -> Iterator[Action]:

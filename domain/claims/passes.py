@@ -20,6 +20,25 @@ HEARTBEAT = timedelta(seconds=6)
 BINDER_HEARTBEAT = timedelta(seconds=3)
 
 
+class Cadence(Model):
+    """After how long an object is looked at again without being woken.
+
+    Attributes:
+        by_clock: where templates depend on the clock.
+        refresh: for what no event tells of.
+        faulty: where something is at fault.
+    """
+
+    by_clock: timedelta = timedelta(0)
+    refresh: timedelta = timedelta(0)
+    faulty: timedelta = timedelta(0)
+
+    def next(self, now: datetime, *, by_clock: bool, faulty: bool) -> datetime:
+        """When to look again."""
+        interval = self.by_clock if by_clock else self.refresh
+        return now + (min(interval, self.faulty) if faulty else interval)
+
+
 class ObjectKnown(Model):
     """What a claim's or handle's workflow carries: the end asked for that was settled last, and whether somebody takes
     back what it changes. Losing it costs a look.

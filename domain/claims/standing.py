@@ -19,6 +19,8 @@ BINDING, STALLED, DELETING, BUG = "Binding", "Stalled", "Deleting", "Bug"
 # The binder ends claims when their time has come; one that it has not ended by then ends itself. Sooner, those who end
 # together would also look at themselves together, which takes longer than all their ends.
 LEFT_TO_BINDER = timedelta(seconds=20)
+# What could not be deleted is tried again then.
+SOON = timedelta(seconds=10)
 # Where a person's retry means something: after a mend that nothing tells of, it is looked at again at once.
 RETRYABLE = (STALLED, DELETING, BUG)
 

@@ -11,7 +11,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.claims.handle_reconciliation import Bundle, Bundles
 from domain.claims.handle_reconciliation import HandleWorld
 from domain.claims.linked import NOBODY, Requester, Resources
-from domain.claims.plans import Fault, HandlePlan, HandleQuestion
+from domain.claims.plans import Fault, HandlePlan
 from domain.claims.providers import Scene
 from domain.identity import Key
 
@@ -91,8 +91,8 @@ def settled(
     handle: Any, claim: Any = None, plan: HandlePlan | None = None, faults: tuple[Fault, ...] = (), now: datetime = NOW
 ) -> HandleWorld:
     """What a pass over a handle came to."""
-    question = HandleQuestion.model_construct(now=now, names=NAMES, handle=handle, claim=claim)
-    return HandleWorld.of(KEY, question, plan or HandlePlan(), unevaluated=faults)
+    asked = {"now": now, "names": NAMES, "handle": handle, "claim": claim}
+    return HandleWorld.of(KEY, answer=plan or HandlePlan(), unevaluated=faults, **asked)
 
 
 async def settle(api: Any, bundle: Bundle, now: datetime = NOW) -> HandleWorld:

@@ -15,7 +15,7 @@ from temporalio.testing import ActivityEnvironment
 from activities.claims.handle_reconciliation import Bundle
 from activities.claims.pools import PoolActivities
 from activities.claims.releasing import Ended
-from activities.claims.tools import SOON, Tools
+from activities.claims.tools import Tools
 from activities.inline import SECOND_LOOKS
 from domain.claims import RESOURCE_POOL
 from domain.claims.constants import MANAGE_POOLS_INTERVAL
@@ -23,6 +23,7 @@ from domain.claims.handle_reconciliation import HandleWorld
 from domain.claims.passes import PassPool, PoolKnown, PoolWorld
 from domain.claims.plans import Fault, HandleBody, HandlePlan, PoolQuestion
 from domain.claims.references import pool_reference
+from domain.claims.standing import SOON
 from domain.identity import Key, Kind
 from domain.levers import PAUSED
 from domain.resource import timestamp

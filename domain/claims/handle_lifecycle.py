@@ -1,0 +1,212 @@
+"""What a ResourceHandle does that no claim looks after: a free one, or one whose claim is gone or left alone.
+
+    being deleted | its claim is gone, detached or has another handle | expired --> resources and handle deleted
+    a claim holds it --> nothing: the claim's lifecycle looks after both; the binder is asked where the claim says nothing
+    free, or its claim is left alone --> reconciled (handle_reconciliation.py)
+
+What cannot be undone is decided on what the API server says now: a pass that began with what was known looks again first.
+"""  # noqa: E501 - a picture
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import ClassVar
+
+from domain.claims import RESOURCE_HANDLE, standing
+from domain.claims.finalizers import is_in_hand, others_finalizers
+from domain.claims.handle_reconciliation import HandleWorld, TakeBack, reconciled
+from domain.claims.moments import end_of_handle, passed
+from domain.claims.objects import GivenObject, object_at, text_at, value_at, with_metadata
+from domain.claims.passes import Cadence
+from domain.claims.writes import LetGo
+from domain.decision import Action, Decision, Outcome, Queue
+from domain.identity import Key
+from domain.model import Model
+
+RECONCILING = Decision(phase="Reconciling", outcome=Outcome.WORKING, why="its resources are read and evaluated")
+
+
+class Handle(HandleWorld):
+    """A handle as its own lifecycle sees it.
+
+    Attributes:
+        fresh: handle and claim are as the API server has them.
+        holder: the key of the claim that it names, if that exists.
+        claim_left_alone: nothing looks after the claim, so the handle looks after itself.
+        duplicate: whether its claim has another handle, which says so too; None while that is not known.
+        asked: the binder was.
+        end: what came of its end.
+        cadence: when it looks again by itself.
+    """
+
+    fresh: bool = True
+    holder: Key | None = None
+    claim_left_alone: bool = False
+    duplicate: bool | None = None
+    asked: bool = False
+    end: HandleEnded | None = None
+    cadence: Cadence = Cadence()
+
+
+class ObserveAgain(Action):
+    """Observe what the API server has, before something is done that cannot be undone."""
+
+    activity: ClassVar[str] = "claims.observe_again"
+    queue: ClassVar[str] = Queue.CLAIMS
+    reads: ClassVar[bool] = True
+    observed_after: ClassVar[bool] = True
+
+
+class AskBinder(Action):
+    """Ask the binder to look at a claim that does not name the handle."""
+
+    activity: ClassVar[str] = "claims.ask_binder"
+    queue: ClassVar[str] = Queue.CLAIMS
+
+    claim: Key
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"ask the binder to look at {self.claim.path}"
+
+    def fold(self, world: Handle, result: Model | None) -> Handle:  # type: ignore[override]
+        """It was asked."""
+        return world.model_copy(update={"asked": True})
+
+
+class Duplicate(Model):
+    """Whether the claim has another handle."""
+
+    found: bool
+
+
+class FindDuplicate(Action):
+    """Find out whether the claim has another handle, which says so too."""
+
+    activity: ClassVar[str] = "claims.find_duplicate"
+    queue: ClassVar[str] = Queue.CLAIMS
+    result: ClassVar[type[Model] | None] = Duplicate
+    reads: ClassVar[bool] = True
+
+    handle: GivenObject
+    claim: GivenObject
+
+    def fold(self, world: Handle, result: Model | None) -> Handle:  # type: ignore[override]
+        """It is known."""
+        return world.model_copy(update={"duplicate": isinstance(result, Duplicate) and result.found})
+
+
+class HandleEnded(Model):
+    """What came of an end: why the handle ended, and what could not be asked to go."""
+
+    why: str = ""
+    refused: tuple[str, ...] = ()
+
+
+class EndHandle(Action):
+    """Delete the handle's resources, its claim and itself; `as_seen`: only if it has not changed."""
+
+    activity: ClassVar[str] = "claims.end_handle"
+    queue: ClassVar[str] = Queue.CLAIMS
+    result: ClassVar[type[Model] | None] = HandleEnded
+
+    handle: GivenObject
+    why: str
+    as_seen: bool = False
+    expired: bool = False
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return "delete its resources and itself"
+
+    def fold(self, world: Handle, result: Model | None) -> Handle:  # type: ignore[override]
+        """It has ended, or is about to."""
+        return world.model_copy(update={"end": result})
+
+
+def decide(world: Handle, now: datetime) -> Decision:
+    """What the handle has to do now, and how it stands."""
+    handle = world.handle
+    if world.lost:
+        return RECONCILING.model_copy(update={"actions": (ObserveAgain(),)})
+    if world.begun and (not world.exists or value_at(handle, "metadata", "deletionTimestamp")):
+        made = TakeBack(handle=world.begun_upon, definitions=world.begun)
+        return RECONCILING.model_copy(update={"actions": (made,)})
+    if not world.exists:
+        return standing.GONE
+    if world.question.names.ignore_label in object_at(handle, "metadata", "labels"):
+        return standing.LEFT_ALONE.model_copy(update={"actions": _let_go(world)})
+    if world.end is not None:
+        return _ended(world, world.end, now)
+    if value_at(handle, "metadata", "deletionTimestamp"):
+        return _ending(world, "it is being deleted")
+    if object_at(handle, "spec", "resourceClaim") and (held := _held(world)) is not None:
+        return held
+    return _free(world, now)
+
+
+def _let_go(world: Handle) -> tuple[Action, ...]:
+    names, handle = world.question.names, world.handle
+    if not is_in_hand(names, handle):
+        return ()
+    after = with_metadata(handle, finalizers=others_finalizers(names, handle))
+    return (LetGo(kind=RESOURCE_HANDLE, before=handle, after=after),)
+
+
+def _held(world: Handle) -> Decision | None:
+    """A handle that names a claim; None where it looks after itself all the same."""
+    handle, claim = world.handle, world.claim
+    carried = standing.carried(handle)
+    if world.hold:
+        return carried
+    if claim is None or world.holder is None:
+        return _ending(world, "its claim does not exist any more")
+    if world.claim_left_alone:
+        return None
+    if value_at(claim, "status", "resourceHandle", "detached") is True:
+        return _ending(world, "its claim was detached from it")
+    named = text_at(claim, "status", "resourceHandle", "name")
+    if not named and not world.asked:
+        return carried.model_copy(update={"actions": (AskBinder(claim=world.holder),)})
+    if named in ("", text_at(handle, "metadata", "name")) or world.duplicate is False:
+        return carried
+    if not world.fresh:
+        return carried.model_copy(update={"actions": (ObserveAgain(),)})
+    if world.duplicate is None:
+        return carried.model_copy(update={"actions": (FindDuplicate(handle=handle, claim=claim),)})
+    return _ending(world, f"its claim has handle {named}", as_seen=True)
+
+
+def _free(world: Handle, now: datetime) -> Decision:
+    claimed = world.claim is not None
+    # While it is held, what its resources are changes nothing of its end.
+    if world.expired or (world.hold and passed(end_of_handle(world.handle), world.question.now)):
+        if not world.fresh:
+            return RECONCILING.model_copy(update={"actions": (ObserveAgain(),)})
+        return _ending(world, "it has expired", as_seen=True, expired=True)
+    if world.answer is None:
+        return reconciled(world, RECONCILING)
+    if world.hold:
+        return reconciled(world, standing.would_stand(world.handle, world.plan, claimed=claimed))
+    look_at = world.cadence.next(now, by_clock=world.plan.by_clock, faulty=bool(world.faults))
+    stands = standing.settled(world.handle, world.plan, world.faults, claimed=claimed, look_at=look_at)
+    return reconciled(world, stands)
+
+
+def _ending(world: Handle, why: str, *, as_seen: bool = False, expired: bool = False) -> Decision:
+    end = EndHandle(handle=world.handle, why=why, as_seen=as_seen, expired=expired)
+    return standing.ending(why).model_copy(update={"actions": (end,)})
+
+
+def _ended(world: Handle, end: HandleEnded, now: datetime) -> Decision:
+    """What cannot be asked to go is asked again soon."""
+    if end.refused:
+        return standing.ending(f"{end.why}; {end.refused[0]}", end.refused, now + standing.SOON)
+    if others := others_finalizers(world.question.names, world.handle):
+        return standing.ending(f"{end.why}; waits for other finalizers", [f"finalizer {each}" for each in others])
+    return standing.GONE
+
+
+Handle.model_rebuild()
