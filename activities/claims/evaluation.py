@@ -25,7 +25,6 @@ from domain.claims.plans import (
     HandlePlan,
     HandleQuestion,
     PoolQuestion,
-    Question,
 )
 from domain.model import Model
 from engine.settings import Settings

@@ -48,7 +48,7 @@ def plan_binding(question: BindingQuestion) -> BindingPlan:
     if object_at(claim, "spec", "provider"):
         spec["provider"] = effective_provider(claim)
     bound: JsonObject = {**handle, "spec": spec}
-    scene = Scene.at(question.now, question.names, question.providers, claim=claim, handle=bound, newer=question.newer)
+    scene = Scene.of(question, claim=claim, handle=bound)
     try:
         end = end_at_binding(
             handle_terms(scene),
@@ -127,7 +127,7 @@ def _scene_of_new(question: PoolQuestion, spec: JsonObject, **made: JsonValue) -
         "metadata": metadata,
         "spec": spec,
     }
-    return Scene.at(question.now, question.names, question.providers, handle=handle, newer=question.newer)
+    return Scene.of(question, handle=handle)
 
 
 def _yielded(question: PoolQuestion, spec: JsonObject, provider: str) -> JsonObject:

@@ -113,14 +113,7 @@ class _Pass:
 
     def _scene(self) -> Scene:
         question = self.question
-        return Scene.at(
-            question.now,
-            question.names,
-            question.providers,
-            claim=self.claim,
-            handle=question.handle,
-            newer=question.newer,
-        )
+        return Scene.of(question, claim=self.claim, handle=question.handle)
 
     def _set_status(self, **fields: JsonValue) -> None:
         self.claim = {**self.claim, "status": {**object_at(self.claim, "status"), **fields}}

@@ -72,14 +72,7 @@ class _Pass:
         self.question = question
         self.faults: list[Fault] = []
         self.refused: tuple[str, ...] = ()
-        self.scene = Scene.at(
-            question.now,
-            question.names,
-            question.providers,
-            claim=question.claim,
-            handle=question.handle,
-            newer=question.newer,
-        )
+        self.scene = Scene.of(question, claim=question.claim, handle=question.handle)
 
     def plan(self) -> HandlePlan:
         question = self.question

@@ -19,21 +19,12 @@ from enum import StrEnum
 
 from pydantic import JsonValue
 
-from domain.claims.domain_names import DomainNames
 from domain.claims.lifespan import Wish
 from domain.claims.linked import NOBODY, Requester
+from domain.claims.question import Question
 from domain.model import Model
 
 JsonObject = dict[str, JsonValue]
-
-
-class Question(Model):
-    """What every question has: the clock, the names under the domain, and the providers that may matter, by name."""
-
-    now: datetime
-    names: DomainNames
-    providers: dict[str, JsonObject] = {}
-    newer: bool = False  # the template rules of Poolboy 1.13 and later
 
 
 class Fault(Model):

@@ -23,6 +23,7 @@ from pydantic import JsonValue
 
 from domain.claims.domain_names import DomainNames
 from domain.claims.objects import JsonObject, object_at, objects_at, only, text_at, value_at
+from domain.claims.question import Question
 from domain.claims.templates import ClaimView, HandleView, ProviderView, Renderer
 
 # Real bundles link one to three deep and hold tens of resources; each level and each provider costs renderings.
@@ -58,18 +59,10 @@ class Scene:
     handle: JsonObject | None = None
 
     @classmethod
-    def at(
-        cls,
-        now: datetime,
-        names: DomainNames,
-        providers: Mapping[str, JsonObject],
-        *,
-        claim: JsonObject | None = None,
-        handle: JsonObject | None = None,
-        newer: bool = False,
-    ) -> Self:
-        """The scene at an instant; `newer` asks for the template rules of Poolboy 1.13 and later."""
-        return cls(now, names, Renderer(now, newer=newer), providers, claim, handle)
+    def of(cls, question: Question, *, claim: JsonObject | None = None, handle: JsonObject | None = None) -> Self:
+        """The scene of a question to the evaluator, by its template rules."""
+        renderer = Renderer(question.now, newer=question.newer)
+        return cls(question.now, question.names, renderer, question.providers, claim, handle)
 
     def provider(self, name: str) -> JsonObject:
         """The provider of the name.

@@ -13,6 +13,7 @@ from domain.claims.handle_reconciliation import HandleWorld
 from domain.claims.linked import NOBODY, Requester, Resources
 from domain.claims.plans import Fault, HandlePlan
 from domain.claims.providers import Scene
+from domain.claims.question import Question
 from domain.identity import Key
 
 NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
@@ -73,7 +74,8 @@ def config_map(name: str = "", **data: Any) -> dict[str, Any]:
 
 
 def scene(*providers: dict[str, Any], newer: bool = False, **objects: dict[str, Any]) -> Scene:
-    return Scene.at(NOW, NAMES, {each["metadata"]["name"]: each for each in providers}, newer=newer, **objects)
+    by_name = {each["metadata"]["name"]: each for each in providers}
+    return Scene.of(Question(now=NOW, names=NAMES, providers=by_name, newer=newer), **objects)
 
 
 def resources(

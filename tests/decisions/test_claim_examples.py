@@ -16,6 +16,7 @@ from domain.claims.matching import serving
 from domain.claims.objects import value_at
 from domain.claims.parameters import Accepted, settle_parameters
 from domain.claims.providers import Scene, resource_list
+from domain.claims.question import Question
 
 OURS = [each for each in manifests("claims") if each["kind"] in {kind.name for kind in KINDS}]
 
@@ -28,7 +29,7 @@ PROVIDERS, CLAIMS = named(RESOURCE_PROVIDER.name), named(RESOURCE_CLAIM.name)
 
 
 def scene(claim: Json | None = None) -> Scene:
-    return Scene.at(NOW, NAMES, PROVIDERS, claim=claim)
+    return Scene.of(Question(now=NOW, names=NAMES, providers=PROVIDERS), claim=claim)
 
 
 def template_of(claim: Json) -> list[Any]:
