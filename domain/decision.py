@@ -69,11 +69,11 @@ class Action(Model):
     longest_retry: ClassVar[timedelta] = timedelta(minutes=1)
     # True: when the action is no longer wanted, wait until it has ended, because what it leaves behind must be known.
     awaited_when_cancelled: ClassVar[bool] = False
-    # True: started only when nothing else of the object runs, because afterwards nobody looks after it.
+    # True: started only when nothing else of the object runs, because afterwards nothing looks after it.
     last: ClassVar[bool] = False
     # True: carried out by the worker that runs the workflow, within its task: quick, and costs the server one event.
     local: ClassVar[bool] = False
-    # True: a look that may last for days and can be begun anew at any moment: it never keeps a history from ending.
+    # True: a look that may last for days and can be begun again at any moment: it never keeps a history from ending.
     renewable: ClassVar[bool] = False
     # True: it changes nothing, and is done also while the object is held and in a dry run.
     reads: ClassVar[bool] = False
@@ -145,7 +145,7 @@ class Outcome(StrEnum):
 
     WORKING = "working"
     SETTLED = "settled"
-    WAITING = "waiting"  # an observation can lift it: decided anew at each wake
+    WAITING = "waiting"  # an observation can lift it: decided again at each wake
     FAILED = "failed"  # no observation can lift it: left by a new generation or a person's retry
     GONE = "gone"  # the object does not exist any more: the workflow ends
 

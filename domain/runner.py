@@ -106,7 +106,7 @@ class State(Generic[W]):
     # --- events ---
 
     def wake(self) -> State[W]:
-        """Somebody asks for an observation."""
+        """An observation is asked for."""
         return replace(self, dirty=True, asked=True)
 
     def observing(self, now: datetime) -> State[W]:

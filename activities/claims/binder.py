@@ -1,13 +1,13 @@
 """The batch of the ClaimBinder: it serves claims as they come, for some seconds, then gives way to the next batch.
 
-    waiting claims ----16 at once--> serve (serving.py) --> their own workflows are opened, when nobody waits
-    claims whose end has come --'--> end (claims.py) -----> their own workflows are told, when nobody waits
+    waiting claims ----16 at once--> serve (serving.py) --> their own workflows are opened, when no claim waits
+    claims whose end has come --'--> end (claims.py) -----> their own workflows are told, when no claim waits
 
 It pulls: a claim that comes while others are served is begun at once. One claim that cannot be served never holds up
 the others; it is told its own workflow, which asks again when it is time. A batch that is made again after its worker
 died wakes the claims that were bound in its time, since their workflows may not have been opened.
 
-What of an end is not plain (a limit or a person has moved it, somebody holds it up) is left to the claim's own
+What of an end is not plain (a limit or a person has moved it, a hold delays it) is left to the claim's own
 workflow, which acts at the moment itself, and so is what fails here.
 """
 
@@ -52,10 +52,10 @@ AT_ONCE = 16
 SERVED_AT_LEAST = 8
 ENDED_AT_LEAST = 4
 # Between two batches all workflows of those served are opened, which those who still wait would wait for: a burst is
-# one batch also on a busy machine. A claim that asks anew meanwhile waits for the next one.
+# one batch also on a busy machine. A claim that asks again meanwhile waits for the next one.
 LONGEST_BATCH = 15.0
 MOST_SERVED = 400
-# A batch that is over, and cannot return as somebody is served slowly, goes on to begin ends for so long.
+# A batch that is over, and cannot return as a claim is served slowly, goes on to begin ends for so long.
 LONGEST_WITH_ENDS = 60.0
 # A claim may be known here some milliseconds after the watcher has woken the binder for it.
 LINGER = 0.25
@@ -291,7 +291,7 @@ class _Batch:
         self._retried: dict[Name, int] = {}
 
     async def run(self) -> bool:
-        """Serve until nobody waits, or for long enough; whether somebody still waits."""
+        """Serve until no claim waits, or for long enough; whether one still waits."""
         began = quiet_since = time.monotonic()
         try:
             while True:
@@ -396,7 +396,7 @@ class _Batch:
             return
 
     async def _open_while_quiet(self) -> None:
-        """Open the workflows of those served; behind them, so that it costs nobody latency."""
+        """Open the workflows of those served; behind them, so that no claim waits for it."""
         while self._to_open and not self._known.news.is_set() and not self._known.ends.are_over(now()):
             some, self._to_open = self._to_open[:OPENED_AT_ONCE], self._to_open[OPENED_AT_ONCE:]
             await self._open(some)

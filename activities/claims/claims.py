@@ -54,7 +54,7 @@ class ClaimActivities:
         return await self.look(look)
 
     async def look(self, look: PassClaim) -> ObjectWorld:
-        """One pass; another one at once where somebody has written what was read."""
+        """One pass; another one at once where what was read was written meanwhile."""
 
         async def attempt(number: int) -> ObjectWorld:
             began = now()
@@ -140,7 +140,7 @@ class ClaimActivities:
         return known or await self._known.fresh(RESOURCE_HANDLE, self._known.namespace, name)
 
     async def _has_another(self, key: Key) -> bool:
-        """Whether some handle says that it holds the claim: somebody has written a wrong name into the status."""
+        """Whether some handle says that it holds the claim: a wrong name was written into the status."""
         for handle in self._known.handles_of_claim(key.namespace, key.name):
             there = await self._known.fresh(RESOURCE_HANDLE, self._known.namespace, text_at(handle, "metadata", "name"))
             if there is not None and not value_at(there, "metadata", "deletionTimestamp"):
@@ -180,7 +180,7 @@ class ClaimActivities:
                 and object_at(settled.handle, "status") != object_at(handle, "status")
                 and not judged_before
             ):
-                # It was refused by statuses that are not so any more; our own write of them wakes nobody.
+                # It was refused by statuses that are not so any more; our own write of them wakes nothing.
                 return await self._settle(look, settled.claim, settled.handle, moment, read=read, judged_before=True)
             look_at = self._tools.next_look(settled, moment, faulty=judged.plan.by_clock)
             decision = standing.halted_holding(judged.plan, settled.plan, look_at, ends_at)
@@ -238,7 +238,7 @@ class ClaimActivities:
         return world_of(look.key, _refused(why, ended.refused))
 
     async def _end(self, key: Key, claim: JsonObject) -> ObjectWorld:
-        """A claim that is being deleted: its handle ends with it, and it waits for nobody."""
+        """A claim that is being deleted: its handle ends with it, and it waits for nothing."""
         names = {text_at(claim, "status", "resourceHandle", "name")} - {""}
         known = self._known.handles_of_claim(key.namespace, key.name)
         names |= {text_at(handle, "metadata", "name") for handle in known}
@@ -248,7 +248,7 @@ class ClaimActivities:
             if handle is None or (text_at(holder, "namespace"), text_at(holder, "name")) != (key.namespace, key.name):
                 continue
             # What cannot be asked to go is the handle's to go on with: the claim disappears all the same. A handle that
-            # is left alone or paused is only marked, which keeps it from a claim made anew under the name.
+            # is left alone or paused is only marked, which keeps it from a new claim of the name.
             if self._known.names.ignore_label in object_at(handle, "metadata", "labels") or self._tools.hold(handle):
                 await self._writer.delete(RESOURCE_HANDLE, handle)
             else:

@@ -99,7 +99,7 @@ class Crowd:
         try:
             async with self._places:
                 yield
-        except Exception:  # somebody has written it meanwhile: it is asked once more
+        except Exception:  # it was written meanwhile: it is asked once more
             self._asked.discard(claim)
             raise
 

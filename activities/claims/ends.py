@@ -38,7 +38,7 @@ class Ends:
 
     @property
     def next(self) -> datetime | None:
-        """The nearest end that nobody has taken, which may have come already."""
+        """The nearest end that was not taken, which may have come already."""
         while self._ahead and self._of.get(self._ahead[0][1]) != self._ahead[0][0]:
             heapq.heappop(self._ahead)
         return self._ahead[0][0] if self._ahead else None
@@ -49,7 +49,7 @@ class Ends:
         return end is not None and end - now < NEAR
 
     def are_over(self, now: datetime) -> bool:
-        """Whether one has come that nobody has taken."""
+        """Whether one has come that was not taken."""
         end = self.next
         return end is not None and end <= now
 
@@ -68,7 +68,7 @@ class Ends:
             self.put(name, end)
 
     def become_overdue(self, now: datetime) -> bool:
-        """Whether ends have come since this was asked last, and nobody has taken them."""
+        """Whether ends have come since this was asked last, and were not taken."""
         before, self._overdue = self._overdue, {name for name, end in self._of.items() if end <= now}
         return bool(self._overdue - before)
 

@@ -26,6 +26,7 @@ from domain.claims.plans import (
     HandleQuestion,
     PoolQuestion,
 )
+from domain.claims.question import Question
 from domain.model import Model
 from engine.settings import Settings
 

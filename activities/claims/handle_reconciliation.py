@@ -98,7 +98,7 @@ class Bundles:
     ) -> HandleWorld:
         """Make it true. `states` of the resources, if they are known already.
 
-        What was made while the handle was ended beside it is taken back: nobody else knows of it.
+        What was made while the handle was ended beside it is taken back: no other pass knows of it.
 
         Raises:
             Conflict: an object was written by others; observe again.

@@ -106,7 +106,7 @@ class Judging:
         """The claim with a fault that was found after it was judged.
 
         Raises:
-            Conflict: somebody has written what was judged; look again.
+            Conflict: what was judged was written meanwhile; observe again.
         """
         # The plan was without fault: whether this one is new is seen by the conditions that others see.
         status = {**object_at(judged.claim, "status"), **only(judged.shown, "conditions")}

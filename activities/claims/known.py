@@ -177,7 +177,7 @@ class Known:
     def read(self, key: Key, topic: str) -> None:
         """Note that a pass of this lifecycle has read this: `provider/<name>`, `pool/<name>`, `namespace/<name>`.
 
-        Whoever has read it too long ago to be told is forgotten: claims come and go, and a provider stays for months.
+        A reader that read it too long ago to be told is forgotten: claims come and go, and a provider stays for months.
         """
         readers, moment = self._readers[topic], time.monotonic()
         readers.pop(key, None)

@@ -1,7 +1,7 @@
 """The resources that handles manage: objects of any kind, found by discovery, read when they are needed.
 
-An object that exists under the name of a resource is adopted, whoever made it: it is brought to its definition like any
-other, as far as the provider's filters let it. Only one that another living handle manages is left alone; the
+An object that exists under the name of a resource is adopted, whatever its origin: it is brought to its definition like
+any other, as far as the provider's filters let it. Only one that another living handle manages is left alone; the
 annotation says whose it is. The same annotation is asked before anything is deleted.
 """
 
@@ -172,7 +172,7 @@ class Managed:
     async def take_back(self, handle: JsonObject, definitions: Sequence[JsonObject]) -> bool:
         """Delete what was made from these definitions if the handle has ended meanwhile; whether it has.
 
-        Its end is marked before its resources are deleted: what came after that is seen by nobody else.
+        Its end is marked before its resources are deleted: what came after that no other pass sees.
         """
         if not definitions:
             return False

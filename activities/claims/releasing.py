@@ -2,7 +2,7 @@
 
     handle marked as deleted --> resources, newest first --> claim (unless detached) --> finalizer of the handle dropped
 
-The mark comes first: from then on nobody binds or renews it, and whoever finds it goes on from there. Resources are
+The mark comes first: from then on it is not bound or renewed, and each pass goes on from there. Resources are
 asked to go and not waited for. The finalizer stays while one of them cannot be asked, and of a crowd until all are.
 """
 
@@ -48,11 +48,11 @@ class Releasing:
     ) -> Ended:
         """End the handle and everything that hangs on it.
 
-        With `as_seen` only if nobody has changed the handle since it was read. `claim` and `states` are the claim and
+        With `as_seen` only if the handle has not changed since it was read. `claim` and `states` are the claim and
         the live objects, where the pass has read them already: they are deleted by their uids.
 
         Raises:
-            Conflict: somebody has.
+            Conflict: it has.
         """
         marked = await self._writer.delete(RESOURCE_HANDLE, handle, as_seen=as_seen)
         refused = await self._managed.delete_all(marked, states)
@@ -65,7 +65,7 @@ class Releasing:
     async def _end_claim(self, handle: JsonObject, claim: JsonObject | None) -> JsonObject | None:
         """Delete the claim that holds the handle.
 
-        One that has given it up, names another, or was made anew under the name after the handle's end, lives on.
+        One that has given it up, names another, or was made under the same name after the handle's end, lives on.
         """
         holder = object_at(handle, "spec", "resourceClaim")
         if not holder:
@@ -79,10 +79,10 @@ class Releasing:
         try:
             return await self._writer.delete(RESOURCE_CLAIM, claim)
         except Conflict:
-            return None  # made anew under its name: another claim
+            return None  # made under the same name: another claim
 
 
 def _made_after_the_end_of(handle: JsonObject, claim: JsonObject) -> bool:
-    """Whether the claim is younger than the handle's deletion; within one second it is taken for so, to harm nobody."""
+    """Whether the claim is younger than the handle's deletion; within one second it counts as younger."""
     ended = parse_timestamp(text_at(handle, "metadata", "deletionTimestamp"))
     return ended is not None and born(claim) >= ended

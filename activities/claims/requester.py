@@ -35,7 +35,7 @@ class Requesters:
         self._users: dict[str, tuple[float, Requester]] = {}
 
     async def of(self, key: Key, claim: JsonObject | None) -> Requester:
-        """Who asked for the claim's namespace; nobody without a claim."""
+        """Who asked for the claim's namespace; `NOBODY` without a claim."""
         if claim is None:
             return NOBODY
         name = text_at(claim, "metadata", "namespace")

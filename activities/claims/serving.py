@@ -77,7 +77,7 @@ class Serving:
         """Serve the claim: how it was judged, and what came of it if it has a handle now.
 
         Raises:
-            Conflict: somebody has written what was read; look again.
+            Conflict: what was read was written meanwhile; observe again.
             ApiError: the API server gave no answer.
         """
         held = self._handle_that_names(claim)

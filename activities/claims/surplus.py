@@ -1,4 +1,4 @@
-"""A second handle of one claim: one that was bound to it although nobody heard of that, before it got another.
+"""A handle bound twice because the answer to the first bind was lost.
 
     binding without an answer --> the worker dies, or gives up waiting --> the claim gets another handle
                               '-> ... the binding is done all the same, late

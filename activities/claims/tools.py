@@ -62,7 +62,7 @@ def binder_ends_at(settled: HandleWorld) -> datetime | None:
 
 
 def world_of(key: Key, decision: Decision, *, known: ObjectKnown | None = None) -> ObjectWorld:
-    """What a pass over a claim or handle came to; it rests where somebody takes back what is changed."""
+    """What a pass over a claim or handle came to; it rests where another controller takes back what is changed."""
     known = known or ObjectKnown()
     rest = rest_in(known.struggle, now(), decision.deadline)
     return ObjectWorld(key=key, decision=decision, known=known, rest=rest)

@@ -14,8 +14,8 @@ Whose workflow does the work for an object, and so writes it:
 | ResourceHandle | it is free, or its claim is gone or left alone | its own |
 | ResourcePool, its ResourcePoolScalings, the creation of its handles | always | the pool's |
 
-A managed resource is written by whoever writes its handle. Every write carries the resourceVersion that it was decided
-upon, so that two writers that overlap while an object changes hands refuse each other.
+A managed resource is written by the workflow that writes its handle. Every write carries the resourceVersion that it
+was decided upon, so that two writers that overlap while an object changes hands refuse each other.
 """
 
 from domain.claims.constants import VERSION
@@ -64,7 +64,7 @@ RESOURCE_PROVIDER = Kind(
     area="claims",
     lifecycle=False,
 )
-# A view of what is watched: written, and read by nobody here.
+# A view of what is watched: written, and not read here.
 RESOURCE_WATCH = Kind(
     name="ResourceWatch",
     group=PLACEHOLDER,

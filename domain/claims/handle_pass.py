@@ -9,7 +9,7 @@ become another than it was rendered with, the part from the resource list on is 
 template may give something else each time.
 
 A fault ends its own step only, and is told: a handle whose templates fail creates and changes nothing, and still shows
-how its resources are and ends in time. A resource list that cannot be made anew stays as it is.
+how its resources are and ends in time. A resource list that cannot be made again stays as it is.
 
 Conditions of the claim's author are judged on the statuses just made, never on those of the pass before. One that
 cannot be evaluated counts as false.
@@ -191,7 +191,7 @@ class _Pass:
         if self.scene.claim is None:
             return None
         question = self.question
-        # What the claim cannot record would begin anew at each look, and the handle never end.
+        # What the claim cannot record would begin again at each look, and the handle never end.
         ready = question.shown and self._is_ready()
         lifespan = handle_lifespan(self.scene, ready=ready, accepted=question.push, honoured=question.honoured)
         self.faults += lifespan.faults

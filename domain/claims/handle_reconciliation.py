@@ -8,7 +8,7 @@
 Safe to repeat at any point: names follow from the handle's, a reference is recorded before its object is made, what
 exists is adopted, and every write is made over the version that was read. A resource that cannot be made is a fault in
 the status; the others are made all the same, except those that wait for it. What was made while the handle was ended
-beside it is taken back: nobody else knows of it.
+beside it is taken back: no other pass knows of it.
 """
 
 from __future__ import annotations
@@ -326,7 +326,7 @@ class TakenBack(Model):
 class TakeBack(Action):
     """Delete what was made if the handle has ended meanwhile.
 
-    Its end is marked before its resources are deleted: what came after that is seen by nobody else.
+    Its end is marked before its resources are deleted: what came after that no other pass sees.
     """
 
     activity: ClassVar[str] = "claims.take_back"

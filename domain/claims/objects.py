@@ -1,8 +1,8 @@
 """Reading free-form JSON: what is absent, or of another type than expected, reads as empty.
 
 Claims, handles and providers carry templates, variables and live objects that have no schema of their own; the API
-server holds the rest to its types, so that an unexpected type means a field nobody uses. Nothing here, and nothing that
-uses it, changes what it was given: what is computed is built anew.
+server holds the rest to its types, so that an unexpected type means a field that is not used. Nothing here, and nothing
+that uses it, changes what it was given: what is computed is a new object.
 """
 
 from __future__ import annotations

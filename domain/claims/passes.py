@@ -16,7 +16,7 @@ from domain.passes import Pass, PassedWorld
 # A pass makes some tens of requests at most; a killed worker is noticed by its heartbeats, long before.
 LONGEST_PASS = timedelta(minutes=2)
 HEARTBEAT = timedelta(seconds=6)
-# While the binder's worker is dead nobody is served, so it is noticed soonest.
+# While the binder's worker is dead no claim is served, so it is noticed soonest.
 BINDER_HEARTBEAT = timedelta(seconds=3)
 
 
@@ -59,13 +59,13 @@ class ObjectWorld(PassedWorld):
     at: datetime | None = None
 
     def recall(self, before: World) -> ObjectWorld:
-        """The pass knew what was known before, unless somebody else has said something newer meanwhile."""
+        """The pass knew what was known before, unless something newer was said meanwhile."""
         if self.exists and isinstance(before, ObjectWorld) and self.at and before.at and before.at > self.at:
             return before
         return self
 
     def heard(self, told: ObjectWorld) -> ObjectWorld:
-        """The world after somebody else has told how the object stands."""
+        """The world after another workflow has told how the object stands."""
         stale = self.at is not None and told.at is not None and told.at < self.at
         return self if stale and self.decision.phase != BINDING else told.recall(self.model_copy(update={"at": None}))
 
@@ -172,5 +172,5 @@ class Serve(Action):
 
 
 def idle(why: str, *, phase: str = "Idle", deadline: datetime | None = None, at_deadline: str = "") -> Decision:
-    """Nothing to do until somebody wakes, or until then."""
+    """Nothing to do until a wake, or until then."""
     return Decision(phase=phase, outcome=Outcome.SETTLED, why=why, deadline=deadline, at_deadline=at_deadline)

@@ -8,7 +8,7 @@ compute (`activities/claims/evaluator.py`):
     plan_pool_handle(PoolQuestion) -> HandleBody the handle that a pool makes
     plan_handle(HandleQuestion) -> HandlePlan    what a handle's resources, its status and its claim's status have to be
 
-The answers are whole objects as they have to be, not changes: whoever acts compares them with what is there and writes
+The answers are whole objects as they have to be, not changes: the pass compares them with what is there and writes
 what differs. A fault of a template or a provider is part of the answer, so that the rest still happens.
 """
 

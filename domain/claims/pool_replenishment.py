@@ -172,7 +172,7 @@ class WriteScalings(OfPool):
 
 
 class OpenHandles(OfPool):
-    """Open the lifecycles of new handles; nobody waits for them, so it comes after everything else."""
+    """Open the lifecycles of new handles, after everything else: nothing waits for them."""
 
     activity: ClassVar[str] = "claims.open_pool_handles"
     last: ClassVar[bool] = True

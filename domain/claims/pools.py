@@ -204,7 +204,7 @@ def pool_handle(names: DomainNames, handle: JsonObject, pool: JsonObject) -> Poo
 def scaling_of(scaling: JsonObject, pool: JsonObject) -> Scaling | None:
     """A ResourcePoolScaling as the pool serves it; None if it is for another pool, being deleted, or at no moment.
 
-    Nothing is made at a time that nobody has meant.
+    Nothing is made at a time that was not meant.
     """
     name = text_at(scaling, "spec", "resourcePool", "name")
     here = text_at(scaling, "metadata", "namespace") == text_at(pool, "metadata", "namespace")

@@ -32,7 +32,7 @@ MOST_PROVIDERS = 256
 
 
 class ProviderError(Exception):
-    """A provider that cannot be used as it is: a clear status of whoever uses it, until the provider is edited."""
+    """A provider that cannot be used as it is: shown in the status of what uses it, until the provider is edited."""
 
     def __init__(self, provider: str, text: str) -> None:
         super().__init__(f"ResourceProvider {provider}: {text}")

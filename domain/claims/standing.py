@@ -240,7 +240,7 @@ def held(decision: Decision, planned: Sequence[str]) -> Decision:
 
 
 def owner(handle: JsonObject, *, claimed: bool) -> str:
-    """Whose the object is: a claim's is its pool or nobody, a handle's its claim or its pool."""
+    """Whose the object is: a claim's is its pool or none, a handle's its claim or its pool."""
     pool = object_at(handle, "spec", "resourcePool")
     if pool:
         return f"ResourcePool/{text_at(pool, 'namespace')}/{text_at(pool, 'name')}"

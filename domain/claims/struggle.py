@@ -1,4 +1,4 @@
-"""How long a claim or handle rests while somebody takes back, each time, what it changes in a live object.
+"""How long a claim or handle rests while another controller takes back, each time, what it changes in a live object.
 
 A provider's update filters may allow what another controller insists on: its change is news, so the next pass undoes it
 at once, which is news to the other side. Poolboy looked once a minute. Here the first changes are answered at once, as
