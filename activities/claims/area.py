@@ -9,19 +9,19 @@ from functools import partial
 
 from activities.claims import metrics
 from activities.claims.binder import BinderActivities
+from activities.claims.binding import Serving
+from activities.claims.claim_validation import Judging
 from activities.claims.claims import ClaimActivities
 from activities.claims.evaluation import FUNCTIONS, Evaluation
 from activities.claims.evaluator import Evaluator
 from activities.claims.handle_reconciliation import Bundles
 from activities.claims.handles import HandleActivities
-from activities.claims.judging import Judging
 from activities.claims.known import Known
 from activities.claims.managed import Managed
 from activities.claims.pools import PoolActivities
 from activities.claims.provider_conditions import ProviderConditions
 from activities.claims.releasing import Releasing
 from activities.claims.requester import Requesters
-from activities.claims.serving import Serving
 from activities.claims.tools import Tools
 from activities.claims.writing import WriteActivities, Writer
 from activities.clients import Clients

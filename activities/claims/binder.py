@@ -1,6 +1,6 @@
 """The batch of the ClaimBinder: it serves claims as they come, for some seconds, then gives way to the next batch.
 
-    waiting claims ----16 at once--> serve (serving.py) --> their own workflows are opened, when no claim waits
+    waiting claims ----16 at once--> serve (binding.py) --> their own workflows are opened, when no claim waits
     claims whose end has come --'--> end (claims.py) -----> their own workflows are told, when no claim waits
 
 It pulls: a claim that comes while others are served is begun at once. One claim that cannot be served never holds up
@@ -24,21 +24,21 @@ from temporalio import activity
 from temporalio.service import RPCError
 
 from activities import attempt
-from activities.claims.crowd import Crowd
+from activities.claims.binding import Serving
+from activities.claims.expiry_batch import Crowd
 from activities.claims.known import Name, looked_after, may_end
-from activities.claims.serving import Serving
 from activities.claims.tools import Tools, binder_ends_at
 from activities.conflicts import MOST_CONFLICTS
 from activities.gathering import gathered
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, standing
 from domain.claims.durations import UnreadableMoment
 from domain.claims.matching import Wanted
-from domain.claims.moments import agreed_end, ahead, passed, start_of
 from domain.claims.objects import JsonObject, text_at
 from domain.claims.passes import BinderWorld, ObjectWorld, PassClaim, Serve, idle
 from domain.claims.plans import Halt
 from domain.claims.references import holder_of, key_of
 from domain.claims.standing import SOON
+from domain.claims.timestamps import agreed_end, ahead, passed, start_of
 from domain.decision import Decision, Outcome
 from domain.identity import Key
 from domain.refusal import FIRST_RETRY, LONGEST_RETRY, ErrorType

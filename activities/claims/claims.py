@@ -2,7 +2,7 @@
 
 gone | held, or its handle is | ignored | being deleted | not begun | detached --> each its own short way
 no handle --> the binder is asked
-bound --> judged (judging.py) --> handle and resources (handle_reconciliation.py) --> ended, detached or settled
+bound --> judged (claim_validation.py) --> reconciled (handle_reconciliation.py) --> ended, detached or settled
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from activities.conflicts import until_undisturbed
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, standing
 from domain.claims.durations import UnreadableMoment
 from domain.claims.handle_reconciliation import HandleWorld
-from domain.claims.moments import end_of_detached, end_of_handle, passed, start_of
 from domain.claims.objects import JsonObject, object_at, text_at, value_at
 from domain.claims.passes import ObjectWorld, PassClaim
 from domain.claims.plans import Halt
 from domain.claims.standing import SOON
+from domain.claims.timestamps import end_of_detached, end_of_handle, passed, start_of
 from domain.decision import Decision
 from domain.identity import Key
 from engine.clock import now

@@ -13,7 +13,6 @@ from activities.claims.evaluator import EvaluationBug, EvaluationLimit, Evaluato
 from domain.claims.binding import plan_binding, plan_pool_handle
 from domain.claims.claim_pass import plan_claim
 from domain.claims.handle_pass import plan_handle
-from domain.claims.moments import end_of_handle, passed
 from domain.claims.objects import JsonObject, text_at
 from domain.claims.plans import (
     BindingPlan,
@@ -27,6 +26,7 @@ from domain.claims.plans import (
     PoolQuestion,
 )
 from domain.claims.question import Question
+from domain.claims.timestamps import end_of_handle, passed
 from domain.model import Model
 from engine.settings import Settings
 

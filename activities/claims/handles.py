@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from temporalio import activity
 
 from activities.claims import metrics
-from activities.claims.surplus import is_surplus
+from activities.claims.duplicate_bindings import is_surplus
 from activities.claims.tools import Tools
 from activities.inline import Effect, Inline
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
@@ -21,11 +21,11 @@ from domain.claims.handle_lifecycle import (
     ObserveAgain,
     decide,
 )
-from domain.claims.moments import end_of_handle
 from domain.claims.objects import JsonObject, object_at, text_at
 from domain.claims.passes import ObjectWorld, PassHandle
 from domain.claims.references import holder_of, key_of
-from domain.claims.struggle import rest_in
+from domain.claims.timestamps import end_of_handle
+from domain.claims.write_backoff import rest_in
 from domain.identity import Key
 from domain.notices import Notice
 from engine.clock import now

@@ -21,7 +21,7 @@ from collections.abc import Awaitable, Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import TypeVar, cast
 
-from activities.claims.ends import Ends
+from activities.claims.expiry_queue import Ends
 from domain.claims import (
     RESOURCE_CLAIM,
     RESOURCE_HANDLE,
@@ -34,10 +34,10 @@ from domain.claims.domain_names import DomainNames
 from domain.claims.faults import FAULTS
 from domain.claims.matching import FreeHandles, Wanted, free_handle, may_fit_now
 from domain.claims.merging import TooDeep
-from domain.claims.moments import end_of_handle
 from domain.claims.objects import JsonObject, object_at, text_at, value_at
 from domain.claims.providers import named_providers, providers_to_fetch
 from domain.claims.references import holder_of, key_of
+from domain.claims.timestamps import end_of_handle
 from domain.identity import Key, Kind
 from engine import kube
 from engine.errors import Absent
@@ -340,7 +340,7 @@ class Known:
             self.free.add(free)
 
     def _doubled(self, claim: Name | None) -> None:
-        """Where several handles name one claim, each looks whether the claim has another (surplus.py)."""
+        """Where several handles name one claim, each looks whether the claim has another (duplicate_bindings.py)."""
         if claim and len(self._by_claim.get(claim, ())) > 1:
             for handle in self.handles_of_claim(*claim):
                 self._spawn(key_of(RESOURCE_HANDLE, handle, self._cluster))

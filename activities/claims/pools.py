@@ -19,7 +19,6 @@ from domain.claims import RESOURCE_HANDLE, RESOURCE_POOL, RESOURCE_POOL_SCALING,
 from domain.claims.constants import HANDLE_NAME_PREFIX, MANAGE_POOLS_INTERVAL
 from domain.claims.durations import whole_seconds
 from domain.claims.handle_reconciliation import HandleWorld
-from domain.claims.moments import born
 from domain.claims.names import pool_handle_name
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at, with_metadata
 from domain.claims.passes import ObjectKnown, ObjectWorld, PassPool, PoolWorld
@@ -37,6 +36,7 @@ from domain.claims.pool_replenishment import (
 from domain.claims.pools import Scaling, pool_handle, rest, scaling_of, scaling_status
 from domain.claims.references import key_of
 from domain.claims.standing import SOON
+from domain.claims.timestamps import born
 from domain.identity import Key
 from domain.resource import parse_timestamp, timestamp
 from engine.clock import now

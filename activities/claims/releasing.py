@@ -11,13 +11,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from activities.claims.crowd import behind_the_others
+from activities.claims.expiry_batch import behind_the_others
 from activities.claims.known import Known
 from activities.claims.managed import Managed
 from activities.claims.writing import Writer
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
-from domain.claims.moments import born
 from domain.claims.objects import JsonObject, object_at, text_at, value_at
+from domain.claims.timestamps import born
 from domain.resource import parse_timestamp
 from engine.errors import ApiError, Conflict
 

@@ -5,17 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from activities.claims.claim_validation import Judging
 from activities.claims.handle_reconciliation import Bundles
-from activities.claims.judging import Judging
 from activities.claims.known import Known
 from activities.claims.releasing import Releasing
 from activities.claims.writing import Writer
 from domain.claims import RESOURCE_CLAIM
 from domain.claims.handle_reconciliation import HandleWorld
-from domain.claims.moments import agreed_end, ahead
 from domain.claims.objects import JsonObject, object_at
 from domain.claims.passes import Cadence, ObjectKnown, ObjectWorld
-from domain.claims.struggle import rest_in
+from domain.claims.timestamps import agreed_end, ahead
+from domain.claims.write_backoff import rest_in
 from domain.decision import Decision
 from domain.identity import Key
 from engine.clock import now

@@ -22,13 +22,13 @@ from domain.claims.domain_names import DomainNames
 from domain.claims.faults import FAULTS, fault_of
 from domain.claims.handle_lifespan import ended
 from domain.claims.lifespan import end_at_binding, for_pool_handle
-from domain.claims.moments import end_of_handle, requested_end_of
+from domain.claims.lifespan_templates import handle_terms
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at, without
 from domain.claims.plans import BindingPlan, BindingQuestion, HandleBody, PoolQuestion, WantedEntry
 from domain.claims.providers import Scene, referring, resource_list
 from domain.claims.references import claim_reference, pool_reference
 from domain.claims.templates import TemplateError
-from domain.claims.terms import handle_terms
+from domain.claims.timestamps import end_of_handle, requested_end_of
 from domain.resource import timestamp
 
 # What a pool hands on to its handles as it stands.

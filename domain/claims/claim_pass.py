@@ -25,12 +25,12 @@ from domain.claims.constants import APPROVAL_PENDING_MESSAGE
 from domain.claims.creation import creation_forbidden, handle_for_claim, resources_wanted, wanted_entries
 from domain.claims.faults import FAULTS, Faulty, fault_of
 from domain.claims.listed_resources import initialised_resources, validation_errors
-from domain.claims.moments import start_of
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at, without
 from domain.claims.parameters import Accepted, provider_status, settle_parameters
 from domain.claims.plans import ClaimPlan, ClaimQuestion, Fault, Halt, WantedEntry
 from domain.claims.providers import Scene, provider_name, reference
 from domain.claims.resources.shared import ApprovalState
+from domain.claims.timestamps import start_of
 from domain.resource import timestamp
 
 INVALID_SPEC = "InvalidSpec"

@@ -11,11 +11,11 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from pydantic import JsonValue
 
+from domain.claims.lifespan_templates import lifespan_texts
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at
 from domain.claims.providers import links, named_providers
 from domain.claims.templates import depends_on_time, reads_what_passes_write
 from domain.claims.templates.renderer import condition_template
-from domain.claims.terms import lifespan_texts
 
 
 def by_clock(handle: JsonObject, claim: JsonObject | None, providers: Mapping[str, JsonObject], *, newer: bool) -> bool:

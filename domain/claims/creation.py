@@ -13,12 +13,12 @@ from collections.abc import Sequence
 from pydantic import JsonValue
 
 from domain.claims.lifespan import Terms, for_claim, least
-from domain.claims.moments import requested_end_of
+from domain.claims.lifespan_templates import provider_terms
 from domain.claims.objects import JsonObject, object_at, objects_at, only, text_at, value_at
 from domain.claims.plans import WantedEntry
 from domain.claims.providers import Scene, provider_name, reference, resource_list
 from domain.claims.references import claim_reference
-from domain.claims.terms import provider_terms
+from domain.claims.timestamps import requested_end_of
 
 
 def resources_wanted(scene: Scene, assigned: Sequence[str]) -> list[JsonObject]:

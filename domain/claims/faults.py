@@ -11,12 +11,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from domain.claims.definitions import DefinitionError
-from domain.claims.differences import BadPattern
 from domain.claims.durations import UnreadableDuration, UnreadableMoment
 from domain.claims.merging import TooDeep
 from domain.claims.plans import Fault
 from domain.claims.providers import ProviderError, ProviderMissing
 from domain.claims.templates import TemplateError
+from domain.claims.update_filters import BadPattern
 
 # A status is read by people, and hundreds of resources may have the same fault.
 LONGEST_MESSAGE = 4_000

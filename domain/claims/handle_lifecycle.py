@@ -15,9 +15,9 @@ from typing import ClassVar
 from domain.claims import RESOURCE_HANDLE, standing
 from domain.claims.finalizers import is_in_hand, others_finalizers
 from domain.claims.handle_reconciliation import HandleWorld, TakeBack, reconciled
-from domain.claims.moments import end_of_handle, passed
 from domain.claims.objects import GivenObject, object_at, text_at, value_at, with_metadata
 from domain.claims.passes import Cadence
+from domain.claims.timestamps import end_of_handle, passed
 from domain.claims.writes import LetGo
 from domain.decision import Action, Decision, Outcome, Queue
 from domain.identity import Key

@@ -29,19 +29,19 @@ from domain.claims.claim_status import claim_status
 from domain.claims.clock import by_clock, by_own_writes, lifespan_by_own_writes
 from domain.claims.conditions import with_handles_stalled, with_stalled
 from domain.claims.definitions import WaitingFor, definitions, doubled, reference_for, reference_of, where
-from domain.claims.differences import update, update_filters
 from domain.claims.faults import each_once, summed, told
 from domain.claims.handle_lifespan import HandleLifespan, claim_lifespan, ended, handle_lifespan
 from domain.claims.handle_resources import pushed, recomputed
 from domain.claims.health import handle_status, health_at, overall
+from domain.claims.lifespan_templates import handle_terms
 from domain.claims.linked import Resources
-from domain.claims.moments import end_of_handle, requested_end_of
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at
 from domain.claims.plans import Fault, HandlePlan, HandleQuestion, Operations
 from domain.claims.providers import Scene, provider_name, referring, resource_list
 from domain.claims.references import handle_reference
 from domain.claims.templates import TemplateError
-from domain.claims.terms import handle_terms
+from domain.claims.timestamps import end_of_handle, requested_end_of
+from domain.claims.update_filters import update, update_filters
 from domain.decision import earliest
 from domain.resource import timestamp
 

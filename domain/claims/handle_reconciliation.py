@@ -24,11 +24,11 @@ from domain.claims.conditions import with_handles_stalled, with_stalled
 from domain.claims.constants import LIFESPAN_END_CHANGED, LIFESPAN_END_CLEARED, LIFESPAN_EVENT_ACTION
 from domain.claims.faults import each_once, summed
 from domain.claims.finalizers import in_hand
-from domain.claims.moments import end_of_handle, passed
 from domain.claims.objects import GivenObject, JsonObject, object_at, objects_at, text_at, with_spec
 from domain.claims.passes import ObjectKnown
 from domain.claims.plans import Fault, HandlePlan, HandleQuestion, Operations
-from domain.claims.struggle import struggle_after, whole
+from domain.claims.timestamps import end_of_handle, passed
+from domain.claims.write_backoff import struggle_after, whole
 from domain.claims.writes import ObjectsWorld, PutObject, PutStatus
 from domain.decision import Action, Decision, Outcome, Queue, World
 from domain.identity import Key

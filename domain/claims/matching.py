@@ -26,11 +26,11 @@ from typing import NamedTuple
 from pydantic import JsonValue
 
 from domain.claims.constants import NEAR_EXPIRY
-from domain.claims.differences import differences, matches
 from domain.claims.domain_names import DomainNames
 from domain.claims.merging import TooDeep, contains
-from domain.claims.moments import born, end_of_handle
 from domain.claims.objects import JsonObject, object_at, objects_at, paused, text_at, value_at
+from domain.claims.timestamps import born, end_of_handle
+from domain.claims.update_filters import differences, matches
 
 REMEMBERED_COMPARISONS = 100_000
 

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 from domain.claims.lifespan import Wish
 from domain.claims.standing import BINDING
-from domain.claims.struggle import Struggle
+from domain.claims.write_backoff import Struggle
 from domain.decision import Action, Decision, Outcome, Queue, World
 from domain.identity import Key
 from domain.model import Model

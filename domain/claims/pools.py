@@ -30,9 +30,9 @@ from pydantic import JsonValue
 from domain.claims.constants import MANAGE_POOLS_INTERVAL
 from domain.claims.domain_names import DomainNames
 from domain.claims.durations import UnreadableMoment, parse_moment, whole_seconds
-from domain.claims.moments import born
 from domain.claims.objects import JsonObject, object_at, paused, present, text_at, value_at
 from domain.claims.resources.shared import ScalingState
+from domain.claims.timestamps import born
 from domain.decision import earliest
 from domain.model import Model
 

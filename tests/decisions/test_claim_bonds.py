@@ -11,12 +11,12 @@ from typing import Any, cast
 import pytest
 from claim_domain import NAMES
 
+from activities.claims.binding import MOST_TRIES, Serving
+from activities.claims.claim_validation import Judged, Judging
+from activities.claims.duplicate_bindings import is_surplus
 from activities.claims.evaluation import Beyond, Evaluation
 from activities.claims.handle_reconciliation import Bundles
-from activities.claims.judging import Judged, Judging
 from activities.claims.known import MAY_HAVE_MISSED, Known
-from activities.claims.serving import MOST_TRIES, Serving
-from activities.claims.surplus import is_surplus
 from activities.claims.writing import Writer
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.matching import Wanted, WantedResource

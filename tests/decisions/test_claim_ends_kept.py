@@ -9,10 +9,10 @@ import pytest
 from claim_domain import NAMES
 from claim_scenes import settle
 
+from activities.claims.claim_validation import Judging
 from activities.claims.evaluation import Evaluation
 from activities.claims.evaluator import EvaluationBug
 from activities.claims.handle_reconciliation import Bundle
-from activities.claims.judging import Judging
 from activities.claims.managed import States
 from domain.claims.linked import NOBODY, Requester
 from domain.claims.plans import ClaimQuestion, Halt, HandlePlan, HandleQuestion

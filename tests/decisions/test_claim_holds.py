@@ -9,10 +9,10 @@ import pytest
 from claim_domain import NAMES
 from claim_scenes import BOUND, claim, handle
 
+from activities.claims.binding import Serving
+from activities.claims.claim_validation import Judged
 from activities.claims.claims import ClaimActivities
-from activities.claims.judging import Judged
 from activities.claims.releasing import Ended
-from activities.claims.serving import Serving
 from activities.claims.tools import Tools
 from domain.claims.passes import ObjectWorld, PassClaim
 from domain.claims.plans import ClaimPlan, HandlePlan

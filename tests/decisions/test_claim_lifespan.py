@@ -24,8 +24,8 @@ from domain.claims.lifespan import (
     settled_end,
     terms_of,
 )
-from domain.claims.moments import base_of, end_of_detached, end_of_handle, passed, requested_end_of, start_of
 from domain.claims.objects import JsonObject
+from domain.claims.timestamps import base_of, end_of_detached, end_of_handle, passed, requested_end_of, start_of
 from domain.resource import timestamp
 
 NOW = datetime(2025, 1, 31, 12, 0, 0, 400_000, tzinfo=UTC)  # clocks do not stand on whole seconds

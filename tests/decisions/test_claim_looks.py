@@ -11,8 +11,8 @@ from claim_domain import NAMES
 from claim_scenes import settled
 
 from activities.claims.binder import BinderActivities
+from activities.claims.claim_validation import Judged
 from activities.claims.claims import ClaimActivities
-from activities.claims.judging import Judged
 from activities.claims.tools import Tools
 from domain.claims.handle_reconciliation import HandleWorld
 from domain.claims.passes import PassClaim

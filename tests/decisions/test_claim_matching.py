@@ -14,7 +14,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from domain.claims.differences import BadPattern, differences
 from domain.claims.matching import (
     FreeHandle,
     FreeHandles,
@@ -28,6 +27,7 @@ from domain.claims.matching import (
 )
 from domain.claims.merging import TooDeep
 from domain.claims.objects import JsonObject
+from domain.claims.update_filters import BadPattern, differences
 from domain.levers import PAUSED
 from domain.resource import timestamp
 

@@ -11,7 +11,7 @@ from told_known import told_known
 
 from activities.claims import binder as binder_module
 from activities.claims.binder import AT_ONCE, BinderActivities, _Batch
-from activities.claims.judging import Judged
+from activities.claims.claim_validation import Judged
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_PROVIDER
 from domain.claims.handle_reconciliation import HandleWorld
 from domain.claims.matching import Wanted, WantedResource

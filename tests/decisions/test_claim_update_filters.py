@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import JsonValue
 
-from domain.claims.differences import (
+from domain.claims.merging import TooDeep, same
+from domain.claims.update_filters import (
     LONGEST_PATH,
     LONGEST_PATTERN,
     BadPattern,
@@ -22,7 +23,6 @@ from domain.claims.differences import (
     update,
     update_filters,
 )
-from domain.claims.merging import TooDeep, same
 
 SCALARS = st.none() | st.booleans() | st.integers(-2, 2) | st.text("a~/", max_size=2)
 DOCUMENTS: st.SearchStrategy[JsonValue] = st.recursive(

@@ -10,10 +10,10 @@ import pytest
 from claim_scenes import claim, entry, handle, provider
 from told_known import told_known
 
+from activities.claims.binding import Serving
+from activities.claims.claim_validation import Judging
 from activities.claims.evaluation import Beyond, Evaluation
 from activities.claims.handle_reconciliation import Bundles
-from activities.claims.judging import Judging
-from activities.claims.serving import Serving
 from activities.claims.writing import Writer
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_PROVIDER
 from domain.claims.claim_pass import plan_claim

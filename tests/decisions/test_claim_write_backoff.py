@@ -16,7 +16,7 @@ from domain.claims.linked import NOBODY, Requester
 from domain.claims.passes import ObjectKnown
 from domain.claims.plans import HandlePlan, Operations
 from domain.claims.standing import ending
-from domain.claims.struggle import AT_ONCE, FIRST_REST, FORGOTTEN, LONGEST_REST, Struggle, rest_in, struggle_after
+from domain.claims.write_backoff import AT_ONCE, FIRST_REST, FORGOTTEN, LONGEST_REST, Struggle, rest_in, struggle_after
 from domain.identity import Key
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -12,16 +12,16 @@ from claim_domain import BINDER, NAMES
 from told_known import MOMENT, a_moment, told_known
 
 from activities.claims import binder as binder_module
-from activities.claims import crowd as crowd_module
+from activities.claims import expiry_batch as crowd_module
 from activities.claims import known as known_module
 from activities.claims.binder import AT_ONCE, SERVED_AT_LEAST, BinderActivities, _Batch
-from activities.claims.crowd import Crowd, behind_the_others
-from activities.claims.ends import Ends
+from activities.claims.expiry_batch import Crowd, behind_the_others
+from activities.claims.expiry_queue import Ends
 from activities.claims.known import Known
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, standing
-from domain.claims.moments import agreed_end
 from domain.claims.passes import ObjectWorld, PassClaim
 from domain.claims.plans import HandlePlan
+from domain.claims.timestamps import agreed_end
 from domain.decision import Decision, Outcome
 from domain.identity import Key
 from domain.resource import timestamp

@@ -17,9 +17,9 @@ from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
 
 from activities.claims import metrics
+from activities.claims.claim_validation import Judged, Judging
 from activities.claims.evaluation import Beyond, Evaluation
 from activities.claims.handle_reconciliation import Bundle, Bundles
-from activities.claims.judging import Judged, Judging
 from activities.claims.known import Known
 from activities.claims.writing import Writer
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
@@ -31,11 +31,11 @@ from domain.claims.faults import FAULTS, fault_of
 from domain.claims.handle_reconciliation import HandleWorld
 from domain.claims.lifespan import Terms, bound_status
 from domain.claims.matching import FreeHandle, Wanted, WantedResource
-from domain.claims.moments import born, end_of_handle
 from domain.claims.names import claim_handle_name
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at, with_metadata, without
 from domain.claims.plans import BindingQuestion, ClaimPlan, Fault, HandlePlan
 from domain.claims.references import handle_reference, holder_of
+from domain.claims.timestamps import born, end_of_handle
 from domain.identity import Key
 from engine.errors import Absent, ApiError, Conflict
 
