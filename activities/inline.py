@@ -143,10 +143,13 @@ class Inline(Generic[W]):
 
     async def _act(self, state: State[W], actions: Sequence[Action]) -> State[W]:
         """Do what is independent of each other, and fold it in the order of the decision."""
-        ended = await asyncio.gather(*(self._one(each) for each in actions), return_exceptions=True)
-        bugs: list[BaseException] = []
+        if len(actions) == 1:  # as most often; a task of its own would take longer than it does
+            ended: list[Model | Exception | None] = [await self._one(actions[0])]
+        else:
+            ended = [*await asyncio.gather(*(self._one(each) for each in actions))]
+        bugs: list[Exception] = []
         for action, result in zip(actions, ended, strict=True):
-            if not isinstance(result, BaseException):
+            if not isinstance(result, Exception):
                 state = state.finished(action.slot, result)
             elif error := api_error(result):
                 state = state.failed(action.slot, _refusal(action, error, state.world.refusals.get(action.slot)))
@@ -156,9 +159,12 @@ class Inline(Generic[W]):
             raise bugs[0]
         return state
 
-    async def _one(self, action: Action) -> Model | None:
+    async def _one(self, action: Action) -> Model | Exception | None:
         async with self.places:
-            return await self.effects[action.activity](action)
+            try:
+                return await self.effects[action.activity](action)
+            except Exception as error:
+                return error
 
 
 def _refusal(action: Action, error: ApiError, before: Refusal | None) -> Refusal:

@@ -23,7 +23,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Generic, TypeVar
 
@@ -107,30 +107,30 @@ class State(Generic[W]):
 
     def wake(self) -> State[W]:
         """An observation is asked for."""
-        return replace(self, dirty=True, asked=True)
+        return self._with(dirty=True, asked=True)
 
     def observing(self, now: datetime) -> State[W]:
         """The observation begins. A wake that comes from here on leads to another one."""
         eager = frozenset(self.world.refusals) if self.asked else self.eager
-        return replace(self, dirty=False, asked=False, woken=self.asked, eager=eager, observed_at=now)
+        return self._with(dirty=False, asked=False, woken=self.asked, eager=eager, observed_at=now)
 
     def observed(self, seen: W) -> State[W]:
         """The observation brought this world."""
         seen = _without_refusal(seen.recall(self.world), OBSERVE)
         if unsure := self.world.unsure or unanswered(seen.refusals):
             seen = seen.model_copy(update={"unsure": unsure})
-        return replace(self, world=seen, outdated=False)
+        return self._with(world=seen, outdated=False)
 
     def not_observed(self, failure: Refusal) -> State[W]:
         """The observation failed; what was asked for has not been observed yet."""
         refusals = {**self.world.refusals, OBSERVE: self._counted(OBSERVE, failure)}
-        return replace(self, world=self.world.model_copy(update={"refusals": refusals}), asked=self.asked or self.woken)
+        return self._with(world=self.world.model_copy(update={"refusals": refusals}), asked=self.asked or self.woken)
 
     def finished(self, slot: str, result: Model | None) -> State[W]:
         """The slot's action brought this result."""
         action = self.running[slot]
         world: W = action.fold(_without_refusal(self.world, slot), result)
-        return replace(self._ended(slot), world=world, dirty=self.dirty or action.observed_after)
+        return self._ended(slot, world=world, dirty=self.dirty or action.observed_after)
 
     def failed(self, slot: str, failure: Refusal) -> State[W]:
         """The slot's action was refused."""
@@ -140,8 +140,8 @@ class State(Generic[W]):
         world: W = self.running[slot].refuse(self.world, refusal)
         if refusal.type is ErrorType.UNAVAILABLE:
             world = world.model_copy(update={"unsure": True})
-        return replace(
-            self._ended(slot),
+        return self._ended(
+            slot,
             world=world,
             dirty=self.dirty or outdated,
             eager=self.eager | {slot} if at_once else self.eager,
@@ -155,7 +155,7 @@ class State(Generic[W]):
 
     def moment_came(self, decision: Decision) -> State[W]:
         """The step's wait is over: what was refused is observed again before it is tried again."""
-        return replace(self, dirty=self.dirty or self.observes_at_deadline or bool(self._waiting(decision)))
+        return self._with(dirty=self.dirty or self.observes_at_deadline or bool(self._waiting(decision)))
 
     # --- the step ---
 
@@ -177,7 +177,7 @@ class State(Generic[W]):
         """
         decision = decide(self.world, now)
         if OBSERVE in self.world.refusals:
-            return self, self._waits(Step(decision), now)
+            return self, self._waits(decision, now)
         wanted: dict[str, Action] = {}
         held = dry_run or bool(self.world.hold)
         for action in decision.actions:
@@ -191,15 +191,14 @@ class State(Generic[W]):
         start = tuple(action for slot, action in running.items() if slot not in self.running)
         told = self.told if held else tuple(dict.fromkeys(decision.notices))
         tell = tuple(notice for notice in told if notice not in self.told)
-        state = replace(
-            self,
+        state = self._with(
             world=self.world if running else self._settled(),
             running=running,
             cancelled=self.cancelled.union(cancel),
             eager=self.eager.difference(action.slot for action in start),
             told=told,
         )
-        return state, state._waits(Step(decision, start, cancel, tell=tell), now)
+        return state, state._waits(decision, now, start, cancel, tell)
 
     def pauses_until(self, decision: Decision, now: datetime) -> datetime | None:
         """Until when to wait within a pass: the other side has asked for a short pause. None to end the pass."""
@@ -264,9 +263,15 @@ class State(Generic[W]):
 
     # --- parts ---
 
-    def _ended(self, slot: str) -> State[W]:
+    def _with(self, **changes: object) -> State[W]:
+        """As `dataclasses.replace`, which takes ten times as long: each action of a pass needs three of these."""
+        state: State[W] = object.__new__(type(self))
+        state.__dict__.update(self.__dict__, **changes)
+        return state
+
+    def _ended(self, slot: str, **changes: object) -> State[W]:
         running = {name: action for name, action in self.running.items() if name != slot}
-        return replace(self, running=running, cancelled=self.cancelled - {slot})
+        return self._with(running=running, cancelled=self.cancelled - {slot}, **changes)
 
     def _counted(self, slot: str, failure: Refusal, *, grows: bool = True) -> Refusal:
         before = self.world.refusals.get(slot)
@@ -286,19 +291,24 @@ class State(Generic[W]):
 
     def _waiting(self, decision: Decision) -> dict[str, datetime]:
         """When each refused slot is tried again that is still wanted and does not run."""
-        blocked = blocked_by(self.world, decision)
+        blocked = blocked_by(self.world, decision) if self.world.refusals else {}
         return {slot: refusal.retry_at for slot, refusal in blocked.items() if slot not in self.running}
 
-    def _waits(self, step: Step, now: datetime) -> Step:
-        deadline, retries = self._deadline(step.decision), self._waiting(step.decision)
+    def _waits(
+        self,
+        decision: Decision,
+        now: datetime,
+        start: tuple[Action, ...] = (),
+        cancel: tuple[str, ...] = (),
+        tell: tuple[Notice, ...] = (),
+    ) -> Step:
+        """The step with what it waits for."""
+        deadline, retries = self._deadline(decision), self._waiting(decision)
         until = earliest([moment for moment in (deadline, *retries.values()) if moment and moment > now])
+        summary = wait_summary(decision, until, retries) if until else ""
         overdue = self.observes_at_deadline and OBSERVE not in self.world.refusals
-        return replace(
-            step,
-            until=until,
-            summary=wait_summary(step.decision, until, retries) if until else "",
-            overdue=overdue and deadline is not None and deadline <= now,
-        )
+        late = overdue and deadline is not None and deadline <= now
+        return Step(decision, start, cancel, until, summary, late, tell)
 
     def _deadline(self, decision: Decision) -> datetime | None:
         """When to act; where that is an observation, not sooner after the last one than they may follow each other."""

@@ -42,7 +42,9 @@ from domain.resource import timestamp
 MOST_PATCHES = 4
 
 _SPEC = "spec"
-_HANDLES_SPEC = f"{RESOURCE_HANDLE.name} {_SPEC}"
+_HANDLES_SPEC, _HANDLES_STATUS = f"{RESOURCE_HANDLE.name} {_SPEC}", f"{RESOURCE_HANDLE.name} status"
+_CLAIMS_STATUS = f"{RESOURCE_CLAIM.name} status"
+_RECONCILING = Decision(phase="Reconciling", outcome=Outcome.WORKING, why="handle and resources")
 
 
 class HandleWorld(ObjectsWorld):
@@ -364,7 +366,7 @@ def blind_plan(question: HandleQuestion, fault: Fault) -> HandlePlan:
 
 def decide(world: HandleWorld, now: datetime) -> Decision:
     """What is to be done now for the handle, its resources and its claim; how they stand is the caller's to say."""
-    return reconciled(world, Decision(phase="Reconciling", outcome=Outcome.WORKING, why="handle and resources"))
+    return reconciled(world, _RECONCILING)
 
 
 def reconciled(world: HandleWorld, stands: Decision) -> Decision:
@@ -384,8 +386,10 @@ def _steps(world: HandleWorld) -> tuple[tuple[Action, ...], tuple[Action, ...]]:
         return (Evaluate(question=world.question),), ()
     if world.over:
         return (), ()
-    kept = in_hand(world.question.names, RESOURCE_HANDLE, {**handle, "spec": plan.spec})
-    intent = world.to_write(PutObject(kind=RESOURCE_HANDLE, before=handle, after=kept, what=_SPEC))
+    intent: tuple[Action, ...] = ()
+    if _HANDLES_SPEC not in world.wrote:
+        kept = in_hand(world.question.names, RESOURCE_HANDLE, {**handle, "spec": plan.spec})
+        intent = world.to_write(PutObject(kind=RESOURCE_HANDLE, before=handle, after=kept, what=_SPEC))
     resources = (*_creations(world, plan), *_updates(world, plan))
     if intent:
         return intent, resources
@@ -421,11 +425,12 @@ def _is_to_send(world: HandleWorld, operations: Operations) -> bool:
 def _statuses(world: HandleWorld, plan: HandlePlan) -> Iterator[Action]:
     """The handle's first; the claim's spec where its end moves."""
     handle, claim, now = world.handle, world.claim, world.question.now
-    status = with_stalled(plan.handle_status, summed(world.faults), now)
-    if first := world.to_write(PutStatus(kind=RESOURCE_HANDLE, before=handle, after={**handle, "status": status})):
-        yield from first
-        return
-    if claim is None or plan.claim_status is None or not world.question.shown:
+    if _HANDLES_STATUS not in world.wrote:
+        status = with_stalled(plan.handle_status, summed(world.faults), now)
+        if first := world.to_write(PutStatus(kind=RESOURCE_HANDLE, before=handle, after={**handle, "status": status})):
+            yield from first
+            return
+    if claim is None or plan.claim_status is None or not world.question.shown or _CLAIMS_STATUS in world.wrote:
         return
     if plan.requested_end:
         lifespan: JsonObject = {**object_at(claim, "spec", "lifespan"), "end": plan.requested_end}
