@@ -55,7 +55,7 @@ class Comparison:
         if own is not None:
             return own
         if read.resource is not Resource.METRIC or not read.path.startswith("backend_apis/"):
-            return await calls.read(read, anew=True)
+            return await calls.read(read, fresh=True)
         if read.path not in self._metrics:
-            self._metrics[read.path] = await calls.read(read, anew=True)
+            self._metrics[read.path] = await calls.read(read, fresh=True)
         return self._metrics[read.path]

@@ -338,7 +338,7 @@ class _Pass:
             raise self._silent
         calls = await self._seated()
         if isinstance(call, Read):
-            answer = await calls.read(call, anew=self._unsure)
+            answer = await calls.read(call, fresh=self._unsure)
             with of_known_shape(self._named("GET", call.path)):
                 self._subject.read(call, answer)
             return

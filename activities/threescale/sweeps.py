@@ -198,7 +198,7 @@ class SweepActivities:
 
     async def _read(self, tenant: Members, account: ProviderAccount, read: Read, secrets: Secrets) -> object:
         token = await secrets.text(account.token) or ""
-        return await self._ground.tenants.calls(account.url, token, insecure=tenant.insecure).read(read, anew=True)
+        return await self._ground.tenants.calls(account.url, token, insecure=tenant.insecure).read(read, fresh=True)
 
     async def _told(self, differing: Iterable[CustomResource], moment: datetime) -> str:
         """What kept one of them from being asked for, empty if nothing."""

@@ -100,13 +100,13 @@ class Calls:
         async with self._share.seat():
             yield
 
-    async def read(self, read: Read, *, anew: bool) -> object:
-        """The answer, None where there is nothing of that id; `anew` for a list that nobody has begun before."""
+    async def read(self, read: Read, *, fresh: bool) -> object:
+        """The answer, None where there is nothing of that id; `fresh` for a list that was not begun before."""
         if not read.paged or "/" in read.path:
             return await self._tenant.read(read)
         key = (self._token, read.path, *(f"{name}={value}" for name, value in sorted(read.query.items())))
         began, task = self._share.lists.get(key, (0.0, None))
-        if task is None or anew or time.monotonic() - began > SHARED_SECONDS:
+        if task is None or fresh or time.monotonic() - began > SHARED_SECONDS:
             task = asyncio.create_task(self._tenant.read(read))
             self._share.lists[key] = (time.monotonic(), task)
             task.add_done_callback(lambda done: self._told(key, done))

@@ -51,7 +51,7 @@ class Empty:
     async def seat(self) -> AsyncIterator[None]:
         yield
 
-    async def read(self, read: object, *, anew: bool) -> object:
+    async def read(self, read: object, *, fresh: bool) -> object:
         return {"backend_apis": []}
 
 
@@ -111,7 +111,7 @@ class Rights(Empty):
         self._token = token
         self._read = read
 
-    async def read(self, read: object, *, anew: bool) -> object:
+    async def read(self, read: object, *, fresh: bool) -> object:
         path = cast("Read", read).path
         self._read.append((self._token, path))
         if self._token == "revoked" or (path == "services" and self._token):
