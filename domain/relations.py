@@ -72,7 +72,9 @@ class News(Generic[T]):
         whom: which of them are woken.
         linked: whether a referent is woken by being referred to at first.
         as_made: whether an object looks as its referent makes it: a new one that only Perdure has written is no news.
-        onward: relations along which the wake is passed on to those that the woken refer to.
+        onward: relations along which the wake is passed on from those that it concerns, to those whom the relation's
+            own news would wake.
+        among: which of those that it concerns are woken, by the traits of the changed object, as it is now, and theirs.
     """
 
     value: Callable[[T], Hashable] = nothing
@@ -81,21 +83,32 @@ class News(Generic[T]):
     linked: Linked = Linked.NEWS
     as_made: Callable[[T], bool] | None = None
     onward: tuple[Relation, ...] = ()
+    among: Callable[[Any, Any], bool] | None = None
+
+
+class Scope(Enum):
+    """What is watched of objects while others refer to them."""
+
+    NAME = "each by its name"
+    NAMESPACE = "all of a namespace"
+    CLUSTER = "all of the cluster"
 
 
 @dataclass(frozen=True)
-class WatchedByName:
-    """That referents are watched only while they are referred to, each by its name.
+class WhileNamed:
+    """That referents are watched only while objects refer to them, which do so by namespace and name.
 
-    Many are watched together, where rights allow a watch of the whole cluster.
+    Many names or namespaces are watched together, where rights allow a watch of the whole cluster.
 
     Args:
-        one: what metrics and logs call the watch of one; its name follows.
-        all: what they call the watch of all.
+        scope: what is watched.
+        one: what metrics and logs call the watch of one name or namespace; that follows.
+        all: what they call the watch of the cluster.
     """
 
-    one: str
-    all: str
+    scope: Scope
+    one: str = ""
+    all: str = ""
 
 
 def by_name(model: Any) -> Iterable[Name]:
@@ -122,21 +135,28 @@ class Relation:
         required: whether a referrer whose referent does not exist is woken when a watcher begins: a deletion that
             nobody has watched has left no event.
         watched: how referents are watched, where no entry of the watcher's does.
+        trait: what of an object at either end `News.among` compares.
     """
 
     of: End | tuple[End, ...]
-    to: End
+    to: End | tuple[End, ...]
     by: Callable[[Any], Iterable[Name]] = field(default=lambda _: ())
     known_as: Callable[[Any], Iterable[Name]] = by_name
     matters: News[Any] | None = None
     told: News[Any] | None = None
     required: bool = False
-    watched: WatchedByName | None = None
+    watched: WhileNamed | None = None
+    trait: Callable[[Any], Hashable] = nothing
 
     @property
     def referrers(self) -> tuple[End, ...]:
-        """The ends that refer."""
+        """Those that refer."""
         return self.of if isinstance(self.of, tuple) else (self.of,)
+
+    @property
+    def referents(self) -> tuple[End, ...]:
+        """Those that are referred to."""
+        return self.to if isinstance(self.to, tuple) else (self.to,)
 
 
 def kind_name(end: End) -> str:

@@ -39,7 +39,7 @@ from domain.accounts.resources import (
     ClaimState,
 )
 from domain.identity import Kind
-from domain.relations import Linked, News, On, Relation, WatchedByName, Whom, version
+from domain.relations import Linked, News, On, Relation, Scope, WhileNamed, Whom, version
 from domain.resource import KubeObject
 
 CLOSE_BACKOFF = (
@@ -226,7 +226,7 @@ RELATIONS = (
         to=built_in_kinds.SECRET,
         by=_key_awaited,
         matters=News(version, onward=(_CLAIM_TO_ACCOUNT,)),
-        watched=WatchedByName("customer's Secret", "customers' Secrets"),
+        watched=WhileNamed(Scope.NAME, "customer's Secret", "customers' Secrets"),
     ),
     # The Organization shares its limit out among the pools.
     Relation(of=AccountPool, to=ORGANIZATION, told=News(_pool_told)),

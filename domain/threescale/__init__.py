@@ -22,7 +22,7 @@
 | `work.py`, `remote_object.py`, `application_sync.py` | what deciding is made of, and objects without parts |
 | `developer_credentials.py` | where a user's password is, and what an address looks like |
 | `providers.py`, `references.py`, `orphans.py` | which tenant, which referents, and when to look for them again |
-| `wakes.py`, `belonging.py` | who has to be woken by what, and who goes with a Tenant |
+| `relations.py`, `wakes.py`, `belonging.py` | what wakes whom, by which names, and what goes with a Tenant |
 | `digests.py`, `notes.py` | what an object remembers of 3scale, and notes of others |
 | `notices.py` | what Kubernetes Events tell of an object |
 | `passes.py` | the actions of its workflows: a pass over an object, the sweep over all tenants |

@@ -11,14 +11,14 @@ carrier, and no workflow of the object's own is missed. A carrier may be carried
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, partial
 from typing import cast
 
 from domain.built_in_kinds import SECRET
 from domain.identity import Key, Kind
-from domain.relations import Relation
+from domain.relations import Relation, Scope
 from engine.kube.api import FIELD_MANAGER
 from engine.kube.json import JsonObject
 from engine.settings import Settings
@@ -26,6 +26,9 @@ from starters.watch import areas
 from starters.watch.index import Dependents, Index
 from starters.watch.projection import Projection, Read, Side, View, project
 from starters.watch.relations import missing_referents, places_of, referents, shown_by, woken
+
+# Objects of a kind come and go; listing a namespace again each time would cost more than watching on (seconds).
+LINGERS = 300.0
 
 # For how many seconds an object's own wake may wait after a change, before and after it.
 Patience = Callable[[Projection | None, Projection], float]
@@ -136,7 +139,7 @@ class Watched:
 
     def project(self, cluster: str, obj: JsonObject) -> Projection:
         """An object as the watcher remembers it."""
-        shown = shown_by(self.relations, self.kind.name, obj)
+        shown = partial(shown_by, self.relations, self.kind.name, obj)
         return project(self.kind.name, cluster, obj, self.read, self.writer, shown)
 
     def relatives(self, before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
@@ -149,13 +152,17 @@ class Watched:
 
     def declared(self, known: Projection) -> tuple[Watched, ...]:
         """What further is watched while this object exists."""
-        named = (
-            _watched_by_name(place[0], *cast(tuple[str, str], name))
-            for place, _ in places_of(self.relations, self.kind.name)
-            if place[1] is Side.REFERRER and place[0].watched and place in known.shown
-            for name in known.shown[place].names
-        )
-        return (*self.declares(known), *named)
+        found = (_watched_while_named(*each) for each in dict.fromkeys(self._named(known)))
+        return (*self.declares(known), *found)
+
+    def _named(self, known: Projection) -> Iterator[tuple[Relation, str, str]]:
+        """What is to be watched: of a relation a namespace and a name, empty for all."""
+        for (relation, side), _ in places_of(self.relations, self.kind.name):
+            if side is Side.REFERRER and relation.watched and (relation, side) in known.shown:
+                for each in sorted(cast(tuple[tuple[str, str], ...], known.shown[relation, side].names)):
+                    kept = {Scope.NAME: 2, Scope.NAMESPACE: 1, Scope.CLUSTER: 0}[relation.watched.scope]
+                    namespace, name = (*each[:kept], "", "")[:2]
+                    yield relation, namespace, name
 
     def told_of_silence(self, known: Projection, index: Index) -> set[Key]:
         """The keys of those whom an object's reports are for."""
@@ -188,33 +195,31 @@ class Watched:
 
 
 @cache
-def _watched_by_name(relation: Relation, namespace: str, name: str) -> Watched:
-    """The watch of one object that others refer to."""
-    whole = _watched_together(relation)
-    called = relation.watched.one if relation.watched else ""
-    return replace(
-        whole,
-        name=f"{called} {namespace}/{name}",
-        namespace=namespace,
-        field_selector=f"metadata.name={name}",
-        wider=whole,
-    )
-
-
-@cache
-def _watched_together(relation: Relation) -> Watched:
-    """The watch of the whole cluster that takes the place of many."""
-    if not isinstance(relation.to, Kind) or relation.watched is None:
-        raise TypeError(f"{relation.to} is not watched by name")
+def _watched_while_named(relation: Relation, namespace: str, name: str) -> Watched:
+    """The watch of one object, of a namespace, or of the whole cluster, for as long as objects refer to them."""
+    end, called = relation.referents[0], relation.watched
+    if called is None or isinstance(end, Key):
+        raise TypeError(f"{end} is not watched while it is named")
+    if namespace:
+        whole = _watched_while_named(relation, "", "")
+        return replace(
+            whole,
+            name=f"{called.one} {namespace}/{name}" if name else f"{called.one} {namespace}",
+            namespace=namespace,
+            field_selector=f"metadata.name={name}" if name else whole.field_selector,
+            lingers=0.0 if name else LINGERS,
+            wider=whole,
+        )
     return Watched(
-        kind=relation.to,
-        name=relation.watched.all,
+        kind=end if isinstance(end, Kind) else end.kind_of,  # type: ignore[attr-defined]
+        name=called.all,
         # Helm keeps its releases in Secrets, which are many and large.
-        field_selector="type!=helm.sh/release.v1" if relation.to == SECRET else "",
+        field_selector="type!=helm.sh/release.v1" if end == SECRET else "",
         read=read_nothing,
         relations=(relation,),
         has_workflow=False,
-        metadata_only=True,
+        metadata_only=isinstance(end, Kind),
+        lingers=LINGERS if called.scope is Scope.CLUSTER else 0.0,
     )
 
 

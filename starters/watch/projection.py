@@ -13,10 +13,10 @@ import logging
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
-from types import MappingProxyType
 
 from domain.identity import Key
 from domain.relations import Relation
+from domain.resource import KubeModel
 from engine.kube.api import FIELD_MANAGER
 from engine.kube.json import JsonObject, at, mapping, sequence, text
 from engine.kube.reflector import Name
@@ -40,12 +40,13 @@ class Shown:
     """What an object shows in a relation.
 
     `names` are those that both ends share, `hashes` stand for what the other end decides by, and `as_made` says that
-    the object looks as the other end makes it.
+    the object looks as the other end makes it. `trait` is what the two ends compare.
     """
 
     names: tuple[Hashable, ...]
     hashes: tuple[int, ...]
     as_made: bool = False
+    trait: Hashable = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,12 +91,18 @@ class View:
         handed: those that other objects' workflows write (a binding, for one): a change is news although it is ours.
         settled: whether its status shows nothing left to do.
         facts: what relatives are found by and care about.
+        model: the object as its model reads it, where it was read so.
     """
 
     fingerprint: tuple[object, ...]
     handed: tuple[object, ...] = ()
     settled: bool = False
     facts: Mapping[str, str] = field(default_factory=dict)
+    model: KubeModel | None = None
+
+
+def _shows_nothing(_: KubeModel | None) -> Mapping[Place, Shown]:
+    return {}
 
 
 Read = Callable[[JsonObject], View]
@@ -107,11 +114,12 @@ def project(
     obj: JsonObject,
     read: Read,
     writer: str = FIELD_MANAGER,
-    shown: Mapping[Place, Shown] = MappingProxyType({}),
+    shown: Callable[[KubeModel | None], Mapping[Place, Shown]] = _shows_nothing,
 ) -> Projection:
     """The projection of an object by its area's reading; what `writer` has written counts as Perdure's."""
     metadata = mapping(obj, "metadata")
     view = _readable(kind, obj, read)
+    places = shown(view.model)
     uid, deleting = text(metadata, "uid"), bool(text(metadata, "deletionTimestamp"))
     return Projection(
         key=Key(
@@ -119,7 +127,7 @@ def project(
         ),
         resource_version=text(metadata, "resourceVersion"),
         # A recreated object is another one, whatever it looks like.
-        fingerprint=hash((uid, deleting, view.fingerprint, view.handed, tuple(shown.values()))),
+        fingerprint=hash((uid, deleting, view.fingerprint, view.handed, tuple(places.values()))),
         handed=hash(view.handed),
         settled=view.settled and not deleting,
         ours=written_by_us(obj, writer),
@@ -127,7 +135,7 @@ def project(
         facts=view.facts,
         others=hash(_written_by_others(obj, writer)),
         own=_written_by_ourselves(obj, writer),
-        shown=shown,
+        shown=places,
     )
 
 

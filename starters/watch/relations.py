@@ -8,6 +8,7 @@ exist: no other lifecycle can decide by it.
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
+from functools import cache
 
 from pydantic import ValidationError
 
@@ -21,27 +22,32 @@ from starters.watch.projection import Place, Projection, Shown, Side
 Relations = tuple[Relation, ...]
 
 
-def places_of(relations: Relations, kind: str) -> Iterator[tuple[Place, End]]:
+@cache
+def places_of(relations: Relations, kind: str) -> tuple[tuple[Place, End], ...]:
     """Where objects of this kind are in relations, and as what."""
+    return tuple(_places_of(relations, kind))
+
+
+def _places_of(relations: Relations, kind: str) -> Iterator[tuple[Place, End]]:
     for relation in relations:
         for end in relation.referrers:
             if kind_name(end) == kind:
                 yield (relation, Side.REFERRER), end
-        if kind_name(relation.to) == kind:
-            yield (relation, Side.REFERENT), relation.to
+        for end in relation.referents:
+            if kind_name(end) == kind:
+                yield (relation, Side.REFERENT), end
 
 
-def shown_by(relations: Relations, kind: str, obj: JsonObject) -> dict[Place, Shown]:
-    """What an object shows in each of its relations."""
+def shown_by(relations: Relations, kind: str, obj: JsonObject, model: KubeModel | None) -> dict[Place, Shown]:
+    """What an object shows in each of its relations; `model` if it has been read already."""
     found: dict[Place, Shown] = {}
-    model: KubeModel | None = None
     try:
         for (relation, side), end in places_of(relations, kind):
             model = model or model_of(end).model_validate(obj)
             names = relation.by(model) if side is Side.REFERRER else relation.known_as(model)
             news = _news(relation, side)
             as_made = news is not None and news.as_made is not None and news.as_made(model)
-            found[relation, side] = Shown(tuple(names), _hashes(news, model), as_made)
+            found[relation, side] = Shown(tuple(names), _hashes(news, model), as_made, relation.trait(model))
     except ValidationError:
         return {}
     return found
@@ -57,9 +63,10 @@ def woken(
         was, is_now = (each.shown.get(place) if each is not None else None for each in (before, after))
         if news is None or not _is_news(news, was, is_now, after) or _is_followed(place, was, is_now, after, index):
             continue
+        trait = (is_now or was or Shown((), ())).trait
         for known, shown in ((before, was), (after, is_now)):
             if known is not None and shown is not None:
-                keys |= _others(place, known, shown.names, index, news)
+                keys |= _others(place, known, shown.names, index, news, trait) - {known.key}
     return keys
 
 
@@ -116,31 +123,37 @@ def _is_followed(place: Place, was: Shown | None, is_now: Shown | None, after: P
         return False
     if was.names or was.hashes != is_now.hashes or not after.ours:
         return False
-    relation, kind = place[0], kind_name(place[0].to)
-    found = [each for name in is_now.names for each in index.at(kind, (relation, Side.REFERENT), name)]
+    ends = [(kind_name(end), (place[0], Side.REFERENT)) for end in place[0].referents]
+    found = [each for name in is_now.names for kind, at in ends for each in index.at(kind, at, name)]
     back = [
         shown
         for each in found
         for (other, side), shown in each.shown.items()
-        if side is Side.REFERRER and kind_name(other.to) == after.key.kind
+        if side is Side.REFERRER and after.key.kind in map(kind_name, other.referents)
     ]
     return bool(found) and not any(each.names for each in back)
 
 
 def _others(
-    place: Place, known: Projection, names: Iterable[Hashable], index: Index, news: News[KubeModel]
+    place: Place,
+    known: Projection,
+    names: Iterable[Hashable],
+    index: Index,
+    news: News[KubeModel],
+    trait: Hashable = (),
 ) -> set[Key]:
     """Those at the other end from an object, under these names, and to whom they pass it on."""
     relation, side = place
-    ends, other = ((relation.to,), Side.REFERENT) if side is Side.REFERRER else (relation.referrers, Side.REFERRER)
-    others = [(end, (relation, other)) for end in ends]
-    found = [each for name in names for end, at in others for each in index.at(kind_name(end), at, name)]
+    ends, other = (relation.referents, Side.REFERENT) if side is Side.REFERRER else (relation.referrers, Side.REFERRER)
+    at = (relation, other)
+    found = [each for name in names for end in ends for each in index.at(kind_name(end), at, name)]
+    if news.among is not None:
+        found = [each for each in found if news.among(trait, each.shown[at].trait)]
     keys = {each.key for each in found if _is_woken(each, news.whom)}
-    for further in news.onward:
-        onward = (further, Side.REFERRER)
-        for each in found:
-            if onward in each.shown:
-                keys |= _others(onward, each, each.shown[onward].names, index, News())
+    for further, way in ((further, way) for further in news.onward for way in Side):
+        if (passed_on := _news(further, way)) is not None:
+            for each in (each for each in found if (further, way) in each.shown):
+                keys |= _others((further, way), each, each.shown[further, way].names, index, passed_on)
     standing = (end for end in ends if isinstance(end, Key))
     return keys | {end.model_copy(update={"cluster": known.key.cluster}) for end in standing if _has(end, side, index)}
 

@@ -9,7 +9,7 @@ import pytest
 
 from domain.built_in_kinds import SECRET
 from domain.identity import Kind
-from domain.relations import Linked, News, On, Relation, WatchedByName, Whom, version
+from domain.relations import Linked, News, On, Relation, Scope, WhileNamed, Whom, version
 from domain.resource import KubeModel, ObjectMeta
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
@@ -174,7 +174,7 @@ def test_a_referent_that_we_link_next_is_not_woken_by_the_first_link() -> None:
 
 
 def test_a_wake_is_passed_on_along_another_relation() -> None:
-    onto = stands_on()
+    onto = stands_on(told=News(on=frozenset()))
     key = Relation(of=Book, to=Shelf, by=lambda book: [book.key], known_as=lambda shelf: shelf.rooms)
     news: News[Any] = News(onward=(onto,))
     world = World(onto, replace(key, matters=news))
@@ -201,7 +201,7 @@ def test_what_is_named_is_watched_by_its_name() -> None:
         to=SECRET,
         by=lambda book: [("n", book.key)] if book.key else [],
         matters=News(version),
-        watched=WatchedByName("key", "keys"),
+        watched=WhileNamed(Scope.NAME, "key", "keys"),
     )
     world = World(named)
     assert world.declared(world.seen(BOOK, "b")) == []
@@ -213,3 +213,29 @@ def test_what_relations_hold_of_an_object_is_in_its_fingerprint() -> None:
     whole = world.seen(BOOK, "b", shelf="s")
     assert whole.fingerprint != world.seen(BOOK, "b", shelf="s", torn=True).fingerprint
     assert whole.fingerprint == world.seen(BOOK, "b", shelf="s", key="k").fingerprint
+
+
+def test_what_is_named_may_be_watched_by_namespace_or_in_the_whole_cluster() -> None:
+    def named(scope: Scope) -> Relation:
+        watched = WhileNamed(scope, "keys in", "all keys")
+        return Relation(of=Book, to=SECRET, by=lambda book: [("n", each) for each in book.key], watched=watched)
+
+    for scope, names in ((Scope.NAMESPACE, ["keys in n"]), (Scope.CLUSTER, ["all keys"])):
+        world = World(named(scope))
+        assert world.declared(world.seen(BOOK, "b", key="kl")) == names
+        assert world.declared(world.seen(BOOK, "b")) == []
+
+
+def test_of_those_concerned_only_some_may_be_woken_by_how_they_compare() -> None:
+    older = Relation(
+        of=Book,
+        to=Book,
+        by=shelf_of,
+        known_as=shelf_of,
+        told=News(on=frozenset({On.COMES}), among=lambda new, other: other < new),
+        trait=lambda book: book.key,
+    )
+    world = World(older)
+    world.put(BOOK, "a", shelf="s", key="1")
+    world.put(BOOK, "c", shelf="s", key="3")
+    assert world.woken(None, world.put(BOOK, "b", shelf="s", key="2")) == {"a"}

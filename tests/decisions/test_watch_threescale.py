@@ -20,17 +20,9 @@ from domain.writes import merge
 from engine.kube import SECRET
 from engine.kube.json import text
 from starters.watch.index import Index
-from starters.watch.projection import Projection, project
-from starters.watch.threescale import (
-    WATCHED,
-    installation_dependents,
-    object_dependents,
-    read_installation,
-    read_object,
-    read_secret,
-    secret_dependents,
-    sources_named,
-)
+from starters.watch.kinds import Watched
+from starters.watch.projection import Projection
+from starters.watch.threescale import WATCHED
 
 Json = dict[str, Any]
 LASTING = {"type": "InSync", "status": "True"}
@@ -38,17 +30,30 @@ SYNCED = {"backendId": 7, "conditions": [{"type": "Synced", "status": "True"}], 
 
 
 def obj(kind: str, name: str, spec: Json | None = None, status: Json | None = None, **metadata: Any) -> Json:
-    meta = {"name": name, "namespace": "shop", "uid": f"uid-{name}", "generation": 1, **metadata}
+    meta = {
+        "name": name,
+        "namespace": "shop",
+        "uid": f"uid-{name}",
+        "generation": 1,
+        "resourceVersion": "1",
+        **metadata,
+    }
     return {"kind": kind, "metadata": meta, "spec": spec or {}, "status": status or {}}
 
 
+def sources_named(known: Projection) -> list[Watched]:
+    entry = next(each for each in WATCHED if each.kind.name == known.key.kind)
+    return list(entry.declared(known))
+
+
+NAMED = {
+    each.kind.name: each for each in sources_named(WATCHED[0].project("", obj(PRODUCT.name, "any", {"name": "any"})))
+}
+ENTRIES = {**NAMED, **{entry.name: entry for entry in WATCHED}}
+
+
 def seen(body: Json) -> Projection:
-    kind = text(body, "kind")
-    if kind == SECRET.name:
-        return project(kind, "", body, read_secret)
-    if kind == API_MANAGER.name:
-        return project(kind, "", body, read_installation)
-    return project(kind, "", body, lambda each: read_object(kind, each))
+    return ENTRIES[text(body, "kind")].project("", body)
 
 
 class World:
@@ -78,9 +83,7 @@ class World:
             self.index.of(known.key.kind)[known.name] = after
         else:
             del self.index.of(known.key.kind)[known.name]
-        others = {SECRET.name: secret_dependents, API_MANAGER.name: installation_dependents}
-        dependents = others.get(known.key.kind, object_dependents)
-        woken = dependents(before, after, self.index)
+        woken = ENTRIES[known.key.kind].relatives(before, after, self.index)
         self.sweep_woken = THE_TENANTS in woken
         return {key.name for key in woken - {THE_TENANTS}}
 

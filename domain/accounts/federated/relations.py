@@ -8,7 +8,7 @@ from domain.accounts.federated.access_status import SYNCED
 from domain.accounts.federated.resources import AccessState, AWSFederatedAccountAccess, AWSFederatedRole
 from domain.accounts.resources import AccountClaim
 from domain.built_in_kinds import SECRET
-from domain.relations import News, On, Relation, WatchedByName, Whom, version
+from domain.relations import News, On, Relation, Scope, WhileNamed, Whom, version
 from domain.resource import condition_of
 
 
@@ -56,6 +56,6 @@ RELATIONS = (
         to=SECRET,
         by=_key_awaited,
         matters=News(version),
-        watched=WatchedByName("key for federated access", "keys for federated access"),
+        watched=WhileNamed(Scope.NAME, "key for federated access", "keys for federated access"),
     ),
 )

@@ -1,0 +1,230 @@
+"""What refers to what among 3scale's objects, and what of it matters; the names are in `wakes.py`.
+
+| change of | wakes, besides itself |
+|---|---|
+| any object, in what others see of it | those that refer to one of its names |
+| any object that goes, is renamed or moves in 3scale | those that are called as it was or is, if in its way |
+| any new object | the sweep over all tenants; those called as it is that are younger (a new watcher finds old ones) |
+| Product: what others see of it | Backends that are being deleted and that it uses |
+| Product: that it is in step again, its end | Backends and policies of its namespace that are being deleted |
+| any object: its going | the Products and accounts that it refers to: 3scale may have refused something for it |
+| ProxyConfigPromote: its success | its Product and the Backends of that, unless in step: gateways count otherwise now |
+| Secret | those that refer to it; an account whose admin's password it has; users of its tenant, unless in step |
+| APIManager | those that look for its tenant there, as they name no Secret |
+
+Secrets are watched in the namespaces that objects name. APIManagers, which hardly any cluster has, are watched as long
+as an object may look for one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Hashable, Iterable
+from typing import Any, ClassVar
+
+from domain.built_in_kinds import API_MANAGER, SECRET
+from domain.custom_resources import custom_resources
+from domain.identity import Kind
+from domain.levers import RETRIED, RETRY
+from domain.relations import News, On, Relation, Scope, WhileNamed, Whom, version
+from domain.resource import CustomResource, KubeModel, ObjectMeta
+from domain.threescale import CUSTOM_KINDS, THE_TENANTS
+from domain.threescale.conditions import FAILED, IN_SYNC, INVALID, ORPHAN, READY, SYNCED, WAITING
+from domain.threescale.digests import DRIFT, LOOKED
+from domain.threescale.providers import SEED_SECRET, same_tenant
+from domain.threescale.resources import (
+    Application,
+    Backend,
+    CustomPolicyDefinition,
+    DeveloperAccount,
+    DeveloperUser,
+    Product,
+    ProxyConfigPromote,
+)
+from domain.threescale.wakes import called, known_as, refers_to, seen_by_others
+from domain.threescale.work import Phase
+
+MODELS = tuple(model for model in custom_resources() if model.kind_of in CUSTOM_KINDS)
+# The first condition that is True says it.
+_PHASES = (
+    (SYNCED, Phase.SYNCED),
+    (READY, Phase.SYNCED),
+    (INVALID, Phase.INVALID),
+    (ORPHAN, Phase.ORPHAN),
+    (WAITING, Phase.ORPHAN),
+    (FAILED, Phase.FAILED),
+    (IN_SYNC, Phase.SYNCING),
+)
+
+
+class InstallationSpec(KubeModel):
+    """What makes the address of an installation's tenant."""
+
+    tenant_name: str = ""
+    wildcard_domain: str = ""
+
+
+class Installation(KubeModel):
+    """An APIManager: a 3scale in the cluster."""
+
+    kind_of: ClassVar[Kind] = API_MANAGER
+
+    metadata: ObjectMeta = ObjectMeta()
+    spec: InstallationSpec = InstallationSpec()
+
+
+def phase_of(resource: CustomResource) -> Phase:
+    """The phase that an object's status shows."""
+    if resource.metadata.deleting:
+        return Phase.DELETING
+    true_ones = _true_conditions(resource)
+    return next((phase for type_, phase in _PHASES if type_ in true_ones), Phase.NEW)
+
+
+def is_settled(resource: CustomResource) -> bool:
+    """Whether an object says to be in 3scale as its newest spec wants it, and nobody asks for a look."""
+    meta, status = resource.metadata, getattr(resource, "status", None)
+    asked = any(meta.annotations.get(each) != meta.annotations.get(done) for each, done in _ASKED)
+    observed = getattr(status, "observed_generation", None)
+    true_ones = _true_conditions(resource)
+    done = bool(true_ones & {SYNCED, READY}) and IN_SYNC not in true_ones
+    kept = not resource.kind_of.finalizer or resource.kind_of.finalizer in meta.finalizers
+    return done and kept and not asked and not meta.deleting and observed in (None, meta.generation)
+
+
+_ASKED = ((RETRY, RETRIED), (DRIFT, LOOKED))
+
+
+def _true_conditions(resource: CustomResource) -> set[str]:
+    conditions = getattr(getattr(resource, "status", None), "conditions", None) or ()
+    return {each.type for each in conditions if each.status == "True"}
+
+
+# What refers to what.
+
+
+def _named(*kinds: type[CustomResource]) -> Callable[[CustomResource], list[str]]:
+    """The names under which an object refers to objects of these kinds."""
+    prefixes = tuple(f"{kind.kind_of.name}/" for kind in kinds)
+    return lambda resource: [each for each in refers_to(resource) if each.startswith(prefixes)]
+
+
+def _secrets(resource: CustomResource) -> list[tuple[str, str]]:
+    named = (each.split("/", 2) for each in refers_to(resource))
+    return [(namespace, name) for kind, namespace, name in named if kind == SECRET.name]
+
+
+def _installation(resource: CustomResource) -> list[tuple[str, str]]:
+    """The namespace where a local 3scale is looked for, by an object that draws on its token."""
+    namespace = resource.metadata.namespace
+    return [(namespace, "")] if (namespace, SEED_SECRET) in _secrets(resource) else []
+
+
+def _namespace(resource: Any) -> Iterable[Hashable]:
+    return [resource.metadata.namespace]
+
+
+def _called(resource: CustomResource) -> Iterable[Hashable]:
+    return [called(resource)] if called(resource) else []
+
+
+# What matters of it.
+
+
+def _seen(resource: CustomResource) -> Hashable:
+    return seen_by_others(resource), resource.metadata.deleting
+
+
+def _in_step(resource: CustomResource) -> frozenset[Hashable]:
+    return frozenset({"in step"} if is_settled(resource) else ())
+
+
+def _going(resource: CustomResource) -> frozenset[Hashable]:
+    return frozenset({"going"} if resource.metadata.deleting else ())
+
+
+def _home(resource: CustomResource) -> str:
+    """The address of the tenant that an object says to be in."""
+    return getattr(getattr(resource, "status", None), "provider_account_host", None) or ""
+
+
+def _rank(resource: CustomResource) -> tuple[str, str, bool]:
+    """By what one of several that are called alike stands back: its age, its tenant, whether it was refused."""
+    refused = phase_of(resource) in (Phase.INVALID, Phase.FAILED)
+    return str(resource.metadata.creation_timestamp or ""), _home(resource), refused
+
+
+def _may_be_younger(new: tuple[str, str, bool], other: tuple[str, str, bool]) -> bool:
+    """Times are whole seconds."""
+    return other[0] >= new[0]
+
+
+def _may_yield(moved: tuple[str, str, bool], other: tuple[str, str, bool]) -> bool:
+    """Whether the other one may have stood back for what has moved, or has to from now on."""
+    return other[2] or same_tenant(other[1], moved[1])
+
+
+def _alike(told: News[CustomResource]) -> Relation:
+    """Objects of one kind that are called alike in 3scale."""
+    return Relation(of=MODELS, to=MODELS, by=_called, known_as=_called, told=told, trait=_rank)
+
+
+_NOWHERE: frozenset[On] = frozenset()
+_USER_TO_ACCOUNT = Relation(
+    of=DeveloperUser, to=DeveloperAccount, by=_named(DeveloperAccount), known_as=known_as, told=News(on=_NOWHERE)
+)
+# Who names no tenant is in that of its account or its product.
+_THEIRS = tuple(
+    Relation(of=user, to=to, by=_named(to), known_as=known_as, matters=News(on=_NOWHERE, whom=Whom.UNSETTLED))
+    for user, to in ((Application, DeveloperAccount), (ProxyConfigPromote, Product))
+)
+_PRODUCT_TO_BACKENDS = Relation(
+    of=Product, to=Backend, by=_named(Backend), known_as=known_as, told=News(on=_NOWHERE, whom=Whom.UNSETTLED)
+)
+
+RELATIONS = (
+    Relation(of=MODELS, to=MODELS, by=refers_to, known_as=known_as, matters=News(_seen)),
+    _alike(News(_going, on=frozenset({On.CHANGES, On.GOES}))),
+    _alike(News(_home, on=frozenset({On.CHANGES}), among=_may_yield)),
+    _alike(News(on=frozenset({On.COMES}), among=_may_be_younger)),
+    Relation(of=MODELS, to=THE_TENANTS, told=News(on=frozenset({On.COMES}))),
+    Relation(of=Product, to=Backend, by=_named(Backend), known_as=known_as, told=News(_seen, whom=Whom.DELETING)),
+    Relation(
+        of=Product,
+        to=(Backend, CustomPolicyDefinition),
+        by=_namespace,
+        known_as=_namespace,
+        told=News(_in_step, on=frozenset({On.CHANGES, On.GOES}), whom=Whom.DELETING),
+    ),
+    Relation(
+        of=MODELS,
+        to=(Product, DeveloperAccount),
+        by=_named(Product, DeveloperAccount),
+        known_as=known_as,
+        told=News(on=frozenset({On.GOES})),
+    ),
+    Relation(
+        of=ProxyConfigPromote,
+        to=Product,
+        by=_named(Product),
+        known_as=known_as,
+        told=News(_in_step, on=frozenset({On.CHANGES}), whom=Whom.UNSETTLED, onward=(_PRODUCT_TO_BACKENDS,)),
+    ),
+    _PRODUCT_TO_BACKENDS,
+    _USER_TO_ACCOUNT,
+    *_THEIRS,
+    Relation(
+        of=MODELS,
+        to=SECRET,
+        by=_secrets,
+        matters=News(version, onward=(_USER_TO_ACCOUNT, *_THEIRS)),
+        watched=WhileNamed(Scope.NAMESPACE, "Secrets in", "Secrets of all namespaces"),
+    ),
+    Relation(
+        of=MODELS,
+        to=Installation,
+        by=_installation,
+        known_as=lambda installation: [(installation.metadata.namespace, "")],
+        matters=News(lambda each: (each.spec.tenant_name, each.spec.wildcard_domain), onward=_THEIRS),
+        watched=WhileNamed(Scope.CLUSTER, all=API_MANAGER.name),
+    ),
+)
