@@ -54,6 +54,7 @@ class Linked(Enum):
     NEWS = "news"
     KNOWN = "known: whoever links the two links the referent first"
     FOLLOWED = "followed: Perdure links the referent next, which is news to it by itself"
+    NEVER = "never, nor that it does so no more: only what it is told counts"
 
 
 def nothing(_: Any) -> Hashable:
@@ -74,6 +75,7 @@ class News(Generic[T]):
         as_made: whether an object looks as its referent makes it: a new one that only Perdure has written is no news.
         onward: relations along which the wake is passed on from those that it concerns, to those whom the relation's
             own news would wake.
+        ours: whether what Perdure has written is news.
         among: which of those that it concerns are woken, by the traits of the changed object, as it is now, and theirs.
     """
 
@@ -83,6 +85,7 @@ class News(Generic[T]):
     linked: Linked = Linked.NEWS
     as_made: Callable[[T], bool] | None = None
     onward: tuple[Relation, ...] = ()
+    ours: bool = True
     among: Callable[[Any, Any], bool] | None = None
 
 
@@ -128,7 +131,7 @@ class Relation:
     Args:
         of: those that refer.
         to: those that are referred to.
-        by: the names under which an object refers to others.
+        by: the names under which an object refers to others; or keys of lifecycles that no object stands behind.
         known_as: the names under which an object is referred to.
         matters: what of a referent wakes its referrers, None for nothing.
         told: what of a referrer wakes its referents, None for nothing.

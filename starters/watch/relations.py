@@ -17,7 +17,7 @@ from domain.relations import End, Linked, News, On, Relation, Whom, kind_name, m
 from domain.resource import KubeModel
 from engine.kube.json import JsonObject
 from starters.watch.index import Index
-from starters.watch.projection import Place, Projection, Shown, Side
+from starters.watch.projection import Place, Projection, Shown, Side, own_write
 
 Relations = tuple[Relation, ...]
 
@@ -61,7 +61,9 @@ def woken(
     for place, _ in places_of(relations, kind):
         news = _news(*place)
         was, is_now = (each.shown.get(place) if each is not None else None for each in (before, after))
-        if news is None or not _is_news(news, was, is_now, after) or _is_followed(place, was, is_now, after, index):
+        if news is None or (not news.ours and before and after and own_write(before, after)):
+            continue
+        if not _is_news(news, was, is_now, after) or _is_followed(place, was, is_now, after, index):
             continue
         trait = (is_now or was or Shown((), ())).trait
         for known, shown in ((before, was), (after, is_now)):
@@ -110,7 +112,7 @@ def _is_news(news: News[KubeModel], was: Shown | None, is_now: Shown | None, aft
         made = is_now.as_made and after is not None and after.ours and not after.deleting
         return On.COMES in news.on and bool(is_now.hashes) and not made
     told_more = bool(set(is_now.hashes) - set(was.hashes))
-    named_otherwise = was.names != is_now.names
+    named_otherwise = was.names != is_now.names and news.linked is not Linked.NEVER
     if named_otherwise and not was.names and not told_more and news.linked is Linked.KNOWN:
         return False
     return On.CHANGES in news.on and (told_more or named_otherwise)
@@ -154,8 +156,9 @@ def _others(
         if (passed_on := _news(further, way)) is not None:
             for each in (each for each in found if (further, way) in each.shown):
                 keys |= _others((further, way), each, each.shown[further, way].names, index, passed_on)
-    standing = (end for end in ends if isinstance(end, Key))
-    return keys | {end.model_copy(update={"cluster": known.key.cluster}) for end in standing if _has(end, side, index)}
+    standing = [end for end in ends if isinstance(end, Key) and _has(end, side, index)]
+    standing += [name for name in names if isinstance(name, Key)]
+    return keys | {each.model_copy(update={"cluster": known.key.cluster}) for each in standing}
 
 
 def _has(end: Key, side: Side, index: Index) -> bool:

@@ -12,6 +12,7 @@ from instance_scenes import ACCOUNT, GROUP, ID, REGION, at, facts, hook, record,
 
 from activities.instances.nodes import evictable, kubeconfig
 from domain.decision import Action, Outcome
+from domain.identity import Key
 from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, MACHINE, THE_SWEEP
 from domain.instances.actions import AskInstance, BeatHook, CordonNode, EmptyNode, EndHook, FindNode, action_of, finding
 from domain.instances.constants import EVENTS_ANNOTATION, GROUP_STATE_LABEL, INTERRUPTION_LABEL, STATE_LABEL
@@ -36,9 +37,10 @@ from engine.settings import Settings
 from starters.cli.output import CommandError
 from starters.cli.processes import execute
 from starters.watch.index import Index
-from starters.watch.instances import Instances, read_machine, read_owner, read_pool, watched_for
+from starters.watch.instances import watched_for
 from starters.watch.instances_metrics import instance_gauges
-from starters.watch.projection import Projection, project
+from starters.watch.kinds import Watched
+from starters.watch.projection import Projection
 
 KEY = InstanceKey(account=ACCOUNT, region=REGION, instance_id=ID)
 
@@ -319,23 +321,34 @@ SERVED = Settings(instances_queues=(f"{ACCOUNT}/{REGION}",))
 TWO = Settings(instances_queues=(f"{ACCOUNT}/{REGION}", f"999999999999/{REGION}@arn:aws:iam::999999999999:role/r"))
 
 
-def seen(obj: JsonObject, kind: str = AWS_MACHINE.name, by: str = "capa", cluster: str = "") -> Projection:
+def entry(kind: str, settings: Settings) -> Watched:
+    return next(each for each in watched_for(settings) if each.kind.name == kind)
+
+
+def seen(
+    obj: JsonObject, kind: str = AWS_MACHINE.name, by: str = "capa", cluster: str = "", settings: Settings = SERVED
+) -> Projection:
     manager = [{"manager": by, "operation": "Update", "time": "2026-05-04T10:00:00Z", "fieldsV1": {"f": str(obj)}}]
     whole = {**obj, "metadata": {**obj["metadata"], "managedFields": manager}}  # type: ignore[dict-item]
-    return project(
-        kind, cluster, whole, {AWS_MACHINE.name: read_machine, MACHINE.name: read_owner}.get(kind, read_pool)
-    )
+    return entry(kind, settings).project(cluster, whole)
+
+
+def woken(
+    before: Projection | None, after: Projection | None, index: Index | None = None, settings: Settings = SERVED
+) -> set[Key]:
+    known = after or before
+    assert known is not None
+    return entry(known.key.kind, settings).relatives(before, after, index or Index())
 
 
 def test_an_awsmachine_wakes_its_instance_when_it_gets_one_and_when_its_labels_are_edited() -> None:
-    whom, index = Instances(SERVED), Index()
     bare = seen(machine(instanceID="", providerID=""))
     named, edited = seen(machine()), seen(machine({STATE_LABEL: "stopped"}))
-    assert whom.of_machine(None, bare, index) == {THE_SWEEP}
-    assert whom.of_machine(bare, named, index) == {KEY.lifecycle}
-    assert whom.of_machine(named, edited, index) == {KEY.lifecycle}
-    assert whom.of_machine(named, seen(machine()), index) == set()
-    assert whom.of_machine(edited, None, index) == {KEY.lifecycle}
+    assert woken(None, bare) == {THE_SWEEP}
+    assert woken(bare, named) == {KEY.lifecycle}
+    assert woken(named, edited) == {KEY.lifecycle}
+    assert woken(named, seen(machine())) == set()
+    assert woken(edited, None) == {KEY.lifecycle}
 
 
 def test_an_instance_and_a_group_are_looked_after_by_the_workers_of_the_cluster_that_has_their_objects() -> None:
@@ -343,19 +356,19 @@ def test_an_instance_and_a_group_are_looked_after_by_the_workers_of_the_cluster_
     bare, named = seen(machine(instanceID="", providerID=""), cluster="west"), seen(machine(), cluster="west")
     pool: JsonObject = {"metadata": {"name": "p", "namespace": "c"}, "spec": {"providerID": arn}}
     group = GroupKey(account=ACCOUNT, region=REGION, group="g")
-    told = Instances(SERVED).of_machine(bare, named, Index())
-    told |= Instances(SERVED).of_pool(seen(pool, AWS_MACHINE_POOL.name, cluster="west"), None, Index())
+    told = woken(bare, named)
+    told |= woken(seen(pool, AWS_MACHINE_POOL.name, cluster="west"), None)
     assert told == {KEY.lifecycle_in("west"), group.lifecycle_in("west")}
 
 
 def test_our_own_label_wakes_nobody() -> None:
     ours = seen(machine({STATE_LABEL: "running"}), by="perdure")
     before = seen(machine(), by="perdure")
-    assert Instances(SERVED).of_machine(before, ours, Index()) == set()
+    assert woken(before, ours) == set()
 
 
 def test_an_instance_of_which_the_account_is_not_known_is_not_woken() -> None:
-    assert Instances(TWO).of_machine(None, seen(machine()), Index()) == {THE_SWEEP}
+    assert woken(None, seen(machine(), settings=TWO), settings=TWO) == {THE_SWEEP}
 
 
 def test_a_machine_wakes_the_instance_that_it_owns_when_its_node_is_ready() -> None:
@@ -366,8 +379,8 @@ def test_a_machine_wakes_the_instance_that_it_owns_when_its_node_is_ready() -> N
     before = seen({"metadata": meta, "status": {"phase": "Provisioned"}}, MACHINE.name)
     running = seen({"metadata": meta, "status": {"phase": "Running"}}, MACHINE.name)
     after = seen({"metadata": meta, "status": ready}, MACHINE.name)
-    assert Instances(SERVED).of_owner(before, running, index) == set()
-    assert Instances(SERVED).of_owner(before, after, index) == {KEY.lifecycle}
+    assert woken(before, running, index) == set()
+    assert woken(before, after, index) == {KEY.lifecycle}
     assert Machine.model_validate({"status": ready}).node_ready
 
 
@@ -379,16 +392,16 @@ def test_an_object_whose_whole_cluster_is_paused_is_held_and_that_is_news(status
     assert paused.paused is Machine.model_validate(held).paused is (status == "True")
     assert AWSMachine.model_validate(paused.model_dump(mode="json")) == paused
     assert [each.type for each in paused.status.conditions] == ["Paused"]
-    woken = Instances(SERVED).of_machine(seen(machine()), seen(obj), Index())
-    assert woken == ({KEY.lifecycle} if status == "True" else set())
+    told = woken(seen(machine()), seen(obj))
+    assert told == ({KEY.lifecycle} if status == "True" else set())
 
 
 def test_a_pool_wakes_its_group() -> None:
     arn = f"arn:aws:autoscaling:{REGION}:{ACCOUNT}:autoScalingGroup:1:autoScalingGroupName/g"
     pool = seen({"metadata": {"name": "p", "namespace": "c"}, "spec": {"providerID": arn}}, AWS_MACHINE_POOL.name)
     group = GroupKey(account=ACCOUNT, region=REGION, group="g")
-    assert Instances(SERVED).of_pool(None, pool, Index()) == {group.lifecycle, THE_SWEEP}
-    assert Instances(SERVED).of_pool(pool, None, Index()) == {group.lifecycle}
+    assert woken(None, pool) == {group.lifecycle, THE_SWEEP}
+    assert woken(pool, None) == {group.lifecycle}
 
 
 @pytest.mark.parametrize(
@@ -404,7 +417,7 @@ def test_a_pool_that_is_paused_holds_its_instances_which_hear_of_it(held: dict[s
     listed = [f"aws:///{REGION}a/{KEY.instance_id}", f"aws:///{REGION}b/i-2", "none"]
     body: Any = {"metadata": {"name": "p", "namespace": "c"}, "spec": {"providerID": arn, "providerIDList": listed}}
     paused: Any = merge(body, held)
-    told = Instances(SERVED).of_pool(seen(body, AWS_MACHINE_POOL.name), seen(paused, AWS_MACHINE_POOL.name), Index())
+    told = woken(seen(body, AWS_MACHINE_POOL.name), seen(paused, AWS_MACHINE_POOL.name))
     group = GroupKey(account=ACCOUNT, region=REGION, group="g")
     other = InstanceKey(account=ACCOUNT, region=REGION, instance_id="i-2")
     assert told == {group.lifecycle, KEY.lifecycle, other.lifecycle}

@@ -8,7 +8,7 @@ from typing import Any, ClassVar
 import pytest
 
 from domain.built_in_kinds import SECRET
-from domain.identity import Kind
+from domain.identity import Key, Kind
 from domain.relations import Linked, News, On, Relation, Scope, WhileNamed, Whom, version
 from domain.resource import KubeModel, ObjectMeta
 from starters.watch.index import Index
@@ -239,3 +239,19 @@ def test_of_those_concerned_only_some_may_be_woken_by_how_they_compare() -> None
     world.put(BOOK, "a", shelf="s", key="1")
     world.put(BOOK, "c", shelf="s", key="3")
     assert world.woken(None, world.put(BOOK, "b", shelf="s", key="2")) == {"a"}
+
+
+def test_our_own_writes_and_new_names_may_be_no_news() -> None:
+    world = World(stands_on(told=News(lambda book: book.torn, ours=False, linked=Linked.NEVER)))
+    world.put(SHELF, "s")
+    whole = world.seen(BOOK, "b", shelf="s")
+    assert world.woken(whole, world.seen(BOOK, "b", shelf="s", torn=True)) == {"s"}
+    assert world.woken(whole, world.seen(BOOK, "b", shelf="s", torn=True, metadata=BY_US)) == set()
+    assert world.woken(whole, world.seen(BOOK, "b")) == set()
+
+
+def test_an_object_may_tell_a_lifecycle_that_no_object_stands_behind() -> None:
+    shop = Key(kind="Shop", namespace="", name="corner", uid="")
+    world = World(Relation(of=Book, to=(), by=lambda book: [shop] if book.key else [], told=News()))
+    assert world.woken(None, world.seen(BOOK, "b", key="k")) == {"corner"}
+    assert world.woken(None, world.seen(BOOK, "b")) == set()

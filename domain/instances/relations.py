@@ -1,0 +1,102 @@
+"""Which lifecycles the objects of Cluster API and its AWS provider wake, by the places that are served.
+
+| change of | wakes |
+|---|---|
+| AWSMachine | its instance: when it gets one, is paused or goes, when somebody edits our labels; a new one: the sweep |
+| Machine | the instance of its AWSMachine: when its Node has joined or is ready, when it is paused or goes |
+| AWSMachinePool | its group: when it has got one, when somebody edits our label; its instances: as its pause changes |
+
+None of the kinds has a workflow by its own name, and what Perdure writes there itself wakes no lifecycle. An AWSMachine
+does not say its account: where instances of several accounts are served in its region it wakes none, and its instance
+is found by its events and the sweep.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable, Iterable
+from functools import cache
+
+from domain.identity import Key
+from domain.instances import THE_SWEEP
+from domain.instances.constants import (
+    EVENTS_ANNOTATION,
+    GROUP_STATE_LABEL,
+    INTERRUPTION_LABEL,
+    PAUSED_ANNOTATION,
+    STATE_LABEL,
+)
+from domain.instances.names import InstanceKey, region_of_provider_id
+from domain.instances.resources import AWSMachine, AWSMachinePool, Machine
+from domain.levers import PAUSED
+from domain.relations import Linked, News, On, Relation, Whom
+from domain.resource import ObjectMeta
+
+_HOLDS = (PAUSED_ANNOTATION, PAUSED)
+
+
+@cache
+def relations_of(served: frozenset[tuple[str, str]]) -> tuple[Relation, ...]:
+    """The relations where instances of these accounts and regions are served."""
+    accounts: defaultdict[str, set[str]] = defaultdict(set)
+    for account, region in served:
+        accounts[region].add(account)
+    only = {region: next(iter(found)) for region, found in accounts.items() if len(found) == 1}
+
+    def instance(machine: AWSMachine) -> Iterable[Key]:
+        region, instance_id = region_of_provider_id(machine.spec.provider_id), machine.instance_id
+        if region not in only or not instance_id:
+            return []
+        return [InstanceKey(account=only[region], region=region, instance_id=instance_id).lifecycle]
+
+    def group(pool: AWSMachinePool) -> Iterable[Key]:
+        return [pool.group.lifecycle] if pool.group is not None else []
+
+    def instances(pool: AWSMachinePool) -> Iterable[Key]:
+        if pool.group is None or (pool.group.account, pool.group.region) not in served:
+            return []
+        account, region = pool.group.account, pool.group.region
+        keys = (InstanceKey(account=account, region=region, instance_id=each) for each in pool.instance_ids)
+        return [each.lifecycle for each in keys]
+
+    its_instance = Relation(of=AWSMachine, to=(), by=instance, told=News(_machine, ours=False))
+    return (
+        its_instance,
+        Relation(of=AWSMachine, to=THE_SWEEP, told=News(on=frozenset({On.COMES}))),
+        Relation(
+            of=AWSMachine,
+            to=Machine,
+            by=lambda machine: [(machine.metadata.namespace, machine.machine)],
+            matters=News(_owner, ours=False, whom=Whom.NONE, onward=(its_instance,)),
+        ),
+        Relation(of=AWSMachinePool, to=(), by=group, told=News(_pool, ours=False)),
+        Relation(of=AWSMachinePool, to=THE_SWEEP, told=News(on=frozenset({On.COMES}))),
+        Relation(
+            of=AWSMachinePool,
+            to=(),
+            by=instances,
+            told=News(_held, ours=False, on=frozenset({On.CHANGES}), linked=Linked.NEVER),
+        ),
+    )
+
+
+def _machine(machine: AWSMachine) -> Hashable:
+    meta = machine.metadata
+    labels = tuple(meta.labels.get(name) for name in (STATE_LABEL, INTERRUPTION_LABEL))
+    return machine.instance_id, labels, meta.annotations.get(EVENTS_ANNOTATION), _held(machine), meta.deleting
+
+
+def _owner(machine: Machine) -> Hashable:
+    return machine.node, machine.node_ready, _held(machine), machine.metadata.deleting
+
+
+def _pool(pool: AWSMachinePool) -> Hashable:
+    meta = pool.metadata
+    told = meta.labels.get(GROUP_STATE_LABEL), meta.annotations.get(EVENTS_ANNOTATION)
+    return pool.spec.provider_id, told, _held(pool), meta.deleting
+
+
+def _held(found: AWSMachine | AWSMachinePool | Machine) -> Hashable:
+    """Whether Cluster API or a person holds an object."""
+    meta: ObjectMeta = found.metadata
+    return tuple(meta.annotations.get(name) for name in _HOLDS), found.paused
