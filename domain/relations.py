@@ -26,8 +26,8 @@ from domain.resource import KubeModel, KubeObject
 T = TypeVar("T")
 # An object by namespace and name, or by whatever else both sides of a relation know it.
 Name = Hashable
-# Objects by their model; by their kind where metadata and content are enough (`KubeObject`); or the key of a lifecycle
-# that no object stands behind.
+# Objects by their model; by their kind where their metadata is enough (`KubeObject`); or the key of a lifecycle that no
+# object stands behind.
 End = type[KubeModel] | Kind | Key
 
 

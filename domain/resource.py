@@ -72,11 +72,9 @@ class ObjectMeta(KubeModel):
 
 
 class KubeObject(KubeModel):
-    """Any object, as far as others refer to it: its metadata, and the content of a ConfigMap or a Secret."""
+    """Any object, as far as it takes its metadata to know what it refers to."""
 
     metadata: ObjectMeta = ObjectMeta()
-    data: dict[str, str] = {}
-    binary_data: dict[str, str] = {}
 
 
 class PrinterColumn(Model):

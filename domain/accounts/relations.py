@@ -12,6 +12,7 @@ Links name an Account of the operator's namespace only, as the replaced operator
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
+from typing import ClassVar
 
 from domain import built_in_kinds, levers
 from domain.accounts import THE_VALIDATION
@@ -171,7 +172,18 @@ def _terms(claim: AccountClaim) -> Hashable:
     return made_by, meta.deleting
 
 
-def _content(config: KubeObject) -> Hashable:
+class _ConfigMap(KubeObject):
+    kind_of: ClassVar[Kind] = built_in_kinds.CONFIG_MAP
+
+    data: dict[str, str] = {}
+    binary_data: dict[str, str] = {}
+
+
+class _Secret(_ConfigMap):
+    kind_of: ClassVar[Kind] = built_in_kinds.SECRET
+
+
+def _content(config: _ConfigMap) -> Hashable:
     return tuple(sorted({**config.data, **config.binary_data}.items()))
 
 
@@ -180,7 +192,7 @@ def _pool_told(pool: AccountPool) -> Hashable:
     return meta.generation, tuple(meta.annotations.get(name) for name in POOL_ANNOTATIONS), meta.deleting
 
 
-def _configuration(kind: Kind, name: str) -> Relation:
+def _configuration(model: type[_ConfigMap], name: str) -> Relation:
     """What everything may wait for, or decide otherwise by; an Organization without accounts does neither."""
     named = (name,)
     return Relation(
@@ -188,15 +200,15 @@ def _configuration(kind: Kind, name: str) -> Relation:
             *(AccountPool, Account, AccountClaim, AWSFederatedRole, AWSFederatedAccountAccess),
             *(ORGANIZATION, THE_VALIDATION),
         ),
-        to=kind,
+        to=model,
         by=lambda _: named,
         known_as=lambda _: named,
         matters=News(_content, whom=Whom.UNSETTLED),
     )
 
 
-CONFIG = _configuration(built_in_kinds.CONFIG_MAP, CONFIG_MAP)
-PAYER = _configuration(built_in_kinds.SECRET, PAYER_SECRET)
+CONFIG = _configuration(_ConfigMap, CONFIG_MAP)
+PAYER = _configuration(_Secret, PAYER_SECRET)
 
 _CLAIM_TO_ACCOUNT = Relation(of=AccountClaim, to=Account, by=_account_of, told=News(_terms, linked=Linked.KNOWN))
 

@@ -14,13 +14,12 @@ from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 
 from domain.audit_report import CONFIG_MAP_NAME, AreaReport, reports_in
-from domain.identity import Key
 from engine.kube import CONFIG_MAP
 from engine.kube.json import JsonObject
 from engine.settings import Settings
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
-from starters.watch.projection import Projection, View
+from starters.watch.projection import View
 
 AREA = ""  # of none: reports are of all
 
@@ -34,7 +33,6 @@ def watched_for(settings: Settings) -> tuple[Watched, ...]:
             kind=CONFIG_MAP,
             name=NAME,
             read=read_reports,
-            dependents=nobody,
             has_workflow=False,
             namespace=settings.watch_lease_namespace,
             field_selector=f"metadata.name={CONFIG_MAP_NAME}",
@@ -47,11 +45,6 @@ def read_reports(obj: JsonObject) -> View:
     reports = reports_in(obj)
     facts = {area: f"{report.total} {_seconds(report)}" for area, report in reports.items()}
     return View(fingerprint=tuple(sorted(facts.items())), facts=facts)
-
-
-def nobody(_before: Projection | None, _after: Projection | None, _index: Index) -> set[Key]:
-    """A report is for people."""
-    return set()
 
 
 def audit_gauges(index: Index) -> Iterator[Metric]:

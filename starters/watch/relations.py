@@ -9,13 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable, Iterator
 from functools import cache
+from typing import cast
 
 from pydantic import ValidationError
 
 from domain.identity import Key, all_kinds
-from domain.relations import End, Linked, News, On, Relation, Whom, kind_name, model_of
+from domain.relations import End, Linked, News, On, Relation, Whom, by_name, kind_name, model_of
 from domain.resource import KubeModel
 from engine.kube.json import JsonObject
+from engine.kube.reflector import Name
 from starters.watch.index import Index
 from starters.watch.projection import Place, Projection, Shown, Side, own_write
 
@@ -33,9 +35,14 @@ def _places_of(relations: Relations, kind: str) -> Iterator[tuple[Place, End]]:
         for end in relation.referrers:
             if kind_name(end) == kind:
                 yield (relation, Side.REFERRER), end
-        for end in relation.referents:
+        for end in relation.referents if _shows(relation) else ():
             if kind_name(end) == kind:
                 yield (relation, Side.REFERENT), end
+
+
+def _shows(relation: Relation) -> bool:
+    """Whether referents have anything to show: their names alone are known without that."""
+    return bool(relation.matters or relation.required) or relation.known_as is not by_name
 
 
 def shown_by(relations: Relations, kind: str, obj: JsonObject, model: KubeModel | None) -> dict[Place, Shown]:
@@ -89,7 +96,7 @@ def missing_referents(relations: Relations, kind: str, index: Index) -> set[Key]
         if place[1] is Side.REFERENT and place[0].required:
             for referrer in map(kind_name, place[0].referrers):
                 for name in index.names_at(referrer, (place[0], Side.REFERRER)):
-                    if not index.at(kind, place, name):
+                    if not any(_known(end, place, name, index) for end in place[0].referents):
                         keys |= {each.key for each in index.at(referrer, (place[0], Side.REFERRER), name)}
     return keys
 
@@ -125,8 +132,8 @@ def _is_followed(place: Place, was: Shown | None, is_now: Shown | None, after: P
         return False
     if was.names or was.hashes != is_now.hashes or not after.ours:
         return False
-    ends = [(kind_name(end), (place[0], Side.REFERENT)) for end in place[0].referents]
-    found = [each for name in is_now.names for kind, at in ends for each in index.at(kind, at, name)]
+    at, ends = (place[0], Side.REFERENT), place[0].referents
+    found = [each for name in is_now.names for end in ends for each in _known(end, at, name, index)]
     back = [
         shown
         for each in found
@@ -148,9 +155,9 @@ def _others(
     relation, side = place
     ends, other = (relation.referents, Side.REFERENT) if side is Side.REFERRER else (relation.referrers, Side.REFERRER)
     at = (relation, other)
-    found = [each for name in names for end in ends for each in index.at(kind_name(end), at, name)]
+    found = [each for name in names for end in ends for each in _known(end, at, name, index)]
     if news.among is not None:
-        found = [each for each in found if news.among(trait, each.shown[at].trait)]
+        found = [each for each in found if at in each.shown and news.among(trait, each.shown[at].trait)]
     keys = {each.key for each in found if _is_woken(each, news.whom)}
     for further, way in ((further, way) for further in news.onward for way in Side):
         if (passed_on := _news(further, way)) is not None:
@@ -159,6 +166,16 @@ def _others(
     standing = [end for end in ends if isinstance(end, Key) and _has(end, side, index)]
     standing += [name for name in names if isinstance(name, Key)]
     return keys | {each.model_copy(update={"cluster": known.key.cluster}) for each in standing}
+
+
+def _known(end: End, at: Place, name: Hashable, index: Index) -> list[Projection]:
+    """The objects at an end that have this name in a relation."""
+    if isinstance(end, Key) or isinstance(name, Key):
+        return []
+    if at[1] is Side.REFERENT and at[0].known_as is by_name:
+        one = index.of(kind_name(end)).get(cast(Name, name))
+        return [] if one is None else [one]
+    return index.at(kind_name(end), at, name)
 
 
 def _has(end: Key, side: Side, index: Index) -> bool:

@@ -13,6 +13,7 @@ from domain.relations import Linked, News, On, Relation, Scope, WhileNamed, Whom
 from domain.resource import KubeModel, ObjectMeta
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
+from starters.watch.owned import objects, owned
 from starters.watch.projection import Projection, View
 
 SHELF = Kind(name="Shelf", group="example.com", version="v1", plural="shelves", area="")
@@ -255,3 +256,20 @@ def test_an_object_may_tell_a_lifecycle_that_no_object_stands_behind() -> None:
     world = World(Relation(of=Book, to=(), by=lambda book: [shop] if book.key else [], told=News()))
     assert world.woken(None, world.seen(BOOK, "b", key="k")) == {"corner"}
     assert world.woken(None, world.seen(BOOK, "b")) == set()
+
+
+def test_what_an_object_owns_wakes_it_whatever_changes_of_it() -> None:
+    config_map = Kind(name="ConfigMap", group="", version="v1", plural="configmaps", area="")
+    owning, entry = objects(BOOK), owned(config_map, by=BOOK, label="example.com/of")
+    index = Index()
+    book = owning.project("", {"metadata": {"name": "b", "namespace": "n", "uid": "u"}})
+    index.of(BOOK.name)[book.name] = book
+
+    def made(version: str, kind: str) -> Projection:
+        owners = [{"apiVersion": BOOK.api_version, "kind": kind, "name": "b", "uid": "u"}]
+        meta = {"name": "c", "namespace": "n", "uid": "c", "resourceVersion": version, "ownerReferences": owners}
+        return entry.project("", {"metadata": meta, "data": ["of any shape"]})
+
+    assert entry.relatives(made("1", "Book"), made("2", "Book"), index) == {book.key}
+    assert entry.relatives(None, made("1", "Shelf"), index) == set()
+    assert (entry.label_selector, entry.has_workflow) == ("example.com/of", False)
