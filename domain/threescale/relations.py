@@ -19,6 +19,7 @@ as an object may look for one.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable
+from functools import cache
 from typing import Any, ClassVar
 
 from domain.built_in_kinds import API_MANAGER, SECRET
@@ -102,6 +103,7 @@ def _true_conditions(resource: CustomResource) -> set[str]:
 # What refers to what.
 
 
+@cache
 def _named(*kinds: type[CustomResource]) -> Callable[[CustomResource], list[str]]:
     """The names under which an object refers to objects of these kinds."""
     prefixes = tuple(f"{kind.kind_of.name}/" for kind in kinds)

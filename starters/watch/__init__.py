@@ -1,7 +1,7 @@
 """The watcher: turns every change of a watched object into a wake of the lifecycles it concerns.
 
     API server ──list, watch──► reflector.py (one per kind) ──► index.py, projection.py ──► queue.py ──wake──► Temporal
-                                                                  who is concerned: <area>.py
+                                                                  who is concerned: relations.py, <area>.py
 
 It has one verb, `engine.temporal.wake`, and decides nothing. Whatever goes wrong with the streams, Temporal or the
 process itself, for every object the wake after its last change is sent in the end; one too many does no harm. `main.py`

@@ -99,6 +99,7 @@ def read_claim(obj: JsonObject) -> View:
             "paused": _word(levers.paused(claim.metadata)),
             "pool's turn": _word(_is_the_pools(claim)),
         },
+        model=claim,
     )
 
 

@@ -45,6 +45,7 @@ def read_role(obj: JsonObject) -> View:
         ),
         settled=state == RoleState.VALID and judged and kept and not retried,
         facts={"phase": _phase(meta, state or "New")},
+        model=role,
     )
 
 
@@ -65,6 +66,7 @@ def read_access(obj: JsonObject) -> View:
         handed=(annotations.get(LAST_ROLE_UPDATE, ""),),
         settled=is_settled(access),
         facts={"phase": _phase(access.metadata, status.state or "New")},
+        model=access,
     )
 
 

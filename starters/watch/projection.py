@@ -1,6 +1,6 @@
 """What the watcher remembers of an object: the few fields that wakes depend on, and nothing else.
 
-A projection is about 1 KB where an object with its managedFields is easily ten. Its *fingerprint* covers what the
+A projection has 2 to 5 KB where an object with its managedFields has ten. Its *fingerprint* covers what the
 object's own decision reads and others may write; an event that leaves it unchanged does not wake the object. Its
 *facts* are what relatives are found by and care about. Whether the newest change is Perdure's own is read from
 metadata.managedFields before they are dropped.

@@ -7,9 +7,9 @@ exist: no other lifecycle can decide by it.
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from functools import cache
-from typing import cast
+from typing import Any, cast
 
 from pydantic import ValidationError
 
@@ -48,16 +48,46 @@ def _shows(relation: Relation) -> bool:
 def shown_by(relations: Relations, kind: str, obj: JsonObject, model: KubeModel | None) -> dict[Place, Shown]:
     """What an object shows in each of its relations; `model` if it has been read already."""
     found: dict[Place, Shown] = {}
+    places = places_of(relations, kind)
+    if not places:
+        return found
     try:
-        for (relation, side), end in places_of(relations, kind):
-            model = model or model_of(end).model_validate(obj)
-            names = relation.by(model) if side is Side.REFERRER else relation.known_as(model)
-            news = _news(relation, side)
-            as_made = news is not None and news.as_made is not None and news.as_made(model)
-            found[relation, side] = Shown(tuple(names), _hashes(news, model), as_made, relation.trait(model))
+        model = model or model_of(places[0][1]).model_validate(obj)
     except ValidationError:
-        return {}
+        return found
+    reading = _Reading(model)
+    for place, _ in places:
+        relation, side = place
+        names = reading.names(relation.by if side is Side.REFERRER else relation.known_as)
+        news = _news(relation, side)
+        if names or news is not None:
+            as_made = news is not None and news.as_made is not None and news.as_made(model)
+            shown = Shown(names, reading.hashes(news), as_made, reading.value(relation.trait))
+            found[place] = reading.shared.setdefault(shown, shown)
     return found
+
+
+class _Reading:
+    """What the functions of relations say of one object: many relations share a function, and what it says."""
+
+    def __init__(self, model: Any) -> None:
+        self._model = model
+        self._said: dict[tuple[str, Callable[[Any], object]], Any] = {}
+        self.shared: dict[Shown, Shown] = {}
+
+    def value(self, function: Callable[[Any], Hashable]) -> Hashable:
+        return cast(Hashable, self._once("value", function, lambda said: said))
+
+    def names(self, function: Callable[[Any], Iterable[Hashable]]) -> tuple[Hashable, ...]:
+        return cast(tuple[Hashable, ...], self._once("names", function, tuple))
+
+    def hashes(self, news: News[Any] | None) -> tuple[int, ...]:
+        return () if news is None else cast(tuple[int, ...], self._once("hashes", news.value, _hashes))
+
+    def _once(self, what: str, function: Callable[[Any], object], made_of: Callable[[Any], object]) -> Any:
+        if (what, function) not in self._said:
+            self._said[what, function] = made_of(function(self._model))
+        return self._said[what, function]
 
 
 def woken(
@@ -105,8 +135,7 @@ def _news(relation: Relation, side: Side) -> News[KubeModel] | None:
     return relation.told if side is Side.REFERRER else relation.matters
 
 
-def _hashes(news: News[KubeModel] | None, model: KubeModel) -> tuple[int, ...]:
-    value = news.value(model) if news is not None else frozenset()
+def _hashes(value: Hashable) -> tuple[int, ...]:
     return tuple(sorted(map(hash, value))) if isinstance(value, frozenset) else (hash(value),)
 
 

@@ -61,6 +61,7 @@ class Reading:
                 "concerns us": "true" if self._installation.concerns(read) else "",
                 **service_figures(obj),
             },
+            model=read,
         )
 
     def lives(self, known: Projection, index: Index) -> bool:
