@@ -1,8 +1,8 @@
 """Take the documentation's screenshots again: `./run python tests/temporal/pictures.py [NAME...]`, about five minutes.
 
-A local deployment of its own plays the demos of accounts and claims. An account whose support case stays open and one
-with a throttled region are added, and a headless Chromium photographs the terminal and Temporal's web UI. The picture
-of an encrypted lifecycle is taken by its test. The drawings (`*.svg`) are made by hand.
+A local deployment of its own plays the demos of accounts, claims and load balancers. An account whose support case
+stays open and one with a throttled region are added, and a headless Chromium photographs the terminal and Temporal's
+web UI. The picture of an encrypted lifecycle is taken by its test. The drawings (`*.svg`) are made by hand.
 """
 
 from __future__ import annotations
@@ -54,8 +54,9 @@ TAKEN = (
     "demo",
     "encrypted-readable",
     "lifecycles",
+    "machine-ready",
 )
-ENCRYPTED = "encrypted-readable"
+ENCRYPTED, MACHINE = "encrypted-readable", "machine-ready"
 _COLUMNS = 112  # of the terminal; wider lines are folded
 _PATIENCE_SECONDS = 600
 _CURSOR = re.compile(r"(\r|\n|\x1b\[1A|\x1b\[2K|\x1b\[\?25[lh])")  # all that rich's live display moves it with
@@ -79,7 +80,8 @@ def main(wanted: Sequence[str]) -> None:
     if names - {ENCRYPTED}:
         with tempfile.TemporaryDirectory(prefix="perdure-pictures-") as folder:
             state = Path(folder) / "state"
-            subprocess.run(_perdure("up", "--detach", "--state", str(state)), check=True)
+            clouds = "aws,openstack" if MACHINE in names else "aws"
+            subprocess.run(_perdure("up", "--detach", "--with", clouds, "--state", str(state)), check=True)
             try:
                 asyncio.run(_taken(Deployment(state), names, Path(folder)))
             finally:
@@ -116,7 +118,7 @@ class Scene:
 
     async def play(self, folder: Path) -> None:
         """Take each wanted picture when its moment comes."""
-        if self._names - {ENCRYPTED, "claim-ended"}:
+        if self._names - {ENCRYPTED, "claim-ended", MACHINE}:
             with demo("accounts", self._deployment.state.root) as written:
                 await self._terminal(_story(written), folder)
                 await self._photograph(
@@ -131,6 +133,11 @@ class Scene:
                 ended = "WorkflowType = 'ResourceClaim' AND OpName = 'trial' AND ExecutionStatus = 'Completed'"
                 [trial, *_] = await self._found(ended)
                 await self._photograph("claim-ended", self._address(trial, "timeline"), 1000, "Timeline")
+        if MACHINE in self._names:
+            with demo("loadbalancer", self._deployment.state.root):
+                ready = "WorkflowType = 'LoadBalancerMachine' AND ExecutionStatus = 'Running' AND OpPhase = 'Ready'"
+                [machine, *_] = await self._found(ready)
+                await self._photograph(MACHINE, self._address(machine, "timeline"), 1600, "Timeline")
 
     async def _troubled(self) -> None:
         if "account-pending" in self._names:
