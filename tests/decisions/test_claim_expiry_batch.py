@@ -548,7 +548,7 @@ async def test_an_end_that_the_binder_does_not_take_is_told_once_more(
     ("patience", "until", "retries", "told"),
     [
         (0, NOW, {}, "until 00:00:00 UTC, then: end"),
-        (20, NOW + timedelta(seconds=20), {}, "until 00:00:00 UTC, then: end; by itself 20 s later"),
+        (20, NOW + timedelta(seconds=20), {}, "until 00:00:00 UTC, then: end; observed again 20 s later"),
         (0, NOW + timedelta(seconds=1), {}, "until 00:00:01 UTC, then: end"),
         (0, NOW, {"look": NOW}, "until 00:00:00 UTC, then: end"),
         (0, LATER, {"look": LATER}, "until 01:00:00 UTC, then: try again look"),
