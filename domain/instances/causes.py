@@ -159,7 +159,7 @@ def scheduled_cause(planned: Planned) -> str:
 
 def _past(record: InstanceRecord, kind: EventKind, notice: Interruption) -> bool:
     if kind is EventKind.REBALANCE:
-        started = record.started_at is not None and record.started_at > notice.outlived_at
+        started = record.started_at is not None and record.started_at >= notice.outlived_at
         return started or record.restarted_after(notice.time)
     # EC2's answer alone counts: anybody who may send to the queue can make up a stop and a start.
     standing = record.standing
@@ -167,7 +167,7 @@ def _past(record: InstanceRecord, kind: EventKind, notice: Interruption) -> bool
         standing is not None
         and standing.asked
         and standing.state is InstanceState.RUNNING
-        and standing.time > notice.outlived_at
+        and standing.time >= notice.outlived_at
     )
 
 

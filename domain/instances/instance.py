@@ -16,7 +16,7 @@ of quiet.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 
 from domain.decision import earliest
 from domain.instances.causes import ENDED, Cause, causes, end_of, standing_interruptions, standing_planned
@@ -155,7 +155,7 @@ def _ran_on(record: InstanceRecord, now: datetime) -> bool:
     """True if the instance seems to have outlived a notice by so long that AWS does not take it: EC2 decides."""
     up = record.state is not None and record.state.up
     notices = standing_interruptions(record)
-    return up and any(kind is not EventKind.REBALANCE and notice.outlived_at < now for kind, notice in notices)
+    return up and any(kind is not EventKind.REBALANCE and notice.outlived_at <= now for kind, notice in notices)
 
 
 def _borne_out_by(record: InstanceRecord, cause: Cause) -> tuple[Question, ...]:
@@ -183,7 +183,7 @@ def _deadline(
         moments.append(end_of(planned))
     for kind, notice in standing_interruptions(record):
         if kind is not EventKind.REBALANCE:
-            moments.append(notice.outlived_at + timedelta(seconds=1))
+            moments.append(notice.outlived_at)
     if observed.turn is not None and observed.turn.why:
         moments.append(observed.turn.at + ASK_FOR_TURN_AGAIN)
     moments += [hook.next_at for hook in hooks]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from instance_scenes import (
     EXAMPLES,
@@ -358,7 +358,7 @@ def test_an_instance_that_runs_well_after_its_notice_is_asked_about() -> None:
     assert asked(done) == (Question.INSTANCE,)
     assert asked(work(record(spot(4)), 700)) == ()
     assert asked(work(record(event(EventKind.REBALANCE, 4)), 730)) == (), "nobody says how long it holds"
-    assert work(record(spot(4)), 200).deadline == at(725)
+    assert work(record(spot(4)), 200).deadline == at(724)
 
 
 @pytest.mark.parametrize(("seconds", "expected"), [(126, []), (600, []), (726, ["uncordon"])])
@@ -713,6 +713,7 @@ def test_what_is_waited_for_lies_ahead_and_labels_settle(events: list[InstanceEv
     st.sampled_from([None, "running", "stopped", "terminated"]),
     st.sampled_from([ReactionPolicy(), DRAINING, deleting_all(terminating_hook=Reaction.DELETE_MACHINE)]),
 )
+@example([spot(0, "terminate")], 210, 0.999, None, DRAINING)  # asked of EC2 at the deadline, no moment before
 def test_until_the_deadline_nothing_changes_by_itself(
     events: list[InstanceEvent], seconds: int, part: float, answer: str | None, policy: ReactionPolicy
 ) -> None:
