@@ -58,7 +58,7 @@ class ObserveAgain(Action):
 
 
 class AskBinder(Action):
-    """Ask the binder to look at a claim that does not name the handle."""
+    """Wake the binder for a claim that does not name the handle."""
 
     activity: ClassVar[str] = "claims.ask_binder"
     queue: ClassVar[str] = Queue.CLAIMS
@@ -68,7 +68,7 @@ class AskBinder(Action):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return f"ask the binder to look at {self.claim.path}"
+        return f"wake the binder for {self.claim.path}"
 
     def fold(self, world: Handle, result: Model | None) -> Handle:  # type: ignore[override]
         """It was asked."""
