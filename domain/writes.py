@@ -22,10 +22,17 @@ JsonPatch = dict[str, object]
 
 
 class Written(Model):
-    """What a write leaves behind. `gone` when the object does not exist any more."""
+    """What a write leaves behind.
+
+    Attributes:
+        resource_version: the object's afterwards.
+        gone: the object does not exist any more.
+        dropped: fields of the status that were written and that the API server has not kept.
+    """
 
     resource_version: str = ""
     gone: bool = False
+    dropped: tuple[str, ...] = ()
 
 
 class Write(Action):

@@ -13,12 +13,13 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from domain.loadbalancers.balancer import decide_balancer
+from domain.loadbalancers.balancer_world import BalancerWorld, ObserveBalancer
 from domain.loadbalancers.machine.lifecycle import decide_machine
 from domain.loadbalancers.machine.world import MachineWorld, ObserveMachine
 from domain.loadbalancers.passes import (
     RETRYABLE,
     LoadBalancerWorld,
-    PassLoadBalancer,
     PassSet,
     SweepProjects,
 )
@@ -46,10 +47,16 @@ class ServiceWorkflow(Passes[ServiceWorld]):
             await self.live()
 
 
-@lifecycle("LoadBalancer", world=LoadBalancerWorld, observe=PassLoadBalancer)
-class LoadBalancerWorkflow(Passes[LoadBalancerWorld]):
-    """A LoadBalancer: its objects in OpenStack and its sets."""
+@lifecycle("LoadBalancer", world=BalancerWorld, observe=ObserveBalancer, decide=decide_balancer)
+class LoadBalancerWorkflow(Entity[BalancerWorld]):
+    """A LoadBalancer: its objects in OpenStack and its sets.
 
+    security group --> rules, port --> floating IP --> sets --> Starting --machines ready--> Ready --deleted--> gone
+                                                         ^                                     |
+                                                         +------------ new template -----------+
+    """
+
+    looks_at_deadline: ClassVar[bool] = True
     retryable_phases = RETRYABLE
 
 

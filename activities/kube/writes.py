@@ -19,7 +19,7 @@ from domain.writes import Delete, Patch, Written
 from engine import metrics
 from engine.errors import Absent, Conflict
 from engine.kube import KubeApi
-from engine.kube.json import text
+from engine.kube.json import JsonObject, mapping, text
 
 
 class KubeActivities:
@@ -57,7 +57,8 @@ class KubeActivities:
         if self._wrote is not None:
             self._wrote(key, kind, answer)
         metrics.wrote(write, answer)
-        return Written(resource_version=text(answer, "metadata", "resourceVersion"))
+        version = text(answer, "metadata", "resourceVersion")
+        return Written(resource_version=version, dropped=_dropped(write.patch, answer))
 
     @activity.defn(name=Delete.activity)
     async def delete(self, deletion: Delete) -> None:
@@ -82,6 +83,12 @@ class KubeActivities:
         except RPCError as error:
             if error.status is not RPCStatusCode.NOT_FOUND:
                 raise
+
+
+def _dropped(patch: dict[str, object], answer: JsonObject) -> tuple[str, ...]:
+    """What was written into the status and is not there, as the definition does not know it."""
+    asked, kept = patch.get("status"), mapping(answer, "status")
+    return tuple(name for name, value in asked.items() if value and name not in kept) if isinstance(asked, dict) else ()
 
 
 def _metadata(patch: dict[str, object]) -> dict[str, object]:

@@ -15,10 +15,11 @@ from temporalio import activity
 
 from activities.loadbalancers.ground import Ground
 from activities.openstack.births import birth
-from activities.openstack.observing import observe_machine
+from activities.openstack.observing import observe_load_balancer, observe_machine, observe_security_group
 from activities.openstack.session import Project
 from activities.openstack.steps import await_server, carry_out
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE
+from domain.loadbalancers.balancer_world import LookAtBalancer, SeenBalancer
 from domain.loadbalancers.cloud import steps
 from domain.loadbalancers.cloud.changes import Brought
 from domain.loadbalancers.machine.actions import AwaitServer, LookAtMachine, SeenMachine
@@ -53,7 +54,13 @@ class CloudActivities:
 
     def all(self) -> Sequence[Callable[..., object]]:
         """Every activity, for the worker."""
-        return (*map(self._of, STEPS), self.create_server, self.look_at_machine, self.await_server)
+        return (
+            *map(self._of, STEPS),
+            self.create_server,
+            self.look_at_load_balancer,
+            self.look_at_machine,
+            self.await_server,
+        )
 
     def _of(self, kind: type[steps.Step]) -> Callable[..., object]:
         async def take(step: steps.Step) -> Brought:
@@ -74,6 +81,13 @@ class CloudActivities:
         given = LoadBalancerMachine.model_validate(machine), LoadBalancer.model_validate(balancer)
         born = partial(birth, ground.blocking, ground.settings, *given, step.virtual_address)
         return await self._in_project(step.project, partial(carry_out, step=step, user_data=born))
+
+    @activity.defn(name=LookAtBalancer.activity)
+    async def look_at_load_balancer(self, look: LookAtBalancer) -> SeenBalancer:
+        """What a LoadBalancer has in the cloud."""
+        observe = observe_security_group if look.groups_only else observe_load_balancer
+        found = await self._in_project(look.project, partial(observe, balancer=look.balancer))
+        return SeenBalancer(cloud=found, at=now())
 
     @activity.defn(name=LookAtMachine.activity)
     async def look_at_machine(self, look: LookAtMachine) -> SeenMachine:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import logging
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import TypeVar
 
@@ -12,24 +11,18 @@ from activities.loadbalancers.known import Known
 from activities.loadbalancers.predecessor import Predecessor
 from activities.loadbalancers.reports import Reports
 from activities.openstack.projects import Projects
-from activities.openstack.session import Project
-from activities.openstack.steps import carry_out
 from domain.identity import Kind
 from domain.levers import is_paused
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
-from domain.loadbalancers.cloud.changes import Brought
-from domain.loadbalancers.cloud.steps import Step
 from domain.loadbalancers.constants import LOAD_BALANCER_COMPONENT
 from domain.loadbalancers.fleet import Fleet
 from domain.loadbalancers.health import Timings
-from domain.loadbalancers.hindrances import Hindrance, worst
-from domain.loadbalancers.project import ProjectReference
-from domain.loadbalancers.resources import Infrastructure, LoadBalancerMachine, LoadBalancerSet
+from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
 from domain.loadbalancers.scaling import selects
 from domain.notices import Notice
 from domain.resource import CustomResource, ObjectMeta
 from domain.writes import JsonPatch
-from engine.errors import Absent, ApiError, Conflict
+from engine.errors import Absent, Conflict
 from engine.kube import BlockingKube, KubeApi
 from engine.kube.events import Said, Subject, ToldOnce
 from engine.kube.json import JsonObject, mapping, text
@@ -185,46 +178,3 @@ class Ground:
         for notice in notices:
             said = Said(notice.type.value, notice.reason, notice.message, component)
             await self._events.tell(subject, said, now)
-
-    # --- OpenStack, whose client blocks ---
-
-    async def look(
-        self, infrastructure: Infrastructure, namespace: str, look: Callable[[Project], T]
-    ) -> tuple[T | None, Hindrance | None]:
-        """What an object has in its project, or why that cannot be seen."""
-        try:
-            project = await self._project(infrastructure, namespace)
-            return await asyncio.to_thread(look, project), None
-        except ApiError as error:
-            return None, _hindrance(error)
-
-    async def take(
-        self,
-        infrastructure: Infrastructure,
-        namespace: str,
-        steps: Sequence[Step],
-        cloud: T,
-        fold: Callable[[T, Brought], T],
-        user_data: Callable[[], str] | None = None,
-    ) -> tuple[T, Hindrance | None]:
-        """The steps of one plan, and what was observed as it is after them.
-
-        They do not depend on one another: one that fails does not keep the others. After a failure the plan is made
-        anew from another look, which also tells whether a step without an answer has had its effect.
-        """
-        hindrances: list[Hindrance] = []
-        for step in steps:
-            try:
-                project = await self._project(infrastructure, namespace)
-                cloud = fold(cloud, await asyncio.to_thread(carry_out, project, step, user_data))
-            except ApiError as error:
-                log.info("%s: %s", step.summary, error.message)
-                hindrances.append(_hindrance(error))
-        return cloud, worst(hindrances)
-
-    async def _project(self, infrastructure: Infrastructure, namespace: str) -> Project:
-        return await asyncio.to_thread(self.projects.project, ProjectReference.of(infrastructure, namespace))
-
-
-def _hindrance(error: ApiError) -> Hindrance:
-    return Hindrance.of(error.type, error.message, code=error.code, asked=error.delay)

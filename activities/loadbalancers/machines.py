@@ -10,8 +10,9 @@ from activities.leaders import HELD_FOR
 from activities.loadbalancers.ground import Ground
 from domain.identity import Kind, all_kinds
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
+from domain.loadbalancers.cloud.lifecycle import TellPeople
 from domain.loadbalancers.cloud.served import ServedBalancer
-from domain.loadbalancers.machine.actions import AskFleet, GrantAccess, RevokeAccess, TellPeople
+from domain.loadbalancers.machine.actions import AskFleet, GrantAccess, RevokeAccess
 from domain.loadbalancers.machine.world import FleetReports, MachineWorld, ObserveMachine
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 from engine.clock import now

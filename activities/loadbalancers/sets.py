@@ -8,11 +8,12 @@ from datetime import datetime
 from temporalio import activity
 
 from activities.conflicts import until_undisturbed
-from activities.loadbalancers.balancers import gone, left_alone
+from activities.leaders import HELD_FOR
 from activities.loadbalancers.ground import Ground
 from activities.loadbalancers.known import View
 from domain.decision import Decision, Outcome
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
+from domain.loadbalancers.cloud.lifecycle import gone, held_by
 from domain.loadbalancers.constants import QUOTA_ANNOTATION, SET_COMPONENT
 from domain.loadbalancers.fleet import Fleet
 from domain.loadbalancers.health import Standing, health_of
@@ -50,7 +51,8 @@ class SetActivities:
             return LoadBalancerWorld(key=key, exists=False, decision=gone())
         hold = ground.hold(machine_set.metadata)
         if not (hold or look.dry_run) and (leader := await ground.leads(LOAD_BALANCER_SET)):
-            return left_alone(look, machine_set.owner, leader)
+            held = held_by(leader, now() + HELD_FOR, machine_set.owner)
+            return LoadBalancerWorld(key=key, hold=leader, known=look.memory, decision=held)
         machines = await _machines(view, machine_set)
         work = await self._work(machine_set, machines)
         if hold or look.dry_run:

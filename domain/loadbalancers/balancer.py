@@ -13,34 +13,49 @@ scaled all the same, only a new set waits until the cloud is as it should be, be
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 
+from domain.decision import Action, Decision, Outcome
 from domain.loadbalancers.balancer_conditions import stalled_patch
+from domain.loadbalancers.balancer_world import (
+    BalancerWorld,
+    CreateSet,
+    DeleteSets,
+    LookAtBalancer,
+    PatchSet,
+    WriteStatus,
+)
+from domain.loadbalancers.cloud.lifecycle import (
+    Moment,
+    blocker_of,
+    gone,
+    held_by,
+    looked_again,
+    nearest,
+    needs_look,
+    release,
+    tell,
+    write,
+    writes,
+)
 from domain.loadbalancers.cloud.load_balancer import CloudPlan, plan_cloud, released_status
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud
 from domain.loadbalancers.cloud.removal import remove_load_balancer
-from domain.loadbalancers.cloud.steps import Step
+from domain.loadbalancers.cloud.steps import in_project
 from domain.loadbalancers.constants import (
     DRIFT_ANNOTATION,
     LOAD_BALANCER_FINALIZER,
     NOTHING_MADE_ANNOTATION,
     REVISION_ANNOTATION,
 )
-from domain.loadbalancers.hindrances import Hindrance, notices_of
+from domain.loadbalancers.hindrances import notices_of
 from domain.loadbalancers.migration import migrated, spec_migration, status_migration
 from domain.loadbalancers.patches import combined
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerSet
-from domain.loadbalancers.rollout import (
-    Rollout,
-    SetPatch,
-    plan_rollout,
-    sets_of,
-)
-from domain.model import Model
+from domain.loadbalancers.rollout import Rollout, plan_rollout, sets_of
 from domain.notices import Notice, warning
-from domain.schema import Document
 from domain.writes import JsonPatch, merge
 
 
@@ -57,102 +72,130 @@ class Phase(StrEnum):
     GONE = "Gone"
 
 
-class BalancerWork(Model):
-    """What to do now for a LoadBalancer, and how it stands.
-
-    Attributes:
-        phase: where it stands.
-        why: what is waited for, in words.
-        problem: what only a person, or a change of the world, can mend.
-        patch: the merge patch of the object; before anything else.
-        steps: what to do in the cloud now.
-        status: the merge patch of its status.
-        create_set: the set to be made, as a document for the API server.
-        set_patches: what changes in sets.
-        delete_sets: names of sets to be deleted.
-        drop_finalizer: nothing is left, and the object may go.
-        deadline: when another look can differ without anything happening.
-        notices: what a person is told.
-        left: what stays in the cloud when the object goes, in words.
-    """
-
-    phase: Phase
-    why: str = ""
-    problem: str = ""
-    patch: JsonPatch = {}
-    steps: tuple[Step, ...] = ()
-    status: JsonPatch = {}
-    create_set: Document = {}
-    set_patches: tuple[SetPatch, ...] = ()
-    delete_sets: tuple[str, ...] = ()
-    drop_finalizer: bool = False
-    deadline: datetime | None = None
-    notices: tuple[Notice, ...] = ()
-    left: tuple[str, ...] = ()
-
-    @property
-    def idle(self) -> bool:
-        """Whether nothing is to be done now."""
-        done = (self.patch, self.steps, self.status, self.create_set, self.set_patches, self.delete_sets)
-        return not any(done) and not self.drop_finalizer
-
-
-def work_for_balancer(
-    balancer: LoadBalancer,
-    cloud: LoadBalancerCloud | None,
-    sets: Iterable[LoadBalancerSet],
-    now: datetime,
-    hindrance: Hindrance | None = None,
-    *,
-    conditions: bool = True,
-) -> BalancerWork:
-    """What to do now for a LoadBalancer that exists.
-
-    Args:
-        balancer: the LoadBalancer as it was read last.
-        cloud: its candidates in the cloud; None where everything is as it should be, and while its sets go.
-        sets: the sets of its namespace.
-        now: the moment.
-        hindrance: what stands in the way in the cloud: nothing is tried there again before another look.
-        conditions: whether the API server keeps a LoadBalancer's conditions; by the replaced operator's definition not.
-    """
-    own = sets_of(balancer, sets)
+def decide_balancer(world: BalancerWorld, now: datetime) -> Decision:
+    """What a LoadBalancer needs now."""
+    balancer = world.balancer
+    if not world.exists:
+        return gone()
+    if world.left_to:
+        return held_by(world.left_to, world.again, balancer.owner)
+    own = sets_of(balancer, world.sets)
     if balancer.metadata.deleting:
-        return _farewell(balancer, cloud, own, hindrance)
+        return _ending(world, own, now)
     if LOAD_BALANCER_FINALIZER not in balancer.metadata.finalizers:
-        return BalancerWork(
-            phase=Phase.NEW, why="add its finalizer", patch=_adopted(balancer, own, reached=cloud is not None)
-        )
-    today = migrated(balancer)
-    looked = cloud is not None and not cloud.groups_only
-    plan = _plan(today, cloud, now, hindrance)
+        return _new(world, own)
+    return _provided(world, own, now)
+
+
+def _new(world: BalancerWorld, own: tuple[LoadBalancerSet, ...]) -> Decision:
+    """The finalizer, once it is known whether the project can be reached."""
+    looks = _looks(world, ())
+    if any(not world.refused(each.slot) for each in looks):
+        return _decision(world, Phase.NEW, looks[0].summary, looks, working=True)
+    added = write(world, _adopted(world.balancer, own, reached=not looks), note="add the finalizer")
+    return _decision(world, Phase.NEW, "add its finalizer", (added,), working=True)
+
+
+def _provided(world: BalancerWorld, own: tuple[LoadBalancerSet, ...], now: datetime) -> Decision:
+    """What it needs in the cloud, and its sets.
+
+    What stands in the way of one does not stop the other: while a drift in the cloud is repaired machines are scaled
+    all the same. Only a new set waits until the cloud is as it should be and the status says so: its template speaks of
+    both.
+    """
+    balancer, today = world.balancer, migrated(world.balancer)
+    plan = _plan(world, today, now)
+    steps = in_project(plan.steps, world.project)
+    looks = _looks(world, steps)
+    steps = () if looks else steps
+    blocker = blocker_of(world, (*looks, *steps))
+    hindrance = blocker.hindrance if blocker else None
+    settled = plan.settled and not looks
+    problem = plan.problem or (hindrance.problem if hindrance else "")
     known = LoadBalancer.model_validate(merge(today.model_dump(mode="json"), plan.status))
-    waits = plan.problem or ("" if plan.settled else "waits until the cloud is up to date")
+    waits = problem or ("" if settled else "waits until the cloud is up to date")
     rollout = plan_rollout(known, own, now, frozen=waits)
-    problem = plan.problem or ("" if waits else rollout.problem)
-    return BalancerWork(
-        phase=_phase(known, own, rollout, settled=plan.settled, problem=problem),
-        why=problem or (hindrance.why if hindrance else "") or _told(plan.steps) or rollout.why,
-        problem=problem,
-        patch=combined(
-            spec_migration(balancer),
-            rollout.revise,
-            _mended(balancer, settled=plan.settled and looked),
-            _reached(balancer, cloud),
-        ),
-        steps=plan.steps,
-        status=combined(
-            status_migration(balancer),
-            plan.status,
-            rollout.status,
-            stalled_patch(balancer, problem, hindrance, now) if conditions else {},
-        ),
-        create_set=rollout.create,
-        set_patches=rollout.patches,
-        delete_sets=rollout.delete,
-        deadline=rollout.deadline,
-        notices=(*plan.notices, *_frozen(rollout, waits)),
+    told = (*plan.notices, *notices_of(problem if hindrance else "", hindrance), *_frozen(rollout, waits))
+    problem = problem or ("" if waits else rollout.problem)
+    patch = combined(spec_migration(balancer), rollout.revise, _mended(world, settled=settled), _reached(world))
+    under_way = any(not world.refused(each.slot) for each in (*looks, *steps))
+    status: JsonPatch = {}
+    if not under_way:
+        conditions = {} if world.known.drops_conditions else stalled_patch(balancer, problem, hindrance, now)
+        status = combined(status_migration(balancer), plan.status, rollout.status, conditions)
+    # The object's own write comes before the first step: a worker that dies in between leaves no mark on what exists.
+    first = writes(world, patch)
+    written = first or _status(world, status)
+    actions = (
+        *written,
+        *looks,
+        *(() if first else steps),
+        *_sets(world, rollout, whole=not (written or under_way)),
+        *tell(world, world.key, (*told, *(blocker.overdue(now) if blocker else ())), now),
     )
+    moments = looked_again(world, plan.problem)
+    if rollout.deadline:
+        moments.append(Moment(at=rollout.deadline, then="the old machines are taken away, if the new ones serve"))
+    doing = "; ".join(each.summary for each in (*looks, *steps))
+    return _decision(
+        world,
+        _phase(known, own, rollout, settled=settled, problem=problem),
+        problem or (hindrance.why if hindrance else "") or doing or rollout.why,
+        actions,
+        moments,
+        problem=problem,
+        working=under_way and not problem,
+    )
+
+
+def _looks(world: BalancerWorld, steps: tuple[Action, ...]) -> tuple[LookAtBalancer, ...]:
+    """The look at the cloud that has to come before anything else."""
+    if not needs_look(world, steps):
+        return ()
+    return (
+        LookAtBalancer(
+            project=world.project,
+            balancer=world.balancer,
+            groups_only=world.only_rules and not world.stale,
+            changes=world.changes,
+        ),
+    )
+
+
+def _plan(world: BalancerWorld, today: LoadBalancer, now: datetime) -> CloudPlan:
+    """What the cloud lacks; where it has not been seen, nothing."""
+    if world.cloud is not None and world.seen == world.look:
+        return plan_cloud(today, world.cloud, now)
+    return CloudPlan(settled=world.known.settled == world.look)
+
+
+def _status(world: BalancerWorld, status: JsonPatch, *, releases: bool = False) -> tuple[WriteStatus, ...]:
+    if not status:
+        return ()
+    version = world.balancer.metadata.resource_version
+    return (
+        WriteStatus(
+            key=world.key,
+            patch=status,
+            subresource="status",
+            resource_version=version,
+            note="write its status",
+            releases=releases,
+        ),
+    )
+
+
+def _sets(world: BalancerWorld, rollout: Rollout, *, whole: bool) -> tuple[Action, ...]:
+    """What becomes of the sets."""
+    namespace = world.balancer.metadata.namespace
+    made: tuple[Action, ...] = ()
+    if rollout.create and whole:
+        made = (CreateSet(namespace=namespace, name=rollout.name, document=rollout.create),)
+    patched = tuple(
+        PatchSet(namespace=namespace, name=each.name, patch=each.patch, note=each.note) for each in rollout.patches
+    )
+    left = (DeleteSets(namespace=namespace, names=rollout.delete),) if rollout.delete else ()
+    return (*made, *patched, *left)
 
 
 def _frozen(rollout: Rollout, waits: str) -> tuple[Notice, ...]:
@@ -172,30 +215,20 @@ def _adopted(balancer: LoadBalancer, sets: tuple[LoadBalancerSet, ...], *, reach
     return combined(spec_migration(balancer), {"metadata": metadata})
 
 
-def _reached(balancer: LoadBalancer, cloud: LoadBalancerCloud | None) -> JsonPatch:
-    """The mark goes before the first step: a worker that dies in between leaves none on something that exists."""
-    if cloud is None or NOTHING_MADE_ANNOTATION not in balancer.metadata.annotations:
+def _reached(world: BalancerWorld) -> JsonPatch:
+    """Whoever has seen the project may have made something there."""
+    seen = world.cloud is not None and world.seen == world.look
+    if not seen or NOTHING_MADE_ANNOTATION not in world.balancer.metadata.annotations:
         return {}
     return {"metadata": {"annotations": {NOTHING_MADE_ANNOTATION: None}}}
 
 
-def _mended(balancer: LoadBalancer, *, settled: bool) -> JsonPatch:
+def _mended(world: BalancerWorld, *, settled: bool) -> JsonPatch:
     """What the sweep had found is no more."""
-    if not settled or DRIFT_ANNOTATION not in balancer.metadata.annotations:
+    seen = world.cloud is not None and world.seen == world.look and not world.cloud.groups_only
+    if not (settled and seen) or DRIFT_ANNOTATION not in world.balancer.metadata.annotations:
         return {}
     return {"metadata": {"annotations": {DRIFT_ANNOTATION: None}}}
-
-
-def _plan(
-    balancer: LoadBalancer, cloud: LoadBalancerCloud | None, now: datetime, hindrance: Hindrance | None
-) -> CloudPlan:
-    """What the cloud lacks, as far as something can be done about it now."""
-    plan = CloudPlan(settled=True) if cloud is None else plan_cloud(balancer, cloud, now)
-    if hindrance is None:
-        return plan
-    notices = notices_of(hindrance.problem, hindrance)
-    changes = {"steps": (), "settled": False, "notices": (*plan.notices, *notices)}
-    return plan.model_copy(update={**changes, "problem": plan.problem or hindrance.problem})
 
 
 def _phase(
@@ -211,35 +244,61 @@ def _phase(
     return Phase.ROLLING_OUT if others > 0 and any(each.spec.replicas for each in sets) else Phase.STARTING
 
 
-def _told(steps: tuple[Step, ...]) -> str:
-    return "; ".join(step.summary for step in steps)
-
-
-def _farewell(
-    balancer: LoadBalancer,
-    cloud: LoadBalancerCloud | None,
-    sets: tuple[LoadBalancerSet, ...],
-    hindrance: Hindrance | None,
-) -> BalancerWork:
+def _ending(world: BalancerWorld, sets: tuple[LoadBalancerSet, ...], now: datetime) -> Decision:
     """Machines first: they use all the rest."""
+    balancer = world.balancer
     if LOAD_BALANCER_FINALIZER not in balancer.metadata.finalizers:
-        return BalancerWork(phase=Phase.GONE, why="it has released everything")
+        return Decision(phase=Phase.GONE, outcome=Outcome.GONE, why="it has released everything", owner=balancer.owner)
     if sets:
         names = tuple(each.metadata.name for each in sets if not each.metadata.deleting)
-        return BalancerWork(phase=Phase.DELETING, why=f"waits until {len(sets)} sets are gone", delete_sets=names)
-    if NOTHING_MADE_ANNOTATION in balancer.metadata.annotations and balancer.status.records_no_object:
-        return BalancerWork(phase=Phase.DELETING, why="nothing was created in the cloud", drop_finalizer=True)
-    if hindrance is not None or cloud is None:
-        why = hindrance.why if hindrance else "find out what is left in the cloud"
-        notices = notices_of(hindrance.problem, hindrance) if hindrance else ()
-        return BalancerWork(phase=Phase.DELETING, why=why, notices=notices)
-    removal = remove_load_balancer(migrated(balancer), cloud)
-    if removal.steps:
-        return BalancerWork(phase=Phase.DELETING, why=_told(removal.steps), steps=removal.steps)
-    return BalancerWork(
-        phase=Phase.DELETING,
-        why="nothing is left in the cloud",
-        status=released_status(balancer.status),
-        drop_finalizer=True,
-        left=removal.kept,
+        left = (DeleteSets(namespace=balancer.metadata.namespace, names=names),) if names else ()
+        return _decision(world, Phase.DELETING, f"waits until {len(sets)} sets are gone", left)
+    unmade = NOTHING_MADE_ANNOTATION in balancer.metadata.annotations and balancer.status.records_no_object
+    if unmade or world.known.released:
+        why = "nothing was created in the cloud" if unmade else "nothing is left in the cloud"
+        drop = release(world, f"release the load balancer: {why}")
+        return _decision(world, Phase.DELETING, why, (drop,), working=True)
+    cloud = world.cloud if world.seen == world.look else None
+    removal = remove_load_balancer(migrated(balancer), cloud or LoadBalancerCloud())
+    steps = in_project(removal.steps, world.project)
+    looks = _looks(world, steps)
+    wanted = looks or steps
+    if wanted:
+        return _leaving(world, wanted, now)
+    kept = f"; kept: {', '.join(removal.kept)}" if removal.kept else ""
+    why = f"nothing is left in the cloud{kept}"
+    status = _status(world, released_status(balancer.status), releases=True)
+    last = status or (release(world, f"release the load balancer: {why}"),)
+    return _decision(world, Phase.DELETING, why, last, working=True)
+
+
+def _leaving(world: BalancerWorld, wanted: tuple[Action, ...], now: datetime) -> Decision:
+    blocker = blocker_of(world, wanted)
+    hindrance = blocker.hindrance if blocker else None
+    problem = hindrance.problem if hindrance else ""
+    told = (*notices_of(problem, hindrance), *(blocker.overdue(now) if blocker else ()))
+    why = hindrance.why if hindrance else "; ".join(each.summary for each in wanted)
+    actions = (*wanted, *tell(world, world.key, told, now))
+    return _decision(world, Phase.DELETING, why, actions, problem=problem, working=hindrance is None)
+
+
+def _decision(
+    world: BalancerWorld,
+    phase: Phase,
+    why: str,
+    actions: tuple[Action, ...] = (),
+    moments: Sequence[Moment] = (),
+    *,
+    problem: str = "",
+    working: bool = False,
+) -> Decision:
+    settled = phase is Phase.READY
+    return Decision(
+        phase=phase.value,
+        outcome=Outcome.SETTLED if settled else Outcome.WORKING if working else Outcome.WAITING,
+        why=why or "everything is up to date",
+        actions=actions,
+        waits_for=() if settled or working else (problem or why or "its machines",),
+        owner=world.balancer.owner,
+        **nearest(moments),
     )

@@ -1,4 +1,4 @@
-"""What stands in the way of a pass in the cloud, and when it tries again.
+"""What stands in the way in the cloud, and when it is tried again.
 
 Whatever can pass is waited for: a quota is raised, a Secret is mended, an API answers again. Each kind of hindrance has
 a first pause; from then on the pauses grow with the time for which it has lasted, up to the kind's longest. A wake
@@ -93,16 +93,6 @@ def with_pause(refusal: Refusal) -> Refusal:
     """The refusal with the pause that its kind of hindrance has."""
     first, longest = _PAUSES[Hindrance.of_refusal(refusal).nature]
     return refusal.model_copy(update={"pause": doubled(refusal.attempts, first, longest)})
-
-
-def problem(why: str) -> Hindrance:
-    """What a plan finds in the way."""
-    return Hindrance(why=why, nature=Nature.REFUSED)
-
-
-def worst(hindrances: list[Hindrance]) -> Hindrance | None:
-    """The one that says most to a person."""
-    return max(hindrances, key=lambda each: each.weight, default=None)
 
 
 def notices_of(problem: str, hindrance: Hindrance | None) -> tuple[Notice, ...]:

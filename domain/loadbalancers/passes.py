@@ -22,18 +22,11 @@ class Memory(Model):
     """What a pass leaves for the next one.
 
     Attributes:
-        settled: the object (`cloud/looks.py`) for which the cloud was last found as it should be: as long as it is the
-            same, the cloud is not looked at, but by the sweep. Empty to look.
-        rules: the same for the rules of a LoadBalancer's security group alone.
         version: the resourceVersion that it left the object with: an older one is not read again.
-        hindered: since when something stands in the way.
         next_sweep: when the projects are looked at again.
     """
 
-    settled: str = ""
-    rules: str = ""
     version: str = ""
-    hindered: datetime | None = None
     next_sweep: datetime | None = None
 
 
@@ -56,17 +49,6 @@ class _Pass(Action):
     key: Key
     memory: Memory = Memory()
     dry_run: bool = False
-
-
-class PassLoadBalancer(_Pass):
-    """Bring a LoadBalancer's objects in the cloud and its sets to what they have to be."""
-
-    activity: ClassVar[str] = "loadbalancers.pass_load_balancer"
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return "reconcile the load balancer, its objects in the cloud and its sets"
 
 
 class PassSet(_Pass):

@@ -59,7 +59,7 @@ class Rollout(Model):
 
     Attributes:
         revise: the merge patch of the LoadBalancer, its revision; first of all.
-        create: the set to be made, as a document for the API server.
+        create: the set to be made, as a document for the API server; its name.
         patches: what changes in sets that are there.
         delete: names of sets to be deleted.
         status: the merge patch of the LoadBalancer's status, the counts of its machines.
@@ -71,6 +71,7 @@ class Rollout(Model):
 
     revise: JsonPatch = {}
     create: Document = {}
+    name: str = ""
     patches: tuple[SetPatch, ...] = ()
     delete: tuple[str, ...] = ()
     status: JsonPatch = {}
@@ -138,7 +139,8 @@ def plan_rollout(
         revision = _top(sets) + 1
         why = "create machines from the new template" if sets else "create machines"
         create = set_document(balancer, hash_, revision)
-        return Rollout(revise=_revised(balancer, revision), create=create, status=counts, why=why)
+        name = set_name(balancer.metadata.name, hash_)
+        return Rollout(revise=_revised(balancer, revision), create=create, name=name, status=counts, why=why)
     revision = _revision(balancer, current, sets)
     patches = _current_patch(balancer, current, revision)
     others = [each for each in sets if each.metadata.uid != current.metadata.uid]

@@ -34,6 +34,7 @@ class Driven(Generic[W]):
         activities: Iterable[Callable[..., object]],
     ) -> None:
         self.state = State(world)
+        self.until: datetime | None = None  # when it would be observed again if nothing happened
         self._decide = decide
         self._observation = observation
         self._activities = {activity._Definition.must_from_callable(each).name: each for each in activities}
@@ -56,6 +57,7 @@ class Driven(Generic[W]):
                 self.state = self.state.observing(now)
                 self.state = self.state.observed(await self._run(self._observation(self.state), now))
             elif not step.start:
+                self.until = step.until
                 return step.decision
 
     async def _go_on(self, slot: str, now: datetime) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from domain.loadbalancers.cloud.objects import MachineCloud
+from domain.loadbalancers.balancer_world import BalancerWorld, LookAtBalancer
+from domain.loadbalancers.cloud.objects import LoadBalancerCloud, MachineCloud
 from domain.loadbalancers.cloud.served import ServedBalancer
 from domain.loadbalancers.constants import MARKED_AT_ANNOTATION
 from domain.loadbalancers.machine.world import MachineWorld
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, LoadBalancerSet
 from domain.loadbalancers.services.objects import Installation
+from domain.refusal import ErrorType, Refusal
 from domain.resource import timestamp
 from domain.writes import merge
 
@@ -172,3 +175,21 @@ def machine_world(
     world = MachineWorld(key=of.key, machine=of, balancer=served, **changes)
     world = world.learn(granted=mark if granted else "", settled=world.look)
     return world.looked(cloud, NOW) if cloud is not None else world
+
+
+def balancer_world(
+    of: LoadBalancer,
+    cloud: LoadBalancerCloud | None = None,
+    sets: Iterable[LoadBalancerSet] = (),
+    refusal: Refusal | None = None,
+) -> BalancerWorld:
+    """What the decision about a LoadBalancer sees; without a cloud all is as it should be, or its look was refused."""
+    world = BalancerWorld(key=of.key, balancer=of, sets=tuple(sets))
+    if refusal is not None:
+        return world.model_copy(update={"refusals": {LookAtBalancer.activity: refusal}})
+    return world.looked(cloud, NOW) if cloud is not None else world.learn(settled=world.look)
+
+
+def refusal(type_: ErrorType, message: str, code: str = "") -> Refusal:
+    """Something was refused now."""
+    return Refusal(type=type_, message=message, code=code, at=NOW)

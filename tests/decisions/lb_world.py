@@ -14,8 +14,17 @@ from lb_objects import INFRASTRUCTURE, LABELS, NOW, condition
 from lb_project import Project
 
 from domain.decision import Action
-from domain.loadbalancers.balancer import BalancerWork, work_for_balancer
+from domain.loadbalancers.balancer import decide_balancer
+from domain.loadbalancers.balancer_world import (
+    BalancerWorld,
+    CreateSet,
+    DeleteSets,
+    LookAtBalancer,
+    PatchSet,
+    SeenBalancer,
+)
 from domain.loadbalancers.cloud.changes import Brought
+from domain.loadbalancers.cloud.lifecycle import TellPeople
 from domain.loadbalancers.cloud.served import ServedBalancer
 from domain.loadbalancers.cloud.steps import Step
 from domain.loadbalancers.cloud.sweep import difference_of_machine, to_be_compared
@@ -27,7 +36,6 @@ from domain.loadbalancers.machine.actions import (
     LookAtMachine,
     RevokeAccess,
     SeenMachine,
-    TellPeople,
 )
 from domain.loadbalancers.machine.lifecycle import decide_machine
 from domain.loadbalancers.machine.world import MachineWorld
@@ -62,6 +70,7 @@ class World:
         self.objects: dict[str, dict[str, Json]] = {"lb": {}, "lbs": {}, "lbm": {}}
         self.rights: dict[str, set[str]] = {}
         self.lives: dict[str, State[MachineWorld]] = {}
+        self.of_balancer: State[BalancerWorld] | None = None
         self.told: list[str] = []
         self.made: list[str] = []
         self.writes = 0
@@ -139,19 +148,43 @@ class World:
         self.settle()
 
     def _balancer_pass(self, name: str) -> bool:
-        work: BalancerWork = work_for_balancer(self.balancer(), self.project.of_balancer(), self.sets(), self.now)
-        self.write("lb", name, work.patch)
-        self.project.carry_out(work.steps)
-        self.write("lb", name, work.status)
-        if work.create_set and not self.lose("create"):
-            self.create("lbs", work.create_set)
-        for each in work.set_patches:
-            self.write("lbs", each.name, each.patch)
-        for gone in work.delete_sets:
-            self.delete("lbs", gone)
-        if work.drop_finalizer:
-            self.drop_finalizer("lb", name)
-        return not work.idle
+        """One observation, one decision, and all that can be done then."""
+        state = self.of_balancer or State(BalancerWorld(key=self.balancer().key))
+        state = state.wake().observing(self.now)
+        state = state.observed(
+            BalancerWorld(key=self.balancer().key, balancer=self.balancer(), sets=tuple(self.sets()))
+        )
+        while True:
+            state, step = state.step(decide_balancer, self.now)
+            for action in step.start:
+                state = state.finished(action.slot, self._perform_for_balancer(name, action))
+            if not any(each.reads for each in step.start):
+                self.of_balancer = state
+                return bool(step.start)
+
+    def _perform_for_balancer(self, name: str, action: Action) -> Model | None:
+        match action:
+            case Patch():
+                self.write("lb", name, action.patch)
+                return Written()
+            case LookAtBalancer():
+                return SeenBalancer(cloud=self.project.of_balancer(), at=self.now)
+            case Step():
+                return self.project.take(action)
+            case CreateSet():
+                if not self.lose("create"):
+                    self.create("lbs", action.document)
+                return LoadBalancerSet.model_validate(action.document)
+            case PatchSet():
+                self.write("lbs", action.name, action.patch)
+            case DeleteSets():
+                for gone in action.names:
+                    self.delete("lbs", gone)
+            case TellPeople():
+                self.told += [each.message for each in action.notices]
+            case _:
+                raise AssertionError(action)
+        return None
 
     def _set_pass(self, name: str) -> bool:
         current = LoadBalancerSet.model_validate(self.objects["lbs"][name])

@@ -5,29 +5,37 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from lb_objects import NOW, ago, balancer
+from lb_objects import NOW, ago, balancer, balancer_world, refusal
 
-from domain.loadbalancers.balancer import Phase, work_for_balancer
+from activities.kube.writes import _dropped
+from domain.loadbalancers.balancer import Phase, decide_balancer
+from domain.loadbalancers.balancer_world import BalancerWorld, WriteStatus
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud
+from domain.loadbalancers.cloud.steps import CreateSecurityGroup
 from domain.loadbalancers.constants import LOAD_BALANCER_FINALIZER, NOTHING_MADE_ANNOTATION
 from domain.loadbalancers.hindrances import QUOTA as OVER_QUOTA
-from domain.loadbalancers.hindrances import Hindrance
 from domain.loadbalancers.resources import LoadBalancer
-from domain.refusal import ErrorType
-from domain.writes import merge
+from domain.refusal import ErrorType, Refusal
+from domain.writes import DropFinalizer, Patch, Written, merge
 
 OURS = {"finalizers": [LOAD_BALANCER_FINALIZER]}
-MISSING = Hindrance.of(ErrorType.DENIED, "Secret lbs/cloud does not exist")
-REFUSED = Hindrance.of(ErrorType.DENIED, "network n-1 does not exist [request req-1]")
-QUOTA = Hindrance.of(ErrorType.DENIED, "no floating IP is left", code=OVER_QUOTA)
-OUTAGE = Hindrance.of(ErrorType.UNAVAILABLE, "Neutron does not answer")
-UNDER_WAY = Hindrance.of(ErrorType.PENDING, "the port is let go")
+MISSING = refusal(ErrorType.DENIED, "Secret lbs/cloud does not exist")
+REFUSED = refusal(ErrorType.DENIED, "network n-1 does not exist [request req-1]")
+QUOTA = refusal(ErrorType.DENIED, "no floating IP is left", OVER_QUOTA)
+OUTAGE = refusal(ErrorType.UNAVAILABLE, "Neutron does not answer")
+UNDER_WAY = refusal(ErrorType.PENDING, "the port is let go")
 
 
-def stalled(of: LoadBalancer, hindrance: Hindrance | None, **more: Any) -> tuple[str | None, str | None] | None:
+def status_of(world: BalancerWorld) -> dict[str, object]:
+    """What is written of the status."""
+    writes = [each for each in decide_balancer(world, NOW).actions if isinstance(each, WriteStatus)]
+    return writes[0].patch if writes else {}
+
+
+def stalled(of: LoadBalancer, hindrance: Refusal | None, **more: Any) -> tuple[str | None, str | None] | None:
     """Reason and message of the condition after a pass, None without one."""
-    work = work_for_balancer(of, None, (), NOW, hindrance, **more)
-    after = LoadBalancer.model_validate(merge(of.model_dump(mode="json", by_alias=True), work.status))
+    world = balancer_world(of, None, (), hindrance).learn(**more)
+    after = LoadBalancer.model_validate(merge(of.model_dump(mode="json", by_alias=True), status_of(world)))
     found = [each for each in after.status.conditions if each.type == "Stalled"]
     return (found[0].reason, found[0].message) if found else None
 
@@ -47,18 +55,18 @@ def with_condition(reason: str, message: str) -> LoadBalancer:
         (None, None),
     ],
 )
-def test_what_a_person_has_to_mend_is_a_condition(hindrance: Hindrance | None, shown: object) -> None:
+def test_what_a_person_has_to_mend_is_a_condition(hindrance: Refusal | None, shown: object) -> None:
     assert stalled(balancer(metadata=OURS), hindrance) == shown
 
 
 def test_the_next_refusal_writes_nothing_though_its_request_has_another_id() -> None:
-    again = Hindrance.of(ErrorType.DENIED, "network n-1 does not exist [request req-2]")
-    work = work_for_balancer(with_condition("Refused", "network n-1 does not exist"), None, (), NOW, again)
-    assert "conditions" not in work.status.get("status", {})  # type: ignore[operator]
+    again = refusal(ErrorType.DENIED, "network n-1 does not exist [request req-2]")
+    world = balancer_world(with_condition("Refused", "network n-1 does not exist"), None, (), again)
+    assert "conditions" not in status_of(world).get("status", {})  # type: ignore[operator]
 
 
 @pytest.mark.parametrize("passing", [OUTAGE, UNDER_WAY])
-def test_what_passes_by_itself_leaves_the_condition(passing: Hindrance) -> None:
+def test_what_passes_by_itself_leaves_the_condition(passing: Refusal) -> None:
     of = with_condition("Refused", "network n-1 does not exist")
     assert stalled(of, passing) == ("Refused", "network n-1 does not exist")
 
@@ -68,7 +76,24 @@ def test_the_condition_goes_when_nothing_stands_in_the_way() -> None:
 
 
 def test_no_condition_is_written_where_the_definition_drops_it() -> None:
-    assert stalled(balancer(metadata=OURS), REFUSED, conditions=False) is None
+    assert stalled(balancer(metadata=OURS), REFUSED, drops_conditions=True) is None
+
+
+def test_a_condition_that_the_api_server_has_dropped_is_not_written_again() -> None:
+    world = balancer_world(balancer(metadata=OURS), None, (), REFUSED)
+    (write,) = (each for each in decide_balancer(world, NOW).actions if isinstance(each, WriteStatus))
+    assert status_of(write.fold(world, Written(dropped=("conditions",)))) == {}
+    seen = write.fold(world, Written(dropped=("conditions",)))
+    observed = balancer_world(balancer(metadata=OURS), None, (), REFUSED).recall(seen)
+    shown = status_of(observed)["status"]
+    assert "conditions" not in shown, "nor after another observation, which shows none"  # type: ignore[operator]
+
+
+def test_what_the_api_server_drops_of_a_status_is_reported() -> None:
+    asked: dict[str, object] = {"status": {"conditions": [{"type": "Stalled"}], "replicas": 1, "portID": None}}
+    assert _dropped(asked, {"status": {"replicas": 1}}) == ("conditions",)
+    assert _dropped(asked, {"status": {"replicas": 1, "conditions": []}}) == ()
+    assert _dropped({"metadata": {}}, {}) == ()
 
 
 # --- the mark that nothing was made ---
@@ -81,10 +106,11 @@ def new(**metadata: Any) -> LoadBalancer:
     return LoadBalancer.model_validate(merge(body, {"metadata": {"annotations": annotations, **metadata}}))
 
 
-def marked(of: LoadBalancer, cloud: LoadBalancerCloud | None, hindrance: Hindrance | None) -> bool:
+def marked(of: LoadBalancer, cloud: LoadBalancerCloud | None, hindrance: Refusal | None) -> bool:
     """Whether the pass leaves the mark on the object."""
-    work = work_for_balancer(of, cloud, (), NOW, hindrance)
-    after = LoadBalancer.model_validate(merge(of.model_dump(mode="json", by_alias=True), work.patch))
+    decision = decide_balancer(balancer_world(of, cloud, (), hindrance), NOW)
+    patches = [each.patch for each in decision.actions if isinstance(each, Patch) and not each.subresource]
+    after = LoadBalancer.model_validate(merge(of.model_dump(mode="json", by_alias=True), patches[0] if patches else {}))
     return NOTHING_MADE_ANNOTATION in after.metadata.annotations
 
 
@@ -101,17 +127,25 @@ def test_one_that_was_worked_on_before_is_not_marked() -> None:
 
 def test_the_mark_goes_in_the_write_before_the_first_step() -> None:
     of = new(annotations={NOTHING_MADE_ANNOTATION: "true"}, **OURS)
-    work = work_for_balancer(of, LoadBalancerCloud(), (), NOW)
-    assert work.steps
+    seen = balancer_world(of, LoadBalancerCloud())
+    (write,) = decide_balancer(seen, NOW).actions
+    assert isinstance(write, Patch)
+    assert isinstance(decide_balancer(write.fold(seen, Written()), NOW).actions[0], CreateSecurityGroup)
     assert not marked(of, LoadBalancerCloud(), None)
     assert marked(of, None, MISSING)
 
 
+def goes(of: LoadBalancer) -> bool:
+    """Whether it goes although its Secret is missing."""
+    decision = decide_balancer(balancer_world(of, None, (), MISSING), NOW)
+    assert decision.phase == Phase.DELETING
+    return any(isinstance(each, DropFinalizer) for each in decision.actions)
+
+
 def test_a_marked_load_balancer_goes_although_its_secret_is_missing() -> None:
     deleting = {**OURS, "deletionTimestamp": ago(minutes=1)}
-    gone = work_for_balancer(new(annotations={NOTHING_MADE_ANNOTATION: "true"}, **deleting), None, (), NOW, MISSING)
-    assert (gone.drop_finalizer, gone.phase) == (True, Phase.DELETING)
-    assert not work_for_balancer(new(**deleting), None, (), NOW, MISSING).drop_finalizer
+    assert goes(new(annotations={NOTHING_MADE_ANNOTATION: "true"}, **deleting))
+    assert not goes(new(**deleting))
 
 
 def test_counts_and_conditions_in_the_status_leave_the_mark_its_meaning() -> None:
@@ -119,9 +153,9 @@ def test_counts_and_conditions_in_the_status_leave_the_mark_its_meaning() -> Non
     condition = {"type": "Stalled", "status": "True", "reason": "Refused", "message": "no Secret"}
     status = {"replicas": 0, "readyReplicas": 0, "conditions": [condition]}
     counted = LoadBalancer.model_validate(merge(of.model_dump(mode="json", by_alias=True), {"status": status}))
-    assert work_for_balancer(counted, None, (), NOW, MISSING).drop_finalizer
+    assert goes(counted)
 
 
 def test_a_mark_beside_an_object_in_the_status_proves_nothing() -> None:
     metadata = {**OURS, "deletionTimestamp": ago(minutes=1), "annotations": {NOTHING_MADE_ANNOTATION: "true"}}
-    assert not work_for_balancer(balancer(metadata=metadata), None, (), NOW, MISSING).drop_finalizer
+    assert not goes(balancer(metadata=metadata))

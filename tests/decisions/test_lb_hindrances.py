@@ -5,31 +5,32 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 import pytest
-from lb_objects import NOW, balancer, machine, machine_set, machine_world
+from lb_objects import NOW, balancer, balancer_world, machine, machine_set, machine_world, refusal
 
-from activities.loadbalancers.ground import _hindrance as hindrance_of
 from activities.openstack.guard import SILENT
 from domain.decision import Action
-from domain.loadbalancers.balancer import Phase, work_for_balancer
+from domain.loadbalancers.balancer import Phase, decide_balancer
+from domain.loadbalancers.balancer_world import CreateSet, LookAtBalancer, PatchSet, WriteStatus
 from domain.loadbalancers.cloud.changes import Brought
+from domain.loadbalancers.cloud.lifecycle import TellPeople
 from domain.loadbalancers.cloud.looks import look_of_balancer, look_of_machine, look_of_rules
 from domain.loadbalancers.cloud.objects import CloudPort, FixedIp, LoadBalancerCloud, MachineCloud, Server
 from domain.loadbalancers.cloud.ownership import mark_of
 from domain.loadbalancers.cloud.served import ServedBalancer
-from domain.loadbalancers.cloud.steps import CreatePort, DeletePort, DeleteServer
+from domain.loadbalancers.cloud.steps import CreatePort, DeletePort, DeleteServer, Step
 from domain.loadbalancers.constants import BOOTS_SINCE_ANNOTATION, DRIFT_ANNOTATION, OUTAGE_ANNOTATION, QUOTA_ANNOTATION
 from domain.loadbalancers.health import Standing, health_of
-from domain.loadbalancers.hindrances import BUSY, SPENT, Hindrance, Nature, overdue, worst
+from domain.loadbalancers.hindrances import BUSY, SPENT, Hindrance, Nature, overdue
 from domain.loadbalancers.hindrances import QUOTA as OVER_QUOTA
-from domain.loadbalancers.machine.actions import LookAtMachine, RevokeAccess, SeenMachine, TellPeople
+from domain.loadbalancers.machine.actions import LookAtMachine, RevokeAccess, SeenMachine
 from domain.loadbalancers.machine.lifecycle import MachinePhase, decide_machine
 from domain.loadbalancers.machine.world import MachineWorld
 from domain.loadbalancers.resources import LoadBalancerMachine
 from domain.refusal import AREA_PAUSED, WORKER_SHUTDOWN, ErrorType, Refusal
 from domain.resource import parse_timestamp
-from domain.writes import DropFinalizer, Patch, merge
-from engine.errors import Throttled
+from domain.writes import DropFinalizer, Patch, Written, merge
 
+SILENCE = refusal(ErrorType.UNAVAILABLE, "Neutron does not answer")
 OUTAGE = Hindrance.of(ErrorType.UNAVAILABLE, "Neutron does not answer")
 QUOTA = Hindrance.of(ErrorType.THROTTLED, "no more servers", code=OVER_QUOTA)
 GOING = Hindrance.of(ErrorType.PENDING, "server s is being deleted")
@@ -77,29 +78,30 @@ def test_what_should_have_ended_by_itself_is_told_when_it_lasts() -> None:
 
 def test_what_a_person_has_to_mend_is_shown_before_what_passes() -> None:
     denied = Hindrance.of(ErrorType.DENIED, "no rights")
-    assert worst([GOING, denied, OUTAGE]) == denied
-    assert worst([GOING, OUTAGE]) == OUTAGE
-    assert worst([]) is None
+    assert max([GOING, denied, OUTAGE], key=lambda each: each.weight) == denied
+    assert max([GOING, OUTAGE], key=lambda each: each.weight) == OUTAGE
 
 
 @pytest.mark.parametrize(("code", "ours"), [(BUSY, True), (SPENT, True), (SILENT, False), ("", False)])
 def test_only_a_limit_of_this_process_is_its_own(code: str, ours: bool) -> None:
-    assert hindrance_of(Throttled("why", code=code)).ours is ours
+    assert Hindrance.of_refusal(refusal(ErrorType.THROTTLED, "why", code)).ours is ours
 
 
 def test_a_turn_that_comes_is_shown_and_nobody_is_told_of_it() -> None:
     busy = Hindrance.of(ErrorType.THROTTLED, "16 calls are under way", code=BUSY)
-    assert worst([busy, OUTAGE]) == worst([OUTAGE, busy]) == OUTAGE
+    assert busy.weight < OUTAGE.weight
     shop, one = balancer(**FINALIZED), machine(**FINALIZED_MACHINE)
     for hindrance, told in ((busy, ()), (OUTAGE, ("Neutron does not answer",))):
-        waiting = work_for_balancer(shop, LoadBalancerCloud(), (), NOW, hindrance)
         code = BUSY if hindrance.ours else ""
+        waiting = decide_balancer(
+            balancer_world(shop, refusal=refusal(ErrorType.UNAVAILABLE, hindrance.why, code)), NOW
+        )
         decision = decide_machine(unseen(one, ErrorType.UNAVAILABLE, hindrance.why, code), NOW)
         assert (waiting.phase, waiting.why) == (Phase.WAITING, hindrance.why)
         assert (decision.phase, decision.why) == (MachinePhase.WAITING, hindrance.why)
-        events = [each for each in decision.actions if isinstance(each, TellPeople)]
-        assert tuple(each.message for each in waiting.notices) == told
-        assert tuple(notice.message for each in events for notice in each.notices) == told
+        for said in (decision, waiting):
+            events = [each for each in said.actions if isinstance(each, TellPeople)]
+            assert tuple(notice.message for each in events for notice in each.notices) == told
 
 
 def test_what_ends_by_itself_is_no_problem() -> None:
@@ -113,25 +115,34 @@ def test_with_an_outage_machines_are_scaled_all_the_same_and_nothing_is_forgotte
     """W4."""
     of = balancer(spec={"replicas": 3}, **FINALIZED)
     name = f"web--shop-{_hash(of)}"
-    work = work_for_balancer(of, None, [machine_set(name)], NOW, OUTAGE)
-    assert work.phase is Phase.WAITING
-    assert (work.steps, work.create_set) == ((), {})
-    assert [each.patch for each in work.set_patches] == [{"spec": {"replicas": 3}}]
-    assert "securityGroupID" not in work.status.get("status", {})  # type: ignore[operator]
+    decision = decide_balancer(balancer_world(of, None, [machine_set(name)], SILENCE), NOW)
+    assert decision.phase == Phase.WAITING
+    (change,) = (each for each in decision.actions if isinstance(each, PatchSet))
+    assert change.patch == {"spec": {"replicas": 3}}
+    assert not [each for each in decision.actions if isinstance(each, Step | CreateSet)]
+    statuses = [each.patch["status"] for each in decision.actions if isinstance(each, WriteStatus)]
+    assert all("securityGroupID" not in each for each in statuses)  # type: ignore[operator]
 
 
 def test_with_an_outage_no_new_set_is_made() -> None:
-    work = work_for_balancer(balancer(**FINALIZED), None, [machine_set("web--shop-zzzz")], NOW, OUTAGE)
-    assert (work.create_set, work.set_patches) == ({}, ())
+    world = balancer_world(balancer(**FINALIZED), None, [machine_set("web--shop-zzzz")], SILENCE)
+    assert not [each for each in decide_balancer(world, NOW).actions if isinstance(each, CreateSet | PatchSet)]
 
 
 def test_a_load_balancer_that_goes_drops_no_finalizer_unseen() -> None:
     """W4: what could not be looked at is not gone."""
     of = balancer(**merge(FINALIZED, {"metadata": {"deletionTimestamp": "2026-05-01T12:00:00Z"}}))  # type: ignore[arg-type]
-    for cloud, hindrance in ((None, OUTAGE), (None, None), (LoadBalancerCloud(), OUTAGE)):
-        work = work_for_balancer(of, cloud, [], NOW, hindrance)
-        assert (work.phase, work.drop_finalizer) == (Phase.DELETING, False)
-    assert work_for_balancer(of, LoadBalancerCloud(), [], NOW).drop_finalizer
+    for refused_look in (SILENCE, None):
+        unseen_world = balancer_world(of, None, (), refused_look).learn(settled="")
+        decision = decide_balancer(unseen_world, NOW)
+        assert decision.phase == Phase.DELETING
+        assert [each.slot for each in decision.actions if not isinstance(each, TellPeople)] == [LookAtBalancer.activity]
+    seen = balancer_world(of, LoadBalancerCloud())
+    (status,) = decide_balancer(seen, NOW).actions
+    assert isinstance(status, WriteStatus)
+    assert status.patch["status"]["portID"] is None  # type: ignore[index]
+    (drop,) = decide_balancer(status.fold(seen, Written()), NOW).actions
+    assert isinstance(drop, DropFinalizer)
 
 
 def _hash(of: object) -> str:

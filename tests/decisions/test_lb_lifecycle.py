@@ -8,12 +8,14 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 import pytest
-from lb_objects import NOW, balancer, healthy, machine, machine_set, machine_world
+from lb_objects import NOW, balancer, balancer_world, healthy, machine, machine_set, machine_world
 from lb_world import MINUTE, SPEC, World, started
 
 from domain.decision import Action
-from domain.loadbalancers.balancer import Phase, work_for_balancer
+from domain.loadbalancers.balancer import Phase, decide_balancer
+from domain.loadbalancers.balancer_world import CreateSet
 from domain.loadbalancers.cloud.changes import Brought
+from domain.loadbalancers.cloud.lifecycle import TellPeople
 from domain.loadbalancers.cloud.looks import look_of_balancer
 from domain.loadbalancers.cloud.objects import CloudPort, FixedIp, LoadBalancerCloud, MachineCloud
 from domain.loadbalancers.cloud.ownership import mark_of
@@ -22,7 +24,7 @@ from domain.loadbalancers.cloud.sweep import to_be_compared
 from domain.loadbalancers.fleet import Fleet
 from domain.loadbalancers.hashes import template_hash
 from domain.loadbalancers.health import is_master
-from domain.loadbalancers.machine.actions import GrantAccess, LookAtMachine, SeenMachine, TellPeople
+from domain.loadbalancers.machine.actions import GrantAccess, LookAtMachine, SeenMachine
 from domain.loadbalancers.machine.lifecycle import MachinePhase, decide_machine
 from domain.loadbalancers.machine_set import SetPhase, work_for_set
 from domain.loadbalancers.patches import combined
@@ -33,7 +35,8 @@ from domain.writes import Patch, merge
 
 
 def phase(world: World) -> Phase:
-    return work_for_balancer(world.balancer(), world.project.of_balancer(), world.sets(), world.now).phase
+    seen = balancer_world(world.balancer(), world.project.of_balancer(), world.sets())
+    return Phase(decide_balancer(seen, world.now).phase)
 
 
 def counts(world: World) -> dict[str, int]:
@@ -171,9 +174,10 @@ def test_former_names_make_no_second_set() -> None:
     # Also while the write that brings today's names has not arrived.
     former = {"spec": {"infrastructure": {"flavor": {"flavor_id": "small", "flavorID": None}}}}
     world.objects["lb"]["web--shop"] = merge(world.objects["lb"]["web--shop"], former)  # type: ignore[assignment]
-    work = work_for_balancer(world.balancer(), world.project.of_balancer(), world.sets(), world.now)
-    assert (work.create_set, work.set_patches) == ({}, ())
-    assert work.patch == {"spec": {"infrastructure": {"flavor": {"flavor_id": None, "flavorID": "small"}}}}
+    decision = decide_balancer(balancer_world(world.balancer(), world.project.of_balancer(), world.sets()), world.now)
+    (write,) = decision.actions
+    assert isinstance(write, Patch)
+    assert write.patch == {"spec": {"infrastructure": {"flavor": {"flavor_id": None, "flavorID": "small"}}}}
 
 
 def test_going_back_takes_the_old_set_with_a_new_revision() -> None:
@@ -333,10 +337,11 @@ def test_the_finalizer_comes_before_the_first_step() -> None:
     bare = balancer(
         metadata={"finalizers": None}, spec={"infrastructure": {"flavor": {"flavor_id": "f", "flavorID": None}}}
     )
-    work = work_for_balancer(bare, LoadBalancerCloud(), (), NOW)
-    assert (work.phase, work.steps, work.create_set) == (Phase.NEW, (), {})
-    assert work.patch["metadata"] == {"finalizers": ["yawol.stackit.cloud/controller2"]}
-    assert "spec" in work.patch
+    new = decide_balancer(balancer_world(bare, LoadBalancerCloud()), NOW)
+    (adopted,) = new.actions
+    assert isinstance(adopted, Patch)
+    assert (new.phase, adopted.patch["metadata"]) == (Phase.NEW, {"finalizers": ["yawol.stackit.cloud/controller2"]})
+    assert "spec" in adopted.patch
     fresh = machine_world(machine(metadata={"finalizers": ["x"]}), balancer(), MachineCloud(), granted=False)
     first = decide_machine(fresh, NOW)
     (write,) = first.actions
@@ -413,11 +418,12 @@ def test_a_machine_is_looked_for_in_the_cloud_when_it_is_not_what_it_was() -> No
 
 def test_what_freezes_a_rollout_is_told() -> None:
     odd = {"metadata": {"annotations": {"loadbalancer.yawol.stackit.cloud/revision": "newest"}, **BALANCERS}}
-    work = work_for_balancer(balancer(**odd), None, (), NOW)
-    assert work.create_set == {}
-    assert [(each.type, each.message) for each in work.notices] == [("Warning", work.problem)]
-    assert "not a revision" in work.problem
-    assert work_for_balancer(balancer(metadata=BALANCERS), None, (), NOW).notices == ()
+    decision = decide_balancer(balancer_world(balancer(**odd)), NOW)
+    assert of(decision.actions, CreateSet) == []
+    (told,) = of(decision.actions, TellPeople)
+    assert [(each.type, each.message) for each in told.notices] == [("Warning", decision.why)]
+    assert "not a revision" in decision.why
+    assert of(decide_balancer(balancer_world(balancer(metadata=BALANCERS)), NOW).actions, TellPeople) == []
 
 
 def test_what_keeps_a_machine_from_its_server_is_told() -> None:
@@ -443,7 +449,8 @@ def test_a_machine_that_goes_is_not_written_before() -> None:
 
 def test_an_object_that_let_go_of_everything_asks_for_nothing() -> None:
     deleting = {"deletionTimestamp": "2026-05-01T11:00:00Z"}
-    assert work_for_balancer(balancer(metadata=deleting), LoadBalancerCloud(), (), NOW).idle
+    let_go = decide_balancer(balancer_world(balancer(metadata=deleting), LoadBalancerCloud()), NOW)
+    assert (let_go.gone, let_go.actions) == (True, ())
     released = decide_machine(machine_world(machine(metadata=deleting)), NOW)
     assert (released.gone, released.actions) == (True, ())
     gone = work_for_set(machine_set(metadata=deleting), (machine(),), Fleet(), NOW)

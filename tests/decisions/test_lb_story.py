@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import pytest
-from lb_objects import NOW, Json, ago, balancer, condition, healthy, machine, machine_world
+from lb_objects import NOW, Json, ago, balancer, balancer_world, condition, healthy, machine, machine_world
 from lb_world import MINUTE, SPEC, World
 
-from activities.loadbalancers.balancers import _decision as balancer_decision
 from activities.loadbalancers.sets import _decision as set_decision
 from domain.decision import Decision
-from domain.loadbalancers.balancer import work_for_balancer
+from domain.loadbalancers.balancer import decide_balancer
 from domain.loadbalancers.fleet import fleet_of
 from domain.loadbalancers.machine.lifecycle import decide_machine
 from domain.loadbalancers.machine_set import work_for_set
@@ -22,8 +21,7 @@ def told(world: World) -> list[str]:
     machines, fleet = world.machines(), fleet_of(world.machines(), world.now)
     found: list[Decision] = []
     shop = world.balancer()
-    work = work_for_balancer(shop, world.project.of_balancer(), world.sets(), world.now, None)
-    found.append(balancer_decision(shop.owner, work, None))
+    found.append(decide_balancer(balancer_world(shop, world.project.of_balancer(), world.sets()), world.now))
     for one in world.sets():
         found.append(set_decision(one.owner, work_for_set(one, machines_of(one, machines), fleet, world.now)))
     for each in machines:

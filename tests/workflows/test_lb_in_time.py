@@ -25,11 +25,12 @@ from activities.loadbalancers.cloud_steps import to_its_end
 from activities.loadbalancers.sets import _decision as set_decision
 from domain.decision import Action, Queue
 from domain.identity import Key
+from domain.loadbalancers.cloud.lifecycle import TellPeople
 from domain.loadbalancers.cloud.ownership import mark_of
 from domain.loadbalancers.cloud.steps import CreatePort, CreateServer, DeletePort, DeleteServer
 from domain.loadbalancers.constants import DRIFT_ANNOTATION, OUTAGE_ANNOTATION
 from domain.loadbalancers.fleet import fleet_of
-from domain.loadbalancers.machine.actions import AwaitServer, GrantAccess, LookAtMachine, RevokeAccess, TellPeople
+from domain.loadbalancers.machine.actions import AwaitServer, GrantAccess, LookAtMachine, RevokeAccess
 from domain.loadbalancers.machine.world import MachineWorld, ObserveMachine
 from domain.loadbalancers.machine_set import work_for_set
 from domain.loadbalancers.passes import LoadBalancerWorld, PassSet

@@ -11,8 +11,8 @@ its way out, a token that is not there yet) is asked for again by Temporal's ser
 from __future__ import annotations
 
 from collections.abc import Iterable
-from datetime import timedelta
-from typing import ClassVar, TypeVar
+from datetime import datetime, timedelta
+from typing import Any, ClassVar, TypeVar
 
 from domain.decision import Action, Queue
 from domain.loadbalancers.cloud.changes import Brought
@@ -26,7 +26,6 @@ from domain.refusal import ErrorType, Refusal
 
 W = TypeVar("W", bound=CloudWorld)
 
-IN_OPENSTACK = "openstack."  # how the activities begin
 # A call may take its whole time-out, and some steps make several.
 LONGEST_STEP = timedelta(minutes=5)
 HEARTBEAT = timedelta(seconds=10)
@@ -61,6 +60,26 @@ class Step(CloudAction):
     def refuse(self, world: W, refusal: Refusal) -> W:  # type: ignore[override]
         """It may have had its effect all the same."""
         return super().refuse(world.model_copy(update={"stale": True}), refusal)
+
+
+class Look(CloudAction):
+    """Find what an object has in the cloud: by name, by mark, and by the ids in its status."""
+
+    reads: ClassVar[bool] = True
+
+    changes: int = 0  # of the world that asks
+
+    def fold(self, world: W, result: Model | None) -> W:  # type: ignore[override]
+        """A step that has ended meanwhile may have changed what was seen: then it is looked at again."""
+        assert isinstance(result, Seen)  # noqa: S101 - the activity's type
+        return world.looked(result.cloud, result.at) if world.changes == self.changes else world
+
+
+class Seen(Model):
+    """What an object has in the cloud, and when that was seen."""
+
+    cloud: Any
+    at: datetime
 
 
 class _Deletion(Step):

@@ -2,47 +2,37 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import timedelta
 from typing import ClassVar
 
 from domain.decision import Action, Queue
-from domain.identity import Key
 from domain.loadbalancers.cloud.changes import Brought
 from domain.loadbalancers.cloud.objects import MachineCloud
-from domain.loadbalancers.cloud.steps import CloudAction
+from domain.loadbalancers.cloud.steps import CloudAction, Look, Seen
 from domain.loadbalancers.machine.world import FleetReports, MachineWorld
 from domain.loadbalancers.resources import LoadBalancerMachine
 from domain.model import Model
-from domain.notices import Notice
 from domain.schema import Document
 
 
-class SeenMachine(Model):
-    """What a machine has in the cloud, and when that was seen."""
+class SeenMachine(Seen):
+    """What a machine has in the cloud."""
 
     cloud: MachineCloud
-    at: datetime
 
 
-class LookAtMachine(CloudAction):
-    """Find what a machine has in the cloud: by name, by mark, and by the ids in its status."""
+class LookAtMachine(Look):
+    """Find a machine's port and server, and the port with its LoadBalancer's address."""
 
     activity: ClassVar[str] = "openstack.look_at_machine"
     result: ClassVar[type[Model] | None] = SeenMachine
-    reads: ClassVar[bool] = True
 
     machine: LoadBalancerMachine
-    changes: int = 0  # of the world that asks
 
     @property
     def summary(self) -> str:
         """For the timeline."""
         return "find its port and server in OpenStack"
-
-    def fold(self, world: MachineWorld, result: Model | None) -> MachineWorld:  # type: ignore[override]
-        """A step that has ended meanwhile may have changed what was seen: then it is looked at again."""
-        assert isinstance(result, SeenMachine)  # noqa: S101 - the activity's type
-        return world.looked(result.cloud, result.at) if world.changes == self.changes else world
 
 
 class AwaitServer(CloudAction):
@@ -133,27 +123,3 @@ class AskFleet(Action):
         """Whether it is silent."""
         assert isinstance(result, FleetReports)  # noqa: S101 - the activity's type
         return world.model_copy(update={"fleet": result})
-
-
-class TellPeople(Action):
-    """Write Kubernetes Events; that one cannot be written changes nothing."""
-
-    activity: ClassVar[str] = "loadbalancers.tell_people"
-    queue: ClassVar[str] = Queue.LOAD_BALANCERS
-
-    about: Key
-    notices: tuple[Notice, ...]
-    at: datetime
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return f"write an Event: {self.notices[0].message}"
-
-    def fold(self, world: MachineWorld, result: Model | None) -> MachineWorld:  # type: ignore[override]
-        """Told."""
-        told = {**world.known.told, **{each.digest: self.at for each in self.notices}}
-        return world.learn(told=dict(list(told.items())[-MOST_TOLD:]))
-
-
-MOST_TOLD = 10  # as many different ones as a machine's life has

@@ -17,6 +17,20 @@ from enum import StrEnum
 from domain.decision import Action, Decision, Outcome, earliest
 from domain.identity import Key
 from domain.loadbalancers import LOAD_BALANCER
+from domain.loadbalancers.cloud.lifecycle import (
+    Moment,
+    TellPeople,
+    blocker_of,
+    gone,
+    held_by,
+    looked_again,
+    nearest,
+    needs_look,
+    release,
+    tell,
+    write,
+    writes,
+)
 from domain.loadbalancers.cloud.machine import MachinePlan, ServerState, machine_servers
 from domain.loadbalancers.cloud.objects import MachineCloud
 from domain.loadbalancers.cloud.removal import remove_machine
@@ -39,7 +53,6 @@ from domain.loadbalancers.machine.actions import (
     GrantAccess,
     LookAtMachine,
     RevokeAccess,
-    TellPeople,
 )
 from domain.loadbalancers.machine.world import MachineWorld
 from domain.loadbalancers.migration import machine_migration
@@ -47,11 +60,9 @@ from domain.loadbalancers.patches import combined
 from domain.loadbalancers.resources import LoadBalancerMachine
 from domain.loadbalancers.scaling import config_fault
 from domain.loadbalancers.set_status import MachineStanding
-from domain.model import Model
 from domain.notices import Notice, warning
-from domain.refusal import ErrorType, Refusal
-from domain.resource import EVENTS_KEPT, timestamp
-from domain.writes import Delete, DropFinalizer, JsonPatch, Patch
+from domain.resource import timestamp
+from domain.writes import Delete, JsonPatch
 
 
 class MachinePhase(StrEnum):
@@ -81,38 +92,22 @@ _AWAITED = {
     MachinePhase.MARKED: "its recovery",
     MachinePhase.GIVEN_UP: "its set, which replaces it",
 }
-OBSERVE_AGAIN = "observe again"
 SET_ACTS = timedelta(seconds=30)  # so long after a deadline its set has woken the machine, if it is at work
-
-
-class Moment(Model):
-    """When to act again, and what happens then; after some patience where the set does it."""
-
-    at: datetime
-    then: str = OBSERVE_AGAIN
-    patience: timedelta = timedelta(0)
-
-
-class Blocker(Model):
-    """The refusal that says most to a person, and what it stands for."""
-
-    refusal: Refusal
-    hindrance: Hindrance
 
 
 def decide_machine(world: MachineWorld, now: datetime) -> Decision:
     """What a machine needs now."""
     machine = world.machine
     if not world.exists:
-        return Decision(phase="Deleted", outcome=Outcome.GONE, why="it does not exist any more")
+        return gone()
     if world.left_to:
-        return _left_alone(world)
+        return held_by(world.left_to, world.again, machine.owner)
     if machine.metadata.deleting:
         return _ending(world, now)
     if MACHINE_FINALIZER not in machine.metadata.finalizers:
         patch: JsonPatch = {"metadata": {"finalizers": [*machine.metadata.finalizers, MACHINE_FINALIZER]}}
-        write = _write(world, patch, note="add the finalizer")
-        return _decision(world, MachinePhase.NEW, "add its finalizer", (write,), working=True)
+        added = write(world, patch, note="add the finalizer")
+        return _decision(world, MachinePhase.NEW, "add its finalizer", (added,), working=True)
     judged, moments = _judged(world, now)
     if given_up := machine.metadata.annotations.get(GIVEN_UP_ANNOTATION):
         return _decision(world, MachinePhase.GIVEN_UP, given_up, judged, moments)
@@ -131,7 +126,7 @@ def _provided(world: MachineWorld, now: datetime, judged: tuple[Action, ...], mo
     looks = _looks(world, steps)
     steps = () if looks else steps
     awaited = () if looks else _awaited(world, plan)
-    blocker = _blocker(world, (*looks, *steps, *awaited))
+    blocker = blocker_of(world, (*looks, *steps, *awaited))
     hindrance = blocker.hindrance if blocker else None
     problem = plan.problem or (hindrance.problem if hindrance else "")
     if plan.given_up and not looks:
@@ -144,15 +139,13 @@ def _provided(world: MachineWorld, now: datetime, judged: tuple[Action, ...], mo
     if not under_way:
         named: JsonPatch = {} if grants else access_status(machine)
         status = combined(machine_migration(machine), plan.status, _found_whole(world, plan, hindrance, now), named)
-    writes = (*_writes(world, patch), *_writes(world, status, subresource="status"))
-    told = (*notices_of(problem, hindrance), *_overdue(blocker, now))
+    written = (*writes(world, patch), *writes(world, status, subresource="status"))
+    told = (*notices_of(problem, hindrance), *(blocker.overdue(now) if blocker else ()))
     phase = _phase(world, plan, problem, now)
     doing = "; ".join(each.summary for each in (*grants, *looks, *steps))
     why = plan.problem or (hindrance.why if hindrance else "") or doing or _told(world, plan, now)
-    if world.known.blocked_since and world.seen_at:
-        again = Hindrance(why=problem, nature=Nature.REFUSED).until(world.known.blocked_since, world.seen_at)
-        moments = [*moments, Moment(at=again)]
-    actions = (*writes, *grants, *looks, *steps, *awaited, *_tell(world, told, now), *judged)
+    moments = [*moments, *looked_again(world, problem)]
+    actions = (*written, *grants, *looks, *steps, *awaited, *_tell(world, told, now), *judged)
     return _decision(world, phase, why, actions, moments, problem=problem, working=under_way and not problem)
 
 
@@ -170,9 +163,7 @@ def _plan(world: MachineWorld) -> MachinePlan:
 
 def _looks(world: MachineWorld, steps: tuple[Step, ...]) -> tuple[LookAtMachine, ...]:
     """The look at the cloud that has to come before anything else; after a failed step, when its pause is over."""
-    current = world.look in (world.seen, world.known.settled)
-    waits = any(world.refused(each.slot) for each in steps)
-    if current and (waits or not world.stale):
+    if not needs_look(world, steps):
         return ()
     machine = world.machine
     status = machine.status.model_copy(update={"conditions": (), "metrics": ()})
@@ -187,18 +178,6 @@ def _awaited(world: MachineWorld, plan: MachinePlan) -> tuple[AwaitServer, ...]:
         return ()
     server = machine_servers(world.machine, world.cloud).kept
     return (AwaitServer(project=world.project, id=server.id),) if server else ()
-
-
-def _blocker(world: MachineWorld, wanted: tuple[Action, ...]) -> Blocker | None:
-    """What stands in the way in the cloud; a bug of ours is shown by the runner."""
-    refusals = (world.refused(each.slot) for each in wanted)
-    found = [Blocker(refusal=each, hindrance=Hindrance.of_refusal(each)) for each in refusals if each]
-    real = (each for each in found if each.refusal.type is not ErrorType.BUG)
-    return max(real, key=lambda each: each.hindrance.weight, default=None)
-
-
-def _overdue(blocker: Blocker | None, now: datetime) -> tuple[Notice, ...]:
-    return overdue(blocker.hindrance, blocker.refusal.lasts_since, now) if blocker else ()
 
 
 def _found_whole(world: MachineWorld, plan: MachinePlan, hindrance: Hindrance | None, now: datetime) -> JsonPatch:
@@ -264,9 +243,9 @@ def _given_up(world: MachineWorld, plan: MachinePlan, now: datetime) -> Decision
         why = "its server does not exist any more"
     else:
         why = f"Nova could not create its server: {plan.fault or 'no reason given'}"
-    before = (*_tell(world, (warning("Failed", why),), now), *_writes(world, plan.status, subresource="status"))
+    before = (*_tell(world, (warning("Failed", why),), now), *writes(world, plan.status, subresource="status"))
     # The annotation comes last: afterwards nothing more is done for the machine here.
-    last = _writes(world, {"metadata": {"annotations": {GIVEN_UP_ANNOTATION: why}}})
+    last = writes(world, {"metadata": {"annotations": {GIVEN_UP_ANNOTATION: why}}})
     return _decision(world, MachinePhase.GIVEN_UP, why, before or last)
 
 
@@ -325,8 +304,8 @@ def _judged(world: MachineWorld, now: datetime) -> tuple[tuple[Action, ...], lis
     patch, status = mark_patches(machine, health)
     silent = expires_at(machine, world.timings)
     change = earliest([health.next_change, silent if silent and silent > now else None])
-    writes = (*_writes(world, patch), *_writes(world, status, subresource="status"))
-    return writes, [Moment(at=change)] if change else []
+    written = (*writes(world, patch), *writes(world, status, subresource="status"))
+    return written, [Moment(at=change)] if change else []
 
 
 def _condemned(world: MachineWorld, now: datetime, *, reported: bool) -> tuple[tuple[Action, ...], list[Moment]]:
@@ -359,13 +338,7 @@ def _ending(world: MachineWorld, now: datetime) -> Decision:
     if not world.known.revoked:
         revoke = RevokeAccess(namespace=machine.metadata.namespace, name=machine.metadata.name, kinds=REMOVED)
         return _decision(world, MachinePhase.DELETING, revoke.summary, (revoke,), working=True)
-    kept = [each for each in machine.metadata.finalizers if each != MACHINE_FINALIZER]
-    drop = DropFinalizer(
-        key=world.key,
-        patch={"metadata": {"finalizers": kept}},
-        resource_version=machine.metadata.resource_version,
-        note="release the machine: nothing is left",
-    )
+    drop = release(world, "release the machine: nothing is left")
     return _decision(world, MachinePhase.DELETING, "nothing is left", (drop,), working=True)
 
 
@@ -380,7 +353,7 @@ def _removal(world: MachineWorld) -> tuple[Action, ...]:
 
 def _leaving(world: MachineWorld, wanted: tuple[Action, ...], now: datetime) -> Decision:
     began = world.machine.metadata.deletion_timestamp or now
-    blocker = _blocker(world, wanted)
+    blocker = blocker_of(world, wanted)
     hindrance = blocker.hindrance if blocker else None
     doing = "; ".join(each.summary for each in wanted)
     problem = hindrance.problem if hindrance else ""
@@ -402,28 +375,8 @@ def _leaving(world: MachineWorld, wanted: tuple[Action, ...], now: datetime) -> 
 # --- the words of decisions ---
 
 
-def _writes(world: MachineWorld, patch: JsonPatch, *, subresource: str = "") -> tuple[Patch, ...]:
-    if not patch:
-        return ()
-    return (_write(world, patch, subresource=subresource, note=f"write its {subresource or _written(patch)}"),)
-
-
-def _written(patch: JsonPatch) -> str:
-    metadata = patch.get("metadata")
-    return ", ".join(metadata) if isinstance(metadata, dict) else "spec"
-
-
-def _write(world: MachineWorld, patch: JsonPatch, *, subresource: str = "", note: str) -> Patch:
-    version = world.machine.metadata.resource_version
-    return Patch(key=world.key, patch=patch, subresource=subresource, resource_version=version, note=note)
-
-
 def _tell(world: MachineWorld, notices: tuple[Notice, ...], now: datetime) -> tuple[TellPeople, ...]:
-    """Each is told once, and again when the API server has forgotten it; on the LoadBalancer, where there is one."""
-    told = world.known.told
-    fresh = tuple(each for each in notices if each.digest not in told or now - told[each.digest] >= EVENTS_KEPT)
-    if not fresh:
-        return ()
+    """On the LoadBalancer, where there is one."""
     about, reference = world.key, world.machine.spec.load_balancer_ref
     if world.balancer is not None and not world.machine.metadata.deleting:
         about = Key(
@@ -433,20 +386,7 @@ def _tell(world: MachineWorld, notices: tuple[Notice, ...], now: datetime) -> tu
             uid=world.balancer.uid,
             cluster=world.key.cluster,
         )
-    return (TellPeople(about=about, notices=fresh, at=now),)
-
-
-def _left_alone(world: MachineWorld) -> Decision:
-    """The replaced controller still leads: nothing is looked at until it does not."""
-    return Decision(
-        phase="Held",
-        outcome=Outcome.WAITING,
-        why=world.left_to,
-        waits_for=("yawol giving up its leader lease",),
-        deadline=world.again,
-        at_deadline=OBSERVE_AGAIN,
-        owner=world.machine.owner,
-    )
+    return tell(world, about, notices, now)
 
 
 def _decision(
@@ -460,7 +400,6 @@ def _decision(
     working: bool = False,
 ) -> Decision:
     settled = phase is MachinePhase.READY
-    next_ = min(moments or (), key=lambda each: each.at + each.patience, default=None)
     waits = () if settled or working else (problem or _AWAITED.get(phase) or why or "the agent's report",)
     return Decision(
         phase=phase.value,
@@ -468,8 +407,6 @@ def _decision(
         why=why or "its server runs",
         actions=actions,
         waits_for=waits,
-        deadline=next_.at if next_ else None,
-        at_deadline=next_.then if next_ else "",
-        patience=next_.patience if next_ else timedelta(0),
         owner=world.machine.owner,
+        **nearest(moments or []),
     )

@@ -31,9 +31,11 @@ from activities.loadbalancers.sweeps import SweepActivities
 from activities.openstack.session import Api
 from domain.identity import Key, Kind
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET, THE_PROJECTS
+from domain.loadbalancers.balancer import decide_balancer
+from domain.loadbalancers.balancer_world import BalancerWorld, ObserveBalancer
 from domain.loadbalancers.machine.lifecycle import decide_machine
 from domain.loadbalancers.machine.world import MachineWorld, ObserveMachine
-from domain.loadbalancers.passes import LoadBalancerWorld, Memory, PassLoadBalancer, PassSet, SweepProjects
+from domain.loadbalancers.passes import LoadBalancerWorld, Memory, PassSet, SweepProjects
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 from domain.resource import timestamp
 from domain.runner import State
@@ -61,11 +63,11 @@ class Passes:
         )
         self.of(seed_cluster(api))
         ground = Ground(api, lab.kube, lab.projects, self.settings)
-        self._balancers = LoadBalancerActivities(ground)
         self._sets = SetActivities(ground)
-        of_machines = (*MachineActivities(ground).all(), *CloudActivities(ground).all())
-        self._machines = (*of_machines, *KubeActivities(api, cast(Client, None)).all())
-        self.lives: dict[Key, Driven[MachineWorld]] = {}
+        durable = (LoadBalancerActivities(ground), MachineActivities(ground), CloudActivities(ground))
+        writes = KubeActivities(api, cast(Client, None))
+        self._durable = [each for of in (*durable, writes) for each in of.all()]
+        self.lives: dict[Key, Driven[Any]] = {}
         self._sweeps = SweepActivities(ground)
         self.ahead = timedelta(0)  # how far the passes' clock is ahead
         self.memory: dict[Key, Memory] = {}
@@ -181,13 +183,11 @@ class Passes:
         memory = self.memory.get(key, Memory())
         environment = ActivityEnvironment()
         environment.info = replace(environment.info, started_time=self.now)
-        if key.kind == LOAD_BALANCER.name:
-            made = environment.run(self._balancers.pass_load_balancer, PassLoadBalancer(key=key, memory=memory))
-        elif key.kind == LOAD_BALANCER_SET.name:
-            made = environment.run(self._sets.pass_set, PassSet(key=key, memory=memory))
-        elif key.kind == LOAD_BALANCER_MACHINE.name:
+        if key.kind in (LOAD_BALANCER.name, LOAD_BALANCER_MACHINE.name):
             self.worlds[key] = self.of(self._turn(key))
             return self.worlds[key]
+        if key.kind == LOAD_BALANCER_SET.name:
+            made = environment.run(self._sets.pass_set, PassSet(key=key, memory=memory))
         else:
             made = environment.run(self._sweeps.sweep_projects, SweepProjects(key=key, memory=memory))
         world = self.of(made)
@@ -195,14 +195,23 @@ class Passes:
         return world
 
     async def _turn(self, key: Key) -> LoadBalancerWorld:
-        """A machine is driven; what it came to, as a pass tells it."""
+        """A durable lifecycle is driven; what it came to, as a pass tells it."""
+        if key not in self.lives:
+            self.lives[key] = self._driven(key)
+        life = self.lives[key]
+        decision = (await life.turn(self.now)).model_copy(update={"deadline": life.until})
+        return LoadBalancerWorld(key=key, hold=life.state.world.hold, decision=decision)
 
-        def observation(state: State[MachineWorld]) -> ObserveMachine:
+    def _driven(self, key: Key) -> Driven[Any]:
+        def balancer(state: State[BalancerWorld]) -> ObserveBalancer:
+            return ObserveBalancer(key=key, memory=state.world.known, outdated=state.outdated)
+
+        def machine(state: State[MachineWorld]) -> ObserveMachine:
             return ObserveMachine(key=key, memory=state.world.known, outdated=state.outdated)
 
-        life = self.lives.setdefault(key, Driven(MachineWorld(key=key), decide_machine, observation, self._machines))
-        decision = await life.turn(self.now)
-        return LoadBalancerWorld(key=key, hold=life.state.world.hold, decision=decision)
+        if key.kind == LOAD_BALANCER.name:
+            return Driven(BalancerWorld(key=key), decide_balancer, balancer, self._durable)
+        return Driven(MachineWorld(key=key), decide_machine, machine, self._durable)
 
     def forget(self) -> None:
         """As a worker that knows nothing of before."""

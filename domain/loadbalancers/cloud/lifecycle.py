@@ -1,0 +1,144 @@
+"""What the lifecycles of load balancers and machines have in common: looking at the cloud, blockers, writes, Events."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
+from typing import ClassVar, TypeVar
+
+from domain.decision import Action, Decision, Outcome, Queue
+from domain.identity import Key
+from domain.loadbalancers.cloud.world import CloudWorld
+from domain.loadbalancers.hindrances import Hindrance, Nature, overdue
+from domain.model import Model
+from domain.notices import Notice
+from domain.refusal import ErrorType, Refusal
+from domain.resource import EVENTS_KEPT
+from domain.writes import DropFinalizer, JsonPatch, Patch
+
+W = TypeVar("W", bound=CloudWorld)
+
+OBSERVE_AGAIN = "observe again"
+MOST_TOLD = 20  # as many different ones as an object's life has
+
+
+class Moment(Model):
+    """When to act again, and what happens then; after some patience where another lifecycle does it."""
+
+    at: datetime
+    then: str = OBSERVE_AGAIN
+    patience: timedelta = timedelta(0)
+
+
+class Blocker(Model):
+    """The refusal that says most to a person, and what it stands for."""
+
+    refusal: Refusal
+    hindrance: Hindrance
+
+    def overdue(self, now: datetime) -> tuple[Notice, ...]:
+        """What people are told if it should have ended by itself."""
+        return overdue(self.hindrance, self.refusal.lasts_since, now)
+
+
+class TellPeople(Action):
+    """Write Kubernetes Events; that one cannot be written changes nothing."""
+
+    activity: ClassVar[str] = "loadbalancers.tell_people"
+    queue: ClassVar[str] = Queue.LOAD_BALANCERS
+    heartbeat: ClassVar[timedelta] = timedelta(seconds=10)
+
+    about: Key
+    notices: tuple[Notice, ...]
+    at: datetime
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"write an Event: {self.notices[0].message}"
+
+    def fold(self, world: W, result: Model | None) -> W:  # type: ignore[override]
+        """Told."""
+        told = {**world.known.told, **{each.digest: self.at for each in self.notices}}
+        return world.learn(told=dict(list(told.items())[-MOST_TOLD:]))
+
+
+def needs_look(world: CloudWorld, steps: Iterable[Action]) -> bool:
+    """Whether the cloud has to be looked at before anything else; after a failed step, when its pause is over."""
+    current = world.look in (world.seen, world.known.settled)
+    waits = any(world.refused(each.slot) for each in steps)
+    return not current or (world.stale and not waits)
+
+
+def blocker_of(world: CloudWorld, wanted: Iterable[Action]) -> Blocker | None:
+    """What stands in the way in the cloud; a bug of ours is shown by the runner."""
+    refusals = (world.refused(each.slot) for each in wanted)
+    found = [Blocker(refusal=each, hindrance=Hindrance.of_refusal(each)) for each in refusals if each]
+    real = (each for each in found if each.refusal.type is not ErrorType.BUG)
+    return max(real, key=lambda each: each.hindrance.weight, default=None)
+
+
+def looked_again(world: CloudWorld, problem: str) -> list[Moment]:
+    """When the cloud is looked at again because of what stands in the way there, and no call has refused."""
+    if not (world.known.blocked_since and world.seen_at):
+        return []
+    again = Hindrance(why=problem, nature=Nature.REFUSED).until(world.known.blocked_since, world.seen_at)
+    return [Moment(at=again)]
+
+
+def writes(world: CloudWorld, patch: JsonPatch, *, subresource: str = "") -> tuple[Patch, ...]:
+    """The write of a patch, none if it is empty."""
+    if not patch:
+        return ()
+    metadata = patch.get("metadata")
+    what = subresource or (", ".join(metadata) if isinstance(metadata, dict) else "spec")
+    return (write(world, patch, subresource=subresource, note=f"write its {what}"),)
+
+
+def write(world: CloudWorld, patch: JsonPatch, *, subresource: str = "", note: str) -> Patch:
+    """A write of what was observed."""
+    version = world.resource.metadata.resource_version
+    return Patch(key=world.key, patch=patch, subresource=subresource, resource_version=version, note=note)
+
+
+def release(world: CloudWorld, note: str) -> DropFinalizer:
+    """The write that lets the object go."""
+    meta = world.resource.metadata
+    kept = [each for each in meta.finalizers if each != world.resource.kind_of.finalizer]
+    return DropFinalizer(
+        key=world.key,
+        patch={"metadata": {"finalizers": kept}},
+        resource_version=meta.resource_version,
+        note=note,
+    )
+
+
+def tell(world: CloudWorld, about: Key, notices: Iterable[Notice], now: datetime) -> tuple[TellPeople, ...]:
+    """Each notice is told once, and again when the API server has forgotten it."""
+    told = world.known.told
+    fresh = tuple(each for each in notices if each.digest not in told or now - told[each.digest] >= EVENTS_KEPT)
+    return (TellPeople(about=about, notices=fresh, at=now),) if fresh else ()
+
+
+def gone() -> Decision:
+    """The object does not exist any more."""
+    return Decision(phase="Deleted", outcome=Outcome.GONE, why="it does not exist any more")
+
+
+def held_by(leader: str, again: datetime | None, owner: str) -> Decision:
+    """The replaced controller still leads: nothing is looked at until it does not."""
+    return Decision(
+        phase="Held",
+        outcome=Outcome.WAITING,
+        why=leader,
+        waits_for=("yawol giving up its leader lease",),
+        deadline=again,
+        at_deadline=OBSERVE_AGAIN,
+        owner=owner,
+    )
+
+
+def nearest(moments: Sequence[Moment]) -> dict[str, object]:
+    """The deadline of a decision."""
+    next_ = min(moments, key=lambda each: each.at + each.patience, default=None)
+    return {"deadline": next_.at, "at_deadline": next_.then, "patience": next_.patience} if next_ else {}
