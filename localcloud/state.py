@@ -282,32 +282,67 @@ class StateDirectoryError(Exception):
     """The directory holds something else."""
 
 
-def choose_ports(names: tuple[str, ...], remembered: Mapping[str, int]) -> tuple[dict[str, int], list[str]]:
-    """A free port for each name, the remembered one where possible; and the names that had to move."""
+def choose_ports(
+    names: tuple[str, ...], remembered: Mapping[str, int], reserved: list[IO[str]] | None = None
+) -> tuple[dict[str, int], list[str]]:
+    """A free port for each name, the remembered one where possible; and the names that had to move.
+
+    With `reserved` the ports are reserved until those files are closed, or the process ends: of two deployments that
+    begin at the same time, none takes a port on which the other's server does not listen yet.
+    """
     chosen: dict[str, int] = {}
     moved: list[str] = []
+
+    def take(port: int) -> bool:
+        reservation = _reserve(port)
+        if reservation is None:
+            return False
+        if reserved is None:
+            reservation.close()
+        else:
+            reserved.append(reservation)
+        return True
+
     for name in names:
         kept = remembered.get(name)
-        if kept is not None and kept not in chosen.values() and is_free(kept):
+        if kept is not None and kept not in chosen.values() and take(kept):
             chosen[name] = kept
             continue
         if kept is not None:
             moved.append(name)
         taken = {*chosen.values(), *remembered.values()}
-        chosen[name] = next(port for port in _random_ports() if port not in taken and is_free(port))
+        chosen[name] = next(port for port in _random_ports() if port not in taken and take(port))
     return chosen, moved
 
 
 def is_free(port: int) -> bool:
-    """Whether a server could listen there."""
+    """Whether a server could listen there, and no deployment has reserved it."""
+    reservation = _reserve(port)
+    if reservation is None:
+        return False
+    reservation.close()
+    return True
+
+
+def _reserve(port: int) -> IO[str] | None:
+    """A free port's lock, held until it is closed; None if the port is taken or reserved."""
+    directory = platformdirs.user_cache_path("perdure") / "ports"
+    directory.mkdir(parents=True, exist_ok=True)
+    lock = (directory / str(port)).open("a")
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        lock.close()
+        return None
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as candidate:
         # As Go's and Python's servers do: without it a port in TIME_WAIT after a restart would look taken.
         candidate.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             candidate.bind((LOOPBACK, port))
         except OSError:
-            return False
-        return True
+            lock.close()
+            return None
+    return lock
 
 
 def _random_ports() -> list[int]:

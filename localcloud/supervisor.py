@@ -24,6 +24,7 @@ import sys
 from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import IO
 
 from localcloud import services
 from localcloud.kubernetes.certificates import Certificates
@@ -258,11 +259,14 @@ def sweep(state: StateDirectory, grace_seconds: float = 2.0) -> list[ProcessIden
     return end_all((service.process for service in left.services if service.process is not None), grace_seconds)
 
 
-def prepare(state: StateDirectory, plan: Plan) -> tuple[dict[str, int], tuple[str, ...]]:
-    """Settle ports, certificates, kubeconfig and environment; returns the ports and what a person should know."""
+def prepare(state: StateDirectory, plan: Plan, reserved: list[IO[str]]) -> tuple[dict[str, int], tuple[str, ...]]:
+    """Settle ports, certificates, kubeconfig and environment; returns the ports and what a person should know.
+
+    The ports stay reserved while the files in `reserved` are open.
+    """
     notes = [f"ended {process.program} (pid {process.pid}), left by an earlier run" for process in sweep(state)]
     remembered = state.ports()
-    ports, moved = choose_ports(services.port_names(plan), remembered)
+    ports, moved = choose_ports(services.port_names(plan), remembered, reserved)
     notes += [
         f"port {remembered[name]} of {name} is taken by another program; it is {ports[name]} now" for name in moved
     ]
@@ -295,10 +299,13 @@ def main() -> None:
         sys.exit(ALREADY_RUNNING)
     with lock, _logged_death():
         plan = state.plan()
-        ports, notes = prepare(state, plan)
+        reserved: list[IO[str]] = []
+        ports, notes = prepare(state, plan, reserved)
         for note in notes:
             log.warning(note)
         asyncio.run(Supervisor(state, plan, services.service_table(plan, state, ports), notes).run())
+        for reservation in reserved:
+            reservation.close()
         log.info("everything is stopped")
 
 

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import boto3
 import httpx
@@ -728,6 +728,17 @@ def test_no_port_is_given_twice() -> None:
     ports, _ = choose_ports(tuple(f"service-{number}" for number in range(200)), {})
 
     assert len(set(ports.values())) == 200
+
+
+def test_a_reserved_port_is_given_to_no_other_deployment_before_its_server_listens() -> None:
+    reserved: list[IO[str]] = []
+    first, _ = choose_ports(("a",), {}, reserved)
+    try:
+        assert choose_ports(("a",), first)[1] == ["a"]
+    finally:
+        for reservation in reserved:
+            reservation.close()
+    assert choose_ports(("a",), first) == (first, [])
 
 
 # The build, with a stand-in for the Go toolchain: what is tested is what an interruption leaves.
