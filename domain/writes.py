@@ -8,13 +8,13 @@ write applies the same patch to the world, so nothing is read back.
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import ClassVar, TypeVar
+from typing import ClassVar, Self, TypeVar
 
 from domain.decision import Action, World
 from domain.identity import Key
 from domain.model import Model
 from domain.refusal import ErrorType, Refusal
-from domain.resource import CustomResource
+from domain.resource import CustomResource, ObjectMeta
 
 R = TypeVar("R", bound=CustomResource)
 
@@ -89,6 +89,13 @@ class DropFinalizer(Patch):
     """The write that gives the object up."""
 
     last: ClassVar[bool] = True
+
+    @classmethod
+    def of(cls, key: Key, meta: ObjectMeta, finalizer: str, note: str) -> Self:
+        """Our finalizer is dropped, those of others stay; void when the object was written since it was observed."""
+        kept = [each for each in meta.finalizers if each != finalizer]
+        patch: JsonPatch = {"metadata": {"finalizers": kept}}
+        return cls(key=key, patch=patch, resource_version=meta.resource_version, note=note)
 
 
 class Delete(Write):

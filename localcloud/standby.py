@@ -6,7 +6,7 @@ the variables that they have settled for it. Then this process runs `main()` of 
 that it would import later.
 
 Until then it belongs to the supervisor's session: Linux gives each session the same share of the CPU (sched_autogroup),
-and so all that stand by together take no more of it than one server that somebody waits for.
+and so all that stand by together take no more of it than one server that is waited for.
 """
 
 from __future__ import annotations

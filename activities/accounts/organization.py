@@ -55,7 +55,7 @@ from engine.clock import now
 from engine.temporal import tell, wake
 
 RESOLVED = "resolved"
-# How often the organization's accounts are counted although nobody asks.
+# How often the organization's accounts are counted without being asked for.
 SWEEP = timedelta(minutes=5)
 # While Accounts wait, the organization is counted again this often, or when one of them is heard of.
 RECOUNT = timedelta(minutes=1)

@@ -19,6 +19,7 @@ from activities.claims.tools import Tools, binder_ends_at, world_of
 from activities.conflicts import until_undisturbed
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, standing
 from domain.claims.durations import UnreadableMoment
+from domain.claims.finalizers import finalizers_of
 from domain.claims.handle_reconciliation import HandleWorld
 from domain.claims.objects import JsonObject, object_at, text_at, value_at
 from domain.claims.passes import ObjectWorld, PassClaim
@@ -258,7 +259,7 @@ class ClaimActivities:
     async def _let_go(self, key: Key, claim: JsonObject | None) -> ObjectWorld:
         if claim is not None and text_at(claim, "metadata", "uid") == key.uid:
             await self._writer.let_go(RESOURCE_CLAIM, claim)
-            others = [f for f in _finalizers(claim) if f not in self._known.names.our_finalizers]
+            others = [f for f in finalizers_of(claim) if f not in self._known.names.our_finalizers]
             if others:
                 why = "its handle and resources are deleted; waits for other finalizers"
                 return world_of(key, standing.ending(why, [f"finalizer {each}" for each in others]))
@@ -318,8 +319,3 @@ def _refused(why: str, refused: Sequence[ApiError]) -> Decision:
     if not refused:
         return standing.ending(why, look_at=now() + SOON)
     return standing.ending(f"{why}; {refused[0].message}", [error.message for error in refused], look_at=now() + SOON)
-
-
-def _finalizers(obj: JsonObject) -> list[str]:
-    found = value_at(obj, "metadata", "finalizers")
-    return [str(each) for each in found] if isinstance(found, list) else []

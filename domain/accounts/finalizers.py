@@ -23,10 +23,4 @@ def others_of(meta: ObjectMeta) -> str:
 
 def dropped(resource: CustomResource) -> DropFinalizer:
     """The write that lets the object go, void when somebody else has written meanwhile."""
-    meta = resource.metadata
-    return DropFinalizer(
-        key=resource.key,
-        patch={"metadata": {"finalizers": [each for each in meta.finalizers if each != FINALIZER]}},
-        resource_version=meta.resource_version,
-        note="drop the finalizer",
-    )
+    return DropFinalizer.of(resource.key, resource.metadata, FINALIZER, "drop the finalizer")

@@ -216,7 +216,7 @@ def _adopted(balancer: LoadBalancer, sets: tuple[LoadBalancerSet, ...], *, reach
 
 
 def _reached(world: BalancerWorld) -> JsonPatch:
-    """Whoever has seen the project may have made something there."""
+    """A lifecycle that has seen the project may have made something there."""
     seen = world.cloud is not None and world.seen == world.look
     if not seen or NOTHING_MADE_ANNOTATION not in world.balancer.metadata.annotations:
         return {}

@@ -6,12 +6,11 @@ from datetime import timedelta
 from typing import ClassVar, Self
 
 from domain.decision import Action, Queue
-from domain.identity import Key
 from domain.loadbalancers.cloud.changes import Brought, changed
 from domain.loadbalancers.cloud.load_balancer import plan_cloud
 from domain.loadbalancers.cloud.looks import look_of_balancer, look_of_rules
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud
-from domain.loadbalancers.cloud.steps import Look, Seen
+from domain.loadbalancers.cloud.steps import Look, Observe, Seen
 from domain.loadbalancers.cloud.world import LEAVING, CloudKnown, CloudWorld, Judged
 from domain.loadbalancers.migration import migrated
 from domain.loadbalancers.project import ProjectReference
@@ -80,18 +79,13 @@ class BalancerWorld(CloudWorld):
         return changed(self.cloud or LoadBalancerCloud(), brought)
 
 
-class ObserveBalancer(Action):
+class ObserveBalancer(Observe):
     """Read the LoadBalancer and its sets."""
 
     activity: ClassVar[str] = "loadbalancers.observe_load_balancer"
-    queue: ClassVar[str] = Queue.LOAD_BALANCERS
     result: ClassVar[type[Model] | None] = BalancerWorld
-    heartbeat: ClassVar[timedelta] = timedelta(seconds=10)
 
-    key: Key
     memory: BalancerKnown = BalancerKnown()
-    outdated: bool = False
-    dry_run: bool = False
 
     @property
     def summary(self) -> str:

@@ -82,7 +82,7 @@ def phase_of(resource: CustomResource) -> Phase:
 
 
 def is_settled(resource: CustomResource) -> bool:
-    """Whether an object says to be in 3scale as its newest spec wants it, and nobody asks for a look."""
+    """Whether an object says to be in 3scale as its newest spec wants it, and no look is asked for."""
     meta, status = resource.metadata, getattr(resource, "status", None)
     asked = any(meta.annotations.get(each) != meta.annotations.get(done) for each, done in _ASKED)
     observed = getattr(status, "observed_generation", None)

@@ -2,7 +2,7 @@
 
     indexer = Indexer({"owner": owners_of})        # an index is a function from an object to the values it is found by
     indexer["default", "web"] = deployment         # the reflector of the kind writes objects
-    indexer.find("owner", "uid-1")                 # whoever needs them looks them up, without a search
+    indexer.find("owner", "uid-1")                 # the objects, without a search
 
 The watcher keeps projections in it, a worker whole objects. An index is kept up to date with each write, so neither a
 change nor a look-up costs a pass over all objects.

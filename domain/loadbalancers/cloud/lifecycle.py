@@ -103,14 +103,7 @@ def write(world: CloudWorld, patch: JsonPatch, *, subresource: str = "", note: s
 
 def release(world: CloudWorld, note: str) -> DropFinalizer:
     """The write that lets the object go."""
-    meta = world.resource.metadata
-    kept = [each for each in meta.finalizers if each != world.resource.kind_of.finalizer]
-    return DropFinalizer(
-        key=world.key,
-        patch={"metadata": {"finalizers": kept}},
-        resource_version=meta.resource_version,
-        note=note,
-    )
+    return DropFinalizer.of(world.key, world.resource.metadata, world.resource.kind_of.finalizer, note)
 
 
 def tell(world: CloudWorld, about: Key, notices: Iterable[Notice], now: datetime) -> tuple[TellPeople, ...]:

@@ -15,6 +15,7 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar, TypeVar
 
 from domain.decision import Action, Queue
+from domain.identity import Key
 from domain.loadbalancers.cloud.changes import Brought
 from domain.loadbalancers.cloud.objects import SecurityGroupRule
 from domain.loadbalancers.cloud.world import CloudWorld
@@ -29,6 +30,17 @@ W = TypeVar("W", bound=CloudWorld)
 # A call may take its whole time-out, and some steps make several.
 LONGEST_STEP = timedelta(minutes=5)
 HEARTBEAT = timedelta(seconds=10)
+
+
+class Observe(Action):
+    """Read an object and its relatives in Kubernetes; the cloud is looked at by `Look`."""
+
+    queue: ClassVar[str] = Queue.LOAD_BALANCERS
+    heartbeat: ClassVar[timedelta] = HEARTBEAT
+
+    key: Key
+    outdated: bool = False
+    dry_run: bool = False
 
 
 class CloudAction(Action):
@@ -280,7 +292,7 @@ class DeleteServer(_Deletion):
     """Accepted at once, done later: it ends when the server is gone.
 
     Attributes:
-        asked: somebody has asked for it, and it is only waited for.
+        asked: it has been asked for, and is only waited for.
     """
 
     activity: ClassVar[str] = "openstack.delete_server"

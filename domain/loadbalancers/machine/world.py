@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import ClassVar, Self
 
-from domain.decision import Action, Queue
-from domain.identity import Key
 from domain.loadbalancers.cloud.changes import Brought, machine_changed
 from domain.loadbalancers.cloud.looks import look_of_machine
 from domain.loadbalancers.cloud.machine import MachinePlan, plan_machine
 from domain.loadbalancers.cloud.objects import MachineCloud
 from domain.loadbalancers.cloud.served import ServedBalancer
+from domain.loadbalancers.cloud.steps import Observe
 from domain.loadbalancers.cloud.world import LEAVING, CloudKnown, CloudWorld, Judged
 from domain.loadbalancers.health import Timings
 from domain.loadbalancers.project import ProjectReference
@@ -35,7 +34,7 @@ class MachineKnown(CloudKnown):
 
 
 class FleetReports(Model):
-    """Until when a silence of the whole fleet is believed; None if somebody reports."""
+    """Until when a silence of the whole fleet is believed; None if any machine reports."""
 
     silent_until: datetime | None = None
 
@@ -104,18 +103,13 @@ class MachineWorld(CloudWorld):
         return world.learn(server_gone=brought.gone) if gone else world
 
 
-class ObserveMachine(Action):
+class ObserveMachine(Observe):
     """Read the machine, its LoadBalancer, and whether a set looks after it."""
 
     activity: ClassVar[str] = "loadbalancers.observe_machine"
-    queue: ClassVar[str] = Queue.LOAD_BALANCERS
     result: ClassVar[type[Model] | None] = MachineWorld
-    heartbeat: ClassVar[timedelta] = timedelta(seconds=10)
 
-    key: Key
     memory: MachineKnown = MachineKnown()
-    outdated: bool = False
-    dry_run: bool = False
 
     @property
     def summary(self) -> str:
