@@ -70,6 +70,10 @@ class ObjectMeta(KubeModel):
         """True once deletion was asked for."""
         return self.deletion_timestamp is not None
 
+    def finalizers_without(self, finalizer: str) -> list[str]:
+        """All other finalizers, in their order."""
+        return [each for each in self.finalizers if each != finalizer]
+
 
 class KubeObject(KubeModel):
     """Any object, as far as it takes its metadata to know what it refers to."""

@@ -93,8 +93,7 @@ class DropFinalizer(Patch):
     @classmethod
     def of(cls, key: Key, meta: ObjectMeta, finalizer: str, note: str) -> Self:
         """Our finalizer is dropped, those of others stay; void when the object was written since it was observed."""
-        kept = [each for each in meta.finalizers if each != finalizer]
-        patch: JsonPatch = {"metadata": {"finalizers": kept}}
+        patch: JsonPatch = {"metadata": {"finalizers": meta.finalizers_without(finalizer)}}
         return cls(key=key, patch=patch, resource_version=meta.resource_version, note=note)
 
 

@@ -147,7 +147,7 @@ class Ground:
 
     async def drop_finalizer(self, obj: CustomResource) -> None:
         """Let the object go."""
-        kept = [each for each in obj.metadata.finalizers if each != obj.kind_of.finalizer]
+        kept = obj.metadata.finalizers_without(obj.kind_of.finalizer)
         try:
             await self.patch(obj, {"metadata": {"finalizers": kept}})
         except Absent:

@@ -195,7 +195,7 @@ class ServiceActivities:
         return await self._patch(service, standing.patch, subresource="status") if standing.patch else service
 
     async def _let_go(self, service: Service) -> None:
-        kept = [each for each in service.metadata.finalizers if each != SERVICE_FINALIZER]
+        kept = service.metadata.finalizers_without(SERVICE_FINALIZER)
         try:
             await self._patch(service, {"metadata": {"finalizers": kept}})
         except Absent:

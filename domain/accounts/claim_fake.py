@@ -45,7 +45,7 @@ def _ending(world: ClaimWorld) -> Decision:
         return waiting(claim, *over, DELETING)
     if spec_fault(claim) is None and world.known.fake_secret is not False:
         return working(claim, "delete its Secret", _secret(world, wanted=False), phase=DELETING)
-    remaining = [each for each in claim.metadata.finalizers if each != FINALIZER]
+    remaining = claim.metadata.finalizers_without(FINALIZER)
     drop = patched(world, {"metadata": {"finalizers": remaining}}, note="drop the finalizer")
     return working(claim, "its Secret is deleted", drop, phase=DELETING)
 

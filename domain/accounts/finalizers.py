@@ -18,7 +18,7 @@ def given_up(meta: ObjectMeta, done: str = "released") -> tuple[str, str] | None
 
 def others_of(meta: ObjectMeta) -> str:
     """The finalizers of others."""
-    return ", ".join(finalizer for finalizer in meta.finalizers if finalizer != FINALIZER)
+    return ", ".join(meta.finalizers_without(FINALIZER))
 
 
 def dropped(resource: CustomResource) -> DropFinalizer:
