@@ -5,22 +5,17 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from threescale_objects import ACCOUNT, NO_ACCOUNT, NOW, URL, after, backend, message, product, refusal, states
+from threescale_objects import ACCOUNT, NO_ACCOUNT, NOW, URL, after, backend, decided, message, product, refusal, states
 
 from domain.refusal import ErrorType
 from domain.threescale.apply_response import read_backend
-from domain.threescale.backend import ObservedBackend, work_for_backend
 from domain.threescale.digests import digests_of
 from domain.threescale.found import FoundBackend, FoundBackendApi, FoundMappingRule, FoundMetric
 from domain.threescale.product import ObservedProduct, _wished
 from domain.threescale.resources import Backend
-from domain.threescale.work import Phase, Work
+from domain.threescale.work import Phase
 
 USES: dict[str, Any] = {"backendUsages": {"stock": {"path": "/"}}}
-
-
-def work(object_: Backend, **more: Any) -> Work:
-    return work_for_backend(ObservedBackend(backend=object_, account=more.pop("account", ACCOUNT), **more), NOW)
 
 
 def made(**more: Any) -> FoundBackend:
@@ -40,28 +35,28 @@ def going(**more: Any) -> Backend:
 
 
 def test_a_backend_as_it_shall_be_is_remembered_and_asks_for_nothing_more() -> None:
-    first = work(backend(synced=False), found=made())
+    first = decided(backend(synced=False), found=made())
     assert states(first.status) == "Synced"
     assert (first.status["backendId"], first.status["providerAccountHost"]) == (7, URL)
     settled = after(backend(synced=False), first.patch, first.status)
 
-    assert work(settled).idle
-    assert work(after(settled, {"spec": {"privateBaseURL": "https://other.example.com"}})).reads
+    assert decided(settled).idle
+    assert decided(after(settled, {"spec": {"privateBaseURL": "https://other.example.com"}})).reads
 
 
 def test_a_backends_description_that_is_no_more_in_the_spec_goes() -> None:
     described = made().backend.model_copy(update={"description": "What we have"})  # type: ignore[union-attr]
-    (change,) = work(backend(), found=made().model_copy(update={"backend": described})).writes
+    (change,) = decided(backend(), found=made().model_copy(update={"backend": described})).writes
     assert (change.path, change.fields) == ("backend_apis/7", {"description": ""})
 
-    (creation,) = work(backend(synced=False), found=FoundBackend(looked=True)).writes
+    (creation,) = decided(backend(synced=False), found=FoundBackend(looked=True)).writes
     assert "description" not in creation.fields
 
 
 def test_what_has_the_id_in_the_status_and_another_name_is_left_alone() -> None:
-    (look,) = work(backend()).reads
+    (look,) = decided(backend()).reads
     answer = {"backend_api": {"id": 7, "system_name": "orders", "name": "Orders"}}
-    found = work(backend(), found=read_backend(FoundBackend(), look, answer, "stock"))
+    found = decided(backend(), found=read_backend(FoundBackend(), look, answer, "stock"))
 
     assert (states(found.status), found.reads, found.writes) == ("Failed Invalid", (), ())
     assert message(found.status, "Invalid") == (
@@ -70,7 +65,7 @@ def test_what_has_the_id_in_the_status_and_another_name_is_left_alone() -> None:
 
 
 def test_a_backend_without_an_account_is_an_orphan() -> None:
-    found = work(backend(synced=False), account=NO_ACCOUNT)
+    found = decided(backend(synced=False), provider=NO_ACCOUNT)
 
     assert states(found.status) == "Failed Orphan"
     assert found.waits_for == ("Secret/shop/threescale-provider-account",)
@@ -80,9 +75,9 @@ def test_a_method_that_the_gateway_still_counts_is_told_and_tried_again() -> Non
     method = FoundMetric(id=2, system_name="old.7", friendly_name="Old", parent_id=1)
     there = made().model_copy(update={"metrics": (*(made().metrics or ()), method)})
     slot = "DELETE backend_apis/7/metrics/1/methods/2 old"
-    assert [each.slot for each in work(backend(), found=there).writes] == [slot]
+    assert [each.slot for each in decided(backend(), found=there).writes] == [slot]
     text = "Method is used by the latest gateway configuration and cannot be deleted"
-    stuck = work(backend(), found=there, refusals={slot: refusal(ErrorType.DENIED, text)})
+    stuck = decided(backend(), found=there, refusals={slot: refusal(ErrorType.DENIED, text)})
 
     assert message(stuck.status, "Failed") == text
     assert stuck.deadline == NOW + timedelta(seconds=5)
@@ -95,22 +90,22 @@ def test_the_products_are_told_to_deploy_when_nothing_else_keeps_what_a_gateway_
     text = "Metric is used by the latest gateway configuration and cannot be deleted"
     counted = {"DELETE backend_apis/7/metrics/2 old": refusal(ErrorType.DENIED, text)}
     kept = {"DELETE backend_apis/7/mapping_rules/3": refusal(ErrorType.DENIED, "Forbidden")}
-    both = work(backend(), found=there, refusals={**counted, **kept})
+    both = decided(backend(), found=there, refusals={**counted, **kept})
     assert (both.phase, "digests" in both.status) == (Phase.FAILED, False)
 
-    stuck = work(backend(), found=there.model_copy(update={"rules": ()}), refusals=counted)
+    stuck = decided(backend(), found=there.model_copy(update={"rules": ()}), refusals=counted)
     told = after(backend(), stuck.patch, stuck.status)
     assert gateway_of(told) != gateway_of(backend())
-    assert work(told, found=there.model_copy(update={"rules": ()}), refusals=counted).idle, "they are told once"
-    done = work(told, found=made())
+    assert decided(told, found=there.model_copy(update={"rules": ()}), refusals=counted).idle, "they are told once"
+    done = decided(told, found=made())
     assert gateway_of(after(told, done.patch, done.status)) not in (gateway_of(told), gateway_of(backend()))
 
 
 def test_a_backend_in_use_waits_for_its_products_without_a_call() -> None:
-    found = work(going(), products=(product("b", product_id=6, **USES), product("a", product_id=5, **USES)))
+    found = decided(going(), products=(product("b", product_id=6, **USES), product("a", product_id=5, **USES)))
 
     assert (found.phase, found.waits_for) == (Phase.DELETING, ("Product/shop/a", "Product/shop/b"))
-    assert (found.reads, found.writes, found.drop_finalizer) == ((), (), False)
+    assert (found.reads, found.writes, found.drops_finalizer) == ((), (), False)
     assert message(found.status, "Orphan") == "cannot be deleted: used by Product shop/a, shop/b"
     assert found.deadline is not None
 
@@ -118,55 +113,55 @@ def test_a_backend_in_use_waits_for_its_products_without_a_call() -> None:
 def test_a_backend_goes_when_no_product_in_3scale_uses_it() -> None:
     never_made = after(product("a", **USES), {}, {"providerAccountHost": URL})
     without = product("b", product_id=6)
-    found = work(going(), products=(never_made, without))
+    found = decided(going(), products=(never_made, without))
 
     assert [(each.method, each.path) for each in found.writes] == [("DELETE", "backend_apis/7")]
-    assert work(going(), found=FoundBackend(looked=True)).drop_finalizer
+    assert decided(going(), found=FoundBackend(looked=True)).drops_finalizer
 
 
 def test_a_backend_that_an_unknown_product_uses_is_refused_told_and_tried_again() -> None:
     text = "cannot be deleted because it is used by at least one Product"
-    found = work(going(), refusals={"DELETE backend_apis/7 stock": refusal(ErrorType.DENIED, text)})
+    found = decided(going(), refusals={"DELETE backend_apis/7 stock": refusal(ErrorType.DENIED, text)})
 
     assert message(found.status, "Failed") == text
     assert found.deadline == NOW + timedelta(seconds=5)
-    assert not found.drop_finalizer
+    assert not found.drops_finalizer
 
 
 def test_a_backend_whose_id_was_lost_goes_by_its_name_if_it_bears_our_mark() -> None:
-    assert [each.path for each in work(going(synced=False)).reads] == ["backend_apis"]
-    assert [each.path for each in work(going(synced=False), found=made()).writes] == ["backend_apis/7"]
+    assert [each.path for each in decided(going(synced=False)).reads] == ["backend_apis"]
+    assert [each.path for each in decided(going(synced=False), found=made()).writes] == ["backend_apis/7"]
     strange = FoundBackend(looked=True, backend=FoundBackendApi(id=7, system_name="stock"))
-    assert work(going(synced=False), found=strange).drop_finalizer
+    assert decided(going(synced=False), found=strange).drops_finalizer
 
 
 def test_the_younger_of_two_backends_of_one_name_is_invalid_and_goes_alone() -> None:
     elder = backend("elder").metadata
     younger = backend(meta={"creationTimestamp": NOW.isoformat()}, synced=False)
-    assert states(work(younger, siblings=(elder,)).status) == "Failed Invalid"
-    assert work(going(synced=False), siblings=(elder,)).drop_finalizer
+    assert states(decided(younger, siblings=(elder,)).status) == "Failed Invalid"
+    assert decided(going(synced=False), siblings=(elder,)).drops_finalizer
 
 
 def test_a_backend_that_is_mended_says_so_to_the_products_that_use_it() -> None:
-    first = work(backend(synced=False), found=made())
+    first = decided(backend(synced=False), found=made())
     settled = after(backend(synced=False), first.patch, first.status)
     assert digests_of(settled).mended is None
     before = gateway_of(settled)
     changed = made()
     other = changed.backend.model_copy(update={"private_endpoint": "https://evil.example.com:443"})  # type: ignore[union-attr]
-    mends = work(settled, found=changed.model_copy(update={"backend": other}), look=True)
+    mends = decided(settled, found=changed.model_copy(update={"backend": other}), look=True)
     assert [each.method for each in mends.writes] == ["PUT"]
 
     # Whoever dies now knows at the next look that it was mending.
     mending = after(settled, mends.patch, mends.status)
     assert gateway_of(mending) == before
-    assert work(mending).reads
-    done = work(mending, found=made())
+    assert decided(mending).reads
+    done = decided(mending, found=made())
     mended = after(mending, done.patch, done.status)
     assert gateway_of(mended) != before
-    assert work(mended).idle
+    assert decided(mended).idle
     described = made().backend.model_copy(update={"description": "What we have"})  # type: ignore[union-attr]
-    harmless = work(mended, found=made().model_copy(update={"backend": described}), look=True)
+    harmless = decided(mended, found=made().model_copy(update={"backend": described}), look=True)
     assert harmless.writes
     assert (harmless.patch, harmless.status) == ({}, {})
 

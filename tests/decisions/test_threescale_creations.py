@@ -16,8 +16,8 @@ from test_threescale_developer_lifecycle import (
     ready_account,
     user,
 )
-from test_threescale_once_and_documents import SCHEMA, document, on_document, on_policy, policy
-from threescale_objects import NOW, after
+from test_threescale_once_and_documents import SCHEMA, document, on_document, policy
+from threescale_objects import NOW, Asked, after, decided
 
 from activities.threescale.developer_accounts import ApplicationSubject
 from activities.threescale.known import View
@@ -38,7 +38,7 @@ from domain.threescale.found import (
 )
 from domain.threescale.holders import Holder
 from domain.threescale.remote_object import One
-from domain.threescale.work import Phase, Work
+from domain.threescale.work import Phase
 
 GOING = {"deletionTimestamp": NOW.isoformat()}
 KINDS = ("ActiveDoc", "Application", "CustomPolicyDefinition", "DeveloperAccount", "DeveloperUser")
@@ -51,7 +51,7 @@ LOOKS = {
 }
 
 
-def on(kind: str, meta: dict[str, Any] | None = None, found: One[Any] | None = None, **more: Any) -> Work:
+def on(kind: str, meta: dict[str, Any] | None = None, found: One[Any] | None = None, **more: Any) -> Asked:
     """What is done for an object of the kind that knows no id."""
     more = {"found": found or One[Any](), **more}
     match kind:
@@ -60,7 +60,7 @@ def on(kind: str, meta: dict[str, Any] | None = None, found: One[Any] | None = N
         case "Application":
             return on_application(application(meta), **more)
         case "CustomPolicyDefinition":
-            return on_policy(policy(meta), **more)
+            return decided(policy(meta), **more)
         case "DeveloperAccount":
             return on_account(account(meta), **more)
     return on_user(user(meta), **more)
@@ -101,16 +101,16 @@ def test_who_goes_without_an_id_looks_for_what_it_has_begun(kind: str) -> None:
     looks = on(kind, going)
     lets_go = on(kind, going, One[Any](looked=True, item=item(kind)))
 
-    assert ([each.path for each in looks.reads], looks.drop_finalizer) == ([LOOKS[kind]], False)
+    assert ([each.path for each in looks.reads], looks.drops_finalizer) == ([LOOKS[kind]], False)
     assert [(each.method, each.id) for each in lets_go.writes] == [("DELETE", 5)]
-    assert on(kind, going, One[Any](looked=True)).drop_finalizer
+    assert on(kind, going, One[Any](looked=True)).drops_finalizer
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_who_has_begun_nothing_goes_without_a_call(kind: str) -> None:
     for found in (One[Any](), One[Any](looked=True, item=item(kind))):
         gone = on(kind, GOING, found)
-        assert (gone.reads, gone.writes, gone.drop_finalizer) == ((), (), True)
+        assert (gone.reads, gone.writes, gone.drops_finalizer) == ((), (), True)
 
 
 def test_what_was_begun_is_known_by_the_name_that_it_had_then() -> None:
@@ -135,14 +135,14 @@ def test_who_signs_up_may_be_gone_before_its_account_is_looked_for() -> None:
 def test_what_was_begun_in_an_account_that_goes_waits_for_that(kind: str) -> None:
     found = on(kind, {**begun(kind), **GOING}, account=ready_account(GOING))
 
-    assert (found.phase, found.reads, found.writes, found.drop_finalizer) == (Phase.DELETING, (), (), False)
+    assert (found.phase, found.reads, found.writes, found.drops_finalizer) == (Phase.DELETING, (), (), False)
 
 
 @pytest.mark.parametrize("kind", ["ActiveDoc", "CustomPolicyDefinition"])
 def test_what_another_of_that_name_may_have_made_is_not_looked_for(kind: str) -> None:
     found = on(kind, {**begun(kind), **GOING}, siblings=(document({"uid": "another"}).metadata,))
 
-    assert found.drop_finalizer
+    assert found.drops_finalizer
 
 
 def test_who_is_in_step_has_begun_nothing_any_more() -> None:

@@ -6,19 +6,15 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from threescale_objects import ACCOUNT, NO_ACCOUNT, NOW, URL, after, message, metadata, product, refusal, states
+from threescale_objects import NO_ACCOUNT, NOW, URL, Asked, after, decided, message, metadata, product, refusal, states
 
 from domain.refusal import ErrorType
 from domain.threescale import APPLICATION, DEVELOPER_ACCOUNT, DEVELOPER_USER
-from domain.threescale.application import ObservedApplication, work_for_application
 from domain.threescale.calls import SecretKey
-from domain.threescale.developer_account import ObservedAccount, work_for_account
-from domain.threescale.developer_user import ObservedUser, work_for_user
 from domain.threescale.found import FoundAccount, FoundApplication, FoundPlan, FoundUser
-from domain.threescale.product import ObservedProduct, work_for_product
 from domain.threescale.remote_object import One
 from domain.threescale.resources import Application, DeveloperAccount, DeveloperUser
-from domain.threescale.work import Phase, Work
+from domain.threescale.work import Phase
 
 PASSWORD = SecretKey(namespace="shop", name="ann-password", key="password")
 MARKED = {"annotations": {"managed_by": "operator"}}
@@ -79,23 +75,20 @@ def application(meta: dict[str, Any] | None = None, status: dict[str, Any] | Non
     )
 
 
-def on_account(object_: DeveloperAccount, **more: Any) -> Work:
-    more = {"provider": ACCOUNT, "users": (user(),), "secrets": (PASSWORD,), **more}
-    return work_for_account(ObservedAccount(account=object_, **more), NOW)
+def on_account(object_: DeveloperAccount, **more: Any) -> Asked:
+    return decided(object_, **{"users": (user(),), "secrets": (PASSWORD,), **more})
 
 
-def on_user(object_: DeveloperUser, **more: Any) -> Work:
-    more = {"provider": ACCOUNT, "account": ready_account(), "secrets": (PASSWORD,), **more}
-    return work_for_user(ObservedUser(user=object_, **more), NOW)
+def on_user(object_: DeveloperUser, **more: Any) -> Asked:
+    return decided(object_, **{"account": ready_account(), "secrets": (PASSWORD,), **more})
 
 
 SHOP = after(product(applicationPlans={"basic": {}}, product_id=5), {})
 PLANS = (FoundPlan(id=3, system_name="basic"),)
 
 
-def on_application(object_: Application, **more: Any) -> Work:
-    more = {"provider": ACCOUNT, "account": ready_account(), "product": SHOP, "plans": PLANS, **more}
-    return work_for_application(ObservedApplication(application=object_, **more), NOW)
+def on_application(object_: Application, **more: Any) -> Asked:
+    return decided(object_, **{"account": ready_account(), "product": SHOP, "plans": PLANS, **more})
 
 
 @pytest.mark.parametrize(
@@ -187,7 +180,7 @@ def test_an_account_that_owes_money_is_told_and_tried_again() -> None:
 
     assert message(found.status, "Failed") == "unresolved invoices"
     assert found.deadline == NOW + timedelta(seconds=5)
-    assert on_account(ready_account(GOING), found=One[FoundAccount](lost=True)).drop_finalizer
+    assert on_account(ready_account(GOING), found=One[FoundAccount](lost=True)).drops_finalizer
 
 
 @pytest.mark.parametrize(
@@ -280,9 +273,9 @@ def test_a_user_that_is_given_to_another_account_is_not_deleted_but_moves_there(
     globex = DeveloperAccount.model_validate({**whole, "status": {"accountID": 12, **READY}})
 
     alone = on_user(given, account=None)
-    assert (alone.delete, states(alone.status)) == (False, "Orphan")
+    assert (alone.deletes, states(alone.status)) == (False, "Orphan")
     noted = on_user(given, account=globex)
-    assert not noted.delete
+    assert not noted.deletes
     moved = after(given, noted.patch)
     assert [(each.name, each.uid) for each in moved.metadata.owner_references] == [("globex", "uid-globex")]
     (deletion,) = on_user(moved, account=globex).writes
@@ -315,13 +308,13 @@ def test_the_last_admin_stays_until_its_account_goes() -> None:
     assert message(on_user(going, refusals=refusals).status, "Failed") == "Can't delete last admin"
     with_it = on_user(going, account=ready_account(GOING), refusals=refusals)
     assert (with_it.waits_for, with_it.writes) == (("DeveloperAccount/shop/acme",), ())
-    assert on_user(going, account=None).drop_finalizer
+    assert on_user(going, account=None).drops_finalizer
 
 
 @pytest.mark.parametrize("other", [None, ready_account({"uid": "another"})], ids=["gone", "made anew"])
 def test_users_and_applications_go_when_their_account_is_gone(other: DeveloperAccount | None) -> None:
-    assert on_user(user(), account=other).delete
-    assert on_application(application(), account=other).delete
+    assert on_user(user(), account=other).deletes
+    assert on_application(application(), account=other).deletes
 
 
 @pytest.mark.parametrize(
@@ -441,8 +434,8 @@ def test_an_application_notes_its_id_and_then_asks_for_nothing() -> None:
 def test_an_application_goes_by_its_id_or_with_its_account() -> None:
     going = application(GOING, {"applicationID": 21})
     assert [each.path for each in on_application(going).writes] == ["accounts/11/applications/21"]
-    assert on_application(going, found=One[FoundApplication](lost=True)).drop_finalizer
-    assert on_application(going, account=None).drop_finalizer
+    assert on_application(going, found=One[FoundApplication](lost=True)).drops_finalizer
+    assert on_application(going, account=None).drops_finalizer
     assert on_application(going, account=ready_account(GOING)).waits_for == ("DeveloperAccount/shop/acme",)
 
 
@@ -455,8 +448,8 @@ def test_who_is_restored_with_its_account_and_goes_is_deleted_in_that() -> None:
     assert [each.path for each in on_user(ann, account=restored).writes] == ["accounts/11/users/4"]
 
     waits = on_application(app, account=account())
-    assert (waits.writes, waits.drop_finalizer, waits.waits_for) == ((), False, ("DeveloperAccount/shop/acme",))
-    assert on_application(app, account=account({"uid": "made anew"})).drop_finalizer
+    assert (waits.writes, waits.drops_finalizer, waits.waits_for) == ((), False, ("DeveloperAccount/shop/acme",))
+    assert on_application(app, account=account({"uid": "made anew"})).drops_finalizer
 
 
 HAS_LET_GO = {**GOING, "finalizers": ["foregroundDeletion"]}
@@ -469,7 +462,7 @@ def test_an_account_that_waits_for_its_own_in_the_cluster_holds_nobody(meta: dic
     app, ann = application(GOING, {"applicationID": 21}), user(GOING, {"developerUserID": 4, "accoundID": 11})
 
     for found in (on_application(app, account=ready_account(meta)), on_user(ann, account=ready_account(meta))):
-        assert (found.reads, found.writes, found.drop_finalizer) == ((), (), True)
+        assert (found.reads, found.writes, found.drops_finalizer) == ((), (), True)
 
 
 def test_who_is_deleted_does_not_wait_for_an_account_that_3scale_keeps() -> None:
@@ -496,26 +489,26 @@ def test_an_application_goes_with_a_product_that_takes_it_along_and_waits_for_an
     takes = product(meta={**meta, **TAKES_ALONG}, product_id=5, applicationPlans=plans)
     leaves = product(meta=meta, product_id=5, applicationPlans=plans)
 
-    assert on_application(in_use(), product=takes).delete
-    assert not on_application(in_use(), product=leaves).delete
+    assert on_application(in_use(), product=takes).deletes
+    assert not on_application(in_use(), product=leaves).deletes
     held = after(in_use(), {"metadata": {"annotations": {"perdure.dev/retain": "true"}}})
-    assert not on_application(held, product=takes).delete
+    assert not on_application(held, product=takes).deletes
 
 
 def test_an_application_whose_plan_is_yet_to_come_waits_for_it() -> None:
     takes = product(meta=TAKES_ALONG, product_id=5, applicationPlans={"basic": {}})
     moves = after(in_use(), {"spec": {"applicationPlanName": "next"}})
 
-    assert not on_application(moves, product=takes).delete
-    assert not on_application(application(applicationPlanName="next"), product=takes).delete
+    assert not on_application(moves, product=takes).deletes
+    assert not on_application(application(applicationPlanName="next"), product=takes).deletes
     assert on_application(moves, product=takes).waits_for == ("Product/shop/shop",)
 
 
 def test_a_product_waits_for_those_that_it_takes_along() -> None:
     going = product(meta={**GOING, **TAKES_ALONG}, product_id=5)
-    waiting = work_for_product(ObservedProduct(product=going, account=ACCOUNT, applications=(in_use(),)), NOW)
-    alone = work_for_product(ObservedProduct(product=going, account=ACCOUNT), NOW)
-    unmade = work_for_product(ObservedProduct(product=going, account=ACCOUNT, applications=(application(),)), NOW)
+    waiting = decided(going, applications=(in_use(),))
+    alone = decided(going)
+    unmade = decided(going, applications=(application(),))
 
     assert (waiting.phase, waiting.waits_for, waiting.writes) == (Phase.DELETING, ("Application/shop/app",), ())
     assert [each.path for each in alone.writes] == ["services/5"]

@@ -10,63 +10,45 @@ from test_threescale_developer_lifecycle import account as acme_of
 from test_threescale_developer_lifecycle import application, on_application, ready_account, user
 from test_threescale_once_and_documents import document, policy
 from test_threescale_tenant import MASTER, account, tenant
-from threescale_objects import ACCOUNT, NOW, URL, after, backend, message, metadata, product
+from threescale_objects import NOW, URL, Asked, after, backend, decided, message, metadata, product
 
 from domain.resource import ObjectMeta
-from domain.threescale.active_doc import ObservedDocument, Text, work_for_document
-from domain.threescale.application import ObservedApplication, work_for_application
-from domain.threescale.backend import ObservedBackend, work_for_backend
-from domain.threescale.developer_account import ObservedAccount, work_for_account
-from domain.threescale.developer_user import ObservedUser, work_for_user
 from domain.threescale.found import FoundAccount, FoundApplication
 from domain.threescale.holders import Holder
-from domain.threescale.policy import ObservedPolicy, work_for_policy
-from domain.threescale.product import ObservedProduct, work_for_product
 from domain.threescale.remote_object import One
-from domain.threescale.tenant import ObservedTenant, work_for_tenant
 from domain.threescale.tenant_sync import FoundTenant, KnownTenant
 from domain.threescale.wakes import called
-from domain.threescale.work import Phase, Work
+from domain.threescale.work import Phase
 
 GOING = {"deletionTimestamp": NOW.isoformat()}
 HERE = {"providerAccountHost": URL}
 
 
-def deleted(kind: str, holders: tuple[Holder, ...]) -> Work:
+def deleted(kind: str, holders: tuple[Holder, ...]) -> Asked:
     """What is done for a deleted object of the kind that has 5 in 3scale."""
     owner = ready_account()
     match kind:
         case "Product":
-            object_ = product(meta=GOING, product_id=5)
-            return work_for_product(ObservedProduct(product=object_, account=ACCOUNT, holders=holders), NOW)
+            return decided(product(meta=GOING, product_id=5), holders=holders)
         case "Backend":
-            going = after(backend(meta=GOING), {}, {"backendId": 5})
             users = (after(product(product_id=9), {"spec": {"backendUsages": {"stock": {"path": "/"}}}}),)
             users = users if holders else ()  # who uses the other's is no blocker
-            seen = ObservedBackend(backend=going, account=ACCOUNT, holders=holders, products=users)
-            return work_for_backend(seen, NOW)
+            return decided(after(backend(meta=GOING), {}, {"backendId": 5}), holders=holders, products=users)
         case "ActiveDoc":
-            text = document(GOING, {"activeDocId": 5, **HERE})
-            seen_doc = ObservedDocument(document=text, account=ACCOUNT, text=Text(), holders=holders)
-            return work_for_document(seen_doc, NOW)
+            return decided(document(GOING, {"activeDocId": 5, **HERE}), holders=holders)
         case "CustomPolicyDefinition":
-            rule = after(policy(GOING), {}, {"policyID": 5, **HERE})
-            return work_for_policy(ObservedPolicy(policy=rule, account=ACCOUNT, holders=holders), NOW)
+            return decided(after(policy(GOING), {}, {"policyID": 5, **HERE}), holders=holders)
         case "DeveloperAccount":
-            acme = after(ready_account(GOING), {}, {"accountID": 5})
-            return work_for_account(ObservedAccount(account=acme, provider=ACCOUNT, holders=holders), NOW)
+            return decided(after(ready_account(GOING), {}, {"accountID": 5}), holders=holders)
         case "DeveloperUser":
             ann = user(GOING, {"developerUserID": 5, "accoundID": 11, **HERE})
-            return work_for_user(ObservedUser(user=ann, provider=ACCOUNT, account=owner, holders=holders), NOW)
+            return decided(ann, account=owner, holders=holders)
         case "Application":
-            app = application(GOING, {"applicationID": 5, **HERE})
-            seen_app = ObservedApplication(application=app, provider=ACCOUNT, account=owner, holders=holders)
-            return work_for_application(seen_app, NOW)
+            return decided(application(GOING, {"applicationID": 5, **HERE}), account=owner, holders=holders)
         case _:
             found = KnownTenant(tenant=One[FoundTenant](looked=True, item=account()))
             acme_too = tenant(GOING, {"tenantId": 5, "adminId": 9})
-            seen_tenant = ObservedTenant(tenant=acme_too, master=MASTER, holders=holders, found=found)
-            return work_for_tenant(seen_tenant, NOW)
+            return decided(acme_too, provider=MASTER, holders=holders, found=found)
 
 
 KINDS = (
@@ -89,7 +71,7 @@ def held(id_: int = 5, **more: Any) -> tuple[Holder, ...]:
 def test_what_another_has_too_is_left_to_it(kind: str) -> None:
     found = deleted(kind, held())
 
-    assert (found.reads, found.writes, found.drop_finalizer) == ((), (), True)
+    assert (found.reads, found.writes, found.drops_finalizer) == ((), (), True)
     assert "shop/elder manages the same object in 3scale" in found.why
 
 
@@ -103,14 +85,14 @@ def test_what_nobody_else_keeps_is_deleted(kind: str, holders: tuple[Holder, ...
 
 def test_an_account_that_another_object_has_is_not_adopted_and_that_is_told() -> None:
     there = FoundAccount.model_validate({"id": 5, "org_name": "Acme", "annotations": {"managed_by": "operator"}})
-    seen = ObservedAccount(account=acme_of(), provider=ACCOUNT, holders=held(), found=One(looked=True, item=there))
-    found = work_for_account(seen, NOW)
+    seen: dict[str, Any] = {"holders": held(), "found": One[FoundAccount](looked=True, item=there)}
+    found = decided(acme_of(), **seen)
 
     assert (found.phase, found.reads, found.writes, found.patch) == (Phase.INVALID, (), (), {})
     assert message(found.status, "Invalid") == "DeveloperAccount shop/elder has account 5 with this admin already"
     assert "accountID" not in found.status
-    own = seen.model_copy(update={"account": acme_of(None, **{"accountID": 5, "providerAccountHost": URL})})
-    assert work_for_account(own, NOW).phase is Phase.SYNCED
+    own = acme_of(None, **{"accountID": 5, "providerAccountHost": URL})
+    assert decided(own, **seen).phase is Phase.SYNCED
     assert called(acme_of()) == called(acme_of(None, **{"accountID": 5}))  # so the other's going wakes it
 
 

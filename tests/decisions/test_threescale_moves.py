@@ -6,7 +6,7 @@ from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from threescale_objects import ACCOUNT, NOW, URL, after, backend, metadata, product, remembers, states
+from threescale_objects import ACCOUNT, NOW, URL, Asked, after, backend, decided, metadata, product, remembers, states
 
 from activities.threescale.kept import Kept
 from activities.threescale.subjects import Subject
@@ -18,17 +18,10 @@ from domain.threescale import (
     DEVELOPER_ACCOUNT,
     DEVELOPER_USER,
 )
-from domain.threescale.active_doc import ObservedDocument, Text, work_for_document
-from domain.threescale.application import ObservedApplication, work_for_application
-from domain.threescale.application_auth import ObservedAuth, SecretContent, work_for_auth
-from domain.threescale.backend import ObservedBackend, work_for_backend
+from domain.threescale.active_doc import Text
+from domain.threescale.application_auth import SecretContent
 from domain.threescale.calls import SecretKey
-from domain.threescale.developer_account import ObservedAccount, work_for_account
-from domain.threescale.developer_user import ObservedUser, work_for_user
 from domain.threescale.found import FoundPlan, FoundUser
-from domain.threescale.policy import ObservedPolicy, work_for_policy
-from domain.threescale.product import ObservedProduct, work_for_product
-from domain.threescale.promotion import ObservedPromotion, work_for_promotion
 from domain.threescale.remote_object import One
 from domain.threescale.resources import (
     ActiveDoc,
@@ -39,7 +32,6 @@ from domain.threescale.resources import (
     DeveloperUser,
     ProxyConfigPromote,
 )
-from domain.threescale.work import Work
 
 NEW = "https://new-admin.example.com"
 THERE = ACCOUNT.model_copy(update={"url": NEW})
@@ -97,25 +89,19 @@ def application(**meta: Any) -> Application:
 SHOP = after(product(applicationPlans={"basic": {}}, product_id=5), {}, {"providerAccountHost": NEW})
 
 
-def work(resource: CustomResource, **more: Any) -> Work:
+def moved(resource: CustomResource, **more: Any) -> Asked:
+    """What is decided on the object, which is to be in the other tenant."""
     match resource:
         case ActiveDoc():
-            return work_for_document(ObservedDocument(document=resource, account=THERE, text=Text(body="{}")), NOW)
-        case CustomPolicyDefinition():
-            return work_for_policy(ObservedPolicy(policy=resource, account=THERE), NOW)
+            more = {"text": Text(body="{}"), **more}
         case DeveloperAccount():
             more = {"users": (user(),), "secrets": (PASSWORD,), **more}
-            return work_for_account(ObservedAccount(account=resource, provider=THERE, **more), NOW)
         case DeveloperUser():
             more = {"account": account(NEW, 12), "secrets": (PASSWORD,), **more}
-            return work_for_user(ObservedUser(user=resource, provider=THERE, **more), NOW)
         case Application():
             plans = (FoundPlan(id=3, system_name="basic"),)
             more = {"account": account(NEW, 12), "product": SHOP, "plans": plans, **more}
-            return work_for_application(ObservedApplication(application=resource, provider=THERE, **more), NOW)
-        case _ if resource.kind_of.name == "Backend":
-            return work_for_backend(ObservedBackend(backend=cast("Any", resource), account=THERE, **more), NOW)
-    return work_for_product(ObservedProduct(product=cast("Any", resource), account=THERE, **more), NOW)
+    return decided(resource, provider=THERE, **more)
 
 
 @pytest.mark.parametrize(
@@ -132,7 +118,7 @@ def work(resource: CustomResource, **more: Any) -> Work:
     ids=lambda each: type(each).__name__ if isinstance(each, CustomResource) else each,
 )
 def test_an_object_that_moves_is_looked_for_by_its_name(resource: CustomResource, path: str) -> None:
-    found = work(resource)
+    found = moved(resource)
 
     assert [each.path for each in found.reads] == [path]
     assert found.writes == ()
@@ -144,33 +130,33 @@ def test_an_object_that_moves_is_looked_for_by_its_name(resource: CustomResource
     ids=lambda each: type(each).__name__,
 )
 def test_what_has_its_id_elsewhere_is_not_deleted(resource: CustomResource) -> None:
-    found = work(resource)
+    found = moved(resource)
 
-    assert (found.reads, found.writes, found.drop_finalizer) == ((), (), True)
+    assert (found.reads, found.writes, found.drops_finalizer) == ((), (), True)
 
 
 def test_a_product_and_a_backend_that_move_and_go_are_looked_for_by_their_names() -> None:
-    assert [each.path for each in work(product(product_id=5, meta=GOING)).reads] == ["services"]
-    assert [each.path for each in work(backend(meta=GOING)).reads] == ["backend_apis"]
+    assert [each.path for each in moved(product(product_id=5, meta=GOING)).reads] == ["services"]
+    assert [each.path for each in moved(backend(meta=GOING)).reads] == ["backend_apis"]
 
 
 def test_the_address_in_the_status_stays_that_of_the_id_until_there_is_another() -> None:
-    waiting = work(product(product_id=5, backendUsages={"stock": {"path": "/"}}))
+    waiting = moved(product(product_id=5, backendUsages={"stock": {"path": "/"}}))
     assert states(waiting.status) == "Failed Orphan"
     assert "providerAccountHost" not in waiting.status
 
     found = One[FoundUser](looked=True, item=FoundUser(id=7, username="ann", email="ann@example.com", role="admin"))
-    moved = work(user(), found=found)
-    assert {name: moved.status[name] for name in ("developerUserID", "accoundID", "providerAccountHost")} == {
+    after_move = moved(user(), found=found)
+    assert {name: after_move.status[name] for name in ("developerUserID", "accoundID", "providerAccountHost")} == {
         "developerUserID": 7,
         "accoundID": 12,
         "providerAccountHost": NEW,
     }
-    assert moved.patch["metadata"]["annotations"]["userID"] == "7"  # type: ignore[index]
+    assert after_move.patch["metadata"]["annotations"]["userID"] == "7"  # type: ignore[index]
 
 
 def test_an_application_waits_for_its_account_to_move() -> None:
-    found = work(application(), account=account(), product=after(SHOP, {}, {"providerAccountHost": URL}))
+    found = moved(application(), account=account(), product=after(SHOP, {}, {"providerAccountHost": URL}))
 
     assert (found.why, found.reads) == ("accountCR name doesnt have a valid account reference", ())
     assert found.waits_for == ("DeveloperAccount/shop/acme",)
@@ -180,8 +166,8 @@ def test_what_is_done_once_waits_until_what_it_speaks_of_has_moved() -> None:
     once = ProxyConfigPromote.model_validate({"metadata": metadata("once"), "spec": {"productCRName": "shop"}})
     uses = product(product_id=5, backendUsages={"stock": {"path": "/"}})
     synced = after(uses, {}, {"conditions": [{"type": "Synced", "status": "True"}], "observedGeneration": 3})
-    assert work_for_promotion(ObservedPromotion(promotion=once, provider=ACCOUNT, product=synced), NOW).writes
-    found = work_for_promotion(ObservedPromotion(promotion=once, provider=THERE, product=synced), NOW)
+    assert decided(once, product=synced).writes
+    found = decided(once, provider=THERE, product=synced)
     assert (found.why, found.writes) == ("product CR is not ready", ())
 
     auth = ApplicationAuth.model_validate(
@@ -189,8 +175,8 @@ def test_what_is_done_once_waits_until_what_it_speaks_of_has_moved() -> None:
     )
     secret = SecretContent(name="keys", filled=("UserKey",))
     relatives: dict[str, Any] = {"application": application(), "account": account(), "product": SHOP, "secret": secret}
-    assert work_for_auth(ObservedAuth(auth=auth, provider=ACCOUNT, **relatives), NOW).reads
-    other = work_for_auth(ObservedAuth(auth=auth, provider=THERE, **relatives), NOW)
+    assert decided(auth, **relatives).reads
+    other = decided(auth, provider=THERE, **relatives)
     assert (other.why, other.reads) == ("Application app does not belong to the same provider account", ())
 
 

@@ -14,7 +14,9 @@ from threescale_objects import (
     NO_ACCOUNT,
     NOW,
     URL,
+    Asked,
     after,
+    decided,
     message,
     metadata,
     product,
@@ -31,14 +33,13 @@ from activities.threescale.sources import Sources
 from domain.identity import Key
 from domain.refusal import ErrorType
 from domain.threescale import ACTIVE_DOC, CUSTOM_POLICY_DEFINITION
-from domain.threescale.active_doc import ObservedDocument, Text, read_document, work_for_document, wrote_document
-from domain.threescale.application_auth import ObservedAuth, SecretContent, work_for_auth
+from domain.threescale.active_doc import Text, read_document, wrote_document
+from domain.threescale.application_auth import SecretContent
 from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.conditions import Standing
 from domain.threescale.found import FoundApplication, FoundDocument, FoundPolicy
 from domain.threescale.passes import PassObject
-from domain.threescale.policy import ObservedPolicy, work_for_policy
-from domain.threescale.promotion import FoundConfigs, ObservedPromotion, work_for_promotion
+from domain.threescale.promotion import FoundConfigs
 from domain.threescale.remote_object import One, read_one, wrote_one
 from domain.threescale.resources import (
     ActiveDoc,
@@ -82,9 +83,8 @@ def document(meta: dict[str, Any] | None = None, status: dict[str, Any] | None =
     )
 
 
-def on_document(object_: ActiveDoc, **more: Any) -> Work:
-    more = {"account": ACCOUNT, "text": Text(body='{"a": 1}', version="1"), **more}
-    return work_for_document(ObservedDocument(document=object_, **more), NOW)
+def on_document(object_: ActiveDoc, **more: Any) -> Asked:
+    return decided(object_, **{"text": Text(body='{"a": 1}', version="1"), **more})
 
 
 LOST = Blocker(standing=Standing.WAITING, message="Secret not found", waits_for=("Secret/shop/doc",))
@@ -93,7 +93,7 @@ LOST = Blocker(standing=Standing.WAITING, message="Secret not found", waits_for=
 @pytest.mark.parametrize(
     ("observed", "shown", "waits_for"),
     [
-        ({"account": NO_ACCOUNT}, "Failed Orphan", ("Secret/shop/threescale-provider-account",)),
+        ({"provider": NO_ACCOUNT}, "Failed Orphan", ("Secret/shop/threescale-provider-account",)),
         ({}, "Failed Orphan", ("Product/shop/shop",)),
         ({"products": (product(),)}, "Failed Orphan", ("Product/shop/shop",)),
         (
@@ -220,7 +220,7 @@ def test_a_former_document_is_left_to_whoever_is_called_so_now(
 def test_a_document_is_deleted_with_its_object() -> None:
     going = document(GOING, {"activeDocId": 8})
     assert [(each.method, each.path) for each in on_document(going).writes] == [("DELETE", "active_docs/8")]
-    assert on_document(going, found=One[FoundDocument](lost=True)).drop_finalizer
+    assert on_document(going, found=One[FoundDocument](lost=True)).drops_finalizer
 
 
 def test_objects_are_known_by_their_answers_and_looked_for_where_they_say_nothing() -> None:
@@ -259,32 +259,28 @@ def policy(meta: dict[str, Any] | None = None, **status: Any) -> CustomPolicyDef
     )
 
 
-def on_policy(object_: CustomPolicyDefinition, **more: Any) -> Work:
-    return work_for_policy(ObservedPolicy(policy=object_, **{"account": ACCOUNT, **more}), NOW)
-
-
 def test_a_policy_is_made_and_then_asks_for_nothing() -> None:
-    assert [each.path for each in on_policy(policy()).reads] == ["registry/policies"]
-    (creation,) = on_policy(policy(), found=One[FoundPolicy](looked=True)).writes
+    assert [each.path for each in decided(policy()).reads] == ["registry/policies"]
+    (creation,) = decided(policy(), found=One[FoundPolicy](looked=True)).writes
     assert creation.fields == {"name": "mine", "version": "1", "schema": SCHEMA}
     made = FoundPolicy.model_validate(
         {"id": 2, "name": "mine", "version": "1", "schema": {**SCHEMA, "description": []}}
     )
-    found = on_policy(policy(), found=One[FoundPolicy](looked=True, item=made))
+    found = decided(policy(), found=One[FoundPolicy](looked=True, item=made))
 
     assert states(found.status) == "Ready"
-    assert on_policy(after(policy(), found.patch, found.status)).idle
+    assert decided(after(policy(), found.patch, found.status)).idle
     changed = made.model_copy(update={"schema_": {**SCHEMA, "summary": "other"}})
-    assert on_policy(policy(), found=One[FoundPolicy](looked=True, item=changed)).writes[0].method == "PUT"
+    assert decided(policy(), found=One[FoundPolicy](looked=True, item=changed)).writes[0].method == "PUT"
 
 
 def test_a_policy_that_a_chain_has_is_told_and_tried_again() -> None:
     going = policy(GOING, policyID=2)
-    assert [each.path for each in on_policy(going).writes] == ["registry/policies/2"]
-    found = on_policy(going, refusals={"DELETE registry/policies/2 mine 1": refusal(ErrorType.DENIED, "in use")})
+    assert [each.path for each in decided(going).writes] == ["registry/policies/2"]
+    found = decided(going, refusals={"DELETE registry/policies/2 mine 1": refusal(ErrorType.DENIED, "in use")})
 
-    assert (message(found.status, "Failed"), found.drop_finalizer) == ("in use", False)
-    assert states(on_policy(policy(), siblings=(policy({"uid": "a"}).metadata,)).status) == "Invalid"
+    assert (message(found.status, "Failed"), found.drops_finalizer) == ("in use", False)
+    assert states(decided(policy(), siblings=(policy({"uid": "a"}).metadata,)).status) == "Invalid"
 
 
 def promotion(status: dict[str, Any] | None = None, **spec: Any) -> ProxyConfigPromote:
@@ -293,9 +289,8 @@ def promotion(status: dict[str, Any] | None = None, **spec: Any) -> ProxyConfigP
     )
 
 
-def on_promotion(object_: ProxyConfigPromote, **more: Any) -> Work:
-    more = {"provider": ACCOUNT, "product": synced(product(**USES)), **more}
-    return work_for_promotion(ObservedPromotion(promotion=object_, **more), NOW)
+def on_promotion(object_: ProxyConfigPromote, **more: Any) -> Asked:
+    return decided(object_, **{"product": synced(product(**USES)), **more})
 
 
 @pytest.mark.parametrize(
@@ -347,7 +342,7 @@ def test_a_promotion_deploys_reads_promotes_and_is_done() -> None:
     done = after(wanted, {}, found.status)
 
     assert on_promotion(done, product=None).idle
-    assert on_promotion(after(done, {"spec": {"deleteCR": True}})).delete
+    assert on_promotion(after(done, {"spec": {"deleteCR": True}})).deletes
     assert states(on_promotion(promotion(), found=behind).status) == "Ready"
 
 
@@ -372,15 +367,15 @@ def mode(kind: str) -> Product:
     return product(deployment={"apicastHosted": {"authentication": {kind: {}}}}) if kind else product()
 
 
-def on_auth(object_: ApplicationAuth, *filled: str, kind: str = "userkey", **more: Any) -> Work:
+def on_auth(object_: ApplicationAuth, *filled: str, kind: str = "userkey", **more: Any) -> Asked:
     secret = SecretContent(
         name="keys",
         there=more.pop("there", ("UserKey", "ApplicationID", "ApplicationKey")),
         filled=filled,
         application_id="id" if "ApplicationID" in filled else "",
     )
-    observed = {"provider": ACCOUNT, "application": APPLICATION, "account": DEVELOPER, "product": mode(kind)}
-    return work_for_auth(ObservedAuth(auth=object_, **{**observed, "secret": secret, **more}), NOW)
+    observed = {"application": APPLICATION, "account": DEVELOPER, "product": mode(kind), "secret": secret}
+    return decided(object_, **{**observed, **more})
 
 
 @pytest.mark.parametrize(

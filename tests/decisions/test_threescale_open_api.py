@@ -8,22 +8,20 @@ from typing import Any
 
 import pytest
 import yaml
-from threescale_objects import ACCOUNT, NO_ACCOUNT, NOW, after, message, metadata, refusal, states
+from threescale_objects import NO_ACCOUNT, NOW, Asked, after, decided, message, metadata, refusal, states
 
 from domain.refusal import ErrorType
 from domain.threescale import OPEN_API
 from domain.threescale.active_doc import Text
 from domain.threescale.calls import Resource
-from domain.threescale.open_api import ObservedOpenApi, SourceLabel, work_for_open_api
+from domain.threescale.open_api import SourceLabel
 from domain.threescale.open_api_document import Unreadable, read_api
 from domain.threescale.open_api_generated import FLOWS_OF_DOCUMENT, NO_SECURITY, Generated, generate
-from domain.threescale.passes import planned
 from domain.threescale.production import PROMOTE
 from domain.threescale.resources import Backend, OpenApi, Product
 from domain.threescale.source_labels import SOURCE_UID, SourceSecret
 from domain.threescale.texts import text_at, text_in_secret
 from domain.threescale.wakes import known_as, refers_to
-from domain.threescale.work import Work
 from domain.writes import merge
 
 ISSUER = {"issuerType": "keycloak", "issuerEndpoint": "https://id.example.com/realm"}
@@ -292,19 +290,22 @@ def test_what_cannot_be_made_is_told(name: str) -> None:
 SECRET = Text(body=yaml.safe_dump(document()), version="1")
 
 
-def on(object_: OpenApi, **more: Any) -> Work:
-    return work_for_open_api(ObservedOpenApi(open_api=object_, **{"account": ACCOUNT, "text": SECRET, **more}), NOW)
+def on(object_: OpenApi, **more: Any) -> Asked:
+    return decided(object_, **{"text": SECRET, **more})
 
 
 def test_a_plan_names_the_objects_that_would_be_made() -> None:
-    assert planned(on(open_api())) == ("create Backend/petstorenew-u-1", "create Product/petstorenew-u-1")
+    assert [each.summary for each in on(open_api()).effects] == [
+        "create Backend/petstorenew-u-1",
+        "create Product/petstorenew-u-1",
+    ]
 
 
-def made(work: Work, **status: Any) -> dict[str, tuple[Any, ...]]:
+def made(asked: Asked, **status: Any) -> dict[str, tuple[Any, ...]]:
     """What the API server has after the children were written."""
     models: dict[str, type[Product] | type[Backend]] = {"Product": Product, "Backend": Backend}
     objects: dict[str, tuple[Any, ...]] = {"products": (), "backends": ()}
-    for child in work.effects:
+    for child in asked.effects:
         body: Any = {**child.body, "metadata": {**metadata(child.name), **child.body["metadata"]}}  # type: ignore[dict-item]
         objects[f"{child.kind.lower()}s"] = (models[child.kind].model_validate({**body, "status": status}),)
     return objects
@@ -397,7 +398,7 @@ def test_another_system_name_is_refused() -> None:
 @pytest.mark.parametrize(
     ("more", "shown", "waits_for"),
     [
-        ({"account": NO_ACCOUNT}, "Failed Orphan", ("Secret/shop/threescale-provider-account",)),
+        ({"provider": NO_ACCOUNT}, "Failed Orphan", ("Secret/shop/threescale-provider-account",)),
         (
             {"text": text_in_secret("spec.openapiRef", "shop", "pets", None)},
             "Failed Orphan",
@@ -473,10 +474,10 @@ def test_a_deleted_object_takes_its_product_and_then_its_backend_along() -> None
     assert (waiting.effects, waiting.waits_for) == ((), ("Product/shop/petstorenew-u-1",))
     (second,) = on(going, backends=there["backends"]).effects
     assert (second.kind, second.delete) == ("Backend", True)
-    assert on(going).drop_finalizer
+    assert on(going).drops_finalizer
 
     kept = on(open_api({**GOING, "finalizers": [OPEN_API.finalizer, "orphan"]}), **there)
-    assert (kept.effects, kept.drop_finalizer) == ((), True)
+    assert (kept.effects, kept.drops_finalizer) == ((), True)
 
 
 def test_what_is_retained_is_retained_by_what_was_made_too() -> None:

@@ -15,6 +15,7 @@ from threescale_objects import (
     URL,
     after,
     backend,
+    decided,
     message,
     product,
     refusal,
@@ -25,20 +26,12 @@ from threescale_objects import (
 from domain.refusal import ErrorType
 from domain.threescale.calls import SecretKey
 from domain.threescale.found import FoundMetric, FoundProduct, FoundService
-from domain.threescale.product import ObservedProduct, SecretText, work_for_product
+from domain.threescale.product import SecretText
 from domain.threescale.resources import Product
-from domain.threescale.work import Phase, Work
+from domain.threescale.work import Phase
 
 USES: dict[str, Any] = {"backendUsages": {"stock": {"path": "/"}}}
 HITS_FOUND = FoundMetric(id=1, system_name="hits", friendly_name="Hits", unit="hit", description="Number of API hits")
-
-
-def observed(object_: Product, **more: Any) -> ObservedProduct:
-    return ObservedProduct(product=object_, account=more.pop("account", ACCOUNT), **more)
-
-
-def work(object_: Product, **more: Any) -> Work:
-    return work_for_product(observed(object_, **more), NOW)
 
 
 def made(name: str = "shop", **more: Any) -> FoundProduct:
@@ -48,7 +41,7 @@ def made(name: str = "shop", **more: Any) -> FoundProduct:
 
 
 def test_the_first_write_is_finalizer_and_defaults_together() -> None:
-    found = work(Product.model_validate({"metadata": {"name": "x", "uid": "1"}, "spec": {"name": "My API"}}))
+    found = decided(Product.model_validate({"metadata": {"name": "x", "uid": "1"}, "spec": {"name": "My API"}}))
 
     assert found.phase is Phase.NEW
     assert set(found.patch) == {"metadata", "spec"}
@@ -57,7 +50,7 @@ def test_the_first_write_is_finalizer_and_defaults_together() -> None:
 
 
 def test_a_product_without_an_account_is_an_orphan_that_names_the_secret() -> None:
-    found = work(product(), account=NO_ACCOUNT)
+    found = decided(product(), provider=NO_ACCOUNT)
 
     assert states(found.status) == "Failed Orphan"
     assert found.waits_for == ("Secret/shop/threescale-provider-account",)
@@ -76,7 +69,7 @@ def test_a_product_without_an_account_is_an_orphan_that_names_the_secret() -> No
     ids=["missing", "not synced", "going", "another tenant's", "invalid"],
 )
 def test_a_backend_that_cannot_be_used_stands_in_the_way_without_a_call(backends: list[Any], shown: str) -> None:
-    found = work(product(**USES), backends=tuple(backends))
+    found = decided(product(**USES), backends=tuple(backends))
 
     assert states(found.status) == shown
     assert found.waits_for == ("Backend/shop/stock",)
@@ -87,22 +80,22 @@ def test_a_backend_that_only_cannot_let_go_of_a_metric_can_be_used() -> None:
     text = "Method is used by the latest gateway configuration and cannot be deleted"
     failed = after(backend(), {}, {"conditions": [{"type": "Failed", "status": "True", "message": text}]})
 
-    assert work(product(**USES), backends=(failed,)).reads
+    assert decided(product(**USES), backends=(failed,)).reads
 
 
 def test_missing_backends_are_told_in_the_order_of_their_names() -> None:
     """3scale weakness 1: messages in random order, and so a loop of status writes."""
     names = ["d", "a", "c", "b"]
-    found = work(product(backendUsages={name: {"path": f"/{name}"} for name in names}))
+    found = decided(product(backendUsages={name: {"path": f"/{name}"} for name in names}))
 
     assert [name for name in "abcd" if f"backendUsages[{name}]" in message(found.status, "Orphan")] == list("abcd")
     assert found.waits_for == tuple(f"Backend/shop/{name}" for name in "abcd")
 
 
 def test_an_orphan_looks_again_later_and_later_and_its_status_stays() -> None:
-    first = work(product(**USES))
+    first = decided(product(**USES))
     orphan = after(product(**USES), {}, first.status)
-    again = work_for_product(observed(orphan), NOW + timedelta(hours=1))
+    again = decided(orphan, now=NOW + timedelta(hours=1))
 
     assert not again.status
     assert first.deadline is not None
@@ -122,7 +115,7 @@ def test_an_orphan_looks_again_later_and_later_and_its_status_stays() -> None:
 )
 def test_a_spec_at_fault_is_invalid_without_a_call(spec: dict[str, Any]) -> None:
     """3scale weakness 16: an issuer that is missing is told as Failed, and tried for ever."""
-    found = work(product(**spec))
+    found = decided(product(**spec))
 
     assert states(found.status) == "Failed Invalid"
     assert (found.reads, found.writes, found.deadline) == ((), (), None)
@@ -141,7 +134,7 @@ ISSUER = {"issuerType": "keycloak", "issuerEndpointRef": {"name": "lost"}}
     ids=["policy's configuration", "issuer"],
 )
 def test_a_secret_that_is_not_there_is_waited_for_and_looked_for_again(spec: dict[str, Any]) -> None:
-    found = work(product(**spec))
+    found = decided(product(**spec))
 
     assert states(found.status) == "Failed Orphan"
     assert found.waits_for == ("Secret/shop/lost",)
@@ -151,7 +144,7 @@ def test_a_secret_that_is_not_there_is_waited_for_and_looked_for_again(spec: dic
 
 def test_what_a_secret_holds_may_be_at_fault() -> None:
     key = SecretKey(namespace="shop", name="lost", key="configuration")
-    found = work(product(policies=[IN_A_SECRET, APICAST]), secrets=(SecretText(key=key, text="[1]"),))
+    found = decided(product(policies=[IN_A_SECRET, APICAST]), secrets=(SecretText(key=key, text="[1]"),))
 
     assert states(found.status) == "Failed Invalid"
     assert found.waits_for == ("Secret/shop/lost",)
@@ -161,37 +154,39 @@ def test_of_two_products_with_one_system_name_the_younger_is_invalid() -> None:
     elder = product("elder").metadata
     younger = product("shop", meta={"creationTimestamp": NOW.isoformat()})
 
-    assert states(work(younger, siblings=(elder,)).status) == "Failed Invalid"
-    assert work(product("elder"), siblings=(younger.metadata,)).reads
+    assert states(decided(younger, siblings=(elder,)).status) == "Failed Invalid"
+    assert decided(product("elder"), siblings=(younger.metadata,)).reads
 
 
 def test_a_product_is_looked_for_made_and_read() -> None:
-    assert [each.path for each in work(product()).reads] == ["services"]
-    assert [each.path for each in work(product(product_id=5)).reads] == ["services/5"]
-    (creation,) = work(product(), found=FoundProduct(looked=True)).writes
+    assert [each.path for each in decided(product()).reads] == ["services"]
+    assert [each.path for each in decided(product(product_id=5)).reads] == ["services/5"]
+    (creation,) = decided(product(), found=FoundProduct(looked=True)).writes
     assert (creation.method, creation.path) == ("POST", "services")
     assert creation.fields["annotations"] == {"managed_by": "operator"}
 
 
 def test_a_product_as_it_shall_be_is_remembered_and_asks_for_nothing_more() -> None:
-    found = work(product(), found=made())
+    found = decided(product(), found=made())
     assert found.phase is Phase.SYNCED
     assert states(found.status) == "Synced"
     assert found.status["productId"] == 5
     settled = after(product(), found.patch, found.status)
-    again = work_for_product(observed(settled), NOW + timedelta(days=30))
+    again = decided(settled, now=NOW + timedelta(days=30))
 
     assert again.idle
     assert again.deadline is None
 
 
 def settled() -> Product:
-    found = work(product(**USES), backends=(backend(),), found=made(usages=({"id": 9, "path": "/", "backend_id": 7},)))
+    found = decided(
+        product(**USES), backends=(backend(),), found=made(usages=({"id": 9, "path": "/", "backend_id": 7},))
+    )
     (deploy,) = found.writes
     deployed = made(usages=({"id": 9, "path": "/", "backend_id": 7},), deployed=deploy.deploys)
-    done = work(product(**USES), backends=(backend(),), found=deployed)
+    done = decided(product(**USES), backends=(backend(),), found=deployed)
     result = after(product(**USES), done.patch, done.status)
-    assert work(result, backends=(backend(),)).idle
+    assert decided(result, backends=(backend(),)).idle
     assert isinstance(result, Product)
     return result
 
@@ -207,12 +202,12 @@ def settled() -> Product:
     ],
 )
 def test_only_what_is_wanted_anew_has_3scale_looked_at(change: dict[str, Any], reads: bool) -> None:
-    assert bool(work(after(settled(), change), backends=(backend(),)).reads) is reads
+    assert bool(decided(after(settled(), change), backends=(backend(),)).reads) is reads
 
 
 def test_a_backend_with_another_gateway_part_has_its_products_deploy() -> None:
     other = remembers(backend(), gateway="other")
-    found = work(settled(), backends=(other,), found=made(usages=({"id": 9, "path": "/", "backend_id": 7},)))
+    found = decided(settled(), backends=(other,), found=made(usages=({"id": 9, "path": "/", "backend_id": 7},)))
 
     (deploy,) = found.writes
     assert deploy.path == "services/5/proxy/deploy"
@@ -236,17 +231,17 @@ def test_a_backend_with_other_metrics_has_those_looked_at_whose_plans_name_them(
         "used": {7: ({"id": 8, "system_name": "hits.7"},)},
     }
     wish = product(**USES, applicationPlans=plans)
-    (deploy,) = work(wish, backends=(backend(),), found=made(**there)).writes
-    done = work(wish, backends=(backend(),), found=made(**there, deployed=deploy.deploys))
+    (deploy,) = decided(wish, backends=(backend(),), found=made(**there)).writes
+    done = decided(wish, backends=(backend(),), found=made(**there, deployed=deploy.deploys))
     naming = after(wish, done.patch, done.status)
 
-    assert work(naming, backends=(backend(),)).idle
-    assert work(naming, backends=(other,)).reads
-    assert work(settled(), backends=(other,)).idle
+    assert decided(naming, backends=(backend(),)).idle
+    assert decided(naming, backends=(other,)).reads
+    assert decided(settled(), backends=(other,)).idle
 
 
 def test_what_the_sweep_found_is_mended_and_the_deployment_is_forgotten_first() -> None:
-    found = work(settled(), backends=(backend(),), found=made(), look=True)
+    found = decided(settled(), backends=(backend(),), found=made(), look=True)
 
     assert (found.patch, found.status) == ({}, {"digests": {"synced": None, "gateway": None}})
     assert [each.path for each in found.writes] == ["services/5/backend_usages", "services/5/proxy/deploy"]
@@ -255,28 +250,28 @@ def test_what_the_sweep_found_is_mended_and_the_deployment_is_forgotten_first() 
 def test_a_refusal_is_told_and_tried_again_while_the_rest_goes_on() -> None:
     plan = {"id": 3, "system_name": "old", "name": "old", "state": "hidden"}
     spec: dict[str, Any] = {"description": "new"}
-    first = work(product(**spec), found=made(plans=(plan,)))
+    first = decided(product(**spec), found=made(plans=(plan,)))
     slot = "DELETE services/5/application_plans/3 old"
     assert [each.slot for each in first.writes] == ["PUT services/5 shop", slot]
     refusals = {slot: refusal(ErrorType.DENIED, "This application plan cannot be deleted!")}
-    rest = work(product(**spec), found=made(plans=(plan,)), refusals=refusals)
+    rest = decided(product(**spec), found=made(plans=(plan,)), refusals=refusals)
     assert [each.slot for each in rest.writes] == ["PUT services/5 shop"]
     described = made(plans=(plan,)).model_copy(
         update={"service": FoundService(**{**made().service.model_dump(), "description": "new"})}  # type: ignore[union-attr]
     )
-    stuck = work(product(**spec), found=described, refusals=refusals)
+    stuck = decided(product(**spec), found=described, refusals=refusals)
     assert states(stuck.status) == "Failed"
     assert message(stuck.status, "Failed") == "This application plan cannot be deleted!"
     assert stuck.deadline == NOW + timedelta(seconds=5)
     assert not stuck.patch
-    later = work_for_product(observed(product(**spec), found=described, refusals=refusals), NOW + timedelta(seconds=5))
+    later = decided(product(**spec), found=described, refusals=refusals, now=NOW + timedelta(seconds=5))
     assert [each.slot for each in later.writes] == [slot]
 
 
 def test_what_3scale_calls_invalid_is_invalid() -> None:
     slot = "POST services shop"
     refusals = {slot: refusal(ErrorType.INVALID, "system_name: is invalid")}
-    found = work(product(), found=FoundProduct(looked=True), refusals=refusals)
+    found = decided(product(), found=FoundProduct(looked=True), refusals=refusals)
 
     assert states(found.status) == "Failed Invalid"
 
@@ -286,22 +281,22 @@ def going(**more: Any) -> Product:
 
 
 def test_a_product_goes_by_its_id_with_one_call() -> None:
-    found = work(going(product_id=5))
+    found = decided(going(product_id=5))
     assert [(each.method, each.path) for each in found.writes] == [("DELETE", "services/5")]
-    assert work(going(product_id=5), found=FoundProduct(looked=True)).drop_finalizer
+    assert decided(going(product_id=5), found=FoundProduct(looked=True)).drops_finalizer
 
 
 def test_a_product_whose_id_was_lost_goes_by_its_name_if_it_bears_our_mark() -> None:
-    assert [each.path for each in work(going()).reads] == ["services"]
-    assert [each.path for each in work(going(), found=made()).writes] == ["services/5"]
+    assert [each.path for each in decided(going()).reads] == ["services"]
+    assert [each.path for each in decided(going(), found=made()).writes] == ["services/5"]
     strange = made().model_copy(update={"service": FoundService(id=5, name="shop", system_name="shop")})
-    assert work(going(), found=strange).drop_finalizer
+    assert decided(going(), found=strange).drops_finalizer
 
 
 def test_the_younger_namesake_goes_without_taking_the_elders_product() -> None:
-    found = work(going(), siblings=(product("elder").metadata,))
+    found = decided(going(), siblings=(product("elder").metadata,))
 
-    assert found.drop_finalizer
+    assert found.drops_finalizer
     assert not found.reads
 
 
@@ -314,31 +309,31 @@ def test_the_younger_namesake_goes_without_taking_the_elders_product() -> None:
     ids=["retained", "disconnected"],
 )
 def test_a_product_that_stays_in_3scale_is_let_go_without_a_call(object_: Product, account: Any) -> None:
-    found = work(object_, account=account)
+    found = decided(object_, provider=account)
 
-    assert found.drop_finalizer
+    assert found.drops_finalizer
     assert found.left == ("3scale product 5",)
     assert (found.reads, found.writes) == ((), ())
 
 
 def test_a_product_whose_tenants_secret_lacks_something_waits_with_its_deletion_if_it_is_in_3scale() -> None:
     incomplete = NO_ACCOUNT.model_copy(update={"why": "it has no token", "incomplete": True})
-    found = work(going(product_id=5), account=incomplete)
+    found = decided(going(product_id=5), provider=incomplete)
 
-    assert (found.phase, found.drop_finalizer) == (Phase.DELETING, False)
+    assert (found.phase, found.drops_finalizer) == (Phase.DELETING, False)
     assert (message(found.status, "Orphan"), found.waits_for) == ("it has no token", (NO_ACCOUNT.waits_for,))
     assert found.deadline is not None
-    assert work(going(), account=incomplete).drop_finalizer
+    assert decided(going(), provider=incomplete).drops_finalizer
 
 
 def test_the_last_product_that_3scale_refuses_to_delete_is_told_and_tried_again() -> None:
     refusals = {"DELETE services/5 shop": refusal(ErrorType.INVALID, "the last product", attempts=3)}
-    found = work(going(product_id=5), refusals=refusals)
+    found = decided(going(product_id=5), refusals=refusals)
 
     assert (found.phase, found.deadline) == (Phase.DELETING, NOW + timedelta(seconds=20))
     assert message(found.status, "Failed") == "the last product"
-    assert not found.drop_finalizer
-    later = work_for_product(observed(going(product_id=5), refusals=refusals), NOW + timedelta(seconds=20))
+    assert not found.drops_finalizer
+    later = decided(going(product_id=5), refusals=refusals, now=NOW + timedelta(seconds=20))
     assert [each.method for each in later.writes] == ["DELETE"]
 
 
@@ -354,18 +349,18 @@ def test_a_secrets_new_version_is_a_new_wish_and_its_text_is_not_remembered() ->
     old, new = (SecretText(key=key, text='{"secret": 1}', version=version) for version in ("1", "2"))
     chain = ({**reference, "configuration": {"secret": 1}}, APICAST)
     wish = product(policies=[reference, APICAST])
-    found = work(wish, secrets=(old,), found=made(chain=chain))
+    found = decided(wish, secrets=(old,), found=made(chain=chain))
     remembered = after(wish, found.patch, found.status)
 
-    assert work(remembered, secrets=(old,)).idle
-    assert work(remembered, secrets=(new,)).reads
+    assert decided(remembered, secrets=(old,)).idle
+    assert decided(remembered, secrets=(new,)).reads
     assert "secret" not in str(found.patch)
 
 
 def test_the_tenants_address_may_be_written_in_other_ways() -> None:
     other = after(backend(), {}, {"providerAccountHost": f"{URL.upper().replace('HTTPS', 'https')}:443/"})
 
-    assert work(product(**USES, metrics={"hits": HITS}), backends=(other,)).reads
+    assert decided(product(**USES, metrics={"hits": HITS}), backends=(other,)).reads
 
 
 def test_a_backend_without_a_tenant_does_not_hide_the_products_own() -> None:
@@ -375,5 +370,5 @@ def test_a_backend_without_a_tenant_does_not_hide_the_products_own() -> None:
         backend("other", meta=older, systemName="stock"), {}, {"providerAccountHost": "https://o.example.com"}
     )
 
-    assert work(product(**USES), backends=(lost, other, backend())).reads
-    assert not work(product(**USES), backends=(lost, other)).reads
+    assert decided(product(**USES), backends=(lost, other, backend())).reads
+    assert not decided(product(**USES), backends=(lost, other)).reads

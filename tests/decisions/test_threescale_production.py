@@ -6,12 +6,12 @@ from typing import Any
 
 import pytest
 from threescale_objects import (
-    ACCOUNT,
     APICAST,
     HITS,
-    NOW,
+    Asked,
     after,
     backend,
+    decided,
     message,
     product,
     refusal,
@@ -24,11 +24,10 @@ from domain.threescale.apply_response import read_product, wrote_product
 from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.digests import digests_of
 from domain.threescale.found import FoundMetric, FoundProduct, FoundService
-from domain.threescale.product import ObservedProduct, work_for_product
 from domain.threescale.product_sync import Sync, Wanted, sync_product
 from domain.threescale.production import PROMOTE
 from domain.threescale.resources import ProductSpec
-from domain.threescale.work import Phase, Work
+from domain.threescale.work import Phase
 
 HITS_FOUND = FoundMetric(id=1, system_name="hits", friendly_name="Hits", unit="hit", description="Number of API hits")
 OLD = FoundMetric(id=2, system_name="old", friendly_name="Old", unit="1")
@@ -119,19 +118,18 @@ def test_whatever_deploys_makes_another_version_and_a_promotion_takes_it_along()
     assert read_product(found(), read, None, "shop").configs == {"sandbox": 0}
 
 
-def work(object_: Any, there: FoundProduct, **more: Any) -> Work:
-    observed = ObservedProduct(product=object_, account=ACCOUNT, backends=(backend(),), found=there, **more)
-    return work_for_product(observed, NOW)
+def synced(object_: Any, there: FoundProduct, **more: Any) -> Asked:
+    return decided(object_, backends=(backend(),), found=there, **more)
 
 
 def in_step(**more: Any) -> Any:
     """A Product that remembers all of it, production included."""
     object_ = product(meta=ASKS, product_id=5, **USES)
-    first = work(object_, found(configs={"sandbox": 4, "production": 4}))
+    first = synced(object_, found(configs={"sandbox": 4, "production": 4}))
     # What the sandbox has is told by what the object remembers: the digest of this very spec.
     gateway = next(each.deploys for each in first.writes if each.deploys)
     there = found(deployed=gateway, configs={"sandbox": 4, "production": 4})
-    done = work(object_, there)
+    done = synced(object_, there)
     assert done.phase is Phase.SYNCED
     assert done.status["latestProductionVersion"] == 4
     return after(object_, done.patch, done.status)
@@ -141,14 +139,14 @@ def test_what_production_has_is_remembered_and_costs_nothing_more() -> None:
     there = in_step()
 
     assert digests_of(there).production
-    assert work(there, FoundProduct()).idle
+    assert synced(there, FoundProduct()).idle
 
 
 def test_a_look_that_is_asked_for_compares_production_too() -> None:
     there = in_step()
     gateway = digests_of(there).production
 
-    assert [each.path for each in work(there, found(deployed=gateway), look=True).reads] == LOOKS
+    assert [each.path for each in synced(there, found(deployed=gateway), look=True).reads] == LOOKS
 
 
 def test_who_asks_for_it_later_is_promoted_and_who_asks_no_more_keeps_what_is_there() -> None:
@@ -156,16 +154,16 @@ def test_who_asks_for_it_later_is_promoted_and_who_asks_no_more_keeps_what_is_th
     asks = after(plain, {"metadata": {"annotations": {PROMOTE: "true"}}})
     asks_no_more = after(in_step(), {"metadata": {"annotations": {PROMOTE: None}}})
 
-    assert work(plain, FoundProduct()).idle
-    assert work(asks, FoundProduct()).reads
-    assert work(asks_no_more, FoundProduct()).idle
+    assert synced(plain, FoundProduct()).idle
+    assert synced(asks, FoundProduct()).reads
+    assert synced(asks_no_more, FoundProduct()).idle
 
 
 def test_a_promotion_that_3scale_refuses_is_told() -> None:
     there = remembers(in_step(), production=None)
     gateway = digests_of(there).gateway
     refused = {ONWARD: refusal(ErrorType.DENIED, "no promotions today")}
-    told = work(there, found(deployed=gateway, configs={"sandbox": 4, "production": 3}), refusals=refused)
+    told = synced(there, found(deployed=gateway, configs={"sandbox": 4, "production": 3}), refusals=refused)
 
     assert states(told.status) == "Failed"
     assert message(told.status, "Failed") == "no promotions today"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from threescale_objects import NOW, after, message, metadata, refusal, states
+from threescale_objects import NOW, Asked, after, decided, message, metadata, refusal, states
 
 from domain.refusal import ErrorType
 from domain.threescale import TENANT
@@ -15,10 +15,10 @@ from domain.threescale.orphans import next_look
 from domain.threescale.providers import NoAccount, ProviderAccount, SecretView
 from domain.threescale.remote_object import One
 from domain.threescale.resources import Tenant
-from domain.threescale.tenant import ObservedTenant, master_of, secret_of, work_for_tenant
+from domain.threescale.tenant import master_of, secret_of
 from domain.threescale.tenant_sync import LEAVING, FoundTenant, KnownTenant, read_tenant, wrote_tenant
 from domain.threescale.wakes import refers_to
-from domain.threescale.work import SecretWrite, Work
+from domain.threescale.work import SecretWrite
 
 MASTER = ProviderAccount(
     url="https://master.example.com",
@@ -64,8 +64,8 @@ NOTHING = KnownTenant(tenant=One[FoundTenant](looked=True))
 NOTED = {"annotations": {"tenantID": "5"}}
 
 
-def on(object_: Tenant, **more: Any) -> Work:
-    return work_for_tenant(ObservedTenant(tenant=object_, **{"master": MASTER, "secrets": (PASSWORD,), **more}), NOW)
+def on(object_: Tenant, **more: Any) -> Asked:
+    return decided(object_, **{"provider": MASTER, "secrets": (PASSWORD,), **more})
 
 
 def settled() -> Tenant:
@@ -93,7 +93,7 @@ def test_a_tenant_is_looked_for_among_the_masters_accounts_and_then_made() -> No
 @pytest.mark.parametrize(
     ("more", "waits_for", "told"),
     [
-        ({"master": NoAccount(why="no", waits_for="Secret/shop/master")}, ("Secret/shop/master",), "Orphan"),
+        ({"provider": NoAccount(why="no", waits_for="Secret/shop/master")}, ("Secret/shop/master",), "Orphan"),
         ({"found": NOTHING, "secrets": ()}, ("Secret/shop/password",), "Orphan"),
         ({"siblings": (tenant({"uid": "a"}).metadata,)}, (), "Invalid"),
     ],
@@ -255,7 +255,7 @@ def test_at_another_master_the_tenant_with_its_id_is_a_strangers(going: bool) ->
     moved = after(settled(), {"spec": {"systemMasterUrl": "https://else.example.com", "fromEmail": "a@example.com"}})
     found = on(after(moved, {"metadata": GOING}) if going else moved, found=known(**STRANGER), secret=KEPT)
 
-    assert (found.reads, found.writes, found.drop_finalizer) == ((), (), False)
+    assert (found.reads, found.writes, found.drops_finalizer) == ((), (), False)
     assert "tenant 5 is Other" in found.why
     assert found.waits_for == ("Secret/shop/acme-acme",)
 
@@ -276,10 +276,10 @@ def test_a_deleted_tenant_is_scheduled_for_deletion_once() -> None:
     (deletion,) = on(going, found=known()).writes
     assert (deletion.method, deletion.path) == ("DELETE", "providers/5")
 
-    assert on(going, found=wrote_tenant(known(), deletion, None)).drop_finalizer
-    assert on(going, found=known(state=LEAVING)).drop_finalizer
+    assert on(going, found=wrote_tenant(known(), deletion, None)).drops_finalizer
+    assert on(going, found=known(state=LEAVING)).drops_finalizer
     retained = after(going, {"metadata": {"annotations": {"perdure.dev/retain": "true"}}})
-    assert (on(retained).drop_finalizer, on(retained).left) == (True, ("3scale tenant 5 with all it holds",))
+    assert (on(retained).drops_finalizer, on(retained).left) == (True, ("3scale tenant 5 with all it holds",))
 
 
 def test_a_tenant_that_was_made_and_never_noted_is_found_and_deleted() -> None:
@@ -287,7 +287,7 @@ def test_a_tenant_that_was_made_and_never_noted_is_found_and_deleted() -> None:
     (look,) = on(going).reads
     assert look.path == "accounts"
     assert [each.path for each in on(going, found=known()).writes] == ["providers/5"]
-    assert on(going, found=NOTHING).drop_finalizer
+    assert on(going, found=NOTHING).drops_finalizer
 
 
 def test_the_master_is_known_by_its_secret() -> None:

@@ -5,16 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from threescale_objects import ACCOUNT, NOW, backend, metadata, product
+from threescale_objects import backend, decided, metadata, product
 
 from domain.resource import CustomResource
-from domain.threescale.active_doc import ObservedDocument, Text, work_for_document
-from domain.threescale.application import ObservedApplication, work_for_application
-from domain.threescale.application_auth import ObservedAuth, work_for_auth
-from domain.threescale.developer_account import ObservedAccount, work_for_account
-from domain.threescale.developer_user import ObservedUser, work_for_user
-from domain.threescale.product import ObservedProduct, work_for_product
-from domain.threescale.promotion import ObservedPromotion, work_for_promotion
 from domain.threescale.providers import provider_account
 from domain.threescale.resources import (
     ActiveDoc,
@@ -25,7 +18,6 @@ from domain.threescale.resources import (
     ProxyConfigPromote,
 )
 from domain.threescale.wakes import known_as, refers_to
-from domain.threescale.work import Work
 
 DEFAULT = "Secret/shop/threescale-provider-account"
 SEED = "Secret/shop/system-seed"
@@ -116,25 +108,16 @@ NOTHING = provider_account("shop", "", {})
 
 
 @pytest.mark.parametrize(
-    ("object_", "work"),
+    ("object_", "seen"),
     [
-        (SHOP, work_for_product(ObservedProduct(product=SHOP, account=NOTHING), NOW)),
-        (
-            product(backendUsages={"stock": {"path": "/"}}),
-            work_for_product(
-                ObservedProduct(product=product(backendUsages={"stock": {"path": "/"}}), account=ACCOUNT), NOW
-            ),
-        ),
-        (SHOP, work_for_product(ObservedProduct(product=SHOP, account=ACCOUNT, backends=(backend(),)), NOW)),
-        (ACME, work_for_account(ObservedAccount(account=ACME, provider=ACCOUNT), NOW)),
-        (ANN, work_for_user(ObservedUser(user=ANN, provider=ACCOUNT), NOW)),
-        (APP, work_for_application(ObservedApplication(application=APP, provider=ACCOUNT), NOW)),
-        (AUTH, work_for_auth(ObservedAuth(auth=AUTH, provider=ACCOUNT), NOW)),
-        (DOC, work_for_document(ObservedDocument(document=DOC, account=ACCOUNT, text=Text()), NOW)),
-        (GO, work_for_promotion(ObservedPromotion(promotion=GO, provider=ACCOUNT), NOW)),
+        (SHOP, {"provider": NOTHING}),
+        (product(backendUsages={"stock": {"path": "/"}}), {}),
+        (SHOP, {"backends": (backend(),)}),
+        *((each, {}) for each in (ACME, ANN, APP, AUTH, DOC, GO)),
     ],
     ids=lambda value: value.kind_of.name if isinstance(value, CustomResource) else "",
 )
-def test_what_is_waited_for_is_referred_to_and_so_wakes(object_: CustomResource, work: Work) -> None:
-    assert work.waits_for
-    assert set(work.waits_for) <= set(refers_to(object_))
+def test_what_is_waited_for_is_referred_to_and_so_wakes(object_: CustomResource, seen: dict[str, Any]) -> None:
+    waits_for = decided(object_, **seen).waits_for
+    assert waits_for
+    assert set(waits_for) <= set(refers_to(object_))

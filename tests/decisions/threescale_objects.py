@@ -2,14 +2,39 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from domain.refusal import ErrorType, Refusal
+from domain.resource import CustomResource
 from domain.threescale import BACKEND, PRODUCT
-from domain.threescale.calls import SecretKey
+from domain.threescale.active_doc import ObservedDocument, Text, work_for_document
+from domain.threescale.application import ObservedApplication, work_for_application
+from domain.threescale.application_auth import ObservedAuth, work_for_auth
+from domain.threescale.backend import ObservedBackend, work_for_backend
+from domain.threescale.calls import Read, SecretKey, Write
+from domain.threescale.developer_account import ObservedAccount, work_for_account
+from domain.threescale.developer_user import ObservedUser, work_for_user
+from domain.threescale.open_api import ObservedOpenApi, work_for_open_api
+from domain.threescale.policy import ObservedPolicy, work_for_policy
+from domain.threescale.product import ObservedProduct, work_for_product
+from domain.threescale.promotion import ObservedPromotion, work_for_promotion
 from domain.threescale.providers import NoAccount, ProviderAccount
-from domain.threescale.resources import Backend, Product
+from domain.threescale.resources import (
+    ActiveDoc,
+    Application,
+    ApplicationAuth,
+    Backend,
+    CustomPolicyDefinition,
+    DeveloperAccount,
+    DeveloperUser,
+    OpenApi,
+    Product,
+    ProxyConfigPromote,
+    Tenant,
+)
+from domain.threescale.tenant import ObservedTenant, work_for_tenant
 from domain.writes import JsonPatch, merge
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
@@ -86,3 +111,63 @@ def message(status: JsonPatch, type_: str) -> str:
 
 def refusal(type_: ErrorType, text: str, attempts: int = 1) -> Refusal:
     return Refusal(type=type_, message=text, at=NOW, attempts=attempts)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a decision asks for, by what it does."""
+
+    phase: str
+    why: str
+    patch: JsonPatch  # of the object
+    status: JsonPatch
+    effects: tuple[Any, ...]  # other objects of the cluster
+    reads: tuple[Read, ...]
+    writes: tuple[Write, ...]
+    deletes: bool  # the object itself
+    drops_finalizer: bool
+    left: tuple[str, ...]  # what stays in 3scale when the object goes
+    waits_for: tuple[str, ...]
+    deadline: datetime | None
+
+    @property
+    def idle(self) -> bool:
+        done = (self.patch, self.status, self.effects, self.reads, self.writes)
+        return not any(done) and not self.deletes and not self.drops_finalizer
+
+
+_DECISIONS: dict[type[CustomResource], tuple[Any, Any, str, str]] = {
+    ActiveDoc: (ObservedDocument, work_for_document, "document", "account"),
+    Application: (ObservedApplication, work_for_application, "application", "provider"),
+    ApplicationAuth: (ObservedAuth, work_for_auth, "auth", "provider"),
+    Backend: (ObservedBackend, work_for_backend, "backend", "account"),
+    CustomPolicyDefinition: (ObservedPolicy, work_for_policy, "policy", "account"),
+    DeveloperAccount: (ObservedAccount, work_for_account, "account", "provider"),
+    DeveloperUser: (ObservedUser, work_for_user, "user", "provider"),
+    OpenApi: (ObservedOpenApi, work_for_open_api, "open_api", "account"),
+    Product: (ObservedProduct, work_for_product, "product", "account"),
+    ProxyConfigPromote: (ObservedPromotion, work_for_promotion, "promotion", "provider"),
+    Tenant: (ObservedTenant, work_for_tenant, "tenant", "master"),
+}
+
+
+def decided(resource: CustomResource, *, now: datetime = NOW, provider: Any = ACCOUNT, **seen: Any) -> Asked:
+    """What is decided on the object with what is seen beside it."""
+    observed, decide, itself, tenant = _DECISIONS[type(resource)]
+    if isinstance(resource, ActiveDoc):
+        seen = {"text": Text(), **seen}
+    work = decide(observed(**{itself: resource, tenant: provider}, **seen), now)
+    return Asked(
+        phase=work.phase,
+        why=work.why,
+        patch=work.patch,
+        status=work.status,
+        effects=work.effects,
+        reads=work.reads,
+        writes=work.writes,
+        deletes=work.delete,
+        drops_finalizer=work.drop_finalizer,
+        left=work.left,
+        waits_for=work.waits_for,
+        deadline=work.deadline,
+    )
