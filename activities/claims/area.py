@@ -9,8 +9,8 @@ from functools import partial
 
 from activities.claims import metrics
 from activities.claims.binder import BinderActivities
-from activities.claims.binding import Serving
-from activities.claims.claim_validation import Judging
+from activities.claims.binding import Binding
+from activities.claims.claim_validation import Validation
 from activities.claims.claims import ClaimActivities
 from activities.claims.evaluation import FUNCTIONS, Evaluation
 from activities.claims.evaluator import Evaluator
@@ -34,7 +34,16 @@ from engine.kube.store import Store
 from engine.settings import present_variables
 from engine.temporal import open_with, tell, tell_open, wake
 
-ACTIVITIES = (ClaimActivities, HandleActivities, PoolActivities, BinderActivities, WriteActivities, Bundles)
+ACTIVITIES = (
+    ClaimActivities,
+    HandleActivities,
+    PoolActivities,
+    BinderActivities,
+    WriteActivities,
+    Bundles,
+    Validation,
+    Binding,
+)
 
 log = logging.getLogger(__name__)
 
@@ -54,9 +63,8 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
     requesters = Requesters(kube, known, settings.claims_refresh_interval)
     provider_conditions = ProviderConditions(writer, newer=not settings.claims_older_templates)
     bundles = Bundles(known, writer, managed, evaluation, requesters, provider_conditions)
-    judging = Judging(known, writer, evaluation)
-    tools = Tools(known, writer, judging, bundles, Releasing(known, writer, managed), settings)
-    serving = Serving(known, writer, evaluation, judging, bundles, tools.hold)
+    validation = Validation(known, evaluation)
+    tools = Tools(known, writer, validation, bundles, Releasing(known, writer, managed), settings)
 
     async def ask_binder(claim: Key) -> None:
         await tell(client, binder(settings.claims_domain, claim.cluster), "serve", claim)
@@ -73,12 +81,15 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
         else:
             await tell_open(client, key, "ended", world)
 
-    claims = ClaimActivities(tools, ask_binder)
+    handles = HandleActivities(tools, ask_binder)
+    claims, binding = ClaimActivities(tools, handles), Binding(tools, evaluation, handles)
     return [
         *claims.all(),
-        *HandleActivities(tools, ask_binder).all(),
+        *handles.all(),
+        *validation.all(),
+        *binding.all(),
         *PoolActivities(tools, evaluation, opened).all(),
-        *BinderActivities(tools, serving, claims.look, open_claim, wake_up).all(),
+        *BinderActivities(tools, binding.bind, claims.look, open_claim, wake_up).all(),
         *WriteActivities(writer).all(),
         *bundles.all(),
     ]

@@ -24,27 +24,27 @@ from temporalio import activity
 from temporalio.service import RPCError
 
 from activities import attempt
-from activities.claims.binding import Serving
 from activities.claims.expiry_batch import Crowd
-from activities.claims.known import Name, looked_after, may_end
-from activities.claims.tools import Tools, binder_ends_at
+from activities.claims.tools import Tools
 from activities.conflicts import MOST_CONFLICTS
 from activities.gathering import gathered
+from activities.inline import Passed
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, standing
-from domain.claims.durations import UnreadableMoment
-from domain.claims.matching import Wanted
-from domain.claims.objects import JsonObject, text_at
+from domain.claims.claim_binding import lacks
+from domain.claims.claim_validation import Claim
+from domain.claims.marks import Name, is_looked_after, may_end
+from domain.claims.objects import text_at
 from domain.claims.passes import BinderWorld, ObjectWorld, PassClaim, Serve, idle
-from domain.claims.plans import Halt
 from domain.claims.references import holder_of, key_of
 from domain.claims.standing import SOON
-from domain.claims.timestamps import agreed_end, ahead, passed, start_of
+from domain.claims.timestamps import agreed_end, ahead
 from domain.decision import Decision, Outcome
 from domain.identity import Key
-from domain.refusal import FIRST_RETRY, LONGEST_RETRY, ErrorType
+from domain.refusal import FIRST_RETRY, LONGEST_RETRY
 from domain.resource import parse_timestamp
+from domain.runner import OUTDATED
 from engine.clock import now
-from engine.errors import Absent, ApiError, Conflict
+from engine.errors import ApiError, as_error
 
 AT_ONCE = 16
 # So many places are always theirs: those who end together would keep who is new waiting for seconds, and a few slow
@@ -62,6 +62,7 @@ LINGER = 0.25
 OPENED_AT_ONCE = 8
 MOST_REMEMBERED = 20_000
 
+Bind = Callable[[Key], Awaitable[tuple[Passed[Claim], ObjectWorld]]]
 Open = Callable[[Key, ObjectWorld], Awaitable[None]]
 Look = Callable[[PassClaim], Awaitable[ObjectWorld]]
 Wake = Callable[[Key], Awaitable[None]]
@@ -72,12 +73,12 @@ log = logging.getLogger(__name__)
 class BinderActivities:
     """The ClaimBinder's activity."""
 
-    def __init__(self, tools: Tools, serving: Serving, look_at_claim: Look, open_claim: Open, wake: Wake) -> None:
+    def __init__(self, tools: Tools, bind: Bind, look_at_claim: Look, open_claim: Open, wake: Wake) -> None:
         """`open_claim` opens the claim's workflow with what came of it; where the claim is gone it is only told."""
         self._tools = tools
         self._look_at_claim = look_at_claim
         self._known = tools.known
-        self._serving = serving
+        self._bind = bind
         self._open_claim = open_claim
         self._wake = wake
         self._told: dict[str, Decision] = {}
@@ -123,37 +124,31 @@ class BinderActivities:
 
     async def one(self, name: Name, cluster: str) -> tuple[Key, ObjectWorld] | None:
         """Serve one claim; what its own workflow has to know, None where there is nothing new."""
-        key: Key | None = None
-        for _ in range(MOST_CONFLICTS):
-            began, news_then = now(), self._known.news_for_all
-            claim = self._known.get(RESOURCE_CLAIM, *name)
-            if claim is None or not looked_after(self._known.names, claim):
-                self._known.waiting.pop(name, None)
-                return None  # it may have asked before it was deleted: its own workflow sees to that
-            key = key_of(RESOURCE_CLAIM, claim, cluster)
-            try:
-                world, left, lacks = await self._serve(key, claim)
-                self._failures.pop(key.uid, None)
-                self._known.looked_at(left, news_then, lacks)
-                break
-            except (Conflict, Absent) as conflict:
-                log.info("%s: %s", key, conflict.message)
-                try:
-                    if await self._is_leaving(key):
-                        return None
-                except (ApiError, RPCError) as error:
-                    world = self._failed(name, key, ErrorType.UNAVAILABLE.value, str(error))
-                    break
-            except ApiError as error:
-                world = self._failed(name, key, error.type.value, error.message)
-                break
-            except Exception as error:  # a bug must not hold up the others
-                log.exception("%s could not be served", key)
-                world = self._failed(name, key, "Bug", f"{type(error).__name__}: {error}")
-                break
-        else:
-            return None  # it stays among those that wait
-        return self._news(key, world.model_copy(update={"at": began})) if key else None
+        began, news_then = now(), self._known.news_for_all
+        claim = self._known.get(RESOURCE_CLAIM, *name)
+        if claim is None or not is_looked_after(self._known.names, claim):
+            self._known.waiting.pop(name, None)
+            return None  # it may have asked before it was deleted: its own workflow sees to that
+        key = key_of(RESOURCE_CLAIM, claim, cluster)
+        try:
+            passed, world = await self._bind(key)
+        except ApiError as error:
+            return self._news(key, self._failed(name, key, error.type.value, error.message, began))
+        except Exception as error:  # a bug must not hold up the others
+            log.exception("%s could not be served", key)
+            return self._news(key, self._failed(name, key, "Bug", f"{type(error).__name__}: {error}", began))
+        seen = passed.world
+        if not (seen.exists and seen.claim and is_looked_after(self._known.names, seen.claim)):
+            await self._leaves(key)
+            return None
+        if passed.refusals:
+            if all(refusal.type in OUTDATED for refusal in passed.refusals.values()):
+                return None  # it stays among those that wait
+            refusal = next(iter(passed.refusals.values()))
+            return self._news(key, self._failed(name, key, refusal.type.value, refusal.message, began))
+        self._failures.pop(key.uid, None)
+        self._known.looked_at(seen.claim, news_then, lacks(seen))
+        return self._news(key, world)
 
     def still_waits(self, name: Name) -> bool:
         """Whether it waits for a free handle as its workflow has been told, so that there is no need to look at it."""
@@ -184,7 +179,10 @@ class BinderActivities:
         key = key_of(RESOURCE_CLAIM, claim, cluster)
         try:
             async with crowd.asks(name):
-                return key, await self._look_at_claim(PassClaim(key=key, woken=False))
+                world = await self._look_at_claim(PassClaim(key=key, woken=False))
+            for refusal in world.refusals.values():
+                raise as_error(refusal)
+            return key, world
         except TimeoutError:
             log.warning("%s could not be ended with others in time", key)
         except ApiError as error:
@@ -195,17 +193,13 @@ class BinderActivities:
             await self._wake(key)
         return None
 
-    async def _is_leaving(self, key: Key) -> bool:
-        """Whether the claim was deleted while it was served: what it has got meanwhile has to end as well."""
+    async def _leaves(self, key: Key) -> None:
+        """The claim was deleted while it was served: what it has got meanwhile has to end as well."""
         name = (key.namespace, key.name)
-        newest = await self._known.fresh(RESOURCE_CLAIM, *name)
-        if newest is not None and looked_after(self._known.names, newest):
-            return False
         self._known.waiting.pop(name, None)
         for handle in self._known.handles_of_claim(*name):
             await self._wake(key_of(RESOURCE_HANDLE, handle, key.cluster))
         await self._wake(key)
-        return True
 
     def _news(self, key: Key, world: ObjectWorld) -> tuple[Key, ObjectWorld] | None:
         """Only what the claim's workflow has not been told already."""
@@ -229,40 +223,7 @@ class BinderActivities:
         if self._told.pop(key.uid, None):
             self._known.await_binder((key.namespace, key.name))
 
-    async def _serve(self, key: Key, claim: JsonObject) -> tuple[ObjectWorld, JsonObject, Wanted | None]:
-        """What its own workflow has to know, the claim as this look has left it, and what it lacks (`looked_at`)."""
-        moment = now()
-        if hold := self._tools.hold(claim):
-            decision = standing.held(standing.asked_binder(moment), ["bind a free handle, or create one"])
-            return ObjectWorld(key=key, hold=hold, decision=decision.model_copy(update={"deadline": None})), claim, None
-        try:
-            start = start_of(claim)
-            if not passed(start, moment):
-                return ObjectWorld(key=key, decision=standing.not_begun(start)), claim, None
-        except UnreadableMoment:
-            pass  # told as a fault when the claim is judged
-        judged, settled = await self._serving.serve(key, claim, moment)
-        if settled is None:
-            halted = judged.plan.halt is not Halt.NONE
-            look_at = moment + self._tools.settings.claims_interval
-            stands = standing.halted if halted else standing.waits_for_free
-            lacks = None if judged.plan.by_clock else judged.lacks
-            return ObjectWorld(key=key, decision=stands(judged.plan, look_at)), judged.claim, lacks
-        if settled.over:
-            # Nothing is ended here: its own workflow reads everything afresh before it does.
-            decision = standing.asked_binder(moment).model_copy(update={"phase": "Bound", "why": "it has expired"})
-            return ObjectWorld(key=key, decision=decision), judged.claim, None
-        decision = standing.settled(
-            settled.handle,
-            settled.plan,
-            settled.faults,
-            claimed=True,
-            look_at=self._tools.next_look(settled, moment),
-            binder_ends_at=binder_ends_at(settled),
-        )
-        return ObjectWorld(key=key, decision=decision, known=settled.memory), judged.claim, None
-
-    def _failed(self, name: Name, key: Key, type_: str, message: str) -> ObjectWorld:
+    def _failed(self, name: Name, key: Key, type_: str, message: str, began: datetime) -> ObjectWorld:
         self._known.waiting.pop(name, None)  # its own workflow asks again when it is time
         failures = self._failures[key.uid] = self._failures.get(key.uid, 0) + 1
         delay = min(LONGEST_RETRY, FIRST_RETRY * (1 << min(failures - 1, 10)))
@@ -274,7 +235,7 @@ class BinderActivities:
             deadline=now() + max(delay, SOON / 2),
             at_deadline="try again",
         )
-        return ObjectWorld(key=key, decision=decision)
+        return ObjectWorld(key=key, decision=decision, at=began)
 
 
 class _Batch:

@@ -12,7 +12,7 @@ from contextlib import asynccontextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
 
-from activities.claims.known import Name
+from domain.claims.marks import Name
 
 LET_GO_AT_ONCE = 16
 # One that cannot be asked in this time is left to its own workflow.

@@ -5,12 +5,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 from pydantic import ValidationError
 from temporalio import activity
@@ -23,8 +23,9 @@ from activities.claims.managed import Managed
 from activities.claims.provider_conditions import ProviderConditions
 from activities.claims.requester import Requesters
 from activities.claims.writing import WriteActivities, Writer
-from activities.inline import Effect, Inline
+from activities.inline import Effect, Inline, Passed
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
+from domain.claims.claim_validation import VALIDATION_FAILED
 from domain.claims.handle_reconciliation import (
     CreateResource,
     Evaluate,
@@ -38,13 +39,18 @@ from domain.claims.handle_reconciliation import (
     UpdateResource,
     decide,
 )
-from domain.claims.objects import JsonObject, object_at, text_at
-from domain.claims.passes import ObjectKnown
+from domain.claims.objects import JsonObject, object_at, objects_at, text_at
+from domain.claims.passes import ObjectKnown, ObjectWorld, PassClaim, PassHandle
 from domain.claims.plans import Fault, HandlePlan, HandleQuestion
+from domain.claims.write_backoff import rest_in
+from domain.decision import Decision
 from domain.identity import Key
 from domain.notices import Notice, NoticeType
 from domain.runner import State
+from engine.clock import now
 from engine.errors import ApiError, Conflict
+
+H = TypeVar("H", bound=HandleWorld)
 
 
 @dataclass(frozen=True)
@@ -132,6 +138,49 @@ class Bundles:
         if claim is not None and _first_ready(claim) and not _first_ready(world.claim_before or {}):
             metrics.claim_ready(claim, now, pool=text_at(world.handle, "spec", "resourcePool", "name"))
 
+    async def carry_out(
+        self,
+        look: PassClaim | PassHandle,
+        decide: Callable[[H, datetime], Decision],
+        observe: Callable[[bool], Awaitable[H]],
+        effects: Mapping[str, Effect],
+    ) -> tuple[Passed[H], ObjectWorld]:
+        """A pass of a lifecycle that observes by itself, and what its workflow has to know of it.
+
+        Args:
+            look: what the workflow has asked for.
+            decide: the lifecycle's decision.
+            observe: the world as it is now; True: as the API server has it.
+            effects: what is done besides what every pass over a handle does.
+        """
+        seen: list[H] = []
+
+        async def observed(fresh: bool) -> H:
+            seen[:] = [await observe(fresh)]
+            return seen[0]
+
+        async def tell(notice: Notice) -> None:
+            await self.tell(seen[0], notice)
+
+        inline = Inline(decide, {**self.effects(), **effects}, observed, tell)
+        passed = await inline.carry_out(look, look.memory)
+        world, known = passed.world, look.memory
+        if world.answer is not None:
+            known = world.memory
+            if not (world.hold or look.dry_run):
+                await self.show_around(world)
+        rest = rest_in(known.struggle, now(), passed.decision.deadline)
+        return passed, passed.as_world(ObjectWorld, known=known, rest=rest, at=world.question.now)
+
+    async def with_references(self, bundle: Bundle, now: datetime) -> JsonObject:
+        """A handle that is to be made, with the names of its resources as far as they can be told; raises `Beyond`.
+
+        It saves a write, and is the intent.
+        """
+        spec = object_at(bundle.handle, "spec")
+        planned = await self.plan(bundle, now, tuple(None for _ in objects_at(spec, "resources")))
+        return {**bundle.handle, "spec": planned.spec or spec}
+
     def _of(self, bundle: Bundle, now: datetime) -> dict[str, Any]:
         """What a question says of the bundle itself."""
         return {
@@ -211,6 +260,8 @@ class Bundles:
         """An Event on the claim, on the handle where there is none."""
         kind, obj = (RESOURCE_HANDLE, world.handle) if world.claim is None else (RESOURCE_CLAIM, world.claim)
         is_normal, now = notice.type is NoticeType.NORMAL, world.question.now
+        if notice.reason == VALIDATION_FAILED:
+            metrics.validation_failed(text_at(obj, "spec", "provider", "name"))
         await self._writer.tell(kind, obj, notice.reason, notice.message, now, normal=is_normal, action=notice.action)
 
 

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from temporalio import activity
 
 from activities.claims import metrics
 from activities.claims.duplicate_bindings import is_surplus
 from activities.claims.tools import Tools
-from activities.inline import Effect, Inline
+from activities.inline import Effect
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.handle_lifecycle import (
     AskBinder,
@@ -17,17 +17,16 @@ from domain.claims.handle_lifecycle import (
     EndHandle,
     FindDuplicate,
     Handle,
-    HandleEnded,
     ObserveAgain,
     decide,
 )
-from domain.claims.objects import JsonObject, object_at, text_at
+from domain.claims.handle_reconciliation import HandleEnded
+from domain.claims.marks import is_left_alone
+from domain.claims.objects import JsonObject, text_at
 from domain.claims.passes import ObjectWorld, PassHandle
 from domain.claims.references import holder_of, key_of
 from domain.claims.timestamps import end_of_handle
-from domain.claims.write_backoff import rest_in
 from domain.identity import Key
-from domain.notices import Notice
 from engine.clock import now
 
 
@@ -47,37 +46,28 @@ class HandleActivities:
     async def pass_handle(self, look: PassHandle) -> ObjectWorld:
         """One pass."""
         await self._known.settled()
-        bundles, seen = self._tools.bundles, Handle.of(look.key, handle={})
 
         async def observe(fresh: bool) -> Handle:
-            nonlocal seen
-            seen = await self._observe(look, fresh=fresh)
-            return seen
+            return await self._observe(look, fresh=fresh)
 
-        async def tell(notice: Notice) -> None:
-            await bundles.tell(seen, notice)
+        effects = {**self.effects(), FindDuplicate.activity: self.find_duplicate}
+        _, world = await self._tools.bundles.carry_out(look, decide, observe, effects)
+        return world
 
-        effects: dict[str, Effect] = {
-            **bundles.effects(),
+    def effects(self) -> Mapping[str, Effect]:
+        """What is done with a handle in the passes over its claim as well."""
+        return {
             AskBinder.activity: self.ask_binder,
-            FindDuplicate.activity: self.find_duplicate,
             EndHandle.activity: self.end_handle,
             ObserveAgain.activity: self.observe_again,
         }
-        passed = await Inline(decide, effects, observe, tell).carry_out(look, look.memory)
-        world = passed.world
-        if world.answer is not None and not (world.hold or look.dry_run):
-            await bundles.show_around(world)
-        known = look.memory if world.answer is None else world.memory
-        return passed.as_world(ObjectWorld, known=known, rest=rest_in(known.struggle, now(), passed.decision.deadline))
 
     async def _observe(self, look: PassHandle, *, fresh: bool) -> Handle:
         """The handle, and the claim that it names."""
         key, known = look.key, self._known
-        place = (RESOURCE_HANDLE, key.namespace, key.name)
-        handle = await known.fresh(*place) if fresh else known.get(*place)
+        handle = await known.seen(RESOURCE_HANDLE, key.namespace, key.name, fresh=fresh)
         if handle is None or text_at(handle, "metadata", "uid") != key.uid:
-            return Handle.of(key, handle=handle or {}, exists=False)
+            return Handle.of(key, now=now(), names=known.names, handle=handle or {}, exists=False)
         hold, holder = self._tools.hold(handle), holder_of(handle)
         claim = await known.fresh(RESOURCE_CLAIM, *holder) if holder and not hold else None
         return Handle.of(
@@ -97,8 +87,7 @@ class HandleActivities:
 
     def _left_alone(self, claim: JsonObject) -> bool:
         """Whether nothing looks after the claim, so that its handle has to look after itself."""
-        ignored = self._known.names.ignore_label in object_at(claim, "metadata", "labels")
-        return ignored or bool(self._tools.hold(claim))
+        return is_left_alone(self._known.names, claim) or bool(self._tools.hold(claim))
 
     # --- effects ---
 
@@ -123,7 +112,9 @@ class HandleActivities:
         Raises:
             Conflict: it has changed since it was read.
         """
-        ended = await self._tools.releasing.end(action.handle, as_seen=action.as_seen)
+        ended = await self._tools.releasing.end(
+            action.handle, as_seen=action.as_seen, claim=action.claim, states=action.states
+        )
         if action.expired:
             moment = now()
             metrics.expired(RESOURCE_HANDLE.name, end_of_handle(action.handle) or moment, moment)

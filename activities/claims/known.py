@@ -32,9 +32,10 @@ from domain.claims import (
 )
 from domain.claims.domain_names import DomainNames
 from domain.claims.faults import FAULTS
+from domain.claims.marks import Name, is_unbound, name_of
 from domain.claims.matching import FreeHandles, Wanted, free_handle, may_fit_now
 from domain.claims.merging import TooDeep
-from domain.claims.objects import JsonObject, object_at, text_at, value_at
+from domain.claims.objects import JsonObject, object_at, text_at
 from domain.claims.providers import named_providers, providers_to_fetch
 from domain.claims.references import holder_of, key_of
 from domain.claims.timestamps import end_of_handle
@@ -53,7 +54,6 @@ ENDS_GATHER = 0.2
 END_OVERDUE = timedelta(seconds=1)
 
 K = TypeVar("K")
-Name = tuple[str, str]
 Wake = Callable[[Key], Awaitable[None]]
 
 log = logging.getLogger(__name__)
@@ -123,6 +123,10 @@ class Known:
     def get(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
         """The object as it is known."""
         return cast("JsonObject | None", self._mirrors[kind.name].get(namespace, name))
+
+    async def seen(self, kind: Kind, namespace: str, name: str, *, fresh: bool) -> JsonObject | None:
+        """The object as the API server has it, or as it is known."""
+        return await self.fresh(kind, namespace, name) if fresh else self.get(kind, namespace, name)
 
     def may_be_opened(self, key: Key) -> bool:
         """Whether the object is there for a workflow to look after; if it goes right afterwards, that is woken."""
@@ -222,7 +226,7 @@ class Known:
             news_then: `news_for_all` when the look began.
             lacks: What it asks for, if no free handle is that, and only another one, or an edit, can change it.
         """
-        name = _name(claim)
+        name = name_of(claim)
         newest = self.get(RESOURCE_CLAIM, *name)
         if newest is not None and (_version(newest) != _version(claim) or news_then != self.news_for_all):
             return
@@ -297,14 +301,14 @@ class Known:
 
     def _claim_changed(self, before: JsonObject | None, after: JsonObject | None) -> None:
         claim = after or before or {}
-        name = _name(claim)
+        name = name_of(claim)
         self._lacks.pop(name, None)
-        if after is None or not unbound(self.names, after):
+        if after is None or not is_unbound(self.names, after):
             self._unbound.discard(name)
             self.waiting.pop(name, None)
             if after is None:
                 self._tell_readers(_of_object(RESOURCE_CLAIM.name, *name))
-            elif unbound(self.names, before or {}):
+            elif is_unbound(self.names, before or {}):
                 self._doubled(name)
         else:
             self._unbound.add(name)
@@ -373,25 +377,6 @@ class Known:
             log.warning("%s could not be woken: %s", key, error)
 
 
-def unbound(names: DomainNames, claim: JsonObject) -> bool:
-    """Whether the claim is the binder's: it has no handle, and is neither being deleted nor left alone."""
-    return looked_after(names, claim) and not text_at(claim, "status", "resourceHandle", "name")
-
-
-def looked_after(names: DomainNames, claim: JsonObject) -> bool:
-    """Whether the claim may have a handle: it is neither being deleted nor left alone."""
-    return not (
-        value_at(claim, "metadata", "deletionTimestamp") or names.ignore_label in object_at(claim, "metadata", "labels")
-    )
-
-
-def may_end(names: DomainNames, claim: JsonObject, handle: JsonObject) -> bool:
-    """Whether the claim holds the handle, and neither is left alone or given up."""
-    link = object_at(claim, "status", "resourceHandle")
-    holds = text_at(link, "name") == text_at(handle, "metadata", "name") and link.get("detached") is not True
-    return holds and not any(names.ignore_label in object_at(each, "metadata", "labels") for each in (claim, handle))
-
-
 def _move(index: defaultdict[K, set[str]], name: str, before: K | None, after: K | None) -> None:
     """Take the name from under one key of the index to under another."""
     if before is not None and before != after and before in index:
@@ -410,10 +395,6 @@ def _as_rendered(provider: JsonObject) -> tuple[JsonObject, ...]:
 
 def _of_object(kind: str, namespace: str, name: str) -> str:
     return f"{kind}/{namespace}/{name}"
-
-
-def _name(obj: JsonObject) -> Name:
-    return text_at(obj, "metadata", "namespace"), text_at(obj, "metadata", "name")
 
 
 def _version(obj: JsonObject) -> str:

@@ -16,7 +16,8 @@ from activities.claims.writing import WriteActivities
 from activities.gathering import gathered
 from activities.inline import Effect, Inline
 from domain.claims import RESOURCE_HANDLE, RESOURCE_POOL, RESOURCE_POOL_SCALING, standing
-from domain.claims.constants import HANDLE_NAME_PREFIX, MANAGE_POOLS_INTERVAL
+from domain.claims.binding import new_handle
+from domain.claims.constants import MANAGE_POOLS_INTERVAL
 from domain.claims.durations import whole_seconds
 from domain.claims.handle_reconciliation import HandleWorld
 from domain.claims.names import pool_handle_name
@@ -195,19 +196,8 @@ class PoolActivities:
             question = PoolQuestion(now=moment, names=names, pool=pool, providers=providers, handle_name=name)
             body = await self._body(question)
             scaling = {names.pool_scaling_name_label: action.new.scaling} if action.new.scaling else {}
-            sent: JsonObject = {
-                "apiVersion": names.api_version,
-                "kind": RESOURCE_HANDLE.name,
-                "metadata": {
-                    "name": name,
-                    "generateName": HANDLE_NAME_PREFIX,
-                    "namespace": self._known.namespace,
-                    "labels": {**body.labels, **scaling},
-                    "finalizers": [names.finalizer],
-                },
-                "spec": body.spec,
-            }
-            sent = {**sent, "spec": await self._with_references(key, sent, moment)}
+            sent = new_handle(names, self._known.namespace, name, {**body.labels, **scaling}, body.spec)
+            sent = await self._tools.bundles.with_references(Bundle(key, sent), moment)
             try:
                 made = await self._writer.create(RESOURCE_HANDLE, sent, self._known.namespace)
             except Conflict:
@@ -223,11 +213,6 @@ class PoolActivities:
         if body.fault is not None:
             raise Beyond(body.fault)
         return body
-
-    async def _with_references(self, key: Key, sent: JsonObject, moment: datetime) -> JsonObject:
-        states = tuple(None for _ in objects_at(sent, "spec", "resources"))
-        planned = await self._tools.bundles.plan(Bundle(key, sent), moment, states)
-        return planned.spec or object_at(sent, "spec")
 
     def _world(self, key: Key, settled: HandleWorld) -> ObjectWorld:
         decision = standing.settled(

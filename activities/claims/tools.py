@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from activities.claims.claim_validation import Judging
+from activities.claims.claim_validation import Validation
 from activities.claims.handle_reconciliation import Bundles
 from activities.claims.known import Known
 from activities.claims.releasing import Releasing
@@ -13,12 +13,7 @@ from activities.claims.writing import Writer
 from domain.claims import RESOURCE_CLAIM
 from domain.claims.handle_reconciliation import HandleWorld
 from domain.claims.objects import JsonObject, object_at
-from domain.claims.passes import Cadence, ObjectKnown, ObjectWorld
-from domain.claims.timestamps import agreed_end, ahead
-from domain.claims.write_backoff import rest_in
-from domain.decision import Decision
-from domain.identity import Key
-from engine.clock import now
+from domain.claims.passes import Cadence
 from engine.pauses import held
 from engine.settings import Settings
 
@@ -29,7 +24,7 @@ class Tools:
 
     known: Known
     writer: Writer
-    judging: Judging
+    validation: Validation
     bundles: Bundles
     releasing: Releasing
     settings: Settings
@@ -51,18 +46,3 @@ class Tools:
     def next_look(self, settled: HandleWorld, moment: datetime, *, faulty: bool = False) -> datetime:
         """When to look again without being woken; `faulty` says that something is at fault with the claim itself."""
         return self.cadence.next(moment, by_clock=settled.plan.by_clock, faulty=faulty or bool(settled.faults))
-
-
-def binder_ends_at(settled: HandleWorld) -> datetime | None:
-    """When the binder ends the claim with others; None where its own workflow does.
-
-    The binder takes an end when it comes: what agrees only after that is for the claim's own workflow, at once.
-    """
-    return ahead(agreed_end(settled.claim, settled.handle), now())
-
-
-def world_of(key: Key, decision: Decision, *, known: ObjectKnown | None = None) -> ObjectWorld:
-    """What a pass over a claim or handle came to; it rests where another controller takes back what is changed."""
-    known = known or ObjectKnown()
-    rest = rest_in(known.struggle, now(), decision.deadline)
-    return ObjectWorld(key=key, decision=decision, known=known, rest=rest)

@@ -12,10 +12,11 @@ it has only once it is made (its uid), it is made without resources, and gets th
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pydantic import JsonValue
 
+from domain.claims import RESOURCE_HANDLE
 from domain.claims.constants import HANDLE_NAME_PREFIX
 from domain.claims.creation import effective_provider
 from domain.claims.domain_names import DomainNames
@@ -66,6 +67,24 @@ def claim_labels(names: DomainNames, claim: JsonObject) -> dict[str, str]:
     return {
         names.claim_name_label: text_at(claim, "metadata", "name"),
         names.claim_namespace_label: text_at(claim, "metadata", "namespace"),
+    }
+
+
+def new_handle(
+    names: DomainNames, namespace: str, name: str, labels: Mapping[str, JsonValue], spec: JsonObject
+) -> JsonObject:
+    """The body of a handle that is to be made."""
+    return {
+        "apiVersion": names.api_version,
+        "kind": RESOURCE_HANDLE.name,
+        "metadata": {
+            "name": name,
+            "generateName": HANDLE_NAME_PREFIX,
+            "namespace": namespace,
+            "labels": dict(labels),
+            "finalizers": [names.finalizer],
+        },
+        "spec": spec,
     }
 
 

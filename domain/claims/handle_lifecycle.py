@@ -14,9 +14,9 @@ from typing import ClassVar
 
 from domain.claims import RESOURCE_HANDLE, standing
 from domain.claims.finalizers import is_in_hand, others_finalizers
-from domain.claims.handle_reconciliation import HandleWorld, TakeBack, reconciled
-from domain.claims.objects import GivenObject, object_at, text_at, value_at, with_metadata
-from domain.claims.passes import Cadence
+from domain.claims.handle_reconciliation import HandleEnded, HandleWorld, TakeBack, reconciled
+from domain.claims.marks import handle_name, is_deleting, is_detached, is_left_alone
+from domain.claims.objects import GivenObject, object_at, text_at, with_metadata
 from domain.claims.timestamps import end_of_handle, passed
 from domain.claims.writes import LetGo
 from domain.decision import Action, Decision, Outcome, Queue
@@ -30,22 +30,14 @@ class Handle(HandleWorld):
     """A handle as its own lifecycle sees it.
 
     Attributes:
-        fresh: handle and claim are as the API server has them.
         holder: the key of the claim that it names, if that exists.
         claim_left_alone: nothing looks after the claim, so the handle looks after itself.
         duplicate: whether its claim has another handle, which says so too; None while that is not known.
-        asked: the binder was.
-        end: what came of its end.
-        cadence: when it looks again by itself.
     """
 
-    fresh: bool = True
     holder: Key | None = None
     claim_left_alone: bool = False
     duplicate: bool | None = None
-    asked: bool = False
-    end: HandleEnded | None = None
-    cadence: Cadence = Cadence()
 
 
 class ObserveAgain(Action):
@@ -70,7 +62,7 @@ class AskBinder(Action):
         """For the timeline."""
         return f"wake the binder for {self.claim.path}"
 
-    def fold(self, world: Handle, result: Model | None) -> Handle:  # type: ignore[override]
+    def fold(self, world: HandleWorld, result: Model | None) -> HandleWorld:  # type: ignore[override]
         """It was asked."""
         return world.model_copy(update={"asked": True})
 
@@ -97,15 +89,15 @@ class FindDuplicate(Action):
         return world.model_copy(update={"duplicate": isinstance(result, Duplicate) and result.found})
 
 
-class HandleEnded(Model):
-    """What came of an end: why the handle ended, and what could not be asked to go."""
-
-    why: str = ""
-    refused: tuple[str, ...] = ()
-
-
 class EndHandle(Action):
-    """Delete the handle's resources, its claim and itself; `as_seen`: only if it has not changed."""
+    """Delete the handle's resources, its claim and itself.
+
+    Attributes:
+        as_seen: only if it has not changed.
+        expired: because its lifespan has ended.
+        claim: the claim, where the pass has read it: it is deleted by its uid.
+        states: the same of the resources.
+    """
 
     activity: ClassVar[str] = "claims.end_handle"
     queue: ClassVar[str] = Queue.CLAIMS
@@ -115,13 +107,15 @@ class EndHandle(Action):
     why: str
     as_seen: bool = False
     expired: bool = False
+    claim: GivenObject | None = None
+    states: tuple[GivenObject | None, ...] = ()
 
     @property
     def summary(self) -> str:
         """For the timeline."""
         return "delete its resources and itself"
 
-    def fold(self, world: Handle, result: Model | None) -> Handle:  # type: ignore[override]
+    def fold(self, world: HandleWorld, result: Model | None) -> HandleWorld:  # type: ignore[override]
         """It has ended, or is about to."""
         return world.model_copy(update={"end": result})
 
@@ -131,16 +125,16 @@ def decide(world: Handle, now: datetime) -> Decision:
     handle = world.handle
     if world.lost:
         return RECONCILING.model_copy(update={"actions": (ObserveAgain(),)})
-    if world.begun and (not world.exists or value_at(handle, "metadata", "deletionTimestamp")):
+    if world.begun and (not world.exists or is_deleting(handle)):
         made = TakeBack(handle=world.begun_upon, definitions=world.begun)
         return RECONCILING.model_copy(update={"actions": (made,)})
     if not world.exists:
         return standing.GONE
-    if world.question.names.ignore_label in object_at(handle, "metadata", "labels"):
+    if is_left_alone(world.question.names, handle):
         return standing.LEFT_ALONE.model_copy(update={"actions": _let_go(world)})
     if world.end is not None:
         return _ended(world, world.end, now)
-    if value_at(handle, "metadata", "deletionTimestamp"):
+    if is_deleting(handle):
         return _ending(world, "it is being deleted")
     if object_at(handle, "spec", "resourceClaim") and (held := _held(world)) is not None:
         return held
@@ -165,9 +159,9 @@ def _held(world: Handle) -> Decision | None:
         return _ending(world, "its claim does not exist any more")
     if world.claim_left_alone:
         return None
-    if value_at(claim, "status", "resourceHandle", "detached") is True:
+    if is_detached(claim):
         return _ending(world, "its claim was detached from it")
-    named = text_at(claim, "status", "resourceHandle", "name")
+    named = handle_name(claim)
     if not named and not world.asked:
         return carried.model_copy(update={"actions": (AskBinder(claim=world.holder),)})
     if named in ("", text_at(handle, "metadata", "name")) or world.duplicate is False:
@@ -207,6 +201,3 @@ def _ended(world: Handle, end: HandleEnded, now: datetime) -> Decision:
     if others := others_finalizers(world.question.names, world.handle):
         return standing.ending(f"{end.why}; waits for other finalizers", [f"finalizer {each}" for each in others])
     return standing.GONE
-
-
-Handle.model_rebuild()

@@ -17,7 +17,7 @@ from collections.abc import Iterator
 from datetime import datetime
 from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import SkipValidation
+from pydantic import SerializeAsAny, SkipValidation
 
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.conditions import with_handles_stalled, with_stalled
@@ -25,7 +25,7 @@ from domain.claims.constants import LIFESPAN_END_CHANGED, LIFESPAN_END_CLEARED, 
 from domain.claims.faults import each_once, summed
 from domain.claims.finalizers import in_hand
 from domain.claims.objects import GivenObject, JsonObject, object_at, objects_at, text_at, with_spec
-from domain.claims.passes import ObjectKnown
+from domain.claims.passes import Cadence, ObjectKnown
 from domain.claims.plans import Fault, HandlePlan, HandleQuestion, Operations
 from domain.claims.timestamps import end_of_handle, passed
 from domain.claims.write_backoff import struggle_after, whole
@@ -47,6 +47,13 @@ _CLAIMS_STATUS = f"{RESOURCE_CLAIM.name} status"
 _RECONCILING = Decision(phase="Reconciling", outcome=Outcome.WORKING, why="handle and resources")
 
 
+class HandleEnded(Model):
+    """What came of an end: why the handle ended, and what could not be asked to go."""
+
+    why: str = ""
+    refused: tuple[str, ...] = ()
+
+
 class HandleWorld(ObjectsWorld):
     """A handle as a pass has brought it, with its claim and its resources.
 
@@ -64,7 +71,11 @@ class HandleWorld(ObjectsWorld):
         changed: what has changed live objects.
         begun: the definitions of what may have been made, an answer that was lost included.
         begun_upon: the handle as it was then.
-        lost: the handle has ended meanwhile.
+        lost: the handle has ended meanwhile, or what was observed is not so any more.
+        fresh: handle and claim are as the API server has them.
+        asked: the binder was.
+        end: what came of the handle's end.
+        cadence: when its lifecycle looks again by itself.
     """
 
     known: ObjectKnown = ObjectKnown()
@@ -82,6 +93,10 @@ class HandleWorld(ObjectsWorld):
     begun: tuple[GivenObject, ...] = ()
     begun_upon: GivenObject = {}
     lost: bool = False
+    fresh: bool = True
+    asked: bool = False
+    end: SerializeAsAny[HandleEnded] | None = None
+    cadence: Cadence = Cadence()
 
     @classmethod
     def of(cls, key: Key, **more: Any) -> Self:
@@ -393,7 +408,11 @@ def _steps(world: HandleWorld) -> tuple[tuple[Action, ...], tuple[Action, ...]]:
     resources = (*_creations(world, plan), *_updates(world, plan))
     if intent:
         return intent, resources
-    return resources or tuple(_statuses(world, plan)) or tuple(_last(world)), ()
+    actions = resources or tuple(_statuses(world, plan)) or tuple(_last(world))
+    if world.begun and any(each.slot in world.refusals for each in actions):
+        # No other pass knows what was made.
+        return (*actions, TakeBack(handle=world.handle, definitions=world.begun)), ()
+    return actions, ()
 
 
 def _creations(world: HandleWorld, plan: HandlePlan) -> Iterator[Action]:

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 
-from domain.claims.objects import JsonObject, object_at, text_at, value_at
+from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at
 from domain.claims.plans import ClaimPlan, Fault, Halt, HandlePlan
 from domain.claims.pools import PoolHandle, Wants
 from domain.decision import Decision, Outcome, earliest
@@ -71,7 +71,7 @@ def halted(plan: ClaimPlan, look_at: datetime) -> Decision:
         return Decision(
             phase="Invalid",
             outcome=Outcome.WAITING,
-            why=f"the spec is not accepted: {'; '.join(_errors(plan.status)) or 'see its status'}",
+            why=f"the spec is not accepted: {'; '.join(shown_validation_errors(plan.status)) or 'see its status'}",
             waits_for=("a corrected spec",),
             **_by_clock(plan, look_at),
         )
@@ -234,17 +234,19 @@ def filled(
     )
 
 
-def held(decision: Decision, planned: Sequence[str]) -> Decision:
-    """What a pass would have come to, had it been allowed to write."""
-    return decision.model_copy(update={"planned": tuple(planned)})
-
-
 def owner(handle: JsonObject, *, claimed: bool) -> str:
     """Whose the object is: a claim's is its pool or none, a handle's its claim or its pool."""
     pool = object_at(handle, "spec", "resourcePool")
     if pool:
         return f"ResourcePool/{text_at(pool, 'namespace')}/{text_at(pool, 'name')}"
     return ""
+
+
+def shown_validation_errors(status: JsonObject) -> list[str]:
+    """Why values or templates are not accepted, as a claim's status says."""
+    of_values = value_at(status, "provider", "validationErrors")
+    of_entries = [text_at(entry, "validationError") for entry in objects_at(status, "resources")]
+    return [str(each) for each in (of_values if isinstance(of_values, list) else [])] + [e for e in of_entries if e]
 
 
 def _by_clock(plan: ClaimPlan, look_at: datetime) -> dict[str, Any]:
@@ -269,10 +271,3 @@ def _unready(status: JsonObject) -> tuple[str, ...]:
         for index, each in enumerate(found)
         if each.get("ready") is not True and ("ready" in each or text_at(each, "waitingFor"))
     )[:10]
-
-
-def _errors(status: JsonObject) -> list[str]:
-    of_values = value_at(status, "provider", "validationErrors")
-    entries = value_at(status, "resources")
-    of_entries = [text_at(each, "validationError") for each in (entries if isinstance(entries, list) else [])]
-    return [str(each) for each in (of_values if isinstance(of_values, list) else [])] + [e for e in of_entries if e]

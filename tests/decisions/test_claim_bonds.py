@@ -10,20 +10,26 @@ from typing import Any, cast
 
 import pytest
 from claim_domain import NAMES
+from temporalio.testing import ActivityEnvironment
 
-from activities.claims.binding import MOST_TRIES, Serving
-from activities.claims.claim_validation import Judged, Judging
+from activities.claims.binding import Binding
 from activities.claims.duplicate_bindings import is_surplus
-from activities.claims.evaluation import Beyond, Evaluation
 from activities.claims.handle_reconciliation import Bundles
 from activities.claims.known import MAY_HAVE_MISSED, Known
+from activities.claims.tools import Tools
 from activities.claims.writing import Writer
+from activities.inline import Inline
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
+from domain.claims.claim_binding import MOST_TRIES, CreateHandle, TakeHandle, decide
+from domain.claims.claim_validation import Claim
+from domain.claims.linked import NOBODY, Requester
 from domain.claims.matching import Wanted, WantedResource
+from domain.claims.objects import text_at
 from domain.claims.plans import BindingPlan, ClaimPlan, Fault, HandlePlan, WantedEntry
 from domain.claims.references import claim_reference
 from domain.identity import Key, Kind
-from engine.errors import Absent, ApiError, Conflict, Unavailable
+from domain.runner import State
+from engine.errors import Absent, ApiError, Conflict, Unavailable, as_error
 from engine.kube import KubeApi
 from engine.kube.api import FIELD_MANAGER
 from engine.kube.store import Followed, Mirror, Store
@@ -112,6 +118,12 @@ class Answers:
     async def binding(self, question: Any) -> BindingPlan:
         return BindingPlan(spec={**question.handle["spec"], "resourceClaim": claim_reference(NAMES, question.claim)})
 
+    async def of(self, *_: object) -> Requester:
+        return NOBODY
+
+    async def handle(self, question: Any) -> HandlePlan:
+        return HandlePlan()
+
 
 class Refuses(Answers):
     """Binds all but these."""
@@ -123,17 +135,6 @@ class Refuses(Answers):
         if question.handle["metadata"]["name"] in self.names:
             return BindingPlan(fault=Fault(reason="DurationUnreadable", message="lifespan.default is 'soon'"))
         return await super().binding(question)
-
-
-class Nothing:
-    """Records no reference."""
-
-    async def plan(self, *_: object) -> HandlePlan:
-        return HandlePlan()
-
-
-def not_held(_: object) -> str:
-    return ""
 
 
 @pytest.fixture
@@ -158,17 +159,29 @@ def know(woken: list[Key]) -> Knower:
     return known
 
 
+async def bound(known: Known, cluster: Cluster, answers: Answers | None = None, **fields: Any) -> Claim:
+    """The claim after the binder has looked for a handle; nothing else is done."""
+    known.learn(RESOURCE_CLAIM, cast(Any, CLAIM))
+    part, writer = cast(Any, answers or Answers()), Writer(cast(KubeApi, cluster), known)
+    bundles = Bundles(known, writer, part, part, part, part)
+    binding = Binding(Tools(known, writer, part, bundles, part, Settings()), part, part)
+    effects = {TakeHandle.activity: binding.take_handle, CreateHandle.activity: binding.create_handle}
+    asked = {"now": NOW, "names": NAMES, "handle": {}, "claim": CLAIM, "claim_observed": CLAIM}
+    world = Claim.of(KEY, **asked, binds=True, wrote=("ResourceClaim metadata and defaults",), **fields)
+    passed = await ActivityEnvironment().run(Inline(decide, effects).go_on, State(world, dirty=False))
+    for refusal in passed.world.refusals.values():
+        raise as_error(refusal)
+    return cast(Claim, passed.world)
+
+
 async def taken(
     known: Known, cluster: Cluster, answers: Answers | None = None, creation: dict[str, Any] | None = None
 ) -> str:
-    """The handle that the claim gets; empty if it gets none."""
-    known.learn(RESOURCE_CLAIM, cast(Any, CLAIM))
-    writer = Writer(cast(KubeApi, cluster), known)
-    parts = (cast(Evaluation, answers or Answers()), cast(Judging, None), cast(Bundles, None))
-    serving = Serving(known, writer, *parts, not_held)
+    """The free handle that the claim gets; empty if it gets none."""
     plan = PLAN.model_copy(update={"creation": creation})
-    handle = await serving._take_free(KEY, cast(Any, CLAIM), plan, NOW)
-    return str(cast(Json, handle)["metadata"]["name"]) if handle else ""
+    world = await bound(known, cluster, answers, claim_plan=plan)
+    assert not creation or world.made
+    return "" if world.made else text_at(cast(Any, world.handle), "metadata", "name")
 
 
 def held(cluster: Cluster) -> list[str]:
@@ -198,8 +211,9 @@ async def test_a_handle_that_cannot_be_bound_as_it_is_keeps_no_claim_from_anothe
     assert await taken(know(cluster), cluster, Refuses("guid-best")) == "guid-other"
     cluster = Cluster(a_handle("guid-best"))
     assert await taken(know(cluster), cluster, Refuses("guid-best"), creation={"spec": {}}) == ""
-    with pytest.raises(Beyond, match="'soon'"):
-        await taken(know(cluster), cluster, Refuses("guid-best"))
+    cluster = Cluster(a_handle("guid-best"))
+    world = await bound(know(cluster), cluster, Refuses("guid-best"), claim_plan=PLAN)
+    assert "'soon'" in str(world.validation.fault)
 
 
 async def test_a_binding_that_was_seen_before_its_answer_was_missed_leaves_no_free_handle(know: Knower) -> None:
@@ -233,37 +247,14 @@ async def test_a_handle_that_is_made_without_an_answer_is_found(know: Knower, fa
     cluster = Cluster()
     cluster.fates = fates
     known = know(cluster)
-    parts = (cast(Evaluation, Answers()), cast(Judging, None), cast(Bundles, Nothing()))
-    serving = Serving(known, Writer(cast(KubeApi, cluster), known), *parts, not_held)
-    plan = ClaimPlan(creation={"spec": {"resourceClaim": HOLDER}})
+    fields = {"claim_plan": ClaimPlan(creation={"spec": {"resourceClaim": HOLDER}}), "none_free": True}
     if made:
-        handle = cast(Json, await serving._create(KEY, cast(Any, CLAIM), plan, NOW))
-        assert [handle["metadata"]["name"]] == held(cluster)
+        handle = (await bound(known, cluster, **fields)).handle
+        assert [text_at(handle, "metadata", "name")] == held(cluster)
     else:
         with pytest.raises(Unavailable):
-            await serving._create(KEY, cast(Any, CLAIM), plan, NOW)
+            await bound(known, cluster, **fields)
         assert held(cluster) == []
-
-
-class Accepts:
-    """Finds nothing wrong with a claim."""
-
-    async def judge(self, key: Key, claim: Any, now: datetime, **_: object) -> Judged:
-        return Judged(claim, PLAN)
-
-
-async def test_a_claims_handle_that_is_to_be_left_alone_is_shown_and_not_written(know: Knower) -> None:
-    left_alone = a_handle("guid-first", HOLDER, labels={NAMES.ignore_label: ""})
-    cluster = Cluster(left_alone)
-    known = know(cluster)
-    cluster.there["mine"] = CLAIM
-    writer = Writer(cast(KubeApi, cluster), known)
-    parts = (cast(Evaluation, Answers()), cast(Judging, Accepts()), cast(Bundles, None))
-    _, settled = await Serving(known, writer, *parts, not_held).serve(KEY, cast(Any, CLAIM), NOW)
-    assert settled is not None
-    assert not settled.over
-    assert (cluster.written, cluster.there["guid-first"]) == (["mine"], left_alone)
-    assert cluster.there["mine"]["status"]["resourceHandle"]["name"] == "guid-first"
 
 
 async def test_who_has_read_something_long_ago_is_neither_told_nor_remembered(

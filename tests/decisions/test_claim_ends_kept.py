@@ -9,11 +9,12 @@ import pytest
 from claim_domain import NAMES
 from claim_scenes import settle
 
-from activities.claims.claim_validation import Judging
+from activities.claims.claim_validation import Validation
 from activities.claims.evaluation import Evaluation
 from activities.claims.evaluator import EvaluationBug
 from activities.claims.handle_reconciliation import Bundle
 from activities.claims.managed import States
+from domain.claims.claim_validation import Validate
 from domain.claims.linked import NOBODY, Requester
 from domain.claims.plans import ClaimQuestion, Halt, HandlePlan, HandleQuestion
 from domain.identity import Key
@@ -95,9 +96,9 @@ async def test_a_bug_is_shown_without_what_it_may_quote(always: bool, caplog: py
     assert "KeyError: 'a secret'" in caplog.text
 
 
-async def test_a_claim_that_cannot_be_judged_halts_so_that_its_handle_still_ends() -> None:
+async def test_a_claim_that_cannot_be_validated_halts_so_that_its_handle_still_ends() -> None:
     api = cast(Any, Api())
-    plan, _ = await Judging(api, api, api).plan(KEY, cast(Any, CLAIM), NOW)
+    plan = (await Validation(api, api).validate_claim(Validate(key=KEY, at=NOW, claim=CLAIM))).plan
     assert (plan.halt, plan.fault and plan.fault.reason) == (Halt.FAULT, "Bug")
 
 
@@ -114,7 +115,8 @@ async def test_a_claim_nested_too_deeply_to_be_asked_about_ends_all_the_same() -
         deep = {"deeper": deep}
     claim: Any = {**CLAIM, "spec": {"provider": {"name": "base", "parameterValues": deep}}}
     api = Api(always=False)
-    plan, _ = await Judging(cast(Any, api), cast(Any, api), cast(Any, api)).plan(KEY, claim, NOW)
+    validation = Validation(cast(Any, api), cast(Any, api))
+    plan = (await validation.validate_claim(Validate(key=KEY, at=NOW, claim=claim))).plan
     assert (plan.halt, plan.fault and plan.fault.reason) == (Halt.FAULT, "NestedTooDeep")
     settled = await settle(api, Bundle(KEY, cast(Any, ending_at(timestamp(NOW))), claim), NOW)
     assert settled.expired

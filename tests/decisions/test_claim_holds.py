@@ -3,17 +3,23 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
 from claim_domain import NAMES
 from claim_scenes import BOUND, claim, handle
+from temporalio.testing import ActivityEnvironment
 
-from activities.claims.binding import Serving
-from activities.claims.claim_validation import Judged
+from activities.claims.binding import Binding
+from activities.claims.claim_validation import Validation
 from activities.claims.claims import ClaimActivities
+from activities.claims.handle_reconciliation import Bundles
+from activities.claims.handles import HandleActivities
+from activities.claims.managed import States
 from activities.claims.releasing import Ended
 from activities.claims.tools import Tools
+from domain.claims.linked import NOBODY, Requester
 from domain.claims.passes import ObjectWorld, PassClaim
 from domain.claims.plans import ClaimPlan, HandlePlan
 from domain.identity import Key
@@ -54,22 +60,29 @@ class Cluster:
     def handles_of_claim(self, namespace: str, name: str) -> list[Json]:
         return [self.handle]
 
-    async def plan(self, *args: Any, **_: object) -> Any:
-        if args[0] is KEY:
-            return ClaimPlan(status=self.claim["status"]), ()
+    async def providers_for(self, *_: object, **__: object) -> Json:
+        return {}
+
+    async def seen(self, kind: Any, namespace: str, name: str, *, fresh: bool) -> Json:
+        return self.get(kind, namespace, name)
+
+    async def claim_plan(self, *_: object) -> ClaimPlan:
+        return ClaimPlan(status=self.claim.get("status", {}))
+
+    async def handle_plan(self, *_: object) -> HandlePlan:
         spec = {**self.handle["spec"], "vars": {"size": 2}}
-        return HandlePlan(spec=spec, end=self.end)
+        return HandlePlan(spec=spec, end=self.end, handle_status={})
+
+    async def of(self, *_: object) -> Requester:
+        return NOBODY
+
+    async def states(self, *_: object) -> States:
+        return States(())
 
     @property
     def end(self) -> datetime | None:
         said = self.handle["spec"].get("lifespan", {}).get("end")
         return datetime.fromisoformat(said) if said else None
-
-    async def judge(self, key: Key, asked: Json, *_: object, **__: object) -> Judged:
-        return Judged(cast(Any, asked), ClaimPlan())
-
-    async def settle(self, *_: object) -> None:
-        raise AssertionError("the resources were brought to what they have to be")
 
     async def end_all(self, *_: object, **__: object) -> Ended:
         raise AssertionError("the handle and its resources were ended")
@@ -81,31 +94,33 @@ class Cluster:
     async def let_go(self, kind: Any, obj: Json) -> None:
         self.done.append(f"let go of {kind.name}")
 
+    async def put(self, kind: Any, before: Json, after: Json) -> Json:
+        self.done.append(kind.name)
+        return {**after, "status": before.get("status", {})}
+
     async def put_status(self, kind: Any, before: Json, status: Json, **_: object) -> Json:
         self.done.append(f"status of {kind.name}")
         return {**before, "status": status}
 
     def tools(self) -> Tools:
         part = cast(Any, self)
-        return Tools(part, part, part, part, cast(Any, Releasing(self)), Settings())
-
-
-class Releasing:
-    """Ends nothing."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        self.end = cluster.end_all
+        evaluation = cast(Any, SimpleNamespace(claim=self.claim_plan, handle=self.handle_plan))
+        bundles = Bundles(part, part, part, evaluation, part, part)
+        releasing = cast(Any, SimpleNamespace(end=self.end_all))
+        return Tools(part, part, Validation(part, evaluation), bundles, releasing, Settings())
 
 
 async def look(cluster: Cluster, *, woken: bool = True) -> ObjectWorld:
-    activities = ClaimActivities(cluster.tools(), cast(Any, None))
-    return await activities._pass(PassClaim(key=KEY, woken=woken))
+    tools = cluster.tools()
+    activities = ClaimActivities(tools, HandleActivities(tools, cast(Any, None)))
+    world: ObjectWorld = await ActivityEnvironment().run(activities.look, PassClaim(key=KEY, woken=woken))
+    return world
 
 
 @pytest.fixture(autouse=True)
 def clock(monkeypatch: pytest.MonkeyPatch) -> None:
-    for module in ("claims", "tools"):
-        monkeypatch.setattr(f"activities.claims.{module}.now", lambda: NOW)
+    for module in ("claims.claims", "claims.binding", "inline"):
+        monkeypatch.setattr(f"activities.{module}.now", lambda: NOW)
 
 
 @pytest.mark.parametrize(
@@ -141,8 +156,8 @@ async def test_a_claim_that_is_deleted_leaves_a_paused_handle_marked_and_with_it
 
 async def test_a_claim_whose_handle_was_found_paused_shows_it_and_no_more_is_done() -> None:
     cluster = Cluster(claim(), paused(handle(**BOUND)))
-    part, tools = cast(Any, cluster), cluster.tools()
-    serving = Serving(part, part, part, part, part, tools.hold)
-    _, settled = await serving.serve(KEY, cast(Any, cluster.claim), NOW)
-    assert settled is not None
-    assert cluster.done == ["status of ResourceClaim"]
+    tools = cluster.tools()
+    binding = Binding(tools, cast(Any, None), HandleActivities(tools, cast(Any, None)))
+    passed, _ = await ActivityEnvironment().run(binding.bind, KEY)
+    passed.confirm()
+    assert cluster.done == ["ResourceClaim", "status of ResourceClaim"]

@@ -8,14 +8,14 @@ from typing import Any, cast
 import pytest
 from claim_domain import NAMES
 from claim_scenes import settle
+from temporalio.testing import ActivityEnvironment
 
-from activities.claims.handle_reconciliation import Bundle
+from activities.claims.handle_reconciliation import Bundle, Bundles
 from activities.claims.managed import States
-from activities.claims.tools import world_of
+from domain.claims.handle_reconciliation import HandleWorld, decide
 from domain.claims.linked import NOBODY, Requester
-from domain.claims.passes import ObjectKnown
+from domain.claims.passes import ObjectKnown, PassHandle
 from domain.claims.plans import HandlePlan, Operations
-from domain.claims.standing import ending
 from domain.claims.write_backoff import AT_ONCE, FIRST_REST, FORGOTTEN, LONGEST_REST, Struggle, rest_in, struggle_after
 from domain.identity import Key
 
@@ -132,14 +132,17 @@ async def test_an_object_that_is_deleted_each_time_it_is_made_is_made_with_rests
 
 
 @pytest.mark.parametrize("changing", [True, False], ids=["taken back each time", "never taking effect"])
-async def test_a_pass_tells_how_often_its_changes_were_taken_back(
-    changing: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("activities.claims.tools.now", lambda: NOW)
+async def test_a_pass_tells_how_often_its_changes_were_taken_back(changing: bool) -> None:
     api = cast(Any, Api(changing=changing))
+    bundles = Bundles(api, api, api, api, api, api)
+
+    async def observe(fresh: bool) -> HandleWorld:
+        return HandleWorld.of(KEY, now=NOW, names=NAMES, handle=HANDLE)
+
     known = ObjectKnown()
     for _ in range(AT_ONCE + 1):
-        known = (await settle(api, Bundle(KEY, cast(Any, HANDLE), known=known), NOW)).memory
+        look = PassHandle(key=KEY, memory=known)
+        _, world = await ActivityEnvironment().run(bundles.carry_out, look, decide, observe, {})
+        known = world.known
     assert known.struggle.times == (AT_ONCE + 1 if changing else 0)
-    world = world_of(KEY, ending("it struggles"), known=known)
-    assert world.rest == (FIRST_REST if changing else timedelta(0))
+    assert (world.rest > timedelta(0)) is changing

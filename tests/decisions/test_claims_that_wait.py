@@ -7,18 +7,22 @@ from datetime import UTC, datetime
 from typing import Any, cast
 
 import pytest
+from claim_domain import NAMES
 from told_known import told_known
 
 from activities.claims import binder as binder_module
 from activities.claims.binder import AT_ONCE, BinderActivities, _Batch
-from activities.claims.claim_validation import Judged
+from activities.inline import Passed
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_PROVIDER
-from domain.claims.handle_reconciliation import HandleWorld
+from domain.claims.claim_validation import Claim
 from domain.claims.matching import Wanted, WantedResource
 from domain.claims.objects import text_at
 from domain.claims.passes import ObjectWorld
-from domain.claims.plans import ClaimPlan
+from domain.claims.plans import ClaimPlan, WantedEntry
+from domain.claims.standing import waits_for_free
 from domain.identity import Key
+from domain.refusal import ErrorType, Refusal
+from domain.runner import OBSERVE
 from engine.settings import Settings
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -37,7 +41,7 @@ class Area:
         self.meanwhile: Callable[[], object] | None = None  # what happens once while a claim is looked at
         self.looked: list[str] = []
         self.told: list[str] = []
-        self.activities = BinderActivities(cast(Any, self), cast(Any, self), cast(Any, None), self.open, self.open)
+        self.activities = BinderActivities(cast(Any, self), self.bind, cast(Any, None), self.open, self.open)
         self.version = 0
 
     def hold(self, obj: Json) -> str:
@@ -46,17 +50,22 @@ class Area:
     async def open(self, key: Key, world: ObjectWorld | None = None) -> None:
         self.told.append(key.name)
 
-    async def serve(self, key: Key, claim: Json, now: datetime) -> tuple[Judged, HandleWorld | None]:
+    async def bind(self, key: Key) -> tuple[Passed[Claim], ObjectWorld]:
         self.looked.append(key.name)
         wanted = Wanted((WantedResource("things"),), pool="theirs")
-        plan = ClaimPlan(by_clock=self.by_clock)
-        if (free := next(self.known.free.candidates(wanted, now), None)) is None:
+        claim = self.known.get(RESOURCE_CLAIM, key.namespace, key.name)
+        if (free := next(self.known.free.candidates(wanted, NOW), None)) is None:
             happens, self.meanwhile = self.meanwhile, None
             if happens:
                 happens()
-            return Judged(claim, plan, lacks=wanted), None
-        self.handle(free.name, holder=key.name)
-        return Judged(self.claim(key.name, handle=free.name), plan, lacks=wanted), None
+        else:
+            self.handle(free.name, holder=key.name)
+            claim = self.claim(key.name, handle=free.name)
+        entry = WantedEntry(provider="things")
+        plan = ClaimPlan(by_clock=self.by_clock, wanted=(entry,), wanted_pool="theirs")
+        seen = Claim.of(key, now=NOW, names=NAMES, handle={}, claim=claim, claim_plan=plan, none_free=free is None)
+        decision = waits_for_free(plan, NOW).model_copy(update={"why": self.held})
+        return Passed(seen, decision), ObjectWorld(key=key, decision=decision)
 
     def claim(self, name: str, handle: str = "", created: str = "2026-01-01T00:00:00Z") -> Json:
         status = {"resourceHandle": {"name": handle}} if handle else {}
@@ -77,6 +86,19 @@ class Area:
 
     def provider(self) -> None:
         self._learn(RESOURCE_PROVIDER, "poolboy", "things")
+
+    async def refused(self, *refusals: Refusal, gone: bool = False) -> tuple[Key, ObjectWorld] | None:
+        """What is told after a look at `b` that came to this."""
+
+        async def bind(key: Key) -> tuple[Passed[Claim], ObjectWorld]:
+            passed, world = await self.bind(key)
+            refused = dict.fromkeys([OBSERVE], *refusals) if refusals else {}
+            seen = passed.world.model_copy(update={"refusals": refused, "exists": not gone})
+            return Passed(seen, passed.decision), world
+
+        self.activities._bind = bind
+        self.known.await_binder(("users", "b"))
+        return await self.activities.one(("users", "b"), "")
 
     async def batch(self) -> list[str]:
         """Who was looked at."""
@@ -174,3 +196,24 @@ async def test_what_comes_while_a_claim_is_looked_at_is_not_missed(area: Area, w
     area.claim("b")
     assert (await area.batch()).count("b") == 2
     assert area.known.free.get("guid-1") is None
+
+
+async def test_one_that_is_always_written_by_others_stays_among_those_that_wait(area: Area) -> None:
+    await area.refused(Refusal(type=ErrorType.CONFLICT, message="changed", at=NOW))
+    assert area.known.waiting
+    assert sorted(area.told) == ["a", "b", "c"]
+
+
+async def test_one_that_cannot_be_served_has_its_workflow_told_and_holds_up_nobody(area: Area) -> None:
+    told = await area.refused(Refusal(type=ErrorType.UNAVAILABLE, message="no answer", at=NOW))
+    assert told is not None
+    assert (told[1].decision.at_deadline, told[1].decision.why) == ("try again", "Unavailable: no answer")
+    assert not area.known.waiting
+
+
+async def test_what_a_claim_has_got_while_it_was_deleted_ends_as_well(area: Area) -> None:
+    area.handle("guid-1", holder="b")
+    area.told.clear()
+    assert await area.refused(gone=True) is None
+    assert area.told == ["guid-1", "b"]
+    assert not area.known.waiting

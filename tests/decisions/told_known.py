@@ -22,13 +22,13 @@ class Mirrors:
         return Mirror(cast(KubeApi, None), followed)
 
 
-def told_known(woken: list[Key]) -> Known:
-    """A worker's knowledge; whom it wakes is added to the list."""
+def told_known(woken: list[Key], api: object = None) -> Known:
+    """A worker's knowledge of an API server, where one is asked; whom it wakes is added to the list."""
 
     async def wake(key: Key) -> None:
         woken.append(key)
 
-    return Known(cast(KubeApi, None), cast(Store, Mirrors()), Settings(), wake)
+    return Known(cast(KubeApi, api), cast(Store, Mirrors()), Settings(), wake)
 
 
 async def a_moment() -> None:

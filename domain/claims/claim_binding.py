@@ -1,0 +1,257 @@
+"""What the binder does for a claim that has no handle: validated, bound to a free handle or given a new one, brought to ready.
+
+    not begun | held --> nothing
+    validated --> approval pending, values refused, faults: said in the status
+          '-> a handle that names it already | the best free one | a new one --> status --> its resources
+
+A free handle is taken out of the free ones when it is chosen, and bound over the version that was read, so that even
+two binders could not bind it twice. A handle made for a claim is named after the claim's uid: made again, it is found.
+"""  # noqa: E501 - a picture
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import Annotated, ClassVar
+
+from pydantic import SkipValidation
+
+from domain.claims import RESOURCE_CLAIM, standing
+from domain.claims.claim_lifecycle import BIND, ends_with_others
+from domain.claims.claim_validation import Claim, is_begun, not_begun, notices, to_validate
+from domain.claims.conditions import with_own_stalled
+from domain.claims.durations import UnreadableDuration, parse_duration
+from domain.claims.handle_lifecycle import RECONCILING, ObserveAgain
+from domain.claims.handle_reconciliation import TakeBack, reconciled
+from domain.claims.lifespan import Terms, bound_status
+from domain.claims.marks import is_left_alone, is_looked_after
+from domain.claims.matching import Wanted, WantedResource
+from domain.claims.objects import GivenObject, JsonObject, object_at, objects_at, text_at, value_at, without
+from domain.claims.plans import ClaimPlan, Fault, HandlePlan
+from domain.claims.references import handle_reference
+from domain.claims.timestamps import born, end_of_handle
+from domain.claims.writes import PutStatus
+from domain.decision import Action, Decision, Queue
+from domain.identity import Key
+from domain.model import Model
+
+# Five characters of 27: two of a thousand claims meet with a chance of one in thirty, three times in a row never.
+MOST_SALTS = 8
+# A handle that others write to at the same time is tried so often for one claim.
+MOST_TRIES = 3
+# What one look at a claim takes at most until its handle is there; the clock of the API server may be another.
+MADE_WITHIN = timedelta(seconds=10)
+
+_WITH_HANDLE = "status with its handle"
+
+
+def wanted_of(plan: ClaimPlan) -> Wanted:
+    """What the claim needs of a handle."""
+    resources = (
+        WantedResource(entry.provider, entry.name, entry.template, entry.match_ignore) for entry in plan.wanted
+    )
+    return Wanted(tuple(resources), pool=plan.wanted_pool, provider=plan.provider)
+
+
+# --- actions ---
+
+
+class OfClaim(Action):
+    """Something done for a claim, which has the status that it has to have."""
+
+    queue: ClassVar[str] = Queue.CLAIMS
+
+    key: Key
+    at: datetime
+    claim: GivenObject
+    plan: Annotated[ClaimPlan, SkipValidation]
+
+
+class Taken(Model):
+    """What came of one free handle.
+
+    Attributes:
+        name: the one that was chosen, empty where none fits.
+        handle: as it is bound; None where it was not to be had.
+        unusable: why it cannot be bound as it is written.
+        fault: why none can be bound.
+    """
+
+    name: str = ""
+    handle: GivenObject | None = None
+    unusable: Fault | None = None
+    fault: Fault | None = None
+
+
+class TakeHandle(OfClaim):
+    """Bind the best free handle to the claim, but for those passed over."""
+
+    activity: ClassVar[str] = "claims.take_handle"
+    result: ClassVar[type[Model] | None] = Taken
+
+    passed_over: tuple[str, ...] = ()
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return "bind a free handle"
+
+    def fold(self, world: Claim, result: Model | None) -> Claim:  # type: ignore[override]
+        """The claim with its handle; a handle that cannot be bound as it is written keeps it from no other."""
+        taken = result if isinstance(result, Taken) else Taken()
+        if taken.fault is not None:
+            return world.at_fault(taken.fault)
+        if taken.handle is not None:
+            return _with_handle(world, taken.handle)
+        if taken.unusable is not None:
+            unusable = (*world.unusable, taken.unusable)
+            after = world.model_copy(update={"unusable": unusable, "tries": {**world.tries, taken.name: MOST_TRIES}})
+            # Several mean that it lies elsewhere.
+            return _without_free(after) if len(unusable) >= MOST_TRIES else after
+        if not taken.name:
+            return _without_free(world)
+        return world.model_copy(update={"tries": {**world.tries, taken.name: world.tries.get(taken.name, 0) + 1}})
+
+
+class Created(Model):
+    """The handle that was made for a claim, None where its name is taken; `fault` is why none can be."""
+
+    handle: GivenObject | None = None
+    fault: Fault | None = None
+
+
+class CreateHandle(OfClaim):
+    """Make a handle for the claim, or find the one that an earlier attempt has made."""
+
+    activity: ClassVar[str] = "claims.create_handle"
+    result: ClassVar[type[Model] | None] = Created
+
+    salt: int = 0
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return "create a handle for the claim"
+
+    def fold(self, world: Claim, result: Model | None) -> Claim:  # type: ignore[override]
+        """The claim with its handle."""
+        created = result if isinstance(result, Created) else Created()
+        if created.fault is not None:
+            return world.at_fault(created.fault)
+        if created.handle is not None:
+            return _with_handle(world, created.handle, made=True)
+        if world.salt + 1 < MOST_SALTS:
+            return world.model_copy(update={"salt": world.salt + 1})
+        return world.at_fault(Fault(reason="NameTaken", message=f"{MOST_SALTS} names for a ResourceHandle are taken"))
+
+
+def _with_handle(world: Claim, handle: JsonObject, *, made: bool = False) -> Claim:
+    question: dict[str, object] = {"handle": handle}
+    if made:
+        question["states"] = tuple(None for _ in objects_at(handle, "spec", "resources"))
+    changes = {
+        "question": world.question.model_copy(update=question),
+        "handle_before": handle,
+        "made": made,
+        "states_known": made,
+    }
+    return world.model_copy(update=changes)
+
+
+def _without_free(world: Claim) -> Claim:
+    """No free handle fits: one is made, or the claim waits for one, or shows why there is none."""
+    plan = world.validation
+    if plan.creation is None and (fault := next(iter(world.unusable), plan.fault)) is not None:
+        return world.at_fault(fault)
+    return world.model_copy(update={"none_free": True})
+
+
+# --- the decision ---
+
+
+def decide(world: Claim, now: datetime) -> Decision:
+    """What the binder has to do for the claim now, and what its own workflow has to know."""
+    claim, plan = world.claim, world.validation
+    if world.lost:
+        return RECONCILING.model_copy(update={"actions": (ObserveAgain(),)})
+    if is_begun(world):
+        made = TakeBack(handle=world.begun_upon, definitions=world.begun)
+        return RECONCILING.model_copy(update={"actions": (made,)})
+    if not world.exists or claim is None or not is_looked_after(world.names, claim):
+        return standing.GONE
+    if world.hold:
+        return standing.asked_binder(now).model_copy(update={"deadline": None, "planned": (BIND,)})
+    if (waiting := not_begun(claim, now)) is not None:
+        return waiting
+    if first := to_validate(world):
+        return RECONCILING.model_copy(update={"actions": first})
+    if world.halted:
+        return standing.halted(plan, now + world.cadence.faulty).model_copy(update={"notices": notices(world)})
+    if not world.handle:
+        return _without_handle(world, now)
+    if not world.read and (first := world.to_write(_bound(world))):
+        return RECONCILING.model_copy(update={"actions": first})
+    if is_left_alone(world.names, world.handle) or world.handle_hold:
+        # A backup may be restored in any order: the claim has its handle, which is looked after once it may be.
+        as_it_is = HandlePlan(handle_status=object_at(world.handle, "status"))
+        return _stands(world.model_copy(update={"answer": as_it_is}), now)
+    if world.over:
+        # Nothing is ended here: its own workflow reads everything afresh before it does.
+        return standing.asked_binder(now).model_copy(update={"phase": "Bound", "why": "it has expired"})
+    return reconciled(world, RECONCILING if world.answer is None else _stands(world, now))
+
+
+def lacks(world: Claim) -> Wanted | None:
+    """What the claim asks for, if no free handle is that, and only another one, or an edit, can change it."""
+    waits = world.none_free and not world.handle and not world.halted and world.validation.creation is None
+    return wanted_of(world.validation) if waits and not world.validation.by_clock else None
+
+
+def _stands(world: Claim, now: datetime) -> Decision:
+    look_at = world.cadence.next(now, by_clock=world.plan.by_clock, faulty=bool(world.faults))
+    ends_at = ends_with_others(world, now)
+    return standing.settled(
+        world.handle, world.plan, world.faults, claimed=True, look_at=look_at, binder_ends_at=ends_at
+    )
+
+
+def _without_handle(world: Claim, now: datetime) -> Decision:
+    plan, binding = world.validation, standing.asked_binder(now)
+    common = {"key": world.key, "at": world.question.now, "claim": world.validated, "plan": plan}
+    if not world.none_free:
+        passed_over = tuple(name for name, tries in world.tries.items() if tries >= MOST_TRIES)
+        return binding.model_copy(update={"actions": (TakeHandle(passed_over=passed_over, **common),)})
+    if plan.creation is not None:
+        return binding.model_copy(update={"actions": (CreateHandle(salt=world.salt, **common),)})
+    # No free handle fits, and none may be made: no fault, the claim waits for one.
+    status = with_own_stalled(plan.status, None, world.question.now, bound=False)
+    write = PutStatus(kind=RESOURCE_CLAIM, before=world.own, after={**world.own, "status": status})
+    waits = standing.waits_for_free(plan, now + world.cadence.faulty)
+    return waits.model_copy(update={"actions": world.to_write(write)})
+
+
+def _bound(world: Claim) -> PutStatus:
+    """The claim with its handle and its lifespan in the status: the two are always seen together.
+
+    How long the lifespan may be at most follows when it is rendered.
+    """
+    claim, handle, now = world.validated, world.handle, world.question.now
+    ready = value_at(handle, "status", "ready") is True
+    lifespan = bound_status(Terms(), end_of_handle(handle), ready=ready, now=_bound_at(claim, handle, now))
+    status: JsonObject = {
+        **object_at(claim, "status"),
+        "resourceHandle": handle_reference(world.names, handle),
+        "lifespan": {**lifespan, **without(object_at(claim, "status", "lifespan"), ("end",))},
+    }
+    return PutStatus(kind=RESOURCE_CLAIM, before=world.own, after={**claim, "status": status}, what=_WITH_HANDLE)
+
+
+def _bound_at(claim: JsonObject, handle: JsonObject, now: datetime) -> datetime:
+    """When the claim got the handle: earlier where another attempt was broken off, as the end it was given tells."""
+    end, default = end_of_handle(handle), text_at(handle, "spec", "lifespan", "default")
+    if end is None or not default or value_at(claim, "spec", "lifespan", "end"):
+        return now
+    try:
+        began = end - parse_duration(default)
+    except (UnreadableDuration, OverflowError):
+        return now  # a template, or cut by a maximum: the handle tells nothing of it
+    return began if max(born(handle), born(claim)) <= began + MADE_WITHIN and began < now else now

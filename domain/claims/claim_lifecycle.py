@@ -1,0 +1,338 @@
+"""What a ResourceClaim does that has its own workflow: bound, detached, left alone or on its way out.
+
+    left alone | being deleted | detached | not begun --> each its own short way
+    no handle, or one that is not its --> the binder is asked
+    bound --> validated (claim_validation.py) --> reconciled (handle_reconciliation.py) --> ended, detached or settled
+
+What cannot be undone is decided on what the API server says now: a pass that began with what was known looks again first.
+"""  # noqa: E501 - a picture
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+from typing import ClassVar
+
+from domain.claims import RESOURCE_CLAIM, standing
+from domain.claims.claim_validation import Claim, is_begun, not_begun, notices, to_validate, validate
+from domain.claims.domain_names import DomainNames
+from domain.claims.finalizers import is_in_hand, others_finalizers
+from domain.claims.handle_lifecycle import RECONCILING, AskBinder, EndHandle, ObserveAgain
+from domain.claims.handle_reconciliation import HandleEnded, TakeBack, reconciled
+from domain.claims.marks import handle_name, is_deleting, is_detached, is_left_alone, is_looked_after, name_of
+from domain.claims.objects import GivenObject, JsonObject, object_at, with_metadata, without
+from domain.claims.plans import Halt
+from domain.claims.references import holder_of
+from domain.claims.timestamps import agreed_end, ahead, end_of_detached, end_of_handle, passed
+from domain.claims.writes import LetGo, PutStatus, Stored
+from domain.decision import Action, Decision, Queue
+from domain.identity import Key
+from domain.model import Model
+
+# A binder that was asked and has not answered by then is asked again.
+BINDER_PATIENCE = timedelta(seconds=15)
+BIND = "bind a free handle, or create one"
+
+
+# --- actions ---
+
+
+class ClaimRead(Model):
+    """A claim that may end as it is known; None where it may not."""
+
+    claim: GivenObject | None = None
+
+
+class ReadClaim(Action):
+    """Read the claim whose end has come, as it may ask for another; the handle ends only as it is known."""
+
+    activity: ClassVar[str] = "claims.read_claim"
+    queue: ClassVar[str] = Queue.CLAIMS
+    result: ClassVar[type[Model] | None] = ClaimRead
+    reads: ClassVar[bool] = True
+
+    key: Key
+    handle: GivenObject
+
+    def fold(self, world: Claim, result: Model | None) -> Claim:  # type: ignore[override]
+        """The claim as it is now; where it may not end, everything is observed again."""
+        claim = result.claim if isinstance(result, ClaimRead) else None
+        if claim is None:
+            return world.model_copy(update={"lost": True})
+        question = world.question.model_copy(update={"claim": claim})
+        read = {"question": question, "claim_before": claim, "claim_observed": claim, "claim_read": True}
+        return world.model_copy(update=read)
+
+
+class HasAnother(Model):
+    """Whether some handle says that it holds the claim."""
+
+    found: bool = False
+
+
+class FindAnother(Action):
+    """Find out whether some handle says that it holds the claim: a wrong name may have been written into the status."""
+
+    activity: ClassVar[str] = "claims.find_another_handle"
+    queue: ClassVar[str] = Queue.CLAIMS
+    result: ClassVar[type[Model] | None] = HasAnother
+    reads: ClassVar[bool] = True
+
+    claim: GivenObject
+
+    def fold(self, world: Claim, result: Model | None) -> Claim:  # type: ignore[override]
+        """It is known."""
+        return world.model_copy(update={"has_another": isinstance(result, HasAnother) and result.found})
+
+
+class DeleteClaim(Action):
+    """Delete the claim; `expired`: it has no handle any more, and goes only as it was seen."""
+
+    activity: ClassVar[str] = "claims.delete_claim"
+    queue: ClassVar[str] = Queue.CLAIMS
+    result: ClassVar[type[Model] | None] = Stored
+
+    claim: GivenObject
+    why: str
+    expired: bool = False
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"delete the claim: {self.why}"
+
+    def fold(self, world: Claim, result: Model | None) -> Claim:  # type: ignore[override]
+        """It is marked, or gone where nothing keeps it."""
+        claim = result.obj if isinstance(result, Stored) else self.claim
+        changes: dict[str, object] = {
+            "question": world.question.model_copy(update={"claim": claim}),
+            "exists": is_deleting(claim),
+            "end": HandleEnded(why=self.why) if self.expired else world.end,
+        }
+        return world.model_copy(update=changes)
+
+
+class ClaimEnded(HandleEnded):
+    """What came of the end of a handle, and the claim as it is then; None once it is gone."""
+
+    claim: GivenObject | None = None
+
+
+class EndHandleAndClaim(EndHandle):
+    """Delete the handle's resources, its claim and itself, and see how the claim stands then."""
+
+    activity: ClassVar[str] = "claims.end_handle_and_claim"
+    result: ClassVar[type[Model] | None] = ClaimEnded
+
+    key: Key
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"delete claim, handle and resources: {self.why}"
+
+    def fold(self, world: Claim, result: Model | None) -> Claim:  # type: ignore[override]
+        """The claim lets go of itself, if it has ended."""
+        ended = result if isinstance(result, ClaimEnded) else ClaimEnded(why=self.why)
+        question = world.question.model_copy(update={"claim": ended.claim})
+        return world.model_copy(update={"end": ended, "question": question, "exists": ended.claim is not None})
+
+
+class EndHandles(Action):
+    """End the handles of a claim that is being deleted; what cannot be asked to go is the handle's to go on with."""
+
+    activity: ClassVar[str] = "claims.end_handles"
+    queue: ClassVar[str] = Queue.CLAIMS
+
+    claim: GivenObject
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return "delete its handle and its resources"
+
+    def fold(self, world: Claim, result: Model | None) -> Claim:  # type: ignore[override]
+        """The claim lets go of itself."""
+        return world.model_copy(update={"end": HandleEnded(why="its handle and resources are deleted")})
+
+
+# --- the decision ---
+
+
+def needs_its_handle(names: DomainNames, claim: JsonObject, now: datetime) -> bool:
+    """Whether how the claim stands depends on its handle."""
+    goes_on = is_looked_after(names, claim) and not is_detached(claim)
+    return goes_on and not_begun(claim, now) is None and bool(handle_name(claim))
+
+
+def decide(world: Claim, now: datetime) -> Decision:
+    """What the claim has to do now, and how it stands."""
+    claim, handle = world.claim, world.handle
+    if world.lost:
+        return RECONCILING.model_copy(update={"actions": (ObserveAgain(),)})
+    if is_begun(world):
+        made = TakeBack(handle=world.begun_upon, definitions=world.begun)
+        return RECONCILING.model_copy(update={"actions": (made,)})
+    if not world.exists or claim is None:
+        return standing.GONE
+    if is_left_alone(world.names, claim):
+        return standing.LEFT_ALONE.model_copy(update={"actions": _let_go(world, claim)})
+    if is_deleting(claim):
+        return _leaving(world, claim, now)
+    if is_detached(claim):
+        return _detached(world, claim, now)
+    if world.end is not None:
+        return _refused(world.end, now)
+    if (waiting := not_begun(claim, now)) is not None:
+        return waiting
+    if not handle_name(claim):
+        return _unbound(world, now)
+    if not handle and world.has_another is None:
+        return RECONCILING.model_copy(update={"actions": (FindAnother(claim=claim),)})
+    if not handle and not world.has_another:
+        gone = DeleteClaim(claim=claim, why="its handle does not exist any more")
+        return standing.ending(gone.why).model_copy(update={"actions": (gone,)})
+    if holder_of(handle) != name_of(claim):
+        # The handle is authoritative: what it does not confirm is dropped, and the binder finds the right one.
+        confirmed = without(object_at(claim, "status"), ("resourceHandle", "lifespan"))
+        return _unbound(world, now, _with_status(claim, confirmed, "status without that handle"))
+    if is_deleting(handle):
+        if is_left_alone(world.names, handle):
+            return standing.HANDLE_LEFT_ALONE
+        return _ending(world, "its handle is being deleted")
+    if not world.fresh and not world.claim_read and passed(end_of_handle(handle), now):
+        return RECONCILING.model_copy(update={"actions": (ReadClaim(key=world.key, handle=handle),)})
+    return _bound(world, claim, now)
+
+
+def _bound(world: Claim, claim: JsonObject, now: datetime) -> Decision:
+    first = to_validate(world)
+    if first and (world.claim_plan is None or not world.plans_only):
+        told = notices(world) if world.validated_again else ()
+        return RECONCILING.model_copy(update={"actions": first, "notices": told})
+    if is_left_alone(world.names, world.handle):
+        return standing.HANDLE_LEFT_ALONE.model_copy(update={"actions": first, "notices": notices(world)})
+    if world.over:
+        return _over(world, claim)
+    decision = reconciled(world, _stands(world, now))
+    actions = decision.actions or _validated_again(world)
+    told = (*notices(world), *decision.notices)
+    return decision.model_copy(update={"actions": (*first, *actions), "notices": told})
+
+
+def _stands(world: Claim, now: datetime) -> Decision:
+    plan, validation = world.plan, world.validation
+    if world.answer is None:
+        return RECONCILING
+    if world.plans_only:
+        return (
+            standing.halted(validation, now + standing.SOON)
+            if world.halted
+            else standing.would_stand(world.handle, plan, claimed=True)
+        )
+    ends_at = ends_with_others(world, now)
+    faults = (*((validation.fault,) if validation.fault else ()), *world.faults)
+    if world.halted and validation.halt is not Halt.FAULT:
+        faulty = validation.by_clock or bool(world.faults)
+        look_at = world.cadence.next(now, by_clock=plan.by_clock, faulty=faulty)
+        return standing.halted_holding(validation, plan, look_at, ends_at)
+    look_at = world.cadence.next(now, by_clock=plan.by_clock, faulty=bool(faults))
+    return standing.settled(world.handle, plan, faults, claimed=True, look_at=look_at, binder_ends_at=ends_at)
+
+
+def ends_with_others(world: Claim, now: datetime) -> datetime | None:
+    """When the binder ends the claim with others; None where its own workflow does.
+
+    The binder takes an end when it comes: what agrees only after that is for the claim's own workflow, at once.
+    """
+    return ahead(agreed_end(world.claim, world.handle), now)
+
+
+def _validated_again(world: Claim) -> tuple[Action, ...]:
+    """An edit that was refused by statuses which are not so any more; our own write of them wakes nothing."""
+    refused = world.halted and world.validation.halt is not Halt.FAULT
+    if not refused or world.validated_again or world.answer is None or world.plans_only:
+        return ()
+    changed = object_at(world.handle, "status") != object_at(world.handle_before, "status")
+    return (validate(world),) if changed else ()
+
+
+def _over(world: Claim, claim: JsonObject) -> Decision:
+    """The end has come, or a condition of the claim says so."""
+    if not world.fresh and not (world.claim_read and world.expired):
+        return RECONCILING.model_copy(update={"actions": (ObserveAgain(),)})
+    if world.expired:
+        seen = {"as_seen": True, "expired": True, "claim": claim, "states": world.states}
+        return _ending(world, "it has expired", **seen)
+    if world.plan.auto_delete:
+        gone = DeleteClaim(claim=claim, why="its autoDelete condition holds")
+        return standing.ending(gone.why).model_copy(update={"actions": (gone,)})
+    link = {**object_at(claim, "status", "resourceHandle"), "detached": True}
+    write = _with_status(claim, {**object_at(claim, "status"), "resourceHandle": link}, "detachment")
+    return RECONCILING.model_copy(update={"actions": (write,)})
+
+
+def _unbound(world: Claim, now: datetime, *first: Action) -> Decision:
+    """A claim without a handle; while it is held what the binder would do is found out."""
+    asked = standing.asked_binder(now + BINDER_PATIENCE)
+    if first and not world.plans_only:
+        return asked.model_copy(update={"actions": first})
+    if world.plans_only:
+        writes = (*first, *to_validate(world))
+        if world.halted or world.claim_plan is None:
+            stands = standing.halted(world.validation, now + standing.SOON) if world.halted else RECONCILING
+            return stands.model_copy(update={"actions": writes})
+        return asked.model_copy(update={"actions": writes, "planned": (BIND,)})
+    return asked if world.asked else asked.model_copy(update={"actions": (AskBinder(claim=world.key),)})
+
+
+def _with_status(claim: JsonObject, status: JsonObject, what: str) -> PutStatus:
+    return PutStatus(kind=RESOURCE_CLAIM, before=claim, after={**claim, "status": status}, what=what)
+
+
+# --- ends ---
+
+
+def _ending(world: Claim, why: str, **seen: object) -> Decision:
+    end = EndHandleAndClaim(key=world.key, handle=world.handle, why=why, **seen)
+    return standing.ending(why).model_copy(update={"actions": (end,)})
+
+
+def _leaving(world: Claim, claim: JsonObject, now: datetime) -> Decision:
+    """A claim that is being deleted: its handle ends with it, and it waits for nothing."""
+    end = world.end
+    if end is None:
+        return standing.ending("it is being deleted").model_copy(update={"actions": (EndHandles(claim=claim),)})
+    if end.refused:
+        return _refused(end, now)
+    if letting_go := _let_go(world, claim):
+        return standing.ending(end.why).model_copy(update={"actions": letting_go})
+    if others := others_finalizers(world.names, claim):
+        why = "its handle and resources are deleted; waits for other finalizers"
+        return standing.ending(why, [f"finalizer {each}" for each in others])
+    return standing.GONE
+
+
+def _refused(end: HandleEnded, now: datetime) -> Decision:
+    """What could not be asked to go is asked again soon; so is a claim that does not end with its handle."""
+    why = f"{end.why}; {end.refused[0]}" if end.refused else end.why
+    return standing.ending(why, end.refused, now + standing.SOON)
+
+
+def _detached(world: Claim, claim: JsonObject, now: datetime) -> Decision:
+    """A claim without resources, until its end."""
+    end = end_of_detached(claim)
+    stands = standing.detached(claim, end)
+    if world.plan.auto_detach and world.end is None:
+        given_up = EndHandle(handle=world.handle, why="its claim was detached from it", states=world.states)
+        return stands.model_copy(update={"actions": (given_up,)})
+    if not passed(end, now):
+        return stands
+    gone = DeleteClaim(claim=claim, why="it has expired", expired=True)
+    return standing.ending(gone.why).model_copy(update={"actions": (gone,)})
+
+
+def _let_go(world: Claim, claim: JsonObject) -> tuple[Action, ...]:
+    if not is_in_hand(world.names, claim):
+        return ()
+    after = with_metadata(claim, finalizers=others_finalizers(world.names, claim))
+    return (LetGo(kind=RESOURCE_CLAIM, before=claim, after=after),)

@@ -1,0 +1,290 @@
+"""A ResourceClaim's own lifecycle: what is done with its handle, when it ends, and when it looks again by itself."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import Any
+
+import pytest
+from claim_domain import NAMES
+from claim_scenes import BOUND, NOW, claim, handle
+
+from domain.claims import claim_binding
+from domain.claims.claim_lifecycle import ClaimEnded, decide
+from domain.claims.claim_validation import Claim, Validated
+from domain.claims.handle_reconciliation import HandleEnded
+from domain.claims.passes import Cadence
+from domain.claims.plans import ClaimPlan, Fault, Halt, HandlePlan
+from domain.decision import Decision
+from domain.identity import Key
+from domain.resource import timestamp
+
+Json = dict[str, Any]
+KEY = Key(kind="ResourceClaim", namespace="user-ada", name="mine", uid="claim-uid")
+NAMED = {"resourceHandle": {"name": "guid-b7k2q"}}
+MINUTE, SLOWLY, BY_CLOCK = timedelta(seconds=60), timedelta(hours=1), timedelta(seconds=90)
+CADENCE = Cadence(by_clock=BY_CLOCK, refresh=SLOWLY, faulty=MINUTE)
+BROKEN = Fault(reason="ResourceForbidden", message="ConfigMap things/a: forbidden")
+SOON = NOW + timedelta(seconds=1)
+
+
+def ours(each: Json, **metadata: Any) -> Json:
+    return {**each, "metadata": {**each["metadata"], "finalizers": [NAMES.finalizer], **metadata}}
+
+
+def named(status: Json | None = None, **metadata: Any) -> Json:
+    """A claim of ours that says it has a handle."""
+    return ours(claim(NAMED | (status or {}), lifespan={}), **metadata)
+
+
+def held(status: Json | None = None, lifespan: Json | None = None, **metadata: Any) -> Json:
+    return ours(handle(status=status or {}, **BOUND, **({"lifespan": lifespan} if lifespan else {})), **metadata)
+
+
+def world(of: Json | None, by: Json | None = None, **fields: Any) -> Claim:
+    seen = {"now": NOW, "names": NAMES, "handle": by or {}, "claim": of, "claim_observed": of or {}}
+    return Claim.of(KEY, **seen, **{"cadence": CADENCE, **fields})
+
+
+def validated(of: Json, by: Json | None = None, plan: ClaimPlan | None = None, **fields: Any) -> Claim:
+    """Its own object is as it has to be, unless another plan is given."""
+    return world(of, by, claim_plan=plan or ClaimPlan(status=of["status"]), **fields)
+
+
+def settled(of: Json, by: Json, plan: HandlePlan | None = None, **fields: Any) -> Claim:
+    """Its handle is as well."""
+    plan = plan or HandlePlan()
+    stands = {"spec": by["spec"], "handle_status": plan.handle_status or by.get("status", {})}
+    return validated(of, by, read=True, answer=plan.model_copy(update=stands), **fields)
+
+
+def does(decision: Decision) -> list[str]:
+    return [action.activity.removeprefix("claims.") for action in decision.actions]
+
+
+GOING, LEFT_ALONE = {"deletionTimestamp": timestamp(NOW)}, {"labels": {NAMES.ignore_label: ""}}
+DETACHED = {"resourceHandle": {"name": "guid-b7k2q", "detached": True}}
+OVER = {"end": timestamp(NOW)}
+ENDED = HandleEnded(why="it is deleted")
+REFUSED = ClaimEnded(why="it has expired", refused=("ConfigMap a: forbidden",))
+ANOTHERS = ours(handle(resourceClaim={"namespace": "user-bob", "name": "mine"}))
+SHOWN = ("ResourceClaim status with its handle",)
+
+
+@pytest.mark.parametrize(
+    ("seen", "phase", "actions"),
+    [
+        (world(None, exists=False), "Deleted", []),
+        (world(named(**LEFT_ALONE)), "Ignored", ["let_go"]),
+        (world(named(**LEFT_ALONE, finalizers=["others/wait"])), "Ignored", []),
+        (world(named(**GOING)), "Deleting", ["end_handles"]),
+        (world(named(**GOING), end=ENDED), "Deleting", ["let_go"]),
+        (world(named(**GOING), end=REFUSED), "Deleting", []),
+        (world(named(**GOING, finalizers=["others/wait"]), end=ENDED), "Deleting", []),
+        (world(named(**GOING, finalizers=[]), end=ENDED), "Deleted", []),
+        (world(named(), held(), end=ENDED), "Deleting", []),
+        (world(named(DETACHED)), "Detached", []),
+        (world(named({**DETACHED, "lifespan": OVER})), "Deleting", ["delete_claim"]),
+        (world(ours(claim({}, lifespan={"start": timestamp(SOON)}))), "Waiting", []),
+        (world(ours(claim({}))), "Binding", ["ask_binder"]),
+        (world(ours(claim({})), asked=True), "Binding", []),
+        (world(named()), "Reconciling", ["find_another_handle"]),
+        (world(named(), has_another=False), "Deleting", ["delete_claim"]),
+        (world(named(), has_another=True), "Binding", ["put_status"]),
+        (world(named(), ANOTHERS), "Binding", ["put_status"]),
+        (world(named(), held(**GOING)), "Deleting", ["end_handle_and_claim"]),
+        (world(named(), held(**GOING, **LEFT_ALONE)), "Ignored", []),
+        (world(named(), held(lifespan=OVER), fresh=False), "Reconciling", ["read_claim"]),
+        (world(named(), held(lifespan=OVER)), "Reconciling", ["validate_claim"]),
+        (world(named(), held(), begun=({},), lost=True), "Reconciling", ["observe_again"]),
+        (world(named(), begun=({},)), "Reconciling", ["take_back"]),
+        (world(named(), held(**GOING), begun=({},)), "Reconciling", ["take_back"]),
+        (validated(named(finalizers=[]), held()), "Reconciling", ["put"]),
+        (validated(named(), held(), ClaimPlan(status={})), "Reconciling", ["put_status"]),
+        (validated(named(), held(**LEFT_ALONE)), "Ignored", []),
+        (validated(named(), held()), "Reconciling", ["read_resources"]),
+        (validated(named(), held(), read=True), "Reconciling", ["evaluate_handle"]),
+        (settled(named(), held()), "Bound", []),
+        (settled(named(), held(), HandlePlan(end=NOW)), "Deleting", ["end_handle_and_claim"]),
+        (settled(named(), held(), HandlePlan(end=NOW), fresh=False), "Reconciling", ["observe_again"]),
+        (
+            settled(named(), held(), HandlePlan(end=NOW), fresh=False, claim_read=True),
+            "Deleting",
+            ["end_handle_and_claim"],
+        ),
+        (settled(named(), held(), HandlePlan(auto_delete=True)), "Deleting", ["delete_claim"]),
+        (
+            settled(named(), held(), HandlePlan(auto_delete=True), fresh=False, claim_read=True),
+            "Reconciling",
+            ["observe_again"],
+        ),
+        (settled(named(), held(), HandlePlan(auto_detach=True)), "Reconciling", ["put_status"]),
+        (settled(named(DETACHED), held(), HandlePlan(auto_detach=True)), "Detached", ["end_handle"]),
+        (settled(named(DETACHED), held(), HandlePlan(auto_detach=True), end=ENDED), "Detached", []),
+    ],
+)
+def test_what_a_claim_says_and_how_its_handle_is_decides_what_is_done(
+    seen: Claim, phase: str, actions: list[str]
+) -> None:
+    decision = decide(seen, NOW)
+    assert (decision.phase, does(decision)) == (phase, actions)
+
+
+# --- when it looks again ---
+
+
+@pytest.mark.parametrize(
+    ("halt", "by_clock", "after"),
+    [
+        (Halt.NONE, True, MINUTE),
+        (Halt.NONE, False, None),
+        (Halt.INVALID, True, MINUTE),
+        (Halt.INVALID, False, None),
+        (Halt.APPROVAL, False, None),
+        (Halt.FAULT, False, MINUTE),
+    ],
+)
+def test_a_claim_without_handle_is_looked_at_by_the_clock_where_that_may_help(
+    halt: Halt, by_clock: bool, after: timedelta | None
+) -> None:
+    plan = ClaimPlan(halt=halt, by_clock=by_clock)
+    seen = validated(ours(claim({})), plan=plan, binds=True, none_free=True)
+    decision = claim_binding.decide(seen, NOW)
+    assert (decision.deadline, does(decision)) == (None if after is None else NOW + after, [])
+
+
+@pytest.mark.parametrize(
+    ("by_clock", "faults", "end", "after"),
+    [
+        (True, (), None, BY_CLOCK),
+        (False, (), None, SLOWLY),
+        (False, (BROKEN,), None, MINUTE),
+        (True, (), timedelta(seconds=5), timedelta(seconds=5)),
+    ],
+    ids=["an override that tells the time", "what no watch tells", "a resource that was refused", "the end"],
+)
+def test_while_an_edit_is_not_accepted_the_handle_is_looked_after_as_ever(
+    by_clock: bool, faults: tuple[Fault, ...], end: timedelta | None, after: timedelta
+) -> None:
+    plan = HandlePlan(by_clock=by_clock, end=None if end is None else NOW + end)
+    seen = settled(named(), held(), plan, unevaluated=faults, wrote=("ResourceHandle status",))
+    decision = decide(seen.model_copy(update={"claim_plan": ClaimPlan(halt=Halt.INVALID)}), NOW)
+    assert (decision.phase, decision.deadline) == ("Invalid", NOW + after)
+    assert ("delete" in decision.at_deadline) is (end is not None)
+
+
+@pytest.mark.parametrize(
+    ("plan", "after"),
+    [
+        (ClaimPlan(halt=Halt.INVALID, by_clock=True), MINUTE),
+        (ClaimPlan(halt=Halt.FAULT, fault=BROKEN), MINUTE),
+        (ClaimPlan(), SLOWLY),
+    ],
+    ids=["an edit that the clock refuses", "a claim that could not be validated", "nothing"],
+)
+def test_what_is_wrong_with_the_claim_itself_is_looked_at_again_soon(plan: ClaimPlan, after: timedelta) -> None:
+    decision = decide(settled(named(), held()).model_copy(update={"claim_plan": plan}), NOW)
+    assert decision.deadline == NOW + after
+
+
+@pytest.mark.parametrize(("later", "patient"), [(timedelta(0), True), (timedelta(seconds=2), False)])
+@pytest.mark.parametrize("halt", [Halt.NONE, Halt.INVALID])
+def test_an_end_that_has_come_while_it_was_settled_is_its_own_workflows(
+    halt: Halt, later: timedelta, patient: bool
+) -> None:
+    end = {"end": timestamp(SOON)}
+    seen = settled(named({"lifespan": end}), held(lifespan=end), HandlePlan(end=SOON))
+    decision = decide(seen.model_copy(update={"claim_plan": ClaimPlan(halt=halt)}), NOW + later)
+    assert decision.deadline == SOON
+    assert (decision.patience > timedelta(0)) is patient
+
+
+# --- an edit that is refused ---
+
+
+@pytest.mark.parametrize("mended", [True, False])
+def test_an_edit_that_the_former_statuses_refuse_is_validated_once_more_on_the_new_ones(mended: bool) -> None:
+    seen = settled(named(), held({"ready": True}), HandlePlan(handle_status={"ready": True}))
+    refused = ClaimPlan(status=named()["status"], halt=Halt.INVALID)
+    seen = seen.model_copy(update={"claim_plan": refused, "handle_before": held()})
+    (again,) = decide(seen, NOW).actions
+    assert (again.activity, again.handle) == ("claims.validate_claim", held({"ready": True}))  # type: ignore[attr-defined]
+    after = again.fold(seen, Validated(plan=ClaimPlan(status=named()["status"]) if mended else refused))
+    assert does(decide(after, NOW)) == ["read_resources"]
+    after = after.model_copy(update={"read": True, "answer": seen.answer})
+    decision = decide(after, NOW)
+    assert (decision.phase, does(decision)) == ("Ready" if mended else "Invalid", [])
+
+
+def test_a_refusal_is_told_once_it_is_shown_and_when_it_is_another() -> None:
+    errors: Json = {**NAMED, "provider": {"validationErrors": ["Parameter size is immutable."]}}
+    refused = ClaimPlan(status=errors, halt=Halt.INVALID)
+    assert decide(validated(named(), held(), refused), NOW).notices == ()
+    seen = validated(named(), held(), refused, wrote=("ResourceClaim validated status",))
+    assert [(each.reason, each.message) for each in decide(seen, NOW).notices] == [
+        ("ValidationFailed", "Parameter size is immutable.")
+    ]
+    assert decide(validated(named(errors), held(), refused), NOW).notices == ()
+
+
+# --- plans ---
+
+
+@pytest.mark.parametrize("halt", [Halt.NONE, Halt.FAULT])
+def test_what_is_not_carried_out_is_planned_to_its_end(halt: Halt) -> None:
+    of = ours(claim({}))
+    plan = ClaimPlan(status={"provider": {"name": "base"}}, halt=halt, fault=BROKEN if halt else None)
+    decision = decide(validated(of, plan=plan, plans_only=True), NOW)
+    assert [each.summary for each in decision.actions] == ["write validated status of ResourceClaim mine"]
+    assert (decision.phase, bool(decision.planned)) == (("Stalled", False) if halt else ("Binding", True))
+    seen = validated(named(), held(), ClaimPlan(status={**NAMED, "provider": {}}), plans_only=True)
+    assert does(decide(seen, NOW)) == ["put_status", "read_resources"]
+    creation = HandlePlan(spec={"vars": {}}, creations=((0, {"kind": "Job", "metadata": {"name": "a"}}),))
+    planned = decide(seen.model_copy(update={"read": True, "answer": creation}), NOW)
+    assert [*(each.summary for each in planned.actions), *planned.planned] == [
+        "write validated status of ResourceClaim mine",
+        "write spec of ResourceHandle guid-b7k2q",
+        "create Job a",
+    ]
+
+
+# --- the binder ---
+
+
+@pytest.mark.parametrize(
+    ("seen", "phase", "actions"),
+    [
+        (world(None, exists=False), "Deleted", []),
+        (world(named(**GOING)), "Deleted", []),
+        (world(ours(claim({})), hold="paused by mia"), "Binding", []),
+        (world(ours(claim({}, lifespan={"start": timestamp(SOON)}))), "Waiting", []),
+        (world(ours(claim({}))), "Reconciling", ["validate_claim"]),
+        (validated(claim({}), held()), "Reconciling", ["put"]),
+        (validated(ours(claim({})), plan=ClaimPlan(status={"a": 1}, halt=Halt.FAULT)), "Reconciling", ["put_status"]),
+        (validated(ours(claim({})), plan=ClaimPlan(status={"a": 1})), "Binding", ["take_handle"]),
+        (
+            validated(ours(claim({})), plan=ClaimPlan(creation={"spec": {}}), none_free=True),
+            "Binding",
+            ["create_handle"],
+        ),
+        (
+            validated(ours(claim({})), plan=ClaimPlan(status={"a": 1}), none_free=True),
+            "WaitingForHandle",
+            ["put_status"],
+        ),
+        (validated(ours(claim({})), held()), "Reconciling", ["put_status"]),
+        (validated(named(), held(**LEFT_ALONE), wrote=SHOWN), "Bound", []),
+        (
+            validated(named(), held(), wrote=SHOWN),
+            "Reconciling",
+            ["read_resources"],
+        ),
+        (settled(named(), held()), "Bound", []),
+        (settled(named(), held(), HandlePlan(end=NOW)), "Bound", []),
+        (validated(named(), begun=({},)), "Reconciling", ["take_back"]),
+        (world(named(), lost=True), "Reconciling", ["observe_again"]),
+    ],
+)
+def test_the_binder_brings_a_claim_to_its_handle_and_ends_nothing(seen: Claim, phase: str, actions: list[str]) -> None:
+    decision = claim_binding.decide(seen.model_copy(update={"binds": True}), NOW)
+    assert (decision.phase, does(decision)) == (phase, actions)
