@@ -20,7 +20,9 @@ import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, TypeVar, cast
+
+from temporalio import activity
 
 from activities import attempt
 from domain.decision import Action, Decision, World
@@ -42,6 +44,11 @@ MOST_ROUNDS = 100
 SECOND_LOOKS = 5
 # As many as an API server answers without the wait for each growing.
 AT_ONCE = 16
+
+
+def effects_of(*functions: Callable[..., object]) -> dict[str, Effect]:
+    """Activities by the names that actions know them by."""
+    return {str(activity._Definition.must_from_callable(each).name): cast(Effect, each) for each in functions}
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,6 @@ from functools import partial
 from activities.claims import metrics
 from activities.claims.binder import BinderActivities
 from activities.claims.binding import Binding
-from activities.claims.claim_validation import Validation
 from activities.claims.claims import ClaimActivities
 from activities.claims.evaluation import FUNCTIONS, Evaluation
 from activities.claims.evaluator import Evaluator
@@ -41,7 +40,6 @@ ACTIVITIES = (
     BinderActivities,
     WriteActivities,
     Bundles,
-    Validation,
     Binding,
 )
 
@@ -63,8 +61,7 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
     requesters = Requesters(kube, known, settings.claims_refresh_interval)
     provider_conditions = ProviderConditions(writer, newer=not settings.claims_older_templates)
     bundles = Bundles(known, writer, managed, evaluation, requesters, provider_conditions)
-    validation = Validation(known, evaluation)
-    tools = Tools(known, writer, validation, bundles, Releasing(known, writer, managed), settings)
+    tools = Tools(known, writer, bundles, Releasing(known, writer, managed), settings)
 
     async def ask_binder(claim: Key) -> None:
         await tell(client, binder(settings.claims_domain, claim.cluster), "serve", claim)
@@ -82,11 +79,10 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
             await tell_open(client, key, "ended", world)
 
     handles = HandleActivities(tools, ask_binder)
-    claims, binding = ClaimActivities(tools, handles), Binding(tools, evaluation, handles)
+    claims, binding = ClaimActivities(tools), Binding(tools, evaluation)
     return [
         *claims.all(),
         *handles.all(),
-        *validation.all(),
         *binding.all(),
         *PoolActivities(tools, evaluation, opened).all(),
         *BinderActivities(tools, binding.bind, claims.look, open_claim, wake_up).all(),

@@ -13,9 +13,8 @@ from temporalio import activity
 from activities.claims import metrics
 from activities.claims.evaluation import Beyond, Evaluation
 from activities.claims.handle_reconciliation import Bundle
-from activities.claims.handles import HandleActivities
 from activities.claims.tools import Tools
-from activities.inline import Effect, Passed
+from activities.inline import Passed, effects_of
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.binding import claim_labels, new_handle
 from domain.claims.claim_binding import Created, CreateHandle, TakeHandle, Taken, decide, wanted_of
@@ -41,12 +40,12 @@ class Unusable(Beyond):
 class Binding:
     """Giving handles to claims."""
 
-    def __init__(self, tools: Tools, evaluation: Evaluation, handles: HandleActivities) -> None:
+    def __init__(self, tools: Tools, evaluation: Evaluation) -> None:
         self._tools = tools
         self._known = tools.known
         self._writer = tools.writer
         self._evaluation = evaluation
-        self._handles = handles
+        tools.bundles.effects |= effects_of(*self.all())
 
     def all(self) -> Sequence[Callable[..., object]]:
         """Every activity, for the worker."""
@@ -54,18 +53,12 @@ class Binding:
 
     async def bind(self, key: Key) -> tuple[Passed[Claim], ObjectWorld]:
         """The pass, and what the claim's own workflow has to know of it."""
-        effects: dict[str, Effect] = {
-            **self._tools.validation.effects(),
-            **self._handles.effects(),
-            TakeHandle.activity: self.take_handle,
-            CreateHandle.activity: self.create_handle,
-        }
 
         async def observe(fresh: bool) -> Claim:
             return await self._observe(key, fresh=fresh)
 
         look = PassClaim(key=key, woken=False)
-        passed, world = await self._tools.bundles.carry_out(look, decide, observe, effects)
+        passed, world = await self._tools.bundles.carry_out(look, decide, observe)
         seen = passed.world
         if handle_name(seen.claim) and not handle_name(seen.claim_observed):
             pool = text_at(seen.handle, "spec", "resourcePool", "name")

@@ -10,9 +10,8 @@ from collections.abc import Callable, Sequence
 from temporalio import activity
 
 from activities.claims import metrics
-from activities.claims.handles import HandleActivities
 from activities.claims.tools import Tools
-from activities.inline import Effect
+from activities.inline import effects_of
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.claim_lifecycle import (
     ClaimEnded,
@@ -40,11 +39,10 @@ from engine.clock import now
 class ClaimActivities:
     """The ResourceClaim's activities."""
 
-    def __init__(self, tools: Tools, handles: HandleActivities) -> None:
-        """`handles`: what is done with a handle in its own pass as well."""
+    def __init__(self, tools: Tools) -> None:
         self._tools = tools
         self._known = tools.known
-        self._handles = handles
+        tools.bundles.effects |= effects_of(*self.all())
 
     def all(self) -> Sequence[Callable[..., object]]:
         """Every activity, for the worker."""
@@ -65,20 +63,11 @@ class ClaimActivities:
 
     async def look(self, look: PassClaim) -> ObjectWorld:
         """One pass, where what is known is complete."""
-        effects: dict[str, Effect] = {
-            **self._tools.validation.effects(),
-            **self._handles.effects(),
-            ReadClaim.activity: self.read_claim,
-            FindAnother.activity: self.find_another_handle,
-            DeleteClaim.activity: self.delete_claim,
-            EndHandleAndClaim.activity: self.end_handle_and_claim,
-            EndHandles.activity: self.end_handles,
-        }
 
         async def observe(fresh: bool) -> Claim:
             return await self._observe(look, fresh=fresh)
 
-        _, world = await self._tools.bundles.carry_out(look, decide, observe, effects)
+        _, world = await self._tools.bundles.carry_out(look, decide, observe)
         return world
 
     async def _observe(self, look: PassClaim, *, fresh: bool) -> Claim:

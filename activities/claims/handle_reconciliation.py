@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -23,9 +23,11 @@ from activities.claims.managed import Managed
 from activities.claims.provider_conditions import ProviderConditions
 from activities.claims.requester import Requesters
 from activities.claims.writing import WriteActivities, Writer
-from activities.inline import Effect, Inline, Passed
+from activities.inline import Inline, Passed, effects_of
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
-from domain.claims.claim_validation import VALIDATION_FAILED
+from domain.claims.assignment import assign
+from domain.claims.claim_validation import VALIDATION_FAILED, Validate, Validated, faulty_plan
+from domain.claims.faults import FAULTS, fault_of
 from domain.claims.handle_reconciliation import (
     CreateResource,
     Evaluate,
@@ -39,9 +41,9 @@ from domain.claims.handle_reconciliation import (
     UpdateResource,
     decide,
 )
-from domain.claims.objects import JsonObject, object_at, objects_at, text_at
+from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at
 from domain.claims.passes import ObjectKnown, ObjectWorld, PassClaim, PassHandle
-from domain.claims.plans import Fault, HandlePlan, HandleQuestion
+from domain.claims.plans import ClaimQuestion, Fault, HandlePlan, HandleQuestion
 from domain.claims.write_backoff import rest_in
 from domain.decision import Decision
 from domain.identity import Key
@@ -87,10 +89,19 @@ class Bundles:
         self._evaluation = evaluation
         self._requesters = requesters
         self._provider_conditions = provider_conditions
+        # What passes do, by the actions' activities; those that are one kind's own are added by its activities.
+        self.effects = effects_of(*WriteActivities(writer).all(), *self.all())
 
     def all(self) -> Sequence[Callable[..., object]]:
         """Every activity, for the worker."""
-        return (self.read_resources, self.evaluate_handle, self.create_resource, self.update_resource, self.take_back)
+        return (
+            self.validate_claim,
+            self.read_resources,
+            self.evaluate_handle,
+            self.create_resource,
+            self.update_resource,
+            self.take_back,
+        )
 
     async def plan(
         self, bundle: Bundle, now: datetime, states: Sequence[JsonObject | None] | None = None
@@ -118,7 +129,7 @@ class Bundles:
             known=bundle.known,
             conditional=_has_conditions(bundle),
         )
-        inline = Inline(decide, self.effects(), tell=partial(self.tell, world))
+        inline = Inline(decide, self.effects, tell=partial(self.tell, world))
         passed = await inline.go_on(State(world, dirty=False))
         if passed.refusals:
             with suppress(ApiError):
@@ -143,7 +154,6 @@ class Bundles:
         look: PassClaim | PassHandle,
         decide: Callable[[H, datetime], Decision],
         observe: Callable[[bool], Awaitable[H]],
-        effects: Mapping[str, Effect],
     ) -> tuple[Passed[H], ObjectWorld]:
         """A pass of a lifecycle that observes by itself, and what its workflow has to know of it.
 
@@ -151,7 +161,6 @@ class Bundles:
             look: what the workflow has asked for.
             decide: the lifecycle's decision.
             observe: the world as it is now; True: as the API server has it.
-            effects: what is done besides what every pass over a handle does.
         """
         seen: list[H] = []
 
@@ -162,8 +171,7 @@ class Bundles:
         async def tell(notice: Notice) -> None:
             await self.tell(seen[0], notice)
 
-        inline = Inline(decide, {**self.effects(), **effects}, observed, tell)
-        passed = await inline.carry_out(look, look.memory)
+        passed = await Inline(decide, self.effects, observed, tell).carry_out(look, look.memory)
         world, known = passed.world, look.memory
         if world.answer is not None:
             known = world.memory
@@ -196,16 +204,36 @@ class Bundles:
 
     # --- effects ---
 
-    def effects(self) -> Mapping[str, Effect]:
-        """What is done, by the actions' activities."""
-        return {
-            **WriteActivities(self._writer).effects(),
-            ReadResources.activity: self.read_resources,
-            Evaluate.activity: self.evaluate_handle,
-            CreateResource.activity: self.create_resource,
-            UpdateResource.activity: self.update_resource,
-            TakeBack.activity: self.take_back,
-        }
+    @activity.defn(name=Validate.activity)
+    async def validate_claim(self, action: Validate) -> Validated:
+        """What the claim has to be; a fault where that cannot be told, so that its handle still ends."""
+        key, claim, handle = action.key, action.claim, action.handle
+        unassigned: Fault | None = None
+        assigned: tuple[str, ...] = ()
+        try:
+            assigned = self._assigned(claim)
+        except FAULTS as error:
+            unassigned = fault_of(error)
+        try:
+            providers = await self._known.providers_for(key, claim, handle, names=assigned)
+            question = ClaimQuestion(
+                now=action.at,
+                names=self._known.names,
+                claim=claim,
+                handle=handle,
+                providers=providers,
+                assigned=assigned,
+                unassigned=unassigned,
+            )
+            return Validated(plan=await self._evaluation.claim(question), assigned=assigned)
+        except (Beyond, EvaluationBug, ValidationError) as error:
+            plan = faulty_plan(object_at(claim, "status"), fault_of_evaluation(error, key), action.at)
+            return Validated(plan=plan, assigned=assigned)
+
+    def _assigned(self, claim: JsonObject) -> tuple[str, ...]:
+        if value_at(claim, "spec", "provider") or not objects_at(claim, "spec", "resources"):
+            return ()
+        return assign(claim, self._known.all_providers())
 
     @activity.defn(name=ReadResources.activity)
     async def read_resources(self, action: ReadResources) -> Read:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 
 from temporalio import activity
 
 from activities.claims import metrics
 from activities.claims.duplicate_bindings import is_surplus
 from activities.claims.tools import Tools
-from activities.inline import Effect
+from activities.inline import effects_of
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.handle_lifecycle import (
     AskBinder,
@@ -37,6 +37,7 @@ class HandleActivities:
         self._tools = tools
         self._known = tools.known
         self._ask_binder = ask_binder
+        tools.bundles.effects |= effects_of(*self.all())
 
     def all(self) -> Sequence[Callable[..., object]]:
         """Every activity, for the worker."""
@@ -50,17 +51,8 @@ class HandleActivities:
         async def observe(fresh: bool) -> Handle:
             return await self._observe(look, fresh=fresh)
 
-        effects = {**self.effects(), FindDuplicate.activity: self.find_duplicate}
-        _, world = await self._tools.bundles.carry_out(look, decide, observe, effects)
+        _, world = await self._tools.bundles.carry_out(look, decide, observe)
         return world
-
-    def effects(self) -> Mapping[str, Effect]:
-        """What is done with a handle in the passes over its claim as well."""
-        return {
-            AskBinder.activity: self.ask_binder,
-            EndHandle.activity: self.end_handle,
-            ObserveAgain.activity: self.observe_again,
-        }
 
     async def _observe(self, look: PassHandle, *, fresh: bool) -> Handle:
         """The handle, and the claim that it names."""

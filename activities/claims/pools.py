@@ -12,9 +12,8 @@ from temporalio import activity
 from activities.claims.evaluation import Beyond, Evaluation
 from activities.claims.handle_reconciliation import Bundle
 from activities.claims.tools import Tools
-from activities.claims.writing import WriteActivities
 from activities.gathering import gathered
-from activities.inline import Effect, Inline
+from activities.inline import Inline, effects_of
 from domain.claims import RESOURCE_HANDLE, RESOURCE_POOL, RESOURCE_POOL_SCALING, standing
 from domain.claims.binding import new_handle
 from domain.claims.constants import MANAGE_POOLS_INTERVAL
@@ -59,7 +58,7 @@ class PoolActivities:
         self._writer = tools.writer
         self._evaluation = evaluation
         self._open_handle = open_handle
-        self._writes = WriteActivities(tools.writer)
+        tools.bundles.effects |= effects_of(*self.all())
 
     def all(self) -> Sequence[Callable[..., object]]:
         """Every activity, for the worker."""
@@ -75,14 +74,8 @@ class PoolActivities:
     async def pass_pool(self, look: PassPool) -> PoolWorld:
         """One pass."""
         await self._known.settled()
-        effects: dict[str, Effect] = {
-            **self._writes.effects(),
-            MakeHandle.activity: self.make_pool_handle,
-            DeleteHandle.activity: self.delete_pool_handle,
-            WriteScalings.activity: self.write_scalings,
-            OpenHandles.activity: self.open_pool_handles,
-        }
-        passed = await Inline(decide, effects, lambda _: self._observe(look.key)).carry_out(look, look.memory)
+        inline = Inline(decide, self._tools.bundles.effects, lambda _: self._observe(look.key))
+        passed = await inline.carry_out(look, look.memory)
         return passed.as_world(PoolWorld, rest=rest(len(passed.world.handles)))
 
     async def _observe(self, key: Key) -> Pool:

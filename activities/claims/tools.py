@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from activities.claims.claim_validation import Validation
 from activities.claims.handle_reconciliation import Bundles
 from activities.claims.known import Known
 from activities.claims.releasing import Releasing
@@ -24,7 +23,6 @@ class Tools:
 
     known: Known
     writer: Writer
-    validation: Validation
     bundles: Bundles
     releasing: Releasing
     settings: Settings

@@ -7,14 +7,13 @@ API server answers is known to the process at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import cast
 
 from temporalio import activity
 
 from activities.claims.known import Known
-from activities.inline import Effect
 from domain.claims.constants import EVENT_COMPONENT
 from domain.claims.finalizers import is_in_hand, others_finalizers
 from domain.claims.merging import same
@@ -129,10 +128,6 @@ class WriteActivities:
     def all(self) -> Sequence[Callable[..., object]]:
         """Every activity, for the worker."""
         return (self.put, self.put_status, self.let_go)
-
-    def effects(self) -> Mapping[str, Effect]:
-        """The same for the inline driver."""
-        return {PutObject.activity: self.put, PutStatus.activity: self.put_status, LetGo.activity: self.let_go}
 
     @activity.defn(name=PutObject.activity)
     async def put(self, action: PutObject) -> Stored:

@@ -12,7 +12,6 @@ from temporalio.testing import ActivityEnvironment
 from told_known import told_known
 
 from activities.claims.binding import Binding
-from activities.claims.claim_validation import Validation
 from activities.claims.evaluation import Beyond
 from activities.claims.handle_reconciliation import Bundles
 from activities.claims.handles import HandleActivities
@@ -48,8 +47,9 @@ class Binder:
         writer = Writer(cast(KubeApi, self), self.known)
         part = cast(Any, self)
         bundles = Bundles(self.known, writer, part, part, part, part)
-        tools = Tools(self.known, writer, Validation(self.known, part), bundles, part, Settings())
-        self.binding = Binding(tools, part, HandleActivities(tools, part))
+        tools = Tools(self.known, writer, bundles, part, Settings())
+        HandleActivities(tools, part)
+        self.binding = Binding(tools, part)
 
     def has(self, kind: Kind, obj: Json) -> Json:
         version = str(int(self.there.get(obj["metadata"]["name"], obj)["metadata"].get("resourceVersion", "0")) + 1)

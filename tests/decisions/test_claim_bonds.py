@@ -18,9 +18,9 @@ from activities.claims.handle_reconciliation import Bundles
 from activities.claims.known import MAY_HAVE_MISSED, Known
 from activities.claims.tools import Tools
 from activities.claims.writing import Writer
-from activities.inline import Inline
+from activities.inline import Inline, effects_of
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
-from domain.claims.claim_binding import MOST_TRIES, CreateHandle, TakeHandle, decide
+from domain.claims.claim_binding import MOST_TRIES, decide
 from domain.claims.claim_validation import Claim
 from domain.claims.linked import NOBODY, Requester
 from domain.claims.matching import Wanted, WantedResource
@@ -164,11 +164,12 @@ async def bound(known: Known, cluster: Cluster, answers: Answers | None = None, 
     known.learn(RESOURCE_CLAIM, cast(Any, CLAIM))
     part, writer = cast(Any, answers or Answers()), Writer(cast(KubeApi, cluster), known)
     bundles = Bundles(known, writer, part, part, part, part)
-    binding = Binding(Tools(known, writer, part, bundles, part, Settings()), part, part)
-    effects = {TakeHandle.activity: binding.take_handle, CreateHandle.activity: binding.create_handle}
+    binding = Binding(Tools(known, writer, bundles, part, Settings()), part)
     asked = {"now": NOW, "names": NAMES, "handle": {}, "claim": CLAIM, "claim_observed": CLAIM}
     world = Claim.of(KEY, **asked, binds=True, wrote=("ResourceClaim metadata and defaults",), **fields)
-    passed = await ActivityEnvironment().run(Inline(decide, effects).go_on, State(world, dirty=False))
+    passed = await ActivityEnvironment().run(
+        Inline(decide, effects_of(*binding.all())).go_on, State(world, dirty=False)
+    )
     for refusal in passed.world.refusals.values():
         raise as_error(refusal)
     return cast(Claim, passed.world)

@@ -9,14 +9,13 @@ import pytest
 from claim_domain import NAMES
 from claim_scenes import settle
 
-from activities.claims.claim_validation import Validation
 from activities.claims.evaluation import Evaluation
 from activities.claims.evaluator import EvaluationBug
-from activities.claims.handle_reconciliation import Bundle
+from activities.claims.handle_reconciliation import Bundle, Bundles
 from activities.claims.managed import States
 from domain.claims.claim_validation import Validate
 from domain.claims.linked import NOBODY, Requester
-from domain.claims.plans import ClaimQuestion, Halt, HandlePlan, HandleQuestion
+from domain.claims.plans import ClaimPlan, ClaimQuestion, Halt, HandlePlan, HandleQuestion
 from domain.identity import Key
 from domain.resource import timestamp
 from engine.settings import Settings
@@ -78,6 +77,12 @@ class Api:
         return None
 
 
+async def plan_of(api: Api, claim: Any) -> ClaimPlan:
+    part = cast(Any, api)
+    asked = Validate(key=KEY, at=NOW, claim=claim)
+    return (await Bundles(part, part, part, part, part, part).validate_claim(asked)).plan
+
+
 @pytest.mark.parametrize("moment", [timestamp(NOW), "2026-01-01t00:00:00z"])
 @pytest.mark.parametrize("push", [True, False])
 async def test_an_end_that_has_come_is_kept_whatever_the_templates_do(push: bool, moment: str) -> None:
@@ -97,8 +102,8 @@ async def test_a_bug_is_shown_without_what_it_may_quote(always: bool, caplog: py
 
 
 async def test_a_claim_that_cannot_be_validated_halts_so_that_its_handle_still_ends() -> None:
-    api = cast(Any, Api())
-    plan = (await Validation(api, api).validate_claim(Validate(key=KEY, at=NOW, claim=CLAIM))).plan
+    api = Api()
+    plan = await plan_of(api, CLAIM)
     assert (plan.halt, plan.fault and plan.fault.reason) == (Halt.FAULT, "Bug")
 
 
@@ -115,8 +120,10 @@ async def test_a_claim_nested_too_deeply_to_be_asked_about_ends_all_the_same() -
         deep = {"deeper": deep}
     claim: Any = {**CLAIM, "spec": {"provider": {"name": "base", "parameterValues": deep}}}
     api = Api(always=False)
-    validation = Validation(cast(Any, api), cast(Any, api))
-    plan = (await validation.validate_claim(Validate(key=KEY, at=NOW, claim=claim))).plan
+    part = cast(Any, api)
+    plan = (
+        await Bundles(part, part, part, part, part, part).validate_claim(Validate(key=KEY, at=NOW, claim=claim))
+    ).plan
     assert (plan.halt, plan.fault and plan.fault.reason) == (Halt.FAULT, "NestedTooDeep")
     settled = await settle(api, Bundle(KEY, cast(Any, ending_at(timestamp(NOW))), claim), NOW)
     assert settled.expired

@@ -12,7 +12,6 @@ from claim_scenes import BOUND, claim, handle
 from temporalio.testing import ActivityEnvironment
 
 from activities.claims.binding import Binding
-from activities.claims.claim_validation import Validation
 from activities.claims.claims import ClaimActivities
 from activities.claims.handle_reconciliation import Bundles
 from activities.claims.handles import HandleActivities
@@ -107,12 +106,13 @@ class Cluster:
         evaluation = cast(Any, SimpleNamespace(claim=self.claim_plan, handle=self.handle_plan))
         bundles = Bundles(part, part, part, evaluation, part, part)
         releasing = cast(Any, SimpleNamespace(end=self.end_all))
-        return Tools(part, part, Validation(part, evaluation), bundles, releasing, Settings())
+        return Tools(part, part, bundles, releasing, Settings())
 
 
 async def look(cluster: Cluster, *, woken: bool = True) -> ObjectWorld:
     tools = cluster.tools()
-    activities = ClaimActivities(tools, HandleActivities(tools, cast(Any, None)))
+    HandleActivities(tools, cast(Any, None))
+    activities = ClaimActivities(tools)
     world: ObjectWorld = await ActivityEnvironment().run(activities.look, PassClaim(key=KEY, woken=woken))
     return world
 
@@ -157,7 +157,7 @@ async def test_a_claim_that_is_deleted_leaves_a_paused_handle_marked_and_with_it
 async def test_a_claim_whose_handle_was_found_paused_shows_it_and_no_more_is_done() -> None:
     cluster = Cluster(claim(), paused(handle(**BOUND)))
     tools = cluster.tools()
-    binding = Binding(tools, cast(Any, None), HandleActivities(tools, cast(Any, None)))
+    binding = Binding(tools, cast(Any, None))
     passed, _ = await ActivityEnvironment().run(binding.bind, KEY)
     passed.confirm()
     assert cluster.done == ["ResourceClaim", "status of ResourceClaim"]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -16,12 +15,13 @@ from activities.claims.handle_reconciliation import Bundle
 from activities.claims.pools import PoolActivities
 from activities.claims.releasing import Ended
 from activities.claims.tools import Tools
-from activities.inline import SECOND_LOOKS
+from activities.claims.writing import WriteActivities
+from activities.inline import SECOND_LOOKS, effects_of
 from domain.claims import RESOURCE_POOL
 from domain.claims.constants import MANAGE_POOLS_INTERVAL
 from domain.claims.handle_reconciliation import HandleWorld
 from domain.claims.passes import PassPool, PoolKnown, PoolWorld
-from domain.claims.plans import Fault, HandleBody, HandlePlan, PoolQuestion
+from domain.claims.plans import Fault, HandleBody, PoolQuestion
 from domain.claims.references import pool_reference
 from domain.claims.standing import SOON
 from domain.identity import Key, Kind
@@ -82,8 +82,8 @@ class Cluster:
     async def pool_handle(self, question: PoolQuestion) -> HandleBody:
         return HandleBody(spec={"resourcePool": pool_reference(NAMES, question.pool)}, fault=self.fault)
 
-    async def plan(self, *_: object) -> HandlePlan:
-        return HandlePlan()
+    async def with_references(self, bundle: Bundle, _: datetime) -> Json:
+        return cast(Json, bundle.handle)
 
     async def settle(self, bundle: Bundle, *_: object) -> HandleWorld:
         name = str(cast(Json, bundle.handle["metadata"])["name"])
@@ -125,7 +125,8 @@ class Cluster:
             pass
 
         part = cast(Any, self)
-        tools = Tools(part, part, cast(Any, SimpleNamespace()), part, part, Settings())
+        self.effects = effects_of(*WriteActivities(part).all())
+        tools = Tools(part, part, part, part, Settings())
         environment = ActivityEnvironment()
         environment.info = replace(environment.info, activity_id=activity)
         look = PassPool(key=KEY, memory=known or PoolKnown(), **asked)

@@ -142,7 +142,7 @@ async def test_a_pass_tells_how_often_its_changes_were_taken_back(changing: bool
     known = ObjectKnown()
     for _ in range(AT_ONCE + 1):
         look = PassHandle(key=KEY, memory=known)
-        _, world = await ActivityEnvironment().run(bundles.carry_out, look, decide, observe, {})
+        _, world = await ActivityEnvironment().run(bundles.carry_out, look, decide, observe)
         known = world.known
     assert known.struggle.times == (AT_ONCE + 1 if changing else 0)
     assert (world.rest > timedelta(0)) is changing
