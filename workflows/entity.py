@@ -430,7 +430,7 @@ class Entity(Generic[W]):
                 f"{self.key.path} is {why.phase} ({why.why}): {advice}", type="NothingToRetry", non_retryable=True
             )
         await self._annotate({RETRY: f"{workflow.uuid4()} {reason}".strip()[:200]})
-        return f"{self.key.path} is tried again"
+        return "tried again"
 
     @workflow.signal(
         name="retry", description="The retry update as a signal; no effect where there is nothing to retry."

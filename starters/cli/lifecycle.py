@@ -199,7 +199,7 @@ async def retry(session: Session, key: Key, reason: str) -> str:
                 raise CommandError(f"retry {key.path}: not sent, {paused}")
             await annotate(session, Target(kind, key.namespace, key.name), {RETRY: f"{uuid4()} {reason}".strip()[:200]})
             await wake(session.temporal, key)
-            return f"{key.path} is tried again: {', '.join(sorted({attempt.action for attempt in tried}))}"
+            return f"tried again: {', '.join(sorted({attempt.action for attempt in tried}))}"
     return await _update(session.temporal, key, "retry", str, reason)
 
 

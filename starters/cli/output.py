@@ -14,14 +14,14 @@ from typing import Annotated
 
 import typer
 import yaml
-from rich.console import Console
+from rich.console import Console, RenderableType
 from rich.table import Table
 from rich.text import Text
 
 from domain.model import Model
 
-# A pipe has no width: rows must not be folded there.
-_PIPE_WIDTH = 400
+# A pipe has no width: rows must not be folded there. More than any message has.
+_PIPE_WIDTH = 100_000
 
 _GOOD = frozenset({"ready", "valid", "settled"})
 _BAD = frozenset({"failed", "error", "bug", "invalid", "givenup"})
@@ -59,6 +59,18 @@ def console() -> Console:
     return found if found.is_terminal else Console(highlight=False, markup=False, emoji=False, width=_PIPE_WIDTH)
 
 
+def show(drawn: RenderableType) -> None:
+    """Print tables; in a pipe no row is folded or padded to the width of the longest."""
+    found = console()
+    if found.is_terminal:
+        found.print(drawn)
+        return
+    with found.capture() as captured:
+        found.print(drawn)
+    for line in captured.get().removesuffix("\n").split("\n"):
+        say(line.rstrip())
+
+
 def say(line: str) -> None:
     """A line of plain text on standard output."""
     typer.echo(line)
@@ -94,7 +106,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> None:
     found = grid(*columns)
     for row in rows:
         found.add_row(*row)
-    console().print(found)
+    show(found)
 
 
 def grid(*columns: str) -> Table:
@@ -113,7 +125,7 @@ def facts(pairs: Iterable[tuple[str, str | Text]]) -> None:
     for name, value in pairs:
         if str(value):
             grid.add_row(name, value)
-    console().print(grid)
+    show(grid)
 
 
 def phase(word: str) -> Text:

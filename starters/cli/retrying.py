@@ -112,7 +112,7 @@ async def _asked(session: Session, rows: list[Row], by: str) -> list[Retried]:
                 return _retried(row, said=await retry(session, key, by), retried=True)
             except CommandError as error:
                 refused = error.message.removeprefix("retry refused: ")
-                said = f"{REFUSED}{refused}" if refused != error.message else error.message
+                said = f"{REFUSED}{refused.removeprefix(f'{key.path} is ')}" if refused != error.message else refused
                 return _retried(row, said=said, retried=False)
             except (ApiError, RPCError) as error:  # of this one; the others are asked all the same
                 return _retried(row, said=refusal(error), retried=False)

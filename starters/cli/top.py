@@ -83,7 +83,7 @@ def top(
     if once or output_format in (Format.JSON, Format.YAML) or not output.console().is_terminal:
         found = perform(look)
         if not output.printed(found, output_format):
-            output.console().print(drawn(found))
+            output.show(drawn(found))
         return
 
     async def refresh(session: Session) -> None:

@@ -217,10 +217,17 @@ def test_json_is_one_document(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_rows_are_not_folded_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
-    output.table(("one", "two"), [("x" * 150, "y" * 150)])
+    output.table(("one", "two"), [("x" * 150, "y" * 500)])
     heading, row = capsys.readouterr().out.splitlines()
     assert heading.split() == ["ONE", "TWO"]
-    assert row.split() == ["x" * 150, "y" * 150]
+    assert row.split() == ["x" * 150, "y" * 500]
+
+
+def test_rows_are_not_padded_in_a_pipe(capsys: pytest.CaptureFixture[str]) -> None:
+    output.table(("one", "two"), [("x", "y" * 500), ("x", "y")])
+    output.facts([("why", "y" * 500), ("until", "y")])
+    heading, _, row, _, fact = capsys.readouterr().out.splitlines()
+    assert (heading, row, fact) == ("ONE  TWO", "x    y", "until  y")
 
 
 # What abandoning would leave behind.

@@ -142,7 +142,7 @@ def test_one_that_cannot_be_retried_keeps_no_other(
     async def retry(opened: Session, key: Key, reason: str) -> str:
         if key.name == "one":
             raise error
-        return f"{key.path} is tried again"
+        return "tried again"
 
     monkeypatch.setattr(retrying, "_found", found)
     monkeypatch.setattr(lifecycle, "retry", retry)
@@ -151,7 +151,26 @@ def test_one_that_cannot_be_retried_keeps_no_other(
     assert ended.value.exit_code == 1
     _, first, second = capsys.readouterr().out.splitlines()
     assert said in first
-    assert second.rstrip().endswith("Account/ns/two is tried again")
+    assert second.split() == ["Account", "ns/two", "Failed", "tried", "again"]
+
+
+def test_a_refusal_among_many_names_the_object_once(
+    cluster: Cluster, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    row = Row(kind="Account", namespace="ns", name="one", phase="Ready", workflow_id="Account/ns/one/1")
+
+    async def found(opened: Session, query: str) -> list[Row]:
+        return [row]
+
+    async def retry(opened: Session, key: Key, reason: str) -> str:
+        raise CommandError(f"retry refused: {key.path} is Ready (all done): there is nothing to retry")
+
+    monkeypatch.setattr(retrying, "_found", found)
+    monkeypatch.setattr(lifecycle, "retry", retry)
+    retrying.retry_all(Sought(phase="Ready"), "", dry_run=False, yes=True, form=Format.TEXT)
+    _, said = capsys.readouterr().out.splitlines()
+    assert said.endswith("refused: Ready (all done): there is nothing to retry")
+    assert said.count("ns/one") == 1
 
 
 def audit(monkeypatch: pytest.MonkeyPatch, *arguments: str, **known: Auditor) -> Result:
@@ -187,7 +206,7 @@ def test_a_retry_of_one_answers_with_a_document(cluster: Cluster, monkeypatch: p
         return Key(kind=asked.kind.name, namespace=asked.namespace, name=asked.name, uid="one-1")
 
     async def retry(opened: Session, key: Key, reason: str) -> str:
-        return f"{key.path} is tried again"
+        return "tried again"
 
     monkeypatch.setattr(lifecycle, "find_key", find_key)
     monkeypatch.setattr(lifecycle, "retry", retry)
@@ -195,9 +214,9 @@ def test_a_retry_of_one_answers_with_a_document(cluster: Cluster, monkeypatch: p
     assert done.exit_code == 0, done.output
     told = retrying.Retried.model_validate_json(done.stdout)
     assert (told.kind, told.namespace, told.name, told.retried) == ("Account", "ns", "one", True)
-    assert told.said == "Account/ns/one is tried again"
+    assert told.said == "tried again"
     done = CliRunner().invoke(build(), ["retry", "account", "ns/one"], env=NO_SERVER)
-    assert done.stdout == "Account ns/one: Account/ns/one is tried again\n"
+    assert done.stdout == "Account ns/one: tried again\n"
 
 
 def test_nothing_to_retry_is_a_document_too(cluster: Cluster, monkeypatch: pytest.MonkeyPatch) -> None:

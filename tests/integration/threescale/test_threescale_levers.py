@@ -86,7 +86,7 @@ async def test_a_waiting_object_is_explained_held_and_let_go_on(shop: Shop, tena
 
     (path,) = [f"services/{each['id']}" for each in tenant.list("services") if each["system_name"] == "goods"]
     tenant.put(path, description="changed by hand")
-    assert "is tried again" in await terminal("retry", PRODUCT, "goods")
+    assert "tried again" in await terminal("retry", PRODUCT, "goods")
     await eventually(lambda: not tenant.get(path)["service"]["description"], "a retry compares anew", SLOW_MACHINE)
     await shop.synced(PRODUCT, "goods")
 
