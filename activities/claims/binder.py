@@ -352,7 +352,8 @@ class _Batch:
 
     async def _news_within(self, seconds: float) -> None:
         try:
-            await asyncio.wait_for(self._known.news.wait(), max(seconds, 0.001))
+            async with asyncio.timeout(max(seconds, 0.001)):
+                await self._known.news.wait()
         except TimeoutError:
             return
 

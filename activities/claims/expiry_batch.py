@@ -95,7 +95,8 @@ class Crowd:
         if self.is_gathering:
             self._arrived()
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._everyone_asked.wait(), LONGEST_WAIT)
+                async with asyncio.timeout(LONGEST_WAIT):
+                    await self._everyone_asked.wait()
         try:
             async with self._places:
                 yield

@@ -72,6 +72,7 @@ class _Known:
 
 async def _first_list(mirror: Mirror) -> None:
     try:
-        await asyncio.wait_for(mirror.settled(), PATIENCE)
+        async with asyncio.timeout(PATIENCE):
+            await mirror.settled()
     except TimeoutError:
         log.error("what is paused cannot be read, so nothing is: %s", mirror.trouble)

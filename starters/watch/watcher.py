@@ -277,7 +277,8 @@ class Watcher:
 
     async def _after_start(self) -> None:
         with suppress(TimeoutError):
-            await asyncio.wait_for(self._listed.wait(), PATIENCE_WITH_LISTS)
+            async with asyncio.timeout(PATIENCE_WITH_LISTS):
+                await self._listed.wait()
         self._take_first_lists()
         await self._listed.wait()
         await self.queue.acknowledged()

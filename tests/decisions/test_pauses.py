@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
+from typing import Self, cast
 
 import pytest
 import typer
@@ -17,6 +19,8 @@ from domain.identity import all_areas
 from domain.levers import PAUSED
 from domain.pauses import CONFIG_MAP_NAME, RESUMED, Pause, areas_changed, let_go_since, pauses_in, why_paused
 from engine.errors import Unavailable
+from engine.health import Health
+from engine.kube import KubeApi, pausing
 from engine.pauses import PAUSED_AREAS, held, refuse_if_paused, set_pauses
 from engine.settings import Settings
 from starters.cli.pausing import named
@@ -116,6 +120,49 @@ def test_what_no_lifecycle_asks_for_is_sent_even_then() -> None:
     """Leases, levers, and whatever else a process does by itself."""
     set_pauses({"all": LEAK})
     refuse_if_paused("update Lease perdure/perdure-watch")
+
+
+class Arriving:
+    """A store of which the first list is there when `arrived` is set."""
+
+    trouble, listed = "", True
+
+    def __init__(self, arrived: asyncio.Event) -> None:
+        self.settled = arrived.wait
+
+    def __call__(self, kube: KubeApi) -> Self:
+        return self
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(self, *_: object) -> None: ...
+
+    def follow(self, followed: object) -> Self:
+        return self
+
+    def listen(self, learn: object) -> None: ...
+
+
+@pytest.mark.parametrize("turns", range(4))
+async def test_an_end_that_comes_together_with_the_first_list_is_heard(
+    monkeypatch: pytest.MonkeyPatch, turns: int
+) -> None:
+    arrived = asyncio.Event()
+    monkeypatch.setattr(pausing, "Store", Arriving(arrived))
+
+    async def follow() -> None:
+        async with pausing.pauses_followed(cast("KubeApi", None), Settings(), Health()):
+            await asyncio.sleep(60)
+
+    task = asyncio.create_task(follow())
+    await asyncio.sleep(0.01)
+    arrived.set()
+    for _ in range(turns):
+        await asyncio.sleep(0)
+    task.cancel()
+    await asyncio.wait([task], timeout=1)
+    assert task.cancelled()
 
 
 def test_the_metric_tells_every_area() -> None:
