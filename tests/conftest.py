@@ -26,8 +26,7 @@ settings.load_profile("any machine")
 
 _TESTS = Path(__file__).parent
 # Of these folders each file may run apart from the others; the tests of another folder share a lab.
-_FOLDERS_OF_FILES = {"decisions", "integration", "temporal", "workflows"}
-_LONGEST = ("integration", "chaos")
+_FOLDERS_OF_FILES = {"decisions", "integration", "workflows"}
 
 
 class _Together(LoadScopeScheduling):  # type: ignore[misc]  # it has no types
@@ -72,7 +71,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     """Begin with what takes longest where several processes share the tests: none has nothing to do in the end."""
     selection.select(config, items)
     if hasattr(config, "workerinput"):
-        items.sort(key=lambda item: item.path.parts[len(_TESTS.parts)] not in _LONGEST)
+        items.sort(key=lambda item: selection.rank(config, item.path))
 
 
 def pytest_collection_finish() -> None:

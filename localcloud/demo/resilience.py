@@ -52,7 +52,7 @@ async def play(stage: Stage) -> None:
         await stage.breathe()
         await _kill_during_a_machine(stage, machines, openstack)
     stage.tell(f"All three are Ready {time.monotonic() - began:.0f} s after the first step. What do the clouds hold?")
-    await _audit(stage)
+    await compare_with_clouds(stage)
 
 
 async def _kill_during_an_account(stage: Stage) -> None:
@@ -133,8 +133,12 @@ async def _kill_during_a_machine(stage: Stage, machines: MachineHost, openstack:
     await loadbalancer.ask(stage, address)
 
 
-async def _audit(stage: Stage) -> None:
-    """Show both sides, and fail where they differ."""
+async def compare_with_clouds(stage: Stage) -> None:
+    """Show custom resources and clouds side by side.
+
+    Raises:
+        UnsettledError: they differ, still after `AUDIT_SECONDS`.
+    """
     deadline = time.monotonic() + AUDIT_SECONDS
     lines = await audit(stage.kube, stage.deployment, stage.emulator)
     while any(line.problem for line in lines) and time.monotonic() < deadline:

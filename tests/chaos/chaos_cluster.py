@@ -122,7 +122,9 @@ class Workflows:
     """Temporal's list of workflows, over its HTTP API."""
 
     def __init__(self, deployment: Deployment) -> None:
-        self._http = httpx.Client(base_url=f"http://127.0.0.1:{deployment.state.ports()['temporal-http']}", timeout=10)
+        self._http = httpx.Client(
+            base_url=f"http://127.0.0.1:{deployment.state.ports()['temporal-http']}", verify=False, timeout=10
+        )
 
     def close(self) -> None:
         """Close the connection."""

@@ -127,7 +127,7 @@ class Process:
         return "standing by" in self._readyz().text
 
     def _readyz(self) -> httpx.Response:
-        return httpx.get(f"http://127.0.0.1:{self.port}/readyz", trust_env=False)
+        return httpx.get(f"http://127.0.0.1:{self.port}/readyz", verify=False, trust_env=False)
 
     def kill(self) -> None:
         """SIGKILL."""

@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import cast
+
 import pytest
 from account_objects import account
 
 from domain.why import Why
-from localcloud.demo.cloud_audit import compare, support_cases
+from localcloud.demo import resilience
+from localcloud.demo.cloud_audit import Comparison, compare, support_cases
 from localcloud.demo.crashes import next_step
+from localcloud.demo.stage import Stage, UnsettledError
 
 
 @pytest.mark.parametrize(
@@ -27,6 +33,44 @@ def test_each_difference_between_a_resource_and_its_cloud_is_named(
 ) -> None:
     [line] = compare("server", recorded, held)
     assert line.problem == problem
+
+
+class Shown:
+    """A stage that keeps what it is shown."""
+
+    kube = deployment = emulator = None
+
+    def __init__(self) -> None:
+        self.said: list[str] = []
+        self.results: list[str] = []
+
+    def tell(self, line: str) -> None:
+        self.said.append(line)
+
+    def present(self, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
+        self.results = [row[-1] for row in rows]
+
+
+@pytest.mark.parametrize(
+    ("held", "result", "ends"),
+    [
+        ("1", "agreed", nullcontext()),
+        ("2", "another one than recorded", pytest.raises(UnsettledError, match="server of a: recorded 1, held 2: ano")),
+    ],
+)
+async def test_the_demo_fails_where_clouds_and_custom_resources_differ(
+    monkeypatch: pytest.MonkeyPatch, held: str, result: str, ends: AbstractContextManager[object]
+) -> None:
+    async def found(*_: object) -> list[Comparison]:
+        return compare("server", {"a": "1"}, [("a", held)])
+
+    monkeypatch.setattr(resilience, "audit", found)
+    monkeypatch.setattr(resilience, "AUDIT_SECONDS", 0)
+    stage = Shown()
+    with ends:
+        await resilience.compare_with_clouds(cast("Stage", stage))
+    assert stage.results == [result]
+    assert [line for line in stage.said if "one to one" in line] == stage.said
 
 
 def test_an_owner_for_which_neither_side_has_anything_is_left_out() -> None:

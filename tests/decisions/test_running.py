@@ -135,7 +135,7 @@ def test_a_run_ends_with_the_files_that_took_longest(pytester: pytest.Pytester) 
     result.stdout.fnmatch_lines(["63 s in tests*", "*24.0 s*test_bbb.py", "*21.0 s*test_cc.py", "*18.0 s*test_a.py"])
 
 
-@pytest.mark.parametrize(("worker", "number"), [(False, len(os.sched_getaffinity(0))), (True, None)])
+@pytest.mark.parametrize(("worker", "number"), [(False, len(os.sched_getaffinity(0)) + 1), (True, None)])
 def test_only_the_first_process_starts_others(
     worker: bool, number: int | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -148,8 +148,20 @@ def test_only_the_first_process_starts_others(
     assert option.numprocesses == number
 
 
-def test_what_only_the_complete_run_holds_exists() -> None:
-    assert [each for each in selection.ONLY_COMPLETE if not (FOLDER / each).exists()] == []
+def test_what_the_selection_names_exists() -> None:
+    assert [each for each in (*selection.ONLY_COMPLETE, *selection.LONGEST) if not (FOLDER / each).exists()] == []
+
+
+def test_what_takes_longest_has_the_first_rank() -> None:
+    config = cast("pytest.Config", SimpleNamespace(rootpath=FOLDER.parent))
+    in_order = (
+        "chaos/test_kills.py",
+        "integration/claims/test_claims.py",
+        "integration/test_crds.py",
+        "decisions/test_x.py",
+    )
+    ranks = [selection.rank(config, FOLDER / path) for path in in_order]
+    assert ranks == sorted(set(ranks))
 
 
 @pytest.mark.parametrize(

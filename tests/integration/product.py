@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
-from pathlib import Path
+from typing import Any, NamedTuple
 
 import httpx
 from waiting import eventually
 
 from localcloud.deployment import Deployment
 from localcloud.state import choose_ports
-
-ROOT = Path(__file__).parents[2]
+from tests.running.programs import COMMAND, ROOT, command_line
 
 
 def shell_without_servers() -> dict[str, str]:
@@ -41,7 +40,7 @@ async def process(
     log = deployment.log(f"test-{command[0]}")
     with log.open("ab") as output:
         started = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "starters.cli.main", *command),
+            *command_line(COMMAND, *command, forked="PYTHONPATH" not in environ),
             cwd=ROOT,
             env=deployment.program_env() | settings | environ,
             stdout=output,
@@ -61,7 +60,7 @@ def perdure(deployment: Deployment | None, *command: str, seconds: float = 200) 
     """A command as a person or a CI job runs it, on a deployment if it needs one, to its end."""
     where = ("--state", str(deployment.state.root)) if deployment else ()
     return subprocess.run(
-        [sys.executable, "-m", "starters.cli.main", *command, *where],
+        command_line(COMMAND, *command, *where),
         capture_output=True,
         text=True,
         timeout=seconds,
@@ -69,12 +68,44 @@ def perdure(deployment: Deployment | None, *command: str, seconds: float = 200) 
     )
 
 
+class Ended(NamedTuple):
+    """How a command ended."""
+
+    code: int
+    out: str
+    err: str
+
+    @property
+    def json(self) -> Any:
+        return json.loads(self.out)
+
+
+async def typed(deployment: Deployment, *arguments: str, answer: str = "", **environ: str) -> Ended:
+    """A command as Ann types it, on a terminal that is wide enough, and what she answers to its questions."""
+    process = await asyncio.create_subprocess_exec(
+        *command_line(COMMAND, *arguments, "--state", str(deployment.state.root)),
+        cwd=ROOT,
+        env=shell_without_servers() | {"PERDURE_USER": "ann", "COLUMNS": "200"} | environ,
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+    )
+    out, err = await process.communicate(answer.encode())
+    return Ended(process.returncode or 0, out.decode(), err.decode())
+
+
+async def asked(port: int, path: str, seconds: float = 30) -> httpx.Response:
+    """The answer of a process on its health port; to load authorities of TLS would take 50 ms of CPU."""
+    async with httpx.AsyncClient(timeout=seconds, verify=False, trust_env=False) as client:
+        return await client.get(f"http://127.0.0.1:{port}{path}")
+
+
 async def answers(port: int, path: str) -> bool:
-    async with httpx.AsyncClient() as client:
-        try:
-            return (await client.get(f"http://127.0.0.1:{port}{path}")).status_code == 200
-        except httpx.HTTPError:
-            return False
+    """True if it answers 200."""
+    try:
+        return (await asked(port, path)).status_code == 200
+    except httpx.HTTPError:
+        return False
 
 
 def free_port() -> int:

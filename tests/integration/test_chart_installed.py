@@ -26,7 +26,7 @@ from typing import Any
 import pytest
 import yaml
 from helm_program import find_helm
-from product import ROOT, process
+from product import process
 from rich.console import Console
 from service_accounts import kubeconfig_of
 from waiting import eventually
@@ -49,6 +49,7 @@ from localcloud.openstack import build
 from localcloud.progress import ConsoleNarrator, Silence
 from localcloud.state import Cloud
 from tests.running.kept import end
+from tests.running.programs import COMMAND, ROOT, command_line
 from workers.roster import queues_of
 
 pytestmark = [pytest.mark.slow, pytest.mark.integration]
@@ -612,7 +613,7 @@ async def audits_are_made(kube: KubeApi, cluster: Deployment, objects: list[dict
     command, environ = await run_as(kube, cluster, objects, job, directory)
     for _ in range(2):  # the first makes the ConfigMap, the second finds it
         ran = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "starters.cli.main", *command),
+            *command_line(COMMAND, *command),
             **{"cwd": ROOT, "stdout": asyncio.subprocess.PIPE, "stderr": asyncio.subprocess.PIPE},
             env=cluster.program_env() | {"PERDURE_STATE": ""} | environ,
         )

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 
 import pytest
+from claim_domain import NAMES
 from product import perdure
 
+from engine.kube import CONFIG_MAP, KubeApi
+from engine.settings import Settings
 from localcloud.deployment import Deployment
 
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
@@ -18,7 +22,7 @@ def _findings(deployment: Deployment) -> list[str]:
     return [f"{each['subject']}: {each['problem']}" for each in json.loads(found.stdout)]
 
 
-def test_the_demo_settles_can_be_repeated_and_leaves_nothing_for_the_audit(fresh: Deployment) -> None:
+def test_the_demo_settles_can_be_repeated_and_only_a_lost_resource_is_audited(fresh: Deployment) -> None:
     fresh.up(tether=True)
     first = perdure(fresh, "demo", "claims", "--exit")
     assert first.returncode == 0, first.stdout + first.stderr
@@ -35,41 +39,12 @@ def test_the_demo_settles_can_be_repeated_and_leaves_nothing_for_the_audit(fresh
     assert second.returncode == 0, second.stdout + second.stderr
     assert "large, notebooks are left from an earlier run: deleted first" in second.stdout
 
-
-def test_the_audit_finds_a_resource_whose_handle_is_gone(fresh: Deployment) -> None:
-    fresh.up(tether=True)
-    manifest = {
-        "apiVersion": "v1",
-        "kind": "ConfigMap",
-        "metadata": {
-            "name": "lost",
-            "namespace": "default",
-            "annotations": {"poolboy.gpte.redhat.com/resource-handle-name": "guid-zzzzz"},
-        },
-    }
-    provider = {
-        "apiVersion": "poolboy.gpte.redhat.com/v1",
-        "kind": "ResourceProvider",
-        "metadata": {"name": "any", "namespace": "poolboy"},
-        "spec": {"override": {"apiVersion": "v1", "kind": "ConfigMap"}},
-    }
-    _create(fresh, manifest, provider)
+    asyncio.run(_lose_a_resource(fresh))
     assert _findings(fresh) == ["ConfigMap default/lost: created for ResourceHandle guid-zzzzz, which does not exist"]
 
 
-def _create(deployment: Deployment, *manifests: dict[str, object]) -> None:
-    import asyncio
-
-    from domain.built_in_kinds import CONFIG_MAP
-    from domain.claims import RESOURCE_PROVIDER
-    from engine.kube.api import KubeApi
-    from engine.kube.json import text
-    from engine.settings import Settings
-
-    async def create() -> None:
-        async with await KubeApi.open(Settings(), "test", deployment.env()["KUBECONFIG"]) as kube:
-            for manifest in manifests:
-                kind = CONFIG_MAP if manifest["kind"] == "ConfigMap" else RESOURCE_PROVIDER
-                await kube.create(kind, manifest, text(manifest, "metadata", "namespace"))
-
-    asyncio.run(create())
+async def _lose_a_resource(deployment: Deployment) -> None:
+    """A resource whose handle is gone."""
+    marks = {NAMES.resource_handle_name_annotation: "guid-zzzzz"}
+    async with await KubeApi.open(Settings(), "tests", deployment.env()["KUBECONFIG"]) as kube:
+        await kube.create(CONFIG_MAP, {"metadata": {"name": "lost", "annotations": marks}}, "default")

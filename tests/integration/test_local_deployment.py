@@ -12,7 +12,7 @@ import stat
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
@@ -44,13 +44,14 @@ from localcloud.state import (
     StateDirectoryError,
     choose_ports,
 )
+from tests.running.kept import end
+from tests.running.programs import ROOT, SEED, command_line
 
 if TYPE_CHECKING:
     from mypy_boto3_organizations import OrganizationsClient
 
 pytestmark = pytest.mark.integration
 
-ROOT = Path(__file__).parent.parent.parent
 SMALL = (services.ETCD, services.TEMPORAL)
 CLUSTER = (services.ETCD, services.API_SERVER)
 RBAC = "/apis/rbac.authorization.k8s.io/v1"
@@ -93,7 +94,7 @@ def processes_in(directory: Path) -> list[str]:
     return found
 
 
-def command_line(*arguments: str, **variables: str) -> subprocess.Popen[str]:
+def started(*arguments: str, **variables: str) -> subprocess.Popen[str]:
     """`perdure up` and its kin, as a person starts them."""
     return subprocess.Popen(
         [sys.executable, "-m", "localcloud", *arguments],
@@ -104,6 +105,12 @@ def command_line(*arguments: str, **variables: str) -> subprocess.Popen[str]:
         stderr=subprocess.STDOUT,
         text=True,
     )
+
+
+def seed(deployment: Deployment, *arguments: str, **variables: str) -> None:
+    """Prepare the cluster, as `perdure up` does."""
+    environ = {**deployment.program_env(), **variables}
+    subprocess.run(command_line(SEED, *arguments), cwd=ROOT, env=environ, check=True, capture_output=True)
 
 
 class Heard:
@@ -122,6 +129,15 @@ class Heard:
 def only(*wanted: str) -> str:
     """The --without that leaves these services."""
     return ",".join(name for name in services.ALL if name not in wanted)
+
+
+@pytest.fixture(scope="module")
+def small(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
+    """A deployment of few services, which each test leaves as it has found it."""
+    deployment = Deployment(tmp_path_factory.mktemp("small"))
+    deployment.up(only=SMALL, tether=True)
+    yield deployment
+    end(deployment)
 
 
 # Up and down.
@@ -160,15 +176,19 @@ def test_the_cluster_is_ready_for_resource_claims(deployment: Deployment) -> Non
             assert kube(deployment, "GET", f"{RBAC}/clusterrolebindings/{name}")["subjects"] == obj["subjects"]
 
 
-def test_another_domain_and_namespace_of_resource_claims_are_prepared_as_well(fresh: Deployment) -> None:
+def test_a_cluster_is_prepared_for_another_domain_of_claims_and_not_at_all_in_observe_mode(fresh: Deployment) -> None:
     fresh.up(only=CLUSTER)
-    seed = [sys.executable, "-m", "localcloud.seed"]
-    variables = {**fresh.program_env(), "OPERATOR_DOMAIN": "claims.example.com", "OPERATOR_NAMESPACE": "labs"}
+    definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 
-    subprocess.run([*seed, "--foreign-cluster"], cwd=ROOT, env=variables, check=True, capture_output=True)
+    seed(fresh, "aws", "--foreign-cluster", PERDURE_MODE="observe")
+    assert kube(fresh, "GET", definitions)["items"] == []
+    assert kube(fresh, "GET", "/api/v1/namespaces/aws-account-operator") == {}
+
+    variables = {"OPERATOR_DOMAIN": "claims.example.com", "OPERATOR_NAMESPACE": "labs"}
+    seed(fresh, "--foreign-cluster", **variables)
     assert kube(fresh, "GET", f"{RBAC}/clusterroles/perdure-claims-worker") == {}, "rights there are not ours to give"
 
-    subprocess.run(seed, cwd=ROOT, env=variables, check=True, capture_output=True)
+    seed(fresh, **variables)
     rules = kube(fresh, "GET", f"{RBAC}/clusterroles/perdure-claims-worker")["rules"]
     groups = {group for rule in rules for group in rule["apiGroups"]}
     assert groups == {"claims.example.com", "user.openshift.io", ""}
@@ -181,8 +201,7 @@ def test_up_does_not_overwrite_what_people_configured(deployment: Deployment) ->
     before = kube(deployment, "GET", OPERATOR_CONFIG)["data"]["account-limit"]
     kube(deployment, "PATCH", OPERATOR_CONFIG, {"data": {"account-limit": "7"}})
     try:
-        seed = [sys.executable, "-m", "localcloud.seed", "aws"]
-        subprocess.run(seed, cwd=ROOT, env=deployment.program_env(), check=True, capture_output=True)
+        seed(deployment, "aws")
 
         assert kube(deployment, "GET", OPERATOR_CONFIG)["data"]["account-limit"] == "7"
     finally:
@@ -197,8 +216,7 @@ def test_up_applies_the_definitions_that_differ_and_no_others(deployment: Deploy
     kube(deployment, "PATCH", changed, {"spec": {"versions": [{**served, "additionalPrinterColumns": []}]}})
     asked = len(deployment.log("audit").read_text().splitlines())
 
-    seed = [sys.executable, "-m", "localcloud.seed", "aws"]
-    subprocess.run(seed, cwd=ROOT, env=deployment.program_env(), check=True, capture_output=True)
+    seed(deployment, "aws")
 
     assert kube(deployment, "GET", changed)["spec"] == before["spec"]
     assert kube(deployment, "GET", other)["metadata"] == untouched["metadata"]
@@ -253,7 +271,7 @@ def test_nothing_listens_beyond_loopback(deployment: Deployment) -> None:
     assert {address for address in addresses if not address.startswith("127.")} == set()
 
 
-def test_down_leaves_no_process_and_up_resumes_the_objects(fresh: Deployment) -> None:
+def test_objects_survive_down_and_a_crash_and_are_gone_after_a_wipe(fresh: Deployment) -> None:
     fresh.up(only=CLUSTER)
     create_config_map(fresh, "kept")
     ports = fresh.state.ports()
@@ -269,6 +287,14 @@ def test_down_leaves_no_process_and_up_resumes_the_objects(fresh: Deployment) ->
     assert fresh.state.ports() == ports
     assert kube(fresh, "GET", f"{CONFIG_MAPS}/kept")["data"] == {"a": "b"}
 
+    crashed = {name: fresh.kill(name) for name in (services.API_SERVER, services.ETCD)}
+    for name, pid in crashed.items():
+        fresh.wait_service(name, other_than_pid=pid)
+    assert kube(fresh, "GET", f"{CONFIG_MAPS}/kept")["data"] == {"a": "b"}
+
+    fresh.down(wipe=True)
+    assert not fresh.state.root.exists()
+
 
 def test_the_products_processes_run_and_are_started_again(fresh: Deployment) -> None:
     fresh.up()
@@ -281,14 +307,6 @@ def test_the_products_processes_run_and_are_started_again(fresh: Deployment) -> 
     fresh.down()
     assert time.monotonic() - began < 10
     assert processes_in(fresh.state.root) == []
-
-
-def test_down_with_wipe_removes_the_data(fresh: Deployment) -> None:
-    fresh.up(only=(services.TEMPORAL,))
-
-    fresh.down(wipe=True)
-
-    assert not fresh.state.root.exists()
 
 
 def test_down_ends_a_supervisor_that_has_not_said_a_word_yet(fresh: Deployment) -> None:
@@ -348,12 +366,10 @@ def test_nothing_is_removed_while_somebody_holds_the_directory(tmp_path: Path, m
     assert kept.read_text() == "lifecycles"
 
 
-def test_two_deployments_run_side_by_side(deployment: Deployment, fresh: Deployment) -> None:
-    fresh.up(only=SMALL)
-
-    assert fresh.status().healthy
+def test_two_deployments_run_side_by_side(deployment: Deployment, small: Deployment) -> None:
+    assert small.status().healthy
     assert deployment.status().healthy
-    assert set(fresh.state.ports().values()).isdisjoint(deployment.state.ports().values())
+    assert set(small.state.ports().values()).isdisjoint(deployment.state.ports().values())
 
 
 def test_a_taken_port_is_replaced_and_said(fresh: Deployment) -> None:
@@ -375,40 +391,18 @@ def test_the_users_own_cluster_is_used_when_given(deployment: Deployment, fresh:
     assert "created CustomResourceDefinition" not in fresh.log(services.PREPARATION).read_text()
 
 
-def test_observe_mode_leaves_the_users_own_cluster_as_it_is(fresh: Deployment) -> None:
-    fresh.up(only=CLUSTER)
-    seed = [sys.executable, "-m", "localcloud.seed", "aws", "--foreign-cluster"]
-    variables = {**fresh.program_env(), "PERDURE_MODE": "observe"}
-
-    subprocess.run(seed, cwd=ROOT, env=variables, check=True, capture_output=True)
-
-    assert kube(fresh, "GET", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions")["items"] == []
-    assert kube(fresh, "GET", "/api/v1/namespaces/aws-account-operator") == {}
-
-
 # Crashes.
 
 
-def test_a_crashed_service_is_named_and_started_again(fresh: Deployment) -> None:
-    fresh.up(only=SMALL)
-    pid = fresh.kill(services.TEMPORAL)
+def test_a_crashed_service_is_named_and_started_again(small: Deployment) -> None:
+    before = small.service(services.TEMPORAL).restarts
+    pid = small.kill(services.TEMPORAL)
 
-    back = fresh.wait_service(services.TEMPORAL, other_than_pid=pid)
+    back = small.wait_service(services.TEMPORAL, other_than_pid=pid)
 
-    assert back.restarts == 1
-    assert fresh.status().healthy
-    assert f"temporal (pid {pid}) was ended by SIGKILL" in fresh.log("supervisor").read_text()
-
-
-def test_a_crashed_api_server_comes_back_with_its_objects(fresh: Deployment) -> None:
-    fresh.up(only=CLUSTER)
-    create_config_map(fresh, "kept")
-    crashed = {name: fresh.kill(name) for name in (services.API_SERVER, services.ETCD)}
-
-    for name, pid in crashed.items():
-        fresh.wait_service(name, other_than_pid=pid)
-
-    assert kube(fresh, "GET", f"{CONFIG_MAPS}/kept")["data"] == {"a": "b"}
+    assert back.restarts == before + 1
+    assert small.status().healthy
+    assert f"temporal (pid {pid}) was ended by SIGKILL" in small.log("supervisor").read_text()
 
 
 def test_a_detached_deployment_keeps_nothing_open_of_whoever_started_it(fresh: Deployment) -> None:
@@ -423,17 +417,14 @@ def test_a_detached_deployment_keeps_nothing_open_of_whoever_started_it(fresh: D
     os.close(reading)
 
 
-def test_a_hung_service_is_shown_as_unhealthy(fresh: Deployment) -> None:
-    fresh.up(only=(services.TEMPORAL,))
-    fresh.kill(services.TEMPORAL, signal.SIGSTOP)
+def test_a_hung_service_is_shown_as_unhealthy(small: Deployment) -> None:
+    small.kill(services.TEMPORAL, signal.SIGSTOP)
     try:
         # The kernel stops the threads when one of them is next scheduled, so a busy machine may answer once more.
-        deadline = time.monotonic() + 10
-        while fresh.status().healthy and time.monotonic() < deadline:
-            time.sleep(0.05)
-        assert not fresh.status().healthy
+        until(lambda: not small.status().healthy, "it is unhealthy")
     finally:
-        fresh.kill(services.TEMPORAL, signal.SIGCONT)
+        small.kill(services.TEMPORAL, signal.SIGCONT)
+    until(lambda: small.status().healthy, "it is healthy again")
 
 
 def test_a_service_that_cannot_start_is_named_with_its_last_words(fresh: Deployment) -> None:
@@ -531,22 +522,14 @@ def test_up_says_what_it_waits_for(
     assert any(re.search(r"waiting for etcd \(.+\); etcd wrote last: step \d+", line) for line in said.lines)
 
 
-def test_nothing_outlives_a_killed_supervisor(fresh: Deployment) -> None:
+def test_nothing_outlives_a_killed_supervisor_and_up_resumes(fresh: Deployment) -> None:
     running = fresh.up(only=SMALL)
 
     running.supervisor.send(signal.SIGKILL)
-
     until(lambda: processes_in(fresh.state.root) == [], "no process left")
     assert not fresh.status().running
 
-
-def test_up_resumes_after_a_killed_supervisor(fresh: Deployment) -> None:
-    killed = fresh.up(only=SMALL).supervisor
-    killed.send(signal.SIGKILL)
-    assert killed.wait_gone(5)
-
     fresh.up(only=SMALL)
-
     assert fresh.status().healthy
 
 
@@ -598,7 +581,7 @@ def test_a_stranger_with_a_recorded_pid_is_never_ended(tmp_path: Path) -> None:
 
 def test_up_in_the_foreground_stops_everything_on_ctrl_c(tmp_path: Path) -> None:
     state = tmp_path / "state"
-    up = command_line("up", "--state", str(state), "--without", only(*SMALL))
+    up = started("up", "--state", str(state), "--without", only(*SMALL))
     assert up.stdout is not None
     try:
         said = next(line for line in up.stdout if "Everything is ready" in line or "does not" in line)
@@ -642,7 +625,7 @@ def test_ctrl_c_says_so_where_it_could_not_stop_everything(
 
 def test_nothing_outlives_a_killed_up(tmp_path: Path) -> None:
     state = tmp_path / "state"
-    up = command_line("up", "--state", str(state), "--without", only(*SMALL))
+    up = started("up", "--state", str(state), "--without", only(*SMALL))
     try:
         until(lambda: Deployment(state).status().healthy, "everything is up")
     finally:
@@ -654,24 +637,22 @@ def test_nothing_outlives_a_killed_up(tmp_path: Path) -> None:
 
 def test_up_on_a_running_deployment_says_so(deployment: Deployment) -> None:
     without = only(*services.SERVERS)
-    up = command_line("up", "--state", str(deployment.state.root), "--detach", "--without", without)
+    up = started("up", "--state", str(deployment.state.root), "--detach", "--without", without)
     output, _ = up.communicate(timeout=20)
 
     assert up.returncode == 0
     assert f"{deployment.state.root} is already up" in output
 
 
-def test_up_refuses_a_running_deployment_that_lacks_what_is_asked(fresh: Deployment) -> None:
-    fresh.up(only=(services.TEMPORAL,))
+def test_up_refuses_a_running_deployment_that_lacks_what_is_asked(small: Deployment) -> None:
+    with pytest.raises(DeploymentError, match="already up, without kube-apiserver"):
+        small.up(only=CLUSTER)
 
-    with pytest.raises(DeploymentError, match="already up, without etcd"):
-        fresh.up(only=SMALL)
-
-    assert fresh.status().healthy
+    assert small.status().healthy
 
 
 def test_status_is_printed_for_programs(deployment: Deployment) -> None:
-    status = command_line("status", "--state", str(deployment.state.root), "-o", "json")
+    status = started("status", "--state", str(deployment.state.root), "-o", "json")
     output, _ = status.communicate(timeout=20)
     rows = {row["name"]: row for row in json.loads(output)["services"]}
 
@@ -681,7 +662,7 @@ def test_status_is_printed_for_programs(deployment: Deployment) -> None:
 
 
 def test_status_of_nothing_says_so_and_fails(tmp_path: Path) -> None:
-    status = command_line("status", "--state", str(tmp_path / "none"))
+    status = started("status", "--state", str(tmp_path / "none"))
     output, _ = status.communicate(timeout=20)
 
     assert status.returncode == 1
@@ -706,7 +687,7 @@ def test_down_says_what_it_has_removed_and_no_more(tmp_path: Path) -> None:
     StateDirectory(tmp_path / "ours").create(Plan(clouds=(), services=(), binaries=None, kubeconfig=None))
 
     def down(name: str) -> tuple[int, str]:
-        command = command_line("down", "--wipe", "--state", str(tmp_path / name))
+        command = started("down", "--wipe", "--state", str(tmp_path / name))
         output, _ = command.communicate(timeout=20)
         return command.returncode, output.replace(str(tmp_path), "").strip()
 
@@ -820,7 +801,7 @@ def test_up_that_is_interrupted_while_it_builds_says_that_nothing_was_started(
     tmp_path: Path, fake_go: Callable[[str], Path]
 ) -> None:
     started = fake_go("exec sleep 300")
-    up = command_line("up", "--state", str(tmp_path / "state"), XDG_CACHE_HOME=str(tmp_path / "cache"))
+    up = started("up", "--state", str(tmp_path / "state"), XDG_CACHE_HOME=str(tmp_path / "cache"))
     try:
         until(started.exists, "the build began")
         up.send_signal(signal.SIGINT)

@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 import httpx
 import pytest
-from product import free_port, process
+from product import asked, free_port, process
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 from waiting import eventually
@@ -98,8 +98,7 @@ async def _released(port: int) -> bool:
 
 
 async def _scrape(port: int) -> dict[str, Metric]:
-    async with httpx.AsyncClient(trust_env=False) as client:
-        answer = await client.get(f"http://127.0.0.1:{port}/metrics")
+    answer = await asked(port, "/metrics")
     answer.raise_for_status()
     return {family.name: family for family in text_string_to_metric_families(answer.text)}
 

@@ -5,18 +5,16 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
-import sys
 from collections.abc import AsyncIterator, Iterable, Iterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import Any
 
-import httpx
 import pytest
 from aiohttp import web
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
-from product import ROOT, free_port, process, shell_without_servers
+from product import Ended, asked, free_port, process, typed
 from waiting import eventually
 
 from domain.accounts import ACCOUNT, ACCOUNT_POOL
@@ -25,6 +23,7 @@ from engine.kube import NAMESPACE, KubeApi
 from engine.kube.json import sequence
 from engine.settings import Settings
 from localcloud.deployment import Deployment
+from tests.running.programs import COMMAND, ROOT, command_line
 
 pytestmark = pytest.mark.integration
 
@@ -42,16 +41,8 @@ class Installation:
         self.kube = kube
         self.port = port
 
-    async def perdure(self, *arguments: str) -> tuple[int, str, str]:
-        started = await asyncio.create_subprocess_exec(
-            *(sys.executable, "-m", "starters.cli.main", *arguments, "--state", str(self.deployment.state.root)),
-            cwd=ROOT,
-            env=shell_without_servers() | ENVIRONMENT | {"PERDURE_USER": "ann", "COLUMNS": "200"},
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-        )
-        out, err = await started.communicate()
-        return started.returncode or 0, out.decode(), err.decode()
+    async def perdure(self, *arguments: str) -> Ended:
+        return await typed(self.deployment, *arguments, **ENVIRONMENT)
 
     async def account(self, name: str, *, state: str = "") -> str:
         spec = {"awsAccountID": "999900002222", "iamUserSecret": f"{name}-secret"}
@@ -73,8 +64,7 @@ class Installation:
             return
 
     async def told(self, what: str) -> str:
-        async with httpx.AsyncClient(trust_env=False) as client:
-            return (await client.get(f"http://127.0.0.1:{self.port}{what}")).text
+        return (await asked(self.port, what)).text
 
 
 @pytest.fixture(scope="module")
@@ -264,7 +254,7 @@ async def _counted(installation: Installation) -> bool:
 async def _filled_in(installation: Installation, kind: str, typed: str) -> list[str]:
     """What bash is offered in the place of an object."""
     started = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "starters.cli.main"),
+        *command_line(COMMAND),
         cwd=ROOT,
         env=installation.deployment.program_env()
         | {"_PERDURE_COMPLETE": "complete_bash", "COMP_WORDS": f"perdure why {kind} {typed}", "COMP_CWORD": "3"},

@@ -15,7 +15,7 @@ from pathlib import Path
 
 import httpx
 import pytest
-from product import free_port, process
+from product import asked, free_port, process
 from waiting import eventually
 
 from localcloud import services
@@ -64,8 +64,7 @@ signal.signal(signal.SIGUSR1, stop)
 
 
 async def probe(port: int, path: str) -> tuple[int, str]:
-    async with httpx.AsyncClient(timeout=30) as client:
-        answer = await client.get(f"http://127.0.0.1:{port}{path}")
+    answer = await asked(port, path)
     return answer.status_code, answer.text
 
 
@@ -120,8 +119,7 @@ async def test_liveness_does_not_answer_while_the_event_loop_is_stuck(
 
 async def gives_no_answer(port: int) -> bool:
     try:
-        async with httpx.AsyncClient(timeout=PROBE_SECONDS) as client:
-            await client.get(f"http://127.0.0.1:{port}/healthz")
+        await asked(port, "/healthz", PROBE_SECONDS)
     except httpx.ReadTimeout:
         return True
     return False

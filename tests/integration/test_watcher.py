@@ -7,10 +7,8 @@ its last change. The recorder stands for a workflow: when it is woken it looks a
 from __future__ import annotations
 
 import asyncio
-import os
 import random
 import signal
-import sys
 from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
@@ -20,9 +18,9 @@ from functools import partial
 from pathlib import Path
 from uuid import uuid4
 
-import aiohttp
 import pytest
 from kube_fault_proxy import FaultProxy
+from product import asked, free_port, process
 from temporalio.client import Client
 from waiting import PATIENT, eventually
 
@@ -481,8 +479,7 @@ async def test_objects_and_workflows_that_lack_each_other_are_found(temporal: Cl
 async def test_the_process_gets_ready_wakes_real_workflows_and_ends_on_sigterm(
     deployment: Deployment, kube: KubeApi, namespace: str, temporal: Client, cluster: str
 ) -> None:
-    async with watch_process(deployment, cluster, namespace) as (process, url):
-        await until_ready(url)
+    async with watch_process(deployment, cluster, namespace) as (watch, port):
         pool = await kube.create(ACCOUNT_POOL, pool_manifest(), "aws-account-operator")
         metadata: JsonObject = {"name": f"w-{uuid4().hex[:8]}"}
         spec = {"awsAccountID": "", "iamUserSecret": "", "claimLink": "", "legalEntity": {"id": "", "name": ""}}
@@ -495,29 +492,14 @@ async def test_the_process_gets_ready_wakes_real_workflows_and_ends_on_sigterm(
             ).describe()
             assert description.workflow_type == "Organization"
             await eventually_checkpointed(kube, namespace)
-            async with aiohttp.ClientSession() as session, session.get(f"{url}/metrics") as answer:
-                assert 'perdure_watch_wakes_total{kind="AccountPool"}' in await answer.text()
+            assert 'perdure_watch_wakes_total{kind="AccountPool"}' in (await asked(port, "/metrics")).text
         finally:
             for kind, obj in ((ACCOUNT_POOL, pool), (ACCOUNT, account)):
                 await kube.delete(kind, "aws-account-operator", text(obj, "metadata", "name"))
-        process.send_signal(signal.SIGTERM)
-        assert await asyncio.wait_for(process.wait(), 10) == 0
+        watch.send_signal(signal.SIGTERM)
+        assert await asyncio.wait_for(watch.wait(), 10) == 0
     lease = await kube.get(LEASE, namespace, "perdure-watch")
     assert text(lease, "spec", "holderIdentity") == ""
-
-
-async def test_a_second_watcher_stands_by_and_takes_over(
-    deployment: Deployment, kube: KubeApi, namespace: str, cluster: str
-) -> None:
-    async with watch_process(deployment, cluster, namespace) as (first, first_url):
-        await until_ready(first_url)
-        async with watch_process(deployment, cluster, namespace) as (_, second_url):
-            assert "standing by" in await until_ready(second_url)
-            first.send_signal(signal.SIGTERM)
-            await asyncio.wait_for(first.wait(), 10)
-            async with asyncio.timeout(PATIENT):
-                while "standing by" in await until_ready(second_url):  # noqa: ASYNC110 - polls
-                    await asyncio.sleep(0.1)
 
 
 async def test_another_watcher_leads_within_12_seconds_after_a_kill(
@@ -527,36 +509,38 @@ async def test_another_watcher_leads_within_12_seconds_after_a_kill(
         lease = await kube.get(LEASE, namespace, "perdure-watch")
         return lease if text(lease, "spec", "holderIdentity") != holder else None
 
-    async with watch_process(deployment, cluster, namespace) as (first, first_url):
-        await until_ready(first_url)
-        async with watch_process(deployment, cluster, namespace) as (_, second_url):
-            assert "standing by" in await until_ready(second_url)
-            lease = await kube.get(LEASE, namespace, "perdure-watch")
-            holder = text(lease, "spec", "holderIdentity")
-            first.kill()
-            killed = datetime.now(UTC)
-            taken = await eventually(leads_next, "another watcher holds the Lease")
-            since = parse_timestamp(text(taken, "spec", "acquireTime"))
-            assert since is not None
-            assert since - killed <= timedelta(seconds=12)
+    async with (
+        watch_process(deployment, cluster, namespace) as (first, _),
+        watch_process(deployment, cluster, namespace) as (_, second_port),
+    ):
+        assert await stands_by(second_port)
+        lease = await kube.get(LEASE, namespace, "perdure-watch")
+        holder = text(lease, "spec", "holderIdentity")
+        first.kill()
+        killed = datetime.now(UTC)
+        taken = await eventually(leads_next, "another watcher holds the Lease")
+        since = parse_timestamp(text(taken, "spec", "acquireTime"))
+        assert since is not None
+        assert since - killed <= timedelta(seconds=12)
 
 
-async def test_a_watcher_that_lost_the_lease_stands_by_and_leads_again_later(
+async def test_a_watcher_that_lost_the_lease_stands_by_and_takes_over_later(
     deployment: Deployment, kube: KubeApi, namespace: str, cluster: str
 ) -> None:
-    async with watch_process(deployment, cluster, namespace) as (first, first_url):
-        await until_ready(first_url)
-        async with watch_process(deployment, cluster, namespace) as (second, second_url):
-            assert "standing by" in await until_ready(second_url)
-            first.send_signal(signal.SIGSTOP)
-            await until_leading(second_url)
-            first.send_signal(signal.SIGCONT)
-            await eventually(partial(stands_by, first_url), "the first has noticed")
-            second.send_signal(signal.SIGTERM)
-            await asyncio.wait_for(second.wait(), 30)
-            await until_leading(first_url)
-            assert first.returncode is None
-            assert 'perdure_watch_objects{kind="AccountPool"}' in await answer_of(f"{first_url}/metrics")
+    async with (
+        watch_process(deployment, cluster, namespace) as (first, first_port),
+        watch_process(deployment, cluster, namespace) as (second, second_port),
+    ):
+        assert await stands_by(second_port)
+        first.send_signal(signal.SIGTSTP)  # SIGSTOP for the watcher
+        await until_leading(second_port)
+        first.send_signal(signal.SIGCONT)
+        await eventually(partial(stands_by, first_port), "the first has noticed")
+        second.send_signal(signal.SIGTERM)
+        await asyncio.wait_for(second.wait(), 30)
+        await until_leading(first_port)
+        assert first.returncode is None
+        assert 'perdure_watch_objects{kind="AccountPool"}' in (await asked(first_port, "/metrics")).text
 
 
 def pool_manifest() -> JsonObject:
@@ -566,71 +550,24 @@ def pool_manifest() -> JsonObject:
 @asynccontextmanager
 async def watch_process(
     deployment: Deployment, cluster: str, lease_namespace: str
-) -> AsyncIterator[tuple[asyncio.subprocess.Process, str]]:
-    """The watcher as a process of its own, and the address of its health endpoints."""
+) -> AsyncIterator[tuple[asyncio.subprocess.Process, int]]:
+    """The watcher as a process of its own, ready, and its health port."""
     port = free_port()
-    environment = {
-        **deployment.program_env(),
-        "PATH": os.environ["PATH"],
-        "PERDURE_CLUSTER": cluster,
-        "PERDURE_WATCH_LEASE_NAMESPACE": lease_namespace,
-        "PERDURE_HEALTH_PORT": str(port),
-    }
-    code = (
-        "import asyncio\n"
-        "from engine.settings import settings\n"
-        "from engine.telemetry import configure_logging\n"
-        "from starters.watch.main import run_watcher\n"
-        "configure_logging(settings(), 'watch')\n"
-        "asyncio.run(run_watcher(settings()))\n"
-    )
-    process = await asyncio.create_subprocess_exec(
-        sys.executable, "-W", "error", "-c", code, env=environment, cwd=Path(__file__).parents[2]
-    )
-    try:
-        yield process, f"http://127.0.0.1:{port}"
-    finally:
-        if process.returncode is None:
-            process.kill()
-            await process.wait()
+    environ = {"PERDURE_CLUSTER": cluster, "PERDURE_WATCH_LEASE_NAMESPACE": lease_namespace}
+    async with process(deployment, "watch", port=port, **environ) as watch:
+        yield watch, port
 
 
-def free_port() -> int:
-    import socket
-
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
+async def stands_by(port: int) -> bool:
+    return "standing by" in (await asked(port, "/readyz")).text
 
 
-async def until_ready(url: str) -> str:
-    """What /readyz says once it says 200."""
-    async with asyncio.timeout(PATIENT), aiohttp.ClientSession() as session:
-        while True:
-            try:
-                async with session.get(f"{url}/readyz") as answer:
-                    if answer.status == 200:
-                        return await answer.text()
-            except aiohttp.ClientError:
-                pass
-            await asyncio.sleep(0.05)
-
-
-async def answer_of(address: str) -> str:
-    async with aiohttp.ClientSession() as session, session.get(address) as answer:
-        return await answer.text()
-
-
-async def stands_by(url: str) -> bool:
-    return "standing by" in await answer_of(f"{url}/readyz")
-
-
-async def until_leading(url: str) -> None:
+async def until_leading(port: int) -> None:
     async def leads() -> bool:
-        return "perdure_watch_leader 1.0" in await answer_of(f"{url}/metrics")
+        return "perdure_watch_leader 1.0" in (await asked(port, "/metrics")).text
 
     await eventually(leads, "it leads")
-    assert "standing by" not in await until_ready(url)
+    assert not await stands_by(port)
 
 
 async def until_open(temporal: Client, cluster: str, kind: str, obj: JsonObject) -> None:

@@ -9,14 +9,13 @@ import json
 import os
 import shutil
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 from tests.replay.recording import HISTORIES
+from tests.running.programs import COMMAND, ROOT, command_line
 
-ROOT = Path(__file__).parents[2]
 # The first of each area: what breaks the loop breaks all of them.
 ONE_OF_EACH_AREA = ("Account-", "ResourceClaim-", "Ec2Instance-", "LoadBalancer-", "Product-")
 
@@ -43,7 +42,7 @@ def changed(tmp_path: Path, file: str, before: str, after: str) -> Path:
 def replay(tree: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("TEMPORAL_", "PERDURE_"))}
     return subprocess.run(
-        [sys.executable, "-m", "starters.cli.main", "replay", *arguments],
+        command_line(COMMAND, "replay", *arguments, forked=tree == ROOT),
         **{"cwd": tree, "env": inherited, "capture_output": True, "text": True},  # type: ignore[call-overload]
         check=False,
         timeout=200,

@@ -5,12 +5,14 @@
     ./run pytest --rest        what --complete adds to the default run
     ./run pytest FILE, -k, -m  what is named, whatever its markers
 
-Without names all cores work, each process with servers of its own; `PERDURE_TEST_STATE` keeps to one process.
+Without names there is one process more than cores, since tests wait for servers; each process has servers of its own.
+`PERDURE_TEST_STATE` keeps to one process.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -49,6 +51,32 @@ ONLY_COMPLETE = (
     "replay/test_replay_command.py",  # the command; the histories themselves are replayed by test_replay
 )
 
+# What one process gets as a whole (`conftest.py`) and takes minutes, longest first: the other processes must not wait
+# for it in the end. Then come the other tests on servers.
+LONGEST = (
+    "chaos",
+    "integration/claims",
+    "integration/threescale",
+    "integration/openstack",
+    "integration/test_accounts.py",
+    "integration/aws",
+    "integration/emulator",
+    "integration/test_local_deployment.py",
+    "integration/test_demo_resilience.py",
+    "integration/test_openstack_box.py",
+    "integration/test_demo_loadbalancer.py",
+    "integration/test_load_balancers.py",
+    "integration/test_demo.py",
+    "integration/test_accounts_bad_input.py",
+    "integration/machines",
+    "integration/yawollet",
+    "temporal",
+    "integration/test_watcher.py",
+    "integration/test_cli_levers.py",
+    "integration/test_demo_claims.py",
+    "integration",
+)
+
 
 def add_options(parser: pytest.Parser) -> None:
     """`--complete` and `--rest`."""
@@ -68,7 +96,7 @@ def choose_run(config: pytest.Config) -> None:
 
 
 def choose_processes(config: pytest.Config) -> None:
-    """Use every core that this process may use, unless a number is given or single tests are named.
+    """One more than the cores that this process may use, unless a number is given or single tests are named.
 
     A worker starts none of its own: it is called as the first process was, without names.
     """
@@ -76,7 +104,7 @@ def choose_processes(config: pytest.Config) -> None:
         return
     if config.option.numprocesses is None and not _names_tests(config) and "PERDURE_TEST_STATE" not in os.environ:
         cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-        config.option.numprocesses = cores
+        config.option.numprocesses = (cores or 1) + 1
 
 
 def _names_tests(config: pytest.Config) -> bool:
@@ -112,6 +140,16 @@ def select(config: pytest.Config, items: list[pytest.Item]) -> None:
         items[:] = chosen
 
 
+def rank(config: pytest.Config, path: Path) -> int:
+    """The place of a test's file in `LONGEST`, the last place for one that is not there."""
+    return min((LONGEST.index(name) for name in _names(config, path) if name in LONGEST), default=len(LONGEST))
+
+
 def _is_only_complete(config: pytest.Config, path: Path) -> bool:
+    return any(name in ONLY_COMPLETE for name in _names(config, path))
+
+
+def _names(config: pytest.Config, path: Path) -> Iterator[str]:
+    """A path and its folders, relative to `tests/`."""
     parts = path.parts[len(config.rootpath.parts) + 1 :]
-    return any("/".join(parts[:depth]) in ONLY_COMPLETE for depth in range(1, len(parts) + 1))
+    return ("/".join(parts[:depth]) for depth in range(1, len(parts) + 1))

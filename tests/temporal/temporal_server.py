@@ -20,8 +20,8 @@ from temporalio.service import RPCError
 from engine.settings import Settings
 from engine.temporal_namespace import ensure_search_attributes
 from localcloud.state import choose_ports
+from tests.running.programs import COMMAND, ROOT, command_line
 
-ROOT = Path(__file__).parents[2]
 LOOPBACK = "127.0.0.1"
 PATIENCE = 90.0
 
@@ -32,6 +32,7 @@ class TemporalServer:
 
     root: Path
     ports: dict[str, int] = field(default_factory=dict)
+    namespace: str = "default"
 
     @property
     def address(self) -> str:
@@ -90,6 +91,7 @@ def pointing_at(server: TemporalServer, monkeypatch: pytest.MonkeyPatch, **setti
         if name.startswith("TEMPORAL_"):
             monkeypatch.delenv(name)
     monkeypatch.setenv("TEMPORAL_ADDRESS", server.address)
+    monkeypatch.setenv("TEMPORAL_NAMESPACE", server.namespace)
     return Settings(**settings)
 
 
@@ -99,7 +101,7 @@ def perdure(
     """A command as a Job of the chart runs it; what lies in the directory `code` is imported first."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(("TEMPORAL_", "PERDURE_"))}
     return subprocess.run(
-        [sys.executable, "-m", "starters.cli.main", *command],
+        command_line(COMMAND, *command, forked=code == ROOT),
         env={**inherited, "TEMPORAL_ADDRESS": server.address, "TEMPORAL_NAMESPACE": namespace, **environ},
         capture_output=True,
         text=True,

@@ -11,7 +11,7 @@ import pytest
 from nowhere import kubeconfig_to_nowhere
 from passing import Passes, new_key, working
 from prometheus_client import REGISTRY
-from temporal_server import TemporalServer, eventually, perdure, pointing_at, serving
+from temporal_server import TemporalServer, eventually, perdure, pointing_at
 from temporalio.client import Client
 
 from domain.identity import Key
@@ -39,41 +39,40 @@ def told_of_version(area: str, build_id: str) -> float | None:
 
 
 async def test_an_area_without_a_worker_is_told_until_one_polls(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    alone: TemporalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """On a server of its own: another test's workers stay among the pollers for minutes."""
-    async with serving(tmp_path) as server:
-        settings = pointing_at(server, monkeypatch, areas=("accounts",))
-        client, of_claims = await connect(settings, "tests"), told("claims")
+    settings = pointing_at(alone, monkeypatch, areas=("accounts",))
+    client, of_claims = await connect(settings, "tests"), told("claims")
 
-        await look(client, settings)
-        assert told("accounts") == 1
-        assert told("claims") == of_claims  # an area that is not served
+    await look(client, settings)
+    assert told("accounts") == 1
+    assert told("claims") == of_claims  # an area that is not served
 
-        async with working(client, Passes()):
+    async with working(client, Passes()):
 
-            async def polled() -> bool:
-                await look(client, settings)
-                return told("accounts") == 0
+        async def polled() -> bool:
+            await look(client, settings)
+            return told("accounts") == 0
 
-            await eventually(polled, "a worker of accounts polls")
+        await eventually(polled, "a worker of accounts polls")
 
 
-async def test_the_commands_name_the_area_without_a_worker(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    async with serving(tmp_path) as server:
-        client, key = await connect(pointing_at(server, monkeypatch), "tests"), new_key()
-        await wake(client, key)
+async def test_the_commands_name_the_area_without_a_worker(
+    alone: TemporalServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client, key = await connect(pointing_at(alone, monkeypatch), "tests"), new_key()
+    await wake(client, key)
 
-        async def shown() -> bool:
-            return (await client.count_workflows("OpKind = 'AccountPool'")).count == 1
+    async def shown() -> bool:
+        return (await client.count_workflows("OpKind = 'AccountPool'")).count == 1
 
-        await eventually(shown, "the lifecycle is listed")
-        unreachable = {"KUBECONFIG": str(kubeconfig_to_nowhere(tmp_path))}
-        top = perdure(server, "default", "top", "--once", **unreachable)
-        assert NO_WORKER in top.stdout
-        listed = perdure(server, "default", "list", **unreachable)
-        assert NO_WORKER in listed.stderr
-        assert "no worker for claims" not in listed.stderr  # nothing of that area is open
+    await eventually(shown, "the lifecycle is listed")
+    unreachable = {"KUBECONFIG": str(kubeconfig_to_nowhere(tmp_path))}
+    top = perdure(alone, alone.namespace, "top", "--once", **unreachable)
+    assert NO_WORKER in top.stdout
+    listed = perdure(alone, alone.namespace, "list", **unreachable)
+    assert NO_WORKER in listed.stderr
+    assert "no worker for claims" not in listed.stderr  # nothing of that area is open
 
 
 async def test_why_names_the_area_without_a_worker(temporal: TemporalServer, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -89,47 +88,45 @@ async def test_why_names_the_area_without_a_worker(temporal: TemporalServer, mon
 
 
 async def test_an_older_version_whose_workers_are_gone_is_told_with_its_lifecycles(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    alone: TemporalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with serving(tmp_path) as server:
-        settings = pointing_at(server, monkeypatch, worker_deployment=f"perdure-{uuid4().hex[:8]}", areas=("accounts",))
-        client, key = await connect(settings, "tests"), new_key()
-        async with working(client, Passes(), version=version(settings, "v2")):
-            async with working(client, Passes(), version=version(settings, "v1")):
-                await promote(client, settings, "v1")
-                await wake(client, key)
-                await eventually(lambda: pinned(client, settings, "v1"), "the lifecycle runs on v1")
-                await promote(client, settings, "v2")
-                await look(client, settings)
-                assert told_of_version("accounts", "v1") is None
-                assert told("accounts") == 0
+    settings = pointing_at(alone, monkeypatch, worker_deployment=f"perdure-{uuid4().hex[:8]}", areas=("accounts",))
+    client, key = await connect(settings, "tests"), new_key()
+    async with working(client, Passes(), version=version(settings, "v2")):
+        async with working(client, Passes(), version=version(settings, "v1")):
+            await promote(client, settings, "v1")
+            await wake(client, key)
+            await eventually(lambda: pinned(client, settings, "v1"), "the lifecycle runs on v1")
+            await promote(client, settings, "v2")
+            await look(client, settings)
+            assert told_of_version("accounts", "v1") is None
+            assert told("accounts") == 0
 
-            found = await missing_workers(client, ["accounts"], "", settings.worker_deployment, AT_ONCE)
-            assert MissingWorker(area="accounts", queue="accounts", build_id="v1", open=1) in found
+        found = await missing_workers(client, ["accounts"], "", settings.worker_deployment, AT_ONCE)
+        assert MissingWorker(area="accounts", queue="accounts", build_id="v1", open=1) in found
+        await look(client, settings, AT_ONCE)
+        assert told_of_version("accounts", "v1") == 1
+
+        await end(client, key)
+
+        async def over() -> bool:
             await look(client, settings, AT_ONCE)
-            assert told_of_version("accounts", "v1") == 1
+            return told_of_version("accounts", "v1") is None
 
-            await end(client, key)
-
-            async def over() -> bool:
-                await look(client, settings, AT_ONCE)
-                return told_of_version("accounts", "v1") is None
-
-            await eventually(over, "nothing is left on v1, and nobody misses its workers")
+        await eventually(over, "nothing is left on v1, and nobody misses its workers")
 
 
 async def test_workers_of_a_version_that_is_not_current_do_not_serve_an_area(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    alone: TemporalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async with serving(tmp_path) as server:
-        settings = pointing_at(server, monkeypatch, areas=("accounts",))
-        client = await connect(settings, "tests")
-        async with working(client, Passes(), version=version(settings, "v1")):
-            await promote(client, settings, "v1")
-        async with working(client, Passes()):  # a worker without a version gets nothing any more
-            found = await missing_workers(client, ["accounts"], "", settings.worker_deployment, AT_ONCE)
-            assert [each.build_id for each in found] == ["v1"]
-            assert found[0].message == "no worker for accounts: none of version v1 polls the task queue accounts"
+    settings = pointing_at(alone, monkeypatch, areas=("accounts",))
+    client = await connect(settings, "tests")
+    async with working(client, Passes(), version=version(settings, "v1")):
+        await promote(client, settings, "v1")
+    async with working(client, Passes()):  # a worker without a version gets nothing any more
+        found = await missing_workers(client, ["accounts"], "", settings.worker_deployment, AT_ONCE)
+        assert [each.build_id for each in found] == ["v1"]
+        assert found[0].message == "no worker for accounts: none of version v1 polls the task queue accounts"
 
 
 def version(settings: Settings, build_id: str) -> Any:

@@ -8,9 +8,10 @@ from pathlib import Path
 
 import pytest
 from passing import Passes, new_key, until_phase, working
-from temporal_server import ROOT, TemporalServer, eventually, perdure, pointing_at
+from temporal_server import TemporalServer, eventually, perdure, pointing_at
 
 from engine.temporal import connect, wake
+from tests.running.programs import ROOT
 
 
 async def test_what_runs_is_replayed_and_a_change_that_breaks_it_is_named(

@@ -7,15 +7,13 @@ across versions would fail a workflow's task.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
-from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from changed_pool import ChangedPool
 from passing import WORKFLOWS, Passes, new_key, working
-from temporal_server import TemporalServer, eventually, perdure, pointing_at, serving
+from temporal_server import TemporalServer, eventually, perdure, pointing_at
 from temporalio.api.enums.v1 import EventType, WorkflowTaskFailedCause
 from temporalio.client import Client
 from temporalio.service import RPCError
@@ -98,10 +96,9 @@ class RollOut:
 
 
 @pytest.fixture
-async def roll_out(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[RollOut]:
-    """On a server of its own: a task queue with a current version gives workers without one nothing any more."""
-    async with serving(tmp_path) as server:
-        yield RollOut(await connect(pointing_at(server, monkeypatch), "tests"))
+async def roll_out(alone: TemporalServer, monkeypatch: pytest.MonkeyPatch) -> RollOut:
+    """Alone: a task queue with a current version gives workers without one nothing any more."""
+    return RollOut(await connect(pointing_at(alone, monkeypatch), "tests"))
 
 
 async def moves(roll_out: RollOut, number: int, wakes_a_second: float) -> None:

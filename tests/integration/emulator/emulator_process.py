@@ -7,9 +7,9 @@ import os
 import re
 import signal
 import subprocess
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from botocore.config import Config as BotoConfig
 from botocore.exceptions import ClientError
 
 from localcloud.aws.control import Emulator
+from tests.running.programs import command_line
 
 _SERIAL = itertools.count()
 _SESSION = boto3.session.Session()
@@ -33,11 +34,9 @@ class EmulatorProcess:
     process: subprocess.Popen[str] | None = None
 
     def start(self) -> EmulatorProcess:
-        # Compiled modules are worth three seconds of each start, whatever the environment of the tests says.
-        unwanted = ("AWS_", "PYTHONDONTWRITEBYTECODE")
-        environment = {k: v for k, v in os.environ.items() if not k.startswith(unwanted)} | self.environment
-        command = [sys.executable, "-m", "localcloud.aws", "--port", "0", "--state", str(self.folder / "aws.db")]
-        command += ["--config", str(self.folder / "aws.yaml")]
+        environment = {k: v for k, v in os.environ.items() if not k.startswith("AWS_")} | self.environment
+        where = ("--state", str(self.folder / "aws.db"), "--config", str(self.folder / "aws.yaml"))
+        command = command_line("localcloud.aws.__main__", "--port", "0", *where)
         log = (self.folder / "aws.log").open("a")
         self.process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True, env=environment)
         log.close()
@@ -72,10 +71,7 @@ class Cloud:
     credentials: dict[str, str]
 
     def client(self, service: str, region: str = "us-east-1") -> Any:
-        once = BotoConfig(retries={"total_max_attempts": 1}, read_timeout=20)
-        return _SESSION.client(  # type: ignore[call-overload]
-            service, region_name=region, endpoint_url=self.endpoint, config=once, **self.credentials
-        )
+        return _client(service, region, self.endpoint, tuple(self.credentials.items()))
 
     def with_key(self, key: str, secret: str, token: str | None = None) -> Cloud:
         credentials = {"aws_access_key_id": key, "aws_secret_access_key": secret}
@@ -102,6 +98,15 @@ class Cloud:
 
     def in_account(self, account: str) -> Cloud:
         return self.assume(f"arn:aws:iam::{account}:role/OrganizationAccountAccessRole")
+
+
+@cache
+def _client(service: str, region: str, endpoint: str, credentials: tuple[tuple[str, str], ...]) -> Any:
+    """Once for each: to make one takes up to 80 ms of CPU."""
+    once = BotoConfig(retries={"total_max_attempts": 1}, read_timeout=20)
+    return _SESSION.client(  # type: ignore[call-overload]
+        service, region_name=region, endpoint_url=endpoint, config=once, **dict(credentials)
+    )
 
 
 def error_of(call: Callable[[], object]) -> str:

@@ -15,6 +15,7 @@ from typing import Any
 import httpx
 import pytest
 from crd_lab import install
+from product import asked
 from waiting import eventually
 from yawollet_lab import HOST, Backend, Machine, answered, ask, free_port, machine, port, tcp_backend
 
@@ -160,11 +161,10 @@ class Agent:
             self.process = None
 
     async def readyz(self) -> httpx.Response | None:
-        async with httpx.AsyncClient() as client:
-            try:
-                return await client.get(f"http://{self.health}/readyz")
-            except httpx.HTTPError:
-                return None
+        try:
+            return await asked(int(self.health.rpartition(":")[2]), "/readyz")
+        except httpx.HTTPError:
+            return None
 
 
 @pytest.fixture(scope="module")
