@@ -45,7 +45,7 @@ from localcloud.state import (
     choose_ports,
 )
 from tests.running.kept import end
-from tests.running.programs import ROOT, SEED, command_line
+from tests.running.programs import COMMAND, ROOT, SEED, command_line
 
 if TYPE_CHECKING:
     from mypy_boto3_organizations import OrganizationsClient
@@ -94,10 +94,10 @@ def processes_in(directory: Path) -> list[str]:
     return found
 
 
-def started(*arguments: str, **variables: str) -> subprocess.Popen[str]:
+def typed(*arguments: str, **variables: str) -> subprocess.Popen[str]:
     """`perdure up` and its kin, as a person starts them."""
     return subprocess.Popen(
-        [sys.executable, "-m", "localcloud", *arguments],
+        command_line(COMMAND, *arguments),
         cwd=ROOT,
         env={**os.environ, **variables},
         stdin=subprocess.DEVNULL,
@@ -581,7 +581,7 @@ def test_a_stranger_with_a_recorded_pid_is_never_ended(tmp_path: Path) -> None:
 
 def test_up_in_the_foreground_stops_everything_on_ctrl_c(tmp_path: Path) -> None:
     state = tmp_path / "state"
-    up = started("up", "--state", str(state), "--without", only(*SMALL))
+    up = typed("up", "--state", str(state), "--without", only(*SMALL))
     assert up.stdout is not None
     try:
         said = next(line for line in up.stdout if "Everything is ready" in line or "does not" in line)
@@ -625,7 +625,7 @@ def test_ctrl_c_says_so_where_it_could_not_stop_everything(
 
 def test_nothing_outlives_a_killed_up(tmp_path: Path) -> None:
     state = tmp_path / "state"
-    up = started("up", "--state", str(state), "--without", only(*SMALL))
+    up = typed("up", "--state", str(state), "--without", only(*SMALL))
     try:
         until(lambda: Deployment(state).status().healthy, "everything is up")
     finally:
@@ -637,7 +637,7 @@ def test_nothing_outlives_a_killed_up(tmp_path: Path) -> None:
 
 def test_up_on_a_running_deployment_says_so(deployment: Deployment) -> None:
     without = only(*services.SERVERS)
-    up = started("up", "--state", str(deployment.state.root), "--detach", "--without", without)
+    up = typed("up", "--state", str(deployment.state.root), "--detach", "--without", without)
     output, _ = up.communicate(timeout=20)
 
     assert up.returncode == 0
@@ -652,7 +652,7 @@ def test_up_refuses_a_running_deployment_that_lacks_what_is_asked(small: Deploym
 
 
 def test_status_is_printed_for_programs(deployment: Deployment) -> None:
-    status = started("status", "--state", str(deployment.state.root), "-o", "json")
+    status = typed("status", "--state", str(deployment.state.root), "-o", "json")
     output, _ = status.communicate(timeout=20)
     rows = {row["name"]: row for row in json.loads(output)["services"]}
 
@@ -662,7 +662,7 @@ def test_status_is_printed_for_programs(deployment: Deployment) -> None:
 
 
 def test_status_of_nothing_says_so_and_fails(tmp_path: Path) -> None:
-    status = started("status", "--state", str(tmp_path / "none"))
+    status = typed("status", "--state", str(tmp_path / "none"))
     output, _ = status.communicate(timeout=20)
 
     assert status.returncode == 1
@@ -687,7 +687,7 @@ def test_down_says_what_it_has_removed_and_no_more(tmp_path: Path) -> None:
     StateDirectory(tmp_path / "ours").create(Plan(clouds=(), services=(), binaries=None, kubeconfig=None))
 
     def down(name: str) -> tuple[int, str]:
-        command = started("down", "--wipe", "--state", str(tmp_path / name))
+        command = typed("down", "--wipe", "--state", str(tmp_path / name))
         output, _ = command.communicate(timeout=20)
         return command.returncode, output.replace(str(tmp_path), "").strip()
 
@@ -801,7 +801,7 @@ def test_up_that_is_interrupted_while_it_builds_says_that_nothing_was_started(
     tmp_path: Path, fake_go: Callable[[str], Path]
 ) -> None:
     started = fake_go("exec sleep 300")
-    up = started("up", "--state", str(tmp_path / "state"), XDG_CACHE_HOME=str(tmp_path / "cache"))
+    up = typed("up", "--state", str(tmp_path / "state"), XDG_CACHE_HOME=str(tmp_path / "cache"))
     try:
         until(started.exists, "the build began")
         up.send_signal(signal.SIGINT)
