@@ -5,6 +5,7 @@
     f1 to f3, g  ends of lifespans, reactions to events              claims_events.py
     h, i, j      a claim among many, a restart, memory               claims_crowds.py
     r            more claims than handles                            claims_race.py
+    s5 to s100   claims at once on a share of the machine            claims_starved.py
 
 Rows of one group share a deployment, and each is told as soon as it is measured (`claims_telling.py`). Latencies are
 taken by a watch in this program (`claims_sightings.py`), from just before a request is sent until what is waited for is
@@ -23,6 +24,7 @@ from localcloud.bench.claims_crowds import crowded, held, idle
 from localcloud.bench.claims_events import ends, reactions
 from localcloud.bench.claims_race import race
 from localcloud.bench.claims_sightings import BOUND, FREE, FREE_AND_READY, READY
+from localcloud.bench.claims_starved import SHARES, starved
 from localcloud.bench.claims_telling import together, told
 from localcloud.bench.claims_things import (
     OPERATOR,
@@ -168,8 +170,9 @@ _SERVED: tuple[tuple[str, Callable[[Scene, Sizes], Coroutine[None, None, Found]]
 
 Measurement = Callable[[Sizes, frozenset[str]], Coroutine[None, None, Found]]
 
-# Rows that are measured only when they are asked for: j takes many minutes.
-ON_REQUEST = frozenset({"j"})
+_STARVED = frozenset(f"s{share}" for share in SHARES)
+# Rows that are measured only when they are asked for: j takes many minutes, and a quota is set by root alone.
+ON_REQUEST = frozenset({"j"}) | _STARVED
 MEASUREMENTS: tuple[tuple[frozenset[str], Measurement], ...] = (
     (frozenset({"a", "b", "c", "d"}), served),
     (frozenset({"e"}), idle),
@@ -178,4 +181,5 @@ MEASUREMENTS: tuple[tuple[frozenset[str], Measurement], ...] = (
     (frozenset({"h", "i"}), crowded),
     (frozenset({"r"}), race),
     (frozenset({"j"}), held),
+    (_STARVED, starved),
 )

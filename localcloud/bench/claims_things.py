@@ -51,6 +51,7 @@ class Sizes(Model):
     held_claims: int = 5000
     race_claims: int = 300
     race_handles: int = 200
+    starved_claims: int = 300
 
 
 class Scene(NamedTuple):

@@ -57,7 +57,7 @@ def bench(
         str,
         typer.Option(
             metavar="ROW,...",
-            help="Rows of a benchmark; by default all but `accounts` 8d, 8e, `claims` j, `instances` e, f, h.",
+            help="Rows of a benchmark; by default all but `accounts` 8d, 8e, `claims` j, s, `instances` e, f, h.",
         ),
     ] = "",
     idle_seconds: Annotated[
@@ -68,6 +68,7 @@ def bench(
     quota_accounts: Annotated[int, typer.Option(min=1, help="`accounts` 8d: how many accounts.")] = 200,
     idle_claims: Annotated[int, typer.Option(min=20, help="`claims` h and i: how many settled claims.")] = 1000,
     held_claims: Annotated[int, typer.Option(min=20, help="`claims` j: how many settled claims.")] = 5000,
+    starved_claims: Annotated[int, typer.Option(min=1, help="`claims` s: how many claims at once.")] = 300,
     balancers: Annotated[
         int, typer.Option(min=1, help="`loadbalancers` c: how many load balancers, with two machines each.")
     ] = 200,
@@ -88,7 +89,7 @@ def bench(
 
     end_as_by_ctrl_c()
     sizes: dict[str, float] = {"idle_accounts": idle_accounts, "idle_claims": idle_claims, "held_claims": held_claims}
-    sizes |= {"quota_accounts": quota_accounts}
+    sizes |= {"quota_accounts": quota_accounts, "starved_claims": starved_claims}
     sizes |= {"products": products, "crowd": crowd, "orders": orders, "namespaces": namespaces}
     sizes |= {"event_count": events, "storm_instances": storm, "outage_seconds": outage_seconds}
     if idle_seconds is not None:
@@ -122,13 +123,14 @@ def bench(
 def _measured(work: Sequence[Measure]) -> tuple[list[Found], list[str]]:
     """What could be measured, and why the rest could not."""
     from engine.errors import ApiError
+    from localcloud.cpu_share import NoQuota
 
     found: list[Found] = []
     complaints: list[str] = []
     for measure in work:
         try:
             found.append(asyncio.run(measure()))
-        except (DeploymentError, ApiError, TimeoutError) as error:
+        except (DeploymentError, ApiError, NoQuota, TimeoutError) as error:
             complaints.append(f"not measured: {error or 'it did not settle in time'}")
     return found, complaints
 

@@ -1,0 +1,160 @@
+"""Row s of `perdure bench claims`: the same claims at once on the whole machine, on a fifth and on a twentieth of it.
+
+A CPU quota holds all processes of the deployment together, the servers among them; this program is outside of it. What
+a machine does in a second it does in five seconds of a fifth: time and share multiplied stay the same, as long as no
+work is repeated. What was broken off is read from the histories when the quota is lifted: activities and workflow tasks
+that the server gave up on, and attempts after the first.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import Counter
+
+from temporalio.api.enums.v1 import EventType
+from temporalio.client import Client, WorkflowExecution
+
+from domain.built_in_kinds import CONFIG_MAP, LEASE
+from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
+from engine.kube.json import at, text
+from engine.settings import Settings
+from localcloud.bench.claims_race import agreed
+from localcloud.bench.claims_sightings import BOUND, READY
+from localcloud.bench.claims_telling import Meter, step, told
+from localcloud.bench.claims_things import THINGS, Scene, Sizes, make, path, scene
+from localcloud.bench.figures import Figure, Found
+from localcloud.cpu_share import limited
+from localcloud.services import WATCH, WORKER
+
+SHARES = (100, 20, 5)
+# Of the time that the whole machine is thought to need at most for a claim, by the share.
+_PATIENCE = 0.5
+_READ_AT_ONCE = 8
+_IDLE_SECONDS = 5.0
+_BROKEN_OFF = {
+    EventType.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT: "activities timed out",
+    EventType.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT: "workflow tasks timed out",
+    EventType.EVENT_TYPE_WORKFLOW_TASK_FAILED: "workflow tasks failed",
+}
+
+
+async def starved(sizes: Sizes, rows: frozenset[str]) -> Found:
+    """Rows s100, s20 and s5."""
+    figures: list[Figure] = []
+    breakdown: dict[str, dict[str, int]] = {}
+    async with scene() as on:
+        for share in SHARES:
+            if f"s{share}" in rows:
+                found = told(await _on_share(on, sizes.starved_claims, share))
+                figures += found.figures
+                breakdown |= found.breakdown
+    return Found(figures=tuple(figures), breakdown=breakdown)
+
+
+async def _on_share(on: Scene, count: int, percent: int) -> Found:
+    row, share, names = f"s{percent}", percent / 100, [f"s{percent}-{number}" for number in range(count)]
+    await on.lab.quiet()
+    before, restarts, terms = await _broken_off(on.lab.temporal), _restarts(on), await _terms(on)
+    idle = Meter(on.lab)
+    await asyncio.sleep(_IDLE_SECONDS)
+    idle_cpu = sum(idle.read().cpu.values()) / _IDLE_SECONDS
+    meter = Meter(on.lab)
+    running = on.lab.deployment.state.running()
+    assert running is not None
+    with limited(running.supervisor.pid, share):
+        step(f"{count} claims are made on {percent} % of the machine")
+        sent = await make(on, names)
+        began = min(sent.values())
+        served = await _all_within(on, names, count * _PATIENCE / share)
+        took = time.time() - began
+    cost = meter.read()
+    await on.lab.quiet()
+    broken = await _broken_off(on.lab.temporal) - before
+    again = _restarts(on) - restarts
+    broken += Counter({f"{service} restarted": number for service, number in again.items()})
+    broken["the Lease changed hands"] = await _terms(on) - terms
+    lost, doubled = await _ledger(on, names)
+    cpu = cost.cpu_of(count)
+    figures = (
+        Figure(
+            row=row,
+            what=f"{count} claims at once on {percent} % of the machine: all ready",
+            measured=round(took, 1) if served == count else f"{served} of {count} after {took:.0f} s",
+            unit="s",
+            note=f"{1000 * sum(cost.cpu.values()) / count:.0f} ms of CPU each; idle {100 * idle_cpu:.1f} % of a core",
+        ),
+        Figure(
+            row=row,
+            what="the time, multiplied by the share",
+            measured=round(took * share, 1),
+            unit="s",
+            goal="" if percent == 100 else "≤ 1.5 times that of s100",
+            note=f"CPU per claim, ms: {cpu}",
+        ),
+        Figure(row=row, what="claims lost, doubled", measured=f"{lost}, {doubled}", goal="0, 0"),
+        Figure(
+            row=row, what="broken off and begun again", measured=sum(broken.values()), goal="0", note=_listed(broken)
+        ),
+    )
+    return Found(figures=figures, breakdown={f"{row}: Kubernetes requests": dict(cost.requests.most_common())})
+
+
+async def _all_within(on: Scene, names: list[str], seconds: float) -> int:
+    """How many claims are ready when all are, or when the time is over."""
+    deadline, last = time.monotonic() + seconds, 0.0
+    while True:
+        ready = sum(on.seen.first(RESOURCE_CLAIM, path(name), READY) is not None for name in names)
+        if ready == len(names) or time.monotonic() > deadline:
+            return ready
+        if time.monotonic() - last > 15.0:
+            bound = sum(on.seen.first(RESOURCE_CLAIM, path(name), BOUND) is not None for name in names)
+            step(f"{bound} are bound, {ready} are ready")
+            last = time.monotonic()
+        await asyncio.sleep(0.05)
+
+
+async def _ledger(on: Scene, names: list[str]) -> tuple[int, int]:
+    """Claims without a handle of their own and its resource; handles and resources that are too many."""
+    claims = (await on.lab.kube.list(RESOURCE_CLAIM)).items
+    handles = (await on.lab.kube.list(RESOURCE_HANDLE)).items
+    things = (await on.lab.kube.list(CONFIG_MAP, THINGS)).items
+    pairs, wanted = agreed(claims, handles), set(names)
+    of_ours = [each for each in handles if text(each, "spec", "resourceClaim", "name") in wanted]
+    guids = Counter(text(each, "data", "guid") for each in things)
+    lost = sum(name not in pairs for name in names)
+    doubled = max(0, len(of_ours) - len(names)) + sum(number - 1 for guid, number in guids.items() if guid)
+    return lost, doubled
+
+
+async def _broken_off(client: Client) -> Counter[str]:
+    """What the histories of all runs tell of it."""
+    found: Counter[str] = Counter()
+    permits = asyncio.Semaphore(_READ_AT_ONCE)
+
+    async def read(run: WorkflowExecution) -> None:
+        async with permits:
+            async for event in client.get_workflow_handle(run.id, run_id=run.run_id).fetch_history_events():
+                if name := _BROKEN_OFF.get(event.event_type):
+                    found[name] += 1
+                elif event.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_STARTED:
+                    found["further attempts"] += event.activity_task_started_event_attributes.attempt - 1
+
+    await asyncio.gather(*[read(run) async for run in client.list_workflows()])
+    return found
+
+
+def _restarts(on: Scene) -> Counter[str]:
+    return Counter({name: on.lab.deployment.service(name).restarts for name in (WORKER, WATCH)})
+
+
+async def _terms(on: Scene) -> int:
+    """How often the watcher's Lease has changed hands."""
+    settings = Settings()
+    lease = await on.lab.kube.get(LEASE, settings.watch_lease_namespace, settings.watch_lease_name)
+    turns = at(lease, "spec", "leaseTransitions")
+    return turns if isinstance(turns, int) else 0
+
+
+def _listed(counts: Counter[str]) -> str:
+    return ", ".join(f"{number} {what}" for what, number in counts.items() if number)
