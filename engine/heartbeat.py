@@ -1,37 +1,87 @@
-"""Heartbeats of every activity whose action names a heartbeat timeout: they say that its worker lives.
+"""Heartbeats of every activity whose action names a heartbeat timeout: they say that its process lives.
 
-What hangs is bounded by the action's `start_to_close`; a killed worker is noticed after the heartbeat timeout, which
-may be much shorter. The first beat comes after a third of the timeout, so what is quick costs no call.
+One thread sends all of them. It needs a few milliseconds of CPU in each interval and nothing of the event loop, so a
+heartbeat is missed only by a process that is dead or stopped. What hangs is bounded by the action's `start_to_close`,
+and a stuck event loop fails `/healthz`. The first beat comes after a third of the timeout, so a quick activity costs no
+call.
 """
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 
 from temporalio import activity
 
+# Beats within a heartbeat timeout: two may be lost or late.
+BEATS = 3
 
-@asynccontextmanager
-async def heartbeating(beat: Callable[[], None] = activity.heartbeat) -> AsyncIterator[None]:
-    """Heartbeat three times per heartbeat timeout while the body runs, so that a killed worker is noticed soon.
+log = logging.getLogger(__name__)
 
-    `beat` is called on the event loop; for activities on threads it must not be `activity.heartbeat`, which waits there
-    for the loop.
-    """
+
+class Heart:
+    """The thread that beats for all activities of a process."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock = clock
+        self._changed = threading.Condition()
+        self._beating: dict[object, _Beating] = {}
+        self._thread: threading.Thread | None = None
+
+    @contextmanager
+    def beating(self, beat: Callable[[], None], interval: float) -> Iterator[None]:
+        """Call `beat` every `interval` seconds while the block runs, on the heart's thread, and not afterwards."""
+        me = object()
+        with self._changed:
+            self._beating[me] = _Beating(beat, interval, self._clock() + interval)
+            if self._thread is None:
+                self._thread = threading.Thread(target=self._run, name="heartbeats", daemon=True)
+                self._thread.start()
+            self._changed.notify()
+        try:
+            yield
+        finally:
+            with self._changed:
+                del self._beating[me]
+
+    def beat(self) -> float | None:
+        """Beat for all whose time has come; seconds until the next one, None while there is nobody."""
+        with self._changed:
+            now = self._clock()
+            for each in self._beating.values():
+                if each.due <= now:
+                    each.due = now + each.interval
+                    try:
+                        each.beat()
+                    except Exception:  # the others' heartbeats go on
+                        log.exception("a heartbeat could not be sent")
+            return min((each.due - now for each in self._beating.values()), default=None)
+
+    def _run(self) -> None:
+        while True:
+            with self._changed:  # so that nobody joins unseen between the two
+                self._changed.wait(self.beat())
+
+
+class _Beating:
+    def __init__(self, beat: Callable[[], None], interval: float, due: float) -> None:
+        self.beat = beat
+        self.interval = interval
+        self.due = due
+
+
+_HEART = Heart()
+
+
+@contextmanager
+def heartbeating(beat: Callable[[], None]) -> Iterator[None]:
+    """Heartbeat for the present activity while the body runs; `beat` may be called on any thread."""
     timeout = activity.info().heartbeat_timeout
     if timeout is None:
         yield
         return
-    beating = asyncio.create_task(_beat(beat, timeout.total_seconds() / 3))
-    try:
+    with _HEART.beating(beat, timeout.total_seconds() / BEATS):
         yield
-    finally:
-        beating.cancel()
-
-
-async def _beat(beat: Callable[[], None], interval: float) -> None:
-    while True:
-        await asyncio.sleep(interval)
-        beat()

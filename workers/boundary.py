@@ -11,9 +11,11 @@ import asyncio
 import logging
 import time
 from collections.abc import Callable
-from typing import Any
+from functools import partial
+from typing import Any, cast
 
 from temporalio import activity
+from temporalio.bridge.proto import ActivityHeartbeat
 from temporalio.exceptions import ApplicationError, CancelledError
 from temporalio.worker import (
     ActivityInboundInterceptor,
@@ -40,11 +42,11 @@ class Boundary(Interceptor):
 
 
 class _Edge(ActivityInboundInterceptor):
-    _beat: Callable[[], None] = staticmethod(activity.heartbeat)
+    _outbound: ActivityOutboundInterceptor
 
     def init(self, outbound: ActivityOutboundInterceptor) -> None:
-        """Keep the way out that may be taken from the event loop."""
-        self._beat = outbound.heartbeat
+        """Keep the way out."""
+        self._outbound = outbound
         super().init(outbound)
 
     async def execute_activity(self, input: ExecuteActivityInput) -> Any:
@@ -52,7 +54,7 @@ class _Edge(ActivityInboundInterceptor):
         attempt.begin(input.args[0] if input.args else None)
         began = time.perf_counter()
         try:
-            async with heartbeating(self._beat):
+            with heartbeating(_beat(self._outbound)):
                 result = await super().execute_activity(input)
         except (asyncio.CancelledError, CancelledError):
             raise
@@ -65,6 +67,12 @@ class _Edge(ActivityInboundInterceptor):
             raise failure from _cause(error, failure)
         _count(began, None)
         return result
+
+
+def _beat(outbound: ActivityOutboundInterceptor) -> Callable[[], None]:
+    """Records a heartbeat from any thread: the SDK's own function leads through the event loop, which may be busy."""
+    core = cast("Any", outbound)._worker._bridge_worker()
+    return partial(core.record_activity_heartbeat, ActivityHeartbeat(task_token=activity.info().task_token))
 
 
 def _cause(error: Exception, failure: ApplicationError) -> BaseException | None:

@@ -1,10 +1,11 @@
-"""A worker that gets too little of its machine to be heard of in time comes to an end all the same."""
+"""A worker is heard of while its process lives; one that is not heard of in time comes to an end all the same."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from datetime import datetime, timedelta
 
 import pytest
@@ -24,10 +25,11 @@ from workers.roster import workflows_of
 
 
 class Slow:
-    """Batches that last longer than their heartbeat allows, from a process that is not heard of meanwhile."""
+    """Batches that last longer than their heartbeat allows; `busy` ones give the event loop to nobody meanwhile."""
 
-    def __init__(self, seconds: float) -> None:
+    def __init__(self, seconds: float, *, busy: bool = False) -> None:
         self.seconds = seconds
+        self.busy = busy
         self.attempts: list[int] = []
         self.since: list[datetime] = []
 
@@ -35,12 +37,15 @@ class Slow:
     async def serve(self, batch: Serve) -> BinderWorld:
         self.attempts.append(attempt.number())
         self.since.append(attempt.since())
-        await asyncio.sleep(self.seconds)
+        if self.busy:
+            time.sleep(self.seconds)  # noqa: ASYNC251 - this is the point
+        else:
+            await asyncio.sleep(self.seconds)
         return BinderWorld(key=batch.key, decision=idle("a test"))
 
 
-@asynccontextmanager
-async def unheard(beat: Callable[[], None]) -> AsyncIterator[None]:
+@contextmanager
+def unheard(beat: Callable[[], None]) -> Iterator[None]:
     yield
 
 
@@ -57,6 +62,21 @@ async def served_by(client: Client, slow: Slow) -> AsyncIterator[None]:
         ),
     ):
         yield
+
+
+async def test_a_busy_event_loop_misses_no_heartbeat(temporal: TemporalServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Serve, "heartbeat", timedelta(seconds=1))
+    client = await connect(pointing_at(temporal, monkeypatch), "tests")
+    slow = Slow(seconds=2.6, busy=True)
+    async with served_by(client, slow):
+        await wake(client, BINDER)
+        handle = client.get_workflow_handle(BINDER.workflow_id)
+        try:
+            given, done = await eventually(lambda: batches(handle), "a batch comes to its end")
+        finally:
+            await handle.terminate("the test is over")
+    assert (given, done) == ([timedelta(seconds=1)], 1)
+    assert slow.attempts == [1]
 
 
 async def test_each_missed_heartbeat_gives_the_next_attempt_twice_as_long(
