@@ -2,9 +2,12 @@
 
 The election follows client-go, with fewer requests: a Lease of 11 s names its holder, who renews it at a third of that
 by one PUT over the version that it knows. The others watch it, and take it once it has been unchanged for its 11 s by
-their own monotonic clock (the clocks of different machines are never compared). A holder that could not renew for two
-thirds of it, or finds another one in it, has lost, and must stop before anybody else may start.
-Whoever is killed is followed within 12 s: 11 s, and a second for the first request of the next.
+their own monotonic clock (the clocks of different machines are never compared). A holder that finds another one in it
+has lost. One that is merely late has not: nobody else has taken it, and what a leader does here is harmless beside
+another leader. Whoever is killed is followed within 12 s: 11 s, and a second for the first request of the next.
+
+An election runs best on a thread of its own (`engine/own_thread.py`), over a client of its own: so a process that is
+busy keeps its Lease for as long as it gets any CPU.
 
 The replaced operators elect in three ways: a Lease, the older annotation `control-plane.alpha.kubernetes.io/leader` on
 a ConfigMap, and operator-sdk's leader-for-life, a ConfigMap owned by the leader's Pod. Perdure does not act on a kind
@@ -43,7 +46,7 @@ log = logging.getLogger(__name__)
 
 
 class LeadershipLost(Exception):  # noqa: N818 - an event, not a fault
-    """The Lease could not be renewed in time; somebody else may lead from now on."""
+    """Another process holds the Lease."""
 
 
 class LeaderElection:
@@ -95,24 +98,19 @@ class LeaderElection:
         """Renew the Lease for ever, each time with the annotations as they are then.
 
         Raises:
-            LeadershipLost: another process holds it, or it was not renewed for two thirds of its duration.
+            LeadershipLost: another process holds it.
         """
         self._annotations = annotations
-        renewed = time.monotonic()
-        held = True
+        renewed = True
         while True:
-            await asyncio.sleep((self._lease / 3 if held else self._retry).total_seconds())
-            lost_at = renewed + (self._lease * 2 / 3).total_seconds()
+            await asyncio.sleep((self._lease / 3 if renewed else self._retry).total_seconds())
             try:
-                # A process that got no CPU for long asks once all the same: only the API server knows who leads.
-                async with asyncio.timeout(max(lost_at - time.monotonic(), self._retry.total_seconds())):
-                    held = await self._renewed()
+                # A renewal whose answer is lost is sent again before the Lease runs out.
+                async with asyncio.timeout((self._lease / 3).total_seconds()):
+                    renewed = await self._renewed()
             except TimeoutError:
-                held = False
-            if held:
-                renewed = time.monotonic()
-            elif time.monotonic() >= lost_at:
-                raise LeadershipLost(f"the lease {self._namespace}/{self._name} was not renewed in time")
+                log.warning("the lease %s/%s was not renewed in time, trying again", self._namespace, self._name)
+                renewed = False
 
     async def release(self) -> None:
         """Give the Lease back, if it is ours; one that was renewed without our knowing, or taken, is read first."""

@@ -13,7 +13,8 @@ import asyncio
 import logging
 import os
 import socket
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import AsyncExitStack, asynccontextmanager
 from functools import partial
 
 from temporalio.client import Client
@@ -22,6 +23,8 @@ from domain.identity import Key
 from engine.health import Health, serve
 from engine.kube import KubeApi, LeaderElection, LeadershipLost
 from engine.kube.clusters import served_cluster
+from engine.kube.lease import Annotations
+from engine.own_thread import LastKnown, OwnThread, own_thread
 from engine.process import connected, first_of, stopped_by_signals, ungrouped
 from engine.reachability import api_server_reached, temporal_reached
 from engine.settings import Settings
@@ -81,20 +84,38 @@ async def _lead(settings: Settings, api: KubeApi, served: KubeApi, client: Clien
     if settings.observing:
         await _watch(settings, api, served, client, health, checkpoint="")
         return
-    while True:
-        election = LeaderElection(api, settings.watch_lease_namespace, settings.watch_lease_name, identity(settings))
-        stand_by(election, health)
-        await election.acquire()
-        try:
-            # A task of its own: what Python 3.11's task groups leave of a cancellation would end the next term's waits.
-            term = _watch(settings, api, served, client, health, election.annotation(CHECKPOINT), election)
-            await asyncio.create_task(term)
-        except LeadershipLost as lost:
-            logger.warning("%s; another watcher may lead now, and this one stands by", lost)
-        finally:
-            metrics.LEADER.set(0)
+    async with own_thread("lease") as thread, _lease_client(settings, thread) as leases:
+        while True:
+            election = LeaderElection(
+                leases, settings.watch_lease_namespace, settings.watch_lease_name, identity(settings)
+            )
             stand_by(election, health)
-            await asyncio.shield(election.release())
+            await thread.run(election.acquire())
+            try:
+                # A task of its own: what Python 3.11's task groups leave of a cancellation would end the next term's
+                # waits.
+                hold, checkpoint = partial(_hold, thread, election), election.annotation(CHECKPOINT)
+                await asyncio.create_task(_watch(settings, api, served, client, health, checkpoint, hold))
+            except LeadershipLost as lost:
+                logger.warning("%s; another watcher may lead now, and this one stands by", lost)
+            finally:
+                metrics.LEADER.set(0)
+                stand_by(election, health)
+                await asyncio.shield(thread.run(election.release()))
+
+
+@asynccontextmanager
+async def _lease_client(settings: Settings, thread: OwnThread) -> AsyncIterator[KubeApi]:
+    """A client on that thread: the Lease is renewed also while the loop of the process is busy."""
+    api = await thread.run(KubeApi.open(settings, PROCESS))
+    try:
+        yield api
+    finally:
+        await asyncio.shield(thread.run(api.close()))
+
+
+async def _hold(thread: OwnThread, election: LeaderElection, annotations: Annotations) -> None:
+    await thread.run(election.hold(annotations))
 
 
 def stand_by(election: LeaderElection, health: Health) -> None:
@@ -118,10 +139,11 @@ async def _watch(
     client: Client,
     health: Health,
     checkpoint: str,
-    election: LeaderElection | None = None,
+    hold: Callable[[Annotations], Coroutine[object, object, None]] | None = None,
 ) -> None:
     watcher = _watcher(settings, api, served, client, checkpoint)
     watcher.register(health)
+    acknowledged = LastKnown(watcher.checkpoint)
     metrics.LEADER.set(1)
     lost: BaseException | None = None
     try:
@@ -133,10 +155,12 @@ async def _watch(
                 if not settings.observing:
                     for duty in duties_of_areas(settings):
                         group.create_task(attend(duty, api, watcher.index))
-                if election is not None:
-                    group.create_task(election.hold(lambda: {CHECKPOINT: watcher.checkpoint()}))
+                if hold is not None:
+                    group.create_task(hold(lambda: {CHECKPOINT: acknowledged()}))
     except* LeadershipLost as told:
         lost = ungrouped(told)
+    finally:
+        acknowledged.refresh()
     if lost is not None:
         raise lost
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import time
 from collections import Counter
 from contextlib import aclosing
 from datetime import UTC, datetime, timedelta
@@ -16,6 +17,7 @@ import yaml
 from waiting import eventually
 
 from domain.identity import Kind
+from domain.resource import parse_timestamp
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Throttled, Unavailable
 from engine.kube import (
     CONFIG_MAP,
@@ -34,6 +36,7 @@ from engine.kube import (
 )
 from engine.kube.errors import NAMESPACE_TERMINATING, NO_SUCH_KIND, api_error
 from engine.kube.json import JsonObject, at, sequence, text
+from engine.own_thread import own_thread
 from engine.settings import Settings
 from localcloud.deployment import Deployment
 
@@ -339,6 +342,26 @@ async def test_a_leader_whose_lease_was_taken_is_told(kube: KubeApi, namespace: 
     await kube.patch(LEASE, namespace, "lock", {"spec": {"holderIdentity": "thief"}})
     with pytest.raises(LeadershipLost):
         await asyncio.wait_for(leader.hold(), 10)
+
+
+async def test_a_leader_whose_event_loop_is_busy_keeps_its_lease(
+    kube: KubeApi, namespace: str, deployment: Deployment
+) -> None:
+    kubeconfig = deployment.env()["KUBECONFIG"]
+    async with own_thread("lease") as thread:
+        leases = await thread.run(KubeApi.open(Settings(), "tests", kubeconfig))
+        leader = election(leases, namespace, "leader")
+        try:
+            await thread.run(leader.acquire())
+            holding = asyncio.create_task(thread.run(leader.hold()))
+            await asyncio.sleep(0)
+            time.sleep(4)
+            renewed = parse_timestamp(text(await kube.get(LEASE, namespace, "lock"), "spec", "renewTime"))
+            assert renewed is not None
+            assert datetime.now(UTC) - renewed < timedelta(seconds=3)
+            holding.cancel()
+        finally:
+            await thread.run(leases.close())
 
 
 async def test_a_lease_is_renewed_by_one_request_and_followed_without_any(

@@ -1,0 +1,54 @@
+"""A thread with an event loop of its own, for what must go on while the loop of the process is busy."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from typing import Any, Generic, TypeVar
+
+T = TypeVar("T")
+
+
+class OwnThread:
+    """The thread; see `own_thread`."""
+
+    def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+
+    async def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Run it on the thread's loop and wait for it here; cancelled here, it is cancelled there."""
+        return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
+
+
+@asynccontextmanager
+async def own_thread(name: str) -> AsyncIterator[OwnThread]:
+    """One that lives as long as the block."""
+    loop = asyncio.new_event_loop()
+    thread = threading.Thread(target=loop.run_forever, name=name, daemon=True)
+    thread.start()
+    try:
+        yield OwnThread(loop)
+    finally:
+        loop.call_soon_threadsafe(loop.stop)
+        await asyncio.to_thread(thread.join)
+        loop.close()
+
+
+class LastKnown(Generic[T]):
+    """A value that only the present loop may read, for another thread: as it was when it was asked for last."""
+
+    def __init__(self, read: Callable[[], T]) -> None:
+        self._read = read
+        self._loop = asyncio.get_running_loop()
+        self._known = read()
+
+    def __call__(self) -> T:
+        """Without waiting; it is read again meanwhile, for the next time."""
+        self._loop.call_soon_threadsafe(self.refresh)
+        return self._known
+
+    def refresh(self) -> None:
+        """Read it now; on its own loop."""
+        self._known = self._read()
