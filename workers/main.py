@@ -40,6 +40,7 @@ from engine.reachability import api_server_reached, temporal_reached
 from engine.settings import Settings
 from engine.temporal_connection import Connection
 from engine.worker_versions import deployment_config
+from workers import pace
 from workers.boundary import Boundary
 from workers.roster import areas, by_queue, local_activities, observing_queues, workflows_of
 
@@ -58,6 +59,7 @@ SLOTS: dict[str, int] = {
 WORKFLOW_TASKS = 12
 # Workflow tasks of instances, whose local activities wait for answers most of the time.
 MOST_WAITING = 100
+LOCAL_ACTIVITIES = 100
 LONGEST_HEARTBEAT_PAUSE = timedelta(seconds=5)
 
 log = logging.getLogger(__name__)
@@ -164,7 +166,7 @@ async def _workers(
             activities=local_activities(by_area[area]),
             interceptors=[Boundary()],
             max_cached_workflows=settings.worker_cached_workflows,
-            max_concurrent_workflow_tasks=MOST_WAITING if area == INSTANCES else WORKFLOW_TASKS,
+            tuner=pace.workflow_tasks(MOST_WAITING if area == INSTANCES else WORKFLOW_TASKS, LOCAL_ACTIVITIES),
             workflow_task_poller_behavior=PollerBehaviorAutoscaling(),
             graceful_shutdown_timeout=settings.drain,
         )
@@ -177,7 +179,7 @@ async def _workers(
             deployment_config=version,
             activities=of_queue,
             activity_executor=executor if queue in BLOCKING else None,
-            max_concurrent_activities=SLOTS.get(queue, slots.KUBERNETES),
+            tuner=pace.activities(SLOTS.get(queue, slots.KUBERNETES)),
             max_task_queue_activities_per_second=settings.worker_organization_rate
             if queue == Queue.AWS_ORGANIZATION
             else None,

@@ -1,0 +1,151 @@
+"""How many tasks of a queue a process takes at once: as many as it gets on with, between one and the configured most.
+
+    a task ends in good time --> 1/limit more          (additive increase)
+    it took too long, or the event loop is late --> 7/10 of them   (multiplicative decrease)
+
+A poll needs a free slot, so nothing is fetched that cannot be begun: what waits stays with Temporal, where another
+worker takes it and no timeout runs. Lateness of the event loop is what a process sees of too little CPU, whether by its
+own work, a quota, or its neighbours. Temporal's resource-based supplier looks at the CPU of the whole machine instead,
+which is idle while a quota starves the process, and busy while a neighbour uses what is left over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+import time
+from collections import Counter
+from collections.abc import Callable
+from typing import cast
+
+from temporalio.worker import (
+    CustomSlotSupplier,
+    FixedSizeSlotSupplier,
+    SlotMarkUsedContext,
+    SlotPermit,
+    SlotReleaseContext,
+    SlotReserveContext,
+    WorkerTuner,
+)
+
+DECREASE = 0.7
+# A tenth of the 10 s that Temporal waits for a workflow task.
+LONGEST_WORKFLOW_TASK = 1.0
+# Callbacks of a process that gets its CPU wait for some milliseconds; now and then for the parsing of a long list.
+LATE = 0.25
+
+
+class Limit:
+    """The number, adapted by what is told of each task that has ended."""
+
+    def __init__(self, most: int, longest: float = float("inf")) -> None:
+        """At first `most`. A task is slow after `longest` seconds; what waits for other systems has no such limit."""
+        self._most = most
+        self._longest = longest
+        self._exact = float(most)
+        self._decreased_at = float("-inf")
+
+    def __int__(self) -> int:
+        return int(self._exact)
+
+    def ended(self, began: float, ended: float, late: float) -> None:
+        """A task has ended, and the event loop was so late.
+
+        One decrease answers for all tasks that were begun before it: they ran side by side.
+        """
+        if ended - began <= self._longest and late <= LATE:
+            self._exact = min(self._most, self._exact + 1 / self._exact)
+        elif began >= self._decreased_at:
+            self._exact = max(1.0, self._exact * DECREASE)
+            self._decreased_at = ended
+
+
+class Permit(SlotPermit):
+    """One slot; `began` once a task has it."""
+
+    def __init__(self, *, sticky: bool) -> None:
+        self.sticky = sticky
+        self.began: float | None = None
+
+
+class PacedSlots(CustomSlotSupplier):
+    """Slots of one queue up to a `Limit`. Temporal's core calls it from threads of its own as well."""
+
+    def __init__(self, limit: Limit, clock: Callable[[], float] = time.monotonic) -> None:
+        self.limit = limit
+        self._clock = clock
+        self._lock = threading.Lock()
+        self._polling: Counter[bool] = Counter()  # slots of polls under way, by whether they are of the sticky queue
+        self._used = 0
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._room = asyncio.Event()
+
+    async def reserve_slot(self, ctx: SlotReserveContext) -> SlotPermit:
+        """Wait for a slot."""
+        self._loop = asyncio.get_running_loop()
+        while (permit := self.try_reserve_slot(ctx)) is None:
+            self._room.clear()
+            await self._room.wait()
+        return permit
+
+    def try_reserve_slot(self, ctx: SlotReserveContext) -> SlotPermit | None:
+        """A slot, if there is one now.
+
+        One poll of each kind is always let through while a task may be begun: with a limit of one, a poll of the
+        ordinary queue would otherwise keep the workflows in the cache waiting, and the other way round.
+        """
+        with self._lock:
+            limit, sticky = int(self.limit), ctx.is_sticky
+            if self._used >= limit or (self._used + self._polling.total() >= limit and self._polling[sticky]):
+                return None
+            self._polling[sticky] += 1
+            return Permit(sticky=sticky)
+
+    def mark_slot_used(self, ctx: SlotMarkUsedContext) -> None:
+        """A task has come."""
+        permit = cast("Permit", ctx.permit)
+        with self._lock:
+            permit.began = self._clock()
+            self._polling[permit.sticky] -= 1
+            self._used += 1
+
+    def release_slot(self, ctx: SlotReleaseContext) -> None:
+        """The task has ended, or none has come."""
+        permit, ended = cast("Permit", ctx.permit), self._clock()
+        with self._lock:
+            if permit.began is None:
+                self._polling[permit.sticky] -= 1
+            else:
+                self._used -= 1
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._released, permit.began, ended)
+
+    def _released(self, began: float | None, ended: float) -> None:
+        if began is not None:
+            with self._lock:
+                self.limit.ended(began, ended, late=self._clock() - ended)
+        self._room.set()
+
+
+def workflow_tasks(most: int, others: int) -> WorkerTuner:
+    """For a worker of workflows: so many tasks at once at the most, and so many local activities."""
+    return _tuner(workflows=PacedSlots(Limit(most, LONGEST_WORKFLOW_TASK)), local=FixedSizeSlotSupplier(others))
+
+
+def activities(most: int) -> WorkerTuner:
+    """For a worker of activities: so many at once at the most."""
+    return _tuner(activities=PacedSlots(Limit(most)))
+
+
+def _tuner(
+    workflows: PacedSlots | None = None,
+    activities: PacedSlots | None = None,
+    local: FixedSizeSlotSupplier | None = None,
+) -> WorkerTuner:
+    none = FixedSizeSlotSupplier(1)
+    return WorkerTuner.create_composite(
+        workflow_supplier=workflows or none,
+        activity_supplier=activities or none,
+        local_activity_supplier=local or none,
+        nexus_supplier=none,
+    )
