@@ -109,8 +109,12 @@ class BinderActivities:
 
     def _idle(self, next_end: datetime | None) -> Decision:
         free, waiting = len(self._known.free), len(self._known.waiting)
+        claims = (self._known.get(RESOURCE_CLAIM, *name) for name in self._known.waiting)
+        oldest = min((text_at(claim, "metadata", "creationTimestamp") for claim in claims if claim), default="")
         return idle(
             f"{free} handles are free, {waiting} claims wait to be bound",
+            phase="Serving" if waiting else "Idle",
+            waits_for=(f"{waiting} claims to be bound, the oldest since {oldest}",) if waiting else (),
             deadline=next_end,
             at_deadline="delete claims that have expired" if next_end else "",
         )

@@ -171,6 +171,20 @@ class Serve(Action):
         return "bind or create handles for claims without one, delete claims that have expired"
 
 
-def idle(why: str, *, phase: str = "Idle", deadline: datetime | None = None, at_deadline: str = "") -> Decision:
+def idle(
+    why: str,
+    *,
+    phase: str = "Idle",
+    waits_for: tuple[str, ...] = (),
+    deadline: datetime | None = None,
+    at_deadline: str = "",
+) -> Decision:
     """Nothing to do until a wake, or until then."""
-    return Decision(phase=phase, outcome=Outcome.SETTLED, why=why, deadline=deadline, at_deadline=at_deadline)
+    return Decision(
+        phase=phase,
+        outcome=Outcome.SETTLED,
+        why=why,
+        waits_for=waits_for,
+        deadline=deadline,
+        at_deadline=at_deadline,
+    )

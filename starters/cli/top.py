@@ -1,4 +1,4 @@
-"""`perdure top`: the fleet at a glance, area by area, and what hurts most below it.
+"""`perdure top`: the fleet at a glance, area by area, what waits to be begun, and what hurts most below it.
 
 Temporal's visibility counts; nothing is asked of the cluster but what is paused, and nothing of any cloud. On a
 terminal it is drawn anew every few seconds until it is left: four counts for each area in which there is anything, and
@@ -6,6 +6,9 @@ one list of what fails or is stuck. Elsewhere it is printed once.
 
     AREA      OPEN  WAITING  FAILING  STUCK  OVERDUE  PAUSED
     accounts    12        1        1      0        0
+
+    BACKLOG                                     SINCE  WHY
+    231 activity tasks in the queue aws            4m  workers take fewer than come: ...
 """
 
 from __future__ import annotations
@@ -23,7 +26,8 @@ from rich.live import Live
 from rich.table import Table
 from rich.text import Text
 
-from domain.identity import all_areas, all_kinds, id_prefix
+from domain.backlog import Backlog
+from domain.identity import all_areas, all_kinds, id_prefix, standing
 from domain.model import Model
 from engine import command_groups
 from starters.cli import output
@@ -56,11 +60,16 @@ class AreaAtAGlance(Model):
 
 
 class Glance(Model):
-    """The fleet at one moment; `worst` are lifecycles that fail or are stuck, the longest open first."""
+    """The fleet at one moment.
+
+    `worst` are lifecycles that fail or are stuck, the longest open first; `backlog` is work that nobody has begun, or
+    that was begun and broken off: a system that is starved has that, and nothing failing.
+    """
 
     at: datetime
     areas: tuple[AreaAtAGlance, ...]
     worst: tuple[Row, ...] = ()
+    backlog: tuple[Backlog, ...] = ()
 
 
 def register(app: typer.Typer) -> None:
@@ -98,10 +107,10 @@ def top(
 
 async def look(session: Session) -> Glance:
     """Count now."""
-    from starters.cli.pausing import standing
+    from starters.cli.pausing import standing as standing_pauses
 
     now = output.utc_now()
-    pauses = await standing(session)
+    pauses = await standing_pauses(session)
     counted = [await _counted(session, area, now) for area in all_areas()]
     missing = await no_worker(session, [each.area for each in counted if each.open])
     told = {name: pause.told(name) for name, pause in pauses.items()}
@@ -116,7 +125,19 @@ async def look(session: Session) -> Glance:
         if each.open or each.area in told
     )
     needed = [each.area for each in shown if each.failing or each.stuck]
-    return Glance(at=now, areas=shown, worst=await _worst(session, needed, now) if needed else ())
+    worst = await _worst(session, needed, now) if needed else ()
+    return Glance(at=now, areas=shown, worst=worst, backlog=await _backlog(session, [each.area for each in shown], now))
+
+
+async def _backlog(session: Session, areas: Sequence[str], now: datetime) -> tuple[Backlog, ...]:
+    from engine.backlog import of_queues, of_standing
+    from workers.roster import queues_of
+
+    settings = session.settings
+    kinds = [kind.name for kind in all_kinds().values() if kind.area in areas]
+    keys = [key for kind in kinds for key in standing(kind, settings.cluster, settings.claims_domain)]
+    in_queues = await of_queues(session.temporal, queues_of(areas, settings.cluster), now)
+    return (*in_queues, *await of_standing(session.temporal, keys))
 
 
 async def no_worker(session: Session, areas: Sequence[str]) -> dict[str, list[str]]:
@@ -185,9 +206,18 @@ def drawn(glance: Glance) -> RenderableType:
     parts: list[RenderableType] = [grid]
     lacking = [Text(line, style="red") for each in glance.areas for line in each.missing_workers]
     parts += [Text(), *lacking] if lacking else []
+    if glance.backlog:
+        parts += [Text(), _waiting(glance.backlog, glance.at)]
     if glance.worst:
         parts += [Text(), _listed(glance.worst, glance.at)]
     return Group(*parts)
+
+
+def _waiting(backlog: Sequence[Backlog], now: datetime) -> Table:
+    grid = output.grid("backlog", "since", "why")
+    for each in backlog:
+        grid.add_row(Text(each.what, style="yellow"), output.age(each.since, now), each.why)
+    return grid
 
 
 def _listed(rows: Sequence[Row], now: datetime) -> Table:

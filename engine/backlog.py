@@ -1,0 +1,89 @@
+"""What waits: tasks that no worker has taken yet, and lifecycles that serve a whole area and are late.
+
+Temporal keeps count of the tasks in each queue (DescribeTaskQueue). Those that wait for the worker that has the
+workflow in its cache are not among them; after ten seconds they are. A lifecycle without an object, such as the claims'
+binder, serves many objects that have no lifecycle yet: what it waits for, and how its own work stands, is all that
+tells of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Iterable
+from datetime import UTC, datetime, timedelta
+
+from temporalio.api.enums.v1 import TaskQueueType
+from temporalio.api.taskqueue.v1 import TaskQueue
+from temporalio.api.workflow.v1 import PendingActivityInfo
+from temporalio.api.workflowservice.v1 import DescribeTaskQueueRequest
+from temporalio.client import Client, WorkflowExecutionStatus
+
+from domain.backlog import Backlog
+from domain.identity import Key
+from engine.temporal import OP_WAITS_FOR, described
+
+# A worker that has room takes a task at once.
+UNHURRIED = timedelta(seconds=2)
+_TYPES = {"workflow": TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW, "activity": TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY}
+
+
+async def of_queues(client: Client, queues: Iterable[tuple[str, str]], now: datetime) -> list[Backlog]:
+    """The tasks that wait in these queues, each a name with `workflow` or `activity`.
+
+    Raises:
+        RPCError: Temporal refused or did not answer.
+    """
+
+    async def one(queue: str, kind: str) -> Backlog | None:
+        request = DescribeTaskQueueRequest(
+            namespace=client.namespace,
+            task_queue=TaskQueue(name=queue),
+            task_queue_type=_TYPES[kind],
+            report_stats=True,
+        )
+        stats = (await client.workflow_service.describe_task_queue(request)).stats
+        age = stats.approximate_backlog_age.ToTimedelta()
+        if not stats.approximate_backlog_count or age < UNHURRIED:
+            return None
+        return Backlog(
+            what=f"{stats.approximate_backlog_count} {kind} tasks in the queue {queue}",
+            since=now - age,
+            why="workers take fewer than come: they, Temporal or the API server get too little CPU, or more are needed",
+        )
+
+    found = await asyncio.gather(*(one(queue, kind) for queue, kind in sorted(queues)))
+    return [each for each in found if each is not None]
+
+
+async def of_standing(client: Client, keys: Iterable[Key]) -> list[Backlog]:
+    """What lifecycles without an object wait for, and which of them are late themselves.
+
+    Raises:
+        RPCError: Temporal refused or did not answer.
+    """
+    return [backlog for key in keys for backlog in await _of_one(client, key)]
+
+
+async def _of_one(client: Client, key: Key) -> list[Backlog]:
+    found = await described(client, key)
+    if found is None or found.status is not WorkflowExecutionStatus.RUNNING:
+        return []
+    raw, who = found.raw_description, key.path
+    backlogs = [
+        Backlog(what=f"{who}: {waits_for}", since=None, why="they are served in batches, one after the other")
+        for waits_for in found.typed_search_attributes.get(OP_WAITS_FOR) or ()
+    ]
+    task = raw.pending_workflow_task
+    if raw.HasField("pending_workflow_task") and task.attempt > 1:
+        since = task.original_scheduled_time.ToDatetime(UTC)
+        why = f"attempt {task.attempt}: no worker has carried it out in time, or its code failed"
+        backlogs.append(Backlog(what=f"{who}: its next step", since=since, why=why))
+    return [*backlogs, *(_of_activity(who, each) for each in raw.pending_activities if each.attempt > 1)]
+
+
+def _of_activity(who: str, activity: PendingActivityInfo) -> Backlog:
+    return Backlog(
+        what=f"{who}: {activity.activity_type.name}",
+        since=activity.scheduled_time.ToDatetime(UTC),
+        why=f"attempt {activity.attempt}; the last one: {activity.last_failure.message or 'under way'}",
+    )
