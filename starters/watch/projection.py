@@ -15,6 +15,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 
 from domain.identity import Key
+from domain.levers import LEVERS
 from domain.relations import Relation
 from domain.resource import KubeModel
 from engine.kube.api import FIELD_MANAGER
@@ -57,7 +58,7 @@ class Projection:
     beyond doubt. `handed` is the part of the fingerprint that other objects' workflows write. `others` stands for what
     everybody else has written: it changes, too, when they take something away and leave no newer trace. `own` are
     Perdure's entries in managedFields: what was written, when, and how much it is. `shown` is what those at the other
-    ends of its relations find it by and decide by.
+    ends of its relations find it by and decide by. `levers` stands for what a person has asked for in annotations.
     """
 
     key: Key
@@ -71,6 +72,7 @@ class Projection:
     others: int = 0
     own: tuple[tuple[str, str, int], ...] = ()
     shown: Mapping[Place, Shown] = field(default_factory=dict)
+    levers: int = 0
 
     @property
     def name(self) -> Name:
@@ -136,7 +138,13 @@ def project(
         others=hash(_written_by_others(obj, writer)),
         own=_written_by_ourselves(obj, writer),
         shown=places,
+        levers=hash(chosen(mapping(metadata, "annotations"), LEVERS)),
     )
+
+
+def is_urgent(before: Projection | None, after: Projection | None) -> bool:
+    """Whether a change goes before others: an object is on its way out or gone, or a person has asked for something."""
+    return after is None or after.deleting or (before is not None and before.levers != after.levers)
 
 
 def own_write(before: Projection | None, after: Projection | None) -> bool:

@@ -10,7 +10,10 @@ changes that each concern thousands of keys is one wake of each after it, while 
 
 A key whose wake has just been sent *rests*: a pool of which fifty handles become ready, or the binder of a hundred new
 claims, would otherwise get as many signals, and each costs Temporal and the worker a workflow task (10 ms of CPU in
-all, measured) to set a flag that is set.
+all, measured) to set a flag that is set. It rests for as long again as its wake took, five seconds at most: a Temporal
+that is slow gets fewer.
+
+What is *urgent* goes first: an object on its way out, and what a person has asked for.
 """
 
 from __future__ import annotations
@@ -20,6 +23,7 @@ import logging
 import random
 import time
 from collections.abc import Awaitable, Callable, Iterable
+from itertools import chain
 
 from opentelemetry.context import Context
 
@@ -29,7 +33,7 @@ from engine.tracing import continued, origin
 
 FIRST_DELAY = 0.1
 LONGEST_DELAY = 5.0
-# From one wake of a key to its next, at least: nobody notices it, and a burst is some wakes instead of hundreds.
+# From one wake of a key to its next, at least: unnoticeable, and a burst is some wakes instead of hundreds.
 REST = 0.1
 
 logger = logging.getLogger(__name__)
@@ -38,10 +42,17 @@ logger = logging.getLogger(__name__)
 class WakeQueue:
     """A coalescing queue, drained by `run`."""
 
-    def __init__(self, wake: Callable[[Key], Awaitable[None]], on_woken: Callable[[Key], None] | None = None) -> None:
+    def __init__(
+        self,
+        wake: Callable[[Key], Awaitable[None]],
+        on_woken: Callable[[Key], None] | None = None,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self._wake = wake
+        self._clock = clock
         self._on_woken = on_woken
         self._waiting: dict[Key, float] = {}  # since when, oldest put first
+        self._urgent: dict[Key, None] = {}
         self._sending: dict[Key, float] = {}
         self._delayed: dict[Key, float] = {}
         self._failures: dict[Key, int] = {}
@@ -51,19 +62,21 @@ class WakeQueue:
         self._origins: dict[Key, Context] = {}  # the traces that the wakes belong to
         self._arrived = asyncio.Event()
         self._barriers: list[tuple[set[Key], asyncio.Event]] = []
-        self._last_turn = time.monotonic()
+        self._last_turn = clock()
 
     def __len__(self) -> int:
         return len(self._outstanding()) + len(self._held) + len(self._gathered)
 
-    def put(self, key: Key) -> None:
-        """Wake this key; one that is held, or rests, when its time is over."""
+    def put(self, key: Key, *, urgent: bool = False) -> None:
+        """Wake this key, before others if urgent; one that is held, or rests, when its time is over."""
+        if urgent:
+            self._urgent[key] = None
         if (context := origin()) is not None:
             self._origins[key] = context
         if key in self._resting and key not in self._held:
-            self._resting[key] = self._resting[key] or time.monotonic()
+            self._resting[key] = self._resting[key] or self._clock()
         elif key not in self._waiting and key not in self._delayed and key not in self._held:
-            self._waiting[key] = time.monotonic()
+            self._waiting[key] = self._clock()
             self._arrived.set()
 
     def put_all(self, keys: Iterable[Key]) -> None:
@@ -71,11 +84,11 @@ class WakeQueue:
         for key in keys:
             self.put(key)
 
-    def put_now(self, key: Key) -> None:
+    def put_now(self, key: Key, *, urgent: bool = False) -> None:
         """Wake this key, held or not."""
         if handle := self._held.pop(key, None):
             handle.cancel()
-        self.put(key)
+        self.put(key, urgent=urgent)
 
     def hold(self, key: Key, seconds: float) -> None:
         """Wake this key, but only after so long."""
@@ -100,11 +113,11 @@ class WakeQueue:
     def oldest_age(self, kind: str = "") -> float:
         """Seconds since the longest-waiting key (of a kind) was put, 0 if none waits: the watcher's lag."""
         since = [at for key, at in self._outstanding().items() if kind in ("", key.kind)]
-        return time.monotonic() - min(since) if since else 0.0
+        return self._clock() - min(since) if since else 0.0
 
     def stalled(self) -> Iterable[str]:
         """Why only a restart helps: keys wait, and no wake has been tried for long. A wake that fails is a try."""
-        ago = time.monotonic() - max(self._last_turn, min(self._waiting.values(), default=self._last_turn))
+        ago = self._clock() - max(self._last_turn, min(self._waiting.values(), default=self._last_turn))
         if self._waiting and ago > LONGEST_TURN:
             yield f"{len(self._waiting)} wakes wait, and none has been tried for {ago:.0f} s"
 
@@ -136,13 +149,14 @@ class WakeQueue:
             await self._send(key)
 
     def _next(self) -> Key | None:
-        return next((key for key in self._waiting if key not in self._sending), None)
+        urgent = (key for key in self._urgent if key in self._waiting)
+        return next((key for key in chain(urgent, self._waiting) if key not in self._sending), None)
 
     async def _send(self, key: Key) -> None:
-        self._last_turn = time.monotonic()
+        self._last_turn = began = self._clock()
         since = self._sending[key] = self._waiting.pop(key)
+        self._urgent.pop(key, None)
         self._resting[key] = None
-        asyncio.get_running_loop().call_later(REST, self._rested, key)
         try:
             with continued(self._origins.pop(key, None)):
                 await self._wake(key)
@@ -153,7 +167,9 @@ class WakeQueue:
         else:
             self._succeeded(key)
         finally:
-            self._last_turn = time.monotonic()
+            self._last_turn = self._clock()
+            took = self._last_turn - began
+            self._rest(key, max(REST - took, min(took, LONGEST_DELAY)))
             self._sending.pop(key, None)
             if key in self._waiting:
                 self._arrived.set()
@@ -180,6 +196,9 @@ class WakeQueue:
         if failures in (1, 10) or failures % 100 == 0:
             logger.warning("%s could not be woken (%d times): %s: %s", key, failures, type(error).__name__, error)
         asyncio.get_running_loop().call_later(delay, self._again, key)
+
+    def _rest(self, key: Key, seconds: float) -> None:
+        asyncio.get_running_loop().call_later(seconds, self._rested, key)
 
     def _rested(self, key: Key) -> None:
         since = self._resting.pop(key, None)

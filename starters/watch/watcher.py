@@ -41,7 +41,7 @@ from starters.watch.checkpoint import Checkpoint
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
 from starters.watch.mirrors import Mirrors
-from starters.watch.projection import Projection, own_write
+from starters.watch.projection import Projection, is_urgent, own_write
 from starters.watch.queue import WakeQueue
 from starters.watch.silence import EVERY, Silence
 
@@ -207,7 +207,7 @@ class Watcher:
         if subject is not None and self._concerned(watched, before, after):
             carrier = self._carriers.of(subject)
             if carrier != subject.key:
-                self.queue.put(carrier)
+                self.queue.put(carrier, urgent=is_urgent(before, after))
             else:
                 self._wake_itself(watched, before, after, carrier)
         self._wake_relatives(watched, before, after)
@@ -252,7 +252,7 @@ class Watcher:
         if patience:
             self.queue.hold(key, patience)
         else:
-            self.queue.put_now(key)
+            self.queue.put_now(key, urgent=is_urgent(before, after))
 
     async def _send(self, key: Key) -> None:
         """Wake a lifecycle; that of an object which is gone is told if it is open, but not started for that."""

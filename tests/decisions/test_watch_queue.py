@@ -7,8 +7,10 @@ from collections import Counter
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 
+import pytest
+
 from domain.identity import Key
-from starters.watch.queue import REST, WakeQueue
+from starters.watch.queue import LONGEST_DELAY, REST, WakeQueue
 
 
 def key(name: str, kind: str = "K") -> Key:
@@ -175,3 +177,37 @@ async def test_a_key_that_is_held_while_it_rests_is_woken_when_the_hold_is_over(
         queue.put_now(key("a"))
         await asyncio.wait_for(queue.acknowledged(), 5)
     assert temporal.woken == {"a": 2}
+
+
+async def test_what_is_urgent_goes_first() -> None:
+    order: list[str] = []
+
+    async def wake(key: Key) -> None:
+        order.append(key.name)
+
+    queue = WakeQueue(wake)
+    queue.put_all([key("a"), key("b"), key("deleted")])
+    queue.put(key("retried"), urgent=True)
+    queue.put(key("deleted"), urgent=True)
+    async with draining(queue, wakers=1):
+        await asyncio.wait_for(queue.acknowledged(), 5)
+    assert order == ["retried", "deleted", "a", "b"]
+
+
+async def test_a_key_rests_for_as_long_as_its_wake_took() -> None:
+    clock = [0.0]
+    temporal = Temporal()
+    queue = WakeQueue(temporal.wake, clock=lambda: clock[0])
+    rests: list[float] = []
+    queue._rest = lambda _, seconds: rests.append(seconds)  # type: ignore[method-assign]
+    temporal.open.clear()
+    async with draining(queue):
+        for took in (0.0, REST / 4, 60 * REST):
+            queue.put(key(str(took)))
+            await asyncio.wait_for(temporal.arrived.wait(), 5)
+            clock[0] += took
+            temporal.open.set()
+            await asyncio.wait_for(queue.acknowledged(), 5)
+            temporal.open.clear()
+            temporal.arrived.clear()
+    assert rests == pytest.approx([REST, REST * 3 / 4, LONGEST_DELAY])
