@@ -13,6 +13,7 @@ it, also where the id is the same for all clusters.
 from __future__ import annotations
 
 import importlib
+from collections.abc import Collection
 from functools import cache
 from types import ModuleType
 
@@ -109,6 +110,12 @@ def standing(kind: str, cluster: str, domain: str) -> tuple[Key, ...]:
         for key in keys
         if key.kind == kind
     )
+
+
+def standing_in(areas: Collection[str], cluster: str, domain: str) -> list[Key]:
+    """All of these areas."""
+    kinds = [kind.name for kind in all_kinds().values() if kind.area in areas]
+    return [key for kind in kinds for key in standing(kind, cluster, domain)]
 
 
 def task_queue(plain: str, cluster: str) -> str:

@@ -29,7 +29,7 @@ from activities.clients import Clients
 from activities.kube import KubeActivities
 from domain.areas import installed
 from domain.decision import Queue
-from domain.identity import task_queue
+from domain.identity import standing_in, task_queue
 from engine import slots
 from engine.health import Health, serve
 from engine.kube import KubeApi
@@ -42,6 +42,7 @@ from engine.temporal_connection import Connection
 from engine.worker_versions import deployment_config
 from workers import pace
 from workers.boundary import Boundary
+from workers.left_behind import take_over
 from workers.roster import areas, by_queue, local_activities, observing_queues, workflows_of
 
 PROCESS = "worker"
@@ -95,8 +96,9 @@ async def run_worker(
         kube = await stack.enter_async_context(await KubeApi.open(settings, PROCESS))
         await stack.enter_async_context(api_server_reached(own, kube, PROCESS))
         stage[:] = ["preparing"]
-        await stack.enter_async_context(pauses_followed(kube, settings, own))
         chosen = only or served_areas(settings)
+        await take_over(client, standing_in(chosen, settings.cluster, settings.claims_domain))
+        await stack.enter_async_context(pauses_followed(kube, settings, own))
         workers += await _workers(settings, client, kube, chosen, stack)
         for worker in workers:
             await stack.enter_async_context(worker)

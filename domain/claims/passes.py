@@ -15,9 +15,7 @@ from domain.passes import Pass, PassedWorld
 
 # A pass makes some tens of requests at most; a killed worker is noticed by its heartbeats, long before.
 LONGEST_PASS = timedelta(minutes=2)
-HEARTBEAT = timedelta(seconds=6)
-# While the binder's worker is dead no claim is served, so it is noticed soonest.
-BINDER_HEARTBEAT = timedelta(seconds=3)
+HEARTBEAT = timedelta(seconds=10)
 
 
 class Cadence(Model):
@@ -159,7 +157,7 @@ class Serve(Action):
     queue: ClassVar[str] = Queue.CLAIMS
     result: ClassVar[type[Model] | None] = BinderWorld
     start_to_close: ClassVar[timedelta] = LONGEST_PASS
-    heartbeat: ClassVar[timedelta] = BINDER_HEARTBEAT
+    heartbeat: ClassVar[timedelta] = HEARTBEAT
 
     key: Key
     asked: tuple[Key, ...] = ()

@@ -27,7 +27,7 @@ from rich.table import Table
 from rich.text import Text
 
 from domain.backlog import Backlog
-from domain.identity import all_areas, all_kinds, id_prefix, standing
+from domain.identity import all_areas, all_kinds, id_prefix, standing_in
 from domain.model import Model
 from engine import command_groups
 from starters.cli import output
@@ -107,10 +107,10 @@ def top(
 
 async def look(session: Session) -> Glance:
     """Count now."""
-    from starters.cli.pausing import standing as standing_pauses
+    from starters.cli.pausing import standing
 
     now = output.utc_now()
-    pauses = await standing_pauses(session)
+    pauses = await standing(session)
     counted = [await _counted(session, area, now) for area in all_areas()]
     missing = await no_worker(session, [each.area for each in counted if each.open])
     told = {name: pause.told(name) for name, pause in pauses.items()}
@@ -134,8 +134,7 @@ async def _backlog(session: Session, areas: Sequence[str], now: datetime) -> tup
     from workers.roster import queues_of
 
     settings = session.settings
-    kinds = [kind.name for kind in all_kinds().values() if kind.area in areas]
-    keys = [key for kind in kinds for key in standing(kind, settings.cluster, settings.claims_domain)]
+    keys = standing_in(areas, settings.cluster, settings.claims_domain)
     in_queues = await of_queues(session.temporal, queues_of(areas, settings.cluster), now)
     return (*in_queues, *await of_standing(session.temporal, keys))
 

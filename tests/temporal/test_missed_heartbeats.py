@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import os
+import socket
 import time
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
@@ -21,7 +23,10 @@ from domain.claims.passes import BinderWorld, Serve, idle
 from domain.decision import Queue
 from engine.temporal import connect, wake
 from workers import boundary
+from workers.left_behind import is_dead, take_over
 from workers.roster import workflows_of
+
+NO_PROCESS = 2**22 + 1  # more than the kernel gives out
 
 
 class Slow:
@@ -98,6 +103,45 @@ async def test_each_missed_heartbeat_gives_the_next_attempt_twice_as_long(
     assert slow.attempts == [1, 2, 3], "each attempt may have had its effect"
     assert slow.since[1] == slow.since[2], "all attempts are one action's"
     assert abs(slow.since[1] - slow.since[0]) < timedelta(seconds=0.5)
+
+
+async def test_the_successor_of_a_dead_worker_waits_for_no_heartbeat_of_it(
+    temporal: TemporalServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    settings = pointing_at(temporal, monkeypatch)
+    monkeypatch.setattr(boundary, "heartbeating", unheard)
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setattr(os, "getpid", lambda: NO_PROCESS)
+        dead = await connect(settings, "worker")
+    successor = await connect(settings, "worker")
+    slow = Slow(seconds=3600)
+    async with served_by(dead, slow):
+        await wake(dead, BINDER)
+        handle = successor.get_workflow_handle(BINDER.workflow_id)
+        try:
+            await eventually(lambda: begun(slow), "the batch is under way")
+            slow.seconds = 0
+            await take_over(successor, [BINDER])
+            _, done = await eventually(lambda: batches(handle), "the batch comes to its end")
+            events = (await handle.fetch_history()).events
+        finally:
+            await handle.terminate("the test is over")
+    assert done == 1
+    assert slow.attempts == [1, 2]
+    assert [each for each in events if each.event_type == EventType.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT] == []
+
+
+async def begun(slow: Slow) -> bool:
+    return bool(slow.attempts)
+
+
+def test_a_worker_is_dead_where_its_process_is_not_there_any_more() -> None:
+    here = socket.gethostname()
+    assert is_dead(f"worker:{NO_PROCESS}@{here}")
+    assert is_dead(f"worker:{os.getpid()}@{here}"), "in a container that was started again"
+    assert not is_dead(f"worker:{os.getppid()}@{here}")
+    assert not is_dead(f"worker:{NO_PROCESS}@elsewhere")
+    assert not is_dead("somebody")
 
 
 async def batches(handle: WorkflowHandle[object, object]) -> tuple[list[timedelta], int] | None:

@@ -1,0 +1,79 @@
+"""What an earlier process of the same name was doing when it died, so that its successor need not wait for timeouts.
+
+A heartbeat timeout has to be long enough for a process that hardly gets any CPU, and a workflow stays for ten seconds
+with the worker that has it in its cache. Both would be the time in which no claim is bound after a crash. So a worker
+that begins looks at the lifecycles that many wait for, those without an object: an activity that ran in a process of
+this machine (or container) which is not there any more is failed, so that the server tries it again at once, and their
+workflow tasks go to whoever asks first. A machine that is gone as well is found out by its missing heartbeats.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import socket
+from collections.abc import Iterable
+from datetime import timedelta
+
+from temporalio.api.common.v1 import WorkflowExecution
+from temporalio.api.enums.v1 import PendingActivityState
+from temporalio.api.workflowservice.v1 import ResetStickyTaskQueueRequest
+from temporalio.client import Client
+from temporalio.service import RPCError
+
+from domain.identity import Key
+from engine.errors import Unavailable, to_application_error
+from engine.temporal import described
+
+WORKER_DIED = "WorkerDied"
+_AT_ONCE = timedelta(milliseconds=1)
+
+log = logging.getLogger(__name__)
+
+
+async def take_over(client: Client, keys: Iterable[Key]) -> None:
+    """See to these lifecycles before this process polls. What cannot be done now is left to the timeouts."""
+    for key in keys:
+        try:
+            await _take_over(client, key)
+        except RPCError as error:
+            log.warning("%s is left to its timeouts: %s", key, error)
+
+
+async def _take_over(client: Client, key: Key) -> None:
+    found = await described(client, key)
+    if found is None or found.close_time is not None:
+        return
+    execution = WorkflowExecution(workflow_id=key.workflow_id, run_id=found.run_id)
+    await client.workflow_service.reset_sticky_task_queue(
+        ResetStickyTaskQueueRequest(namespace=client.namespace, execution=execution)
+    )
+    for each in found.raw_description.pending_activities:
+        started = each.state == PendingActivityState.PENDING_ACTIVITY_STATE_STARTED
+        if started and is_dead(each.last_worker_identity):
+            log.info("%s: %s goes on here; %s has died", key, each.activity_type.name, each.last_worker_identity)
+            handle = client.get_async_activity_handle(
+                workflow_id=key.workflow_id, run_id=found.run_id, activity_id=each.activity_id
+            )
+            died = Unavailable("the worker has died; another one continues", code=WORKER_DIED, delay=_AT_ONCE)
+            await handle.fail(to_application_error(died))
+
+
+def is_dead(identity: str) -> bool:
+    """Whether a worker (`engine.temporal.connect` says how they are called) was a process here that has ended.
+
+    One with our own process id has: in a container that was started again they are the same.
+    """
+    process, _, host = identity.partition("@")
+    pid = process.rpartition(":")[2]
+    if host != socket.gethostname() or not pid.isdigit():
+        return False
+    if int(pid) == os.getpid():
+        return True
+    try:
+        os.kill(int(pid), 0)
+    except ProcessLookupError:
+        return True
+    except PermissionError:
+        return False
+    return False
