@@ -14,7 +14,17 @@ from typing import ClassVar
 
 from temporalio import workflow
 
-from domain.claims.passes import BinderWorld, ObjectWorld, PassClaim, PassHandle, PassPool, PoolWorld, Serve
+from domain.claims.passes import (
+    MOST_ASKED,
+    Asked,
+    BinderWorld,
+    ObjectWorld,
+    PassClaim,
+    PassHandle,
+    PassPool,
+    PoolWorld,
+    Serve,
+)
 from domain.claims.standing import RETRYABLE
 from domain.decision import Action
 from domain.identity import Key
@@ -44,23 +54,28 @@ class ClaimBinderWorkflow(Passes[BinderWorld]):
         """One batch."""
         if dry_run:
             return Serve(key=self.key, dry_run=True)
-        asked = self.world.known.asked
+        asked = self.world.known.asked[:MOST_ASKED]
         self._given = set(asked)
         return Serve(key=self.key, asked=asked)
 
     def observed(self) -> None:
-        """Those who had asked are answered. While a claim still waits, the next batch follows at once."""
+        """Those whom the batch was given are answered. While a claim still waits, the next batch follows at once."""
         self.world = self.world.learn(asked=tuple(key for key in self.world.known.asked if key not in self._given))
         self._asked = set(self.world.known.asked)
-        self.dirty = self.dirty or self.world.more
+        self.dirty = self.dirty or self.world.more or bool(self._asked)
 
     @workflow.signal(description="A claim that has no handle wants to be served.")
     def serve(self, claim: Key) -> None:
         """Remember it for the next batch."""
-        self._given.discard(claim)
-        if claim not in self._asked:
-            self._asked.add(claim)
-            self.tell(self.world.learn(asked=(*self.world.known.asked, claim)))
+        self.serve_all(Asked(claims=(claim,)))
+
+    @workflow.signal(description="Claims that have no handle want to be served.")
+    def serve_all(self, asked: Asked) -> None:
+        """Remember them for the next batches."""
+        self._given.difference_update(asked.claims)
+        if new := tuple(claim for claim in asked.claims if claim not in self._asked):
+            self._asked.update(new)
+            self.tell(self.world.learn(asked=(*self.world.known.asked, *new)))
         self.wake()
 
 

@@ -8,6 +8,7 @@ from contextlib import AsyncExitStack
 from functools import partial
 
 from activities.claims import metrics
+from activities.claims.asking import Asking
 from activities.claims.binder import BinderActivities
 from activities.claims.binding import Binding
 from activities.claims.claims import ClaimActivities
@@ -26,7 +27,7 @@ from activities.claims.writing import WriteActivities, Writer
 from activities.clients import Clients
 from domain.claims import binder
 from domain.claims.constants import IGNORED_VARIABLES
-from domain.claims.passes import ObjectWorld
+from domain.claims.passes import Asked, ObjectWorld
 from domain.identity import Key
 from engine.kube.discovery import Discovery
 from engine.kube.store import Store
@@ -63,8 +64,8 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
     bundles = Bundles(known, writer, managed, evaluation, requesters, provider_conditions)
     tools = Tools(known, writer, bundles, Releasing(known, writer, managed), settings)
 
-    async def ask_binder(claim: Key) -> None:
-        await tell(client, binder(settings.claims_domain, claim.cluster), "serve", claim)
+    async def ask_binder(claims: Sequence[Key]) -> None:
+        await tell(client, binder(settings.claims_domain, claims[0].cluster), "serve_all", Asked(claims=tuple(claims)))
 
     async def opened(key: Key, world: ObjectWorld, *, told: str = "") -> None:
         if known.may_be_opened(key):
@@ -78,7 +79,7 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
         else:
             await tell_open(client, key, "ended", world)
 
-    handles = HandleActivities(tools, ask_binder)
+    handles = HandleActivities(tools, Asking(ask_binder).ask)
     claims, binding = ClaimActivities(tools), Binding(tools, evaluation)
     return [
         *claims.all(),

@@ -16,6 +16,8 @@ from domain.passes import Pass, PassedWorld
 # A pass makes some tens of requests at most; a killed worker is noticed by its heartbeats, long before.
 LONGEST_PASS = timedelta(minutes=2)
 HEARTBEAT = timedelta(seconds=10)
+# Claims named in one message to the binder or in one batch's input: 50 KB.
+MOST_ASKED = 200
 
 
 class Cadence(Model):
@@ -147,10 +149,16 @@ class PassPool(_Pass):
         return "count the pool's handles, create missing and delete surplus ones, write the status"
 
 
+class Asked(Model):
+    """Claims without a handle that want to be served, at most `MOST_ASKED`."""
+
+    claims: tuple[Key, ...]
+
+
 class Serve(Action):
     """Serve the claims that have no handle, as they come, for some seconds, and end those whose time has come.
 
-    `asked` are to be looked at in any case.
+    `asked` are to be looked at in any case, at most `MOST_ASKED`.
     """
 
     activity: ClassVar[str] = "claims.serve"

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
+
 import pytest
 from claim_domain import BINDER
 
+from activities.claims.asking import Asking
 from domain.carry import Carry
 from domain.claims import RESOURCE_CLAIM
+from domain.claims.passes import MOST_ASKED, Asked
 from domain.identity import Key
 from workflows.claims import ClaimBinderWorkflow
 
@@ -58,3 +63,37 @@ def test_a_claim_that_the_run_before_has_handed_over_is_not_remembered_twice() -
     for number in (0, 1):
         binder.serve(claim(number))
     assert batch(binder) == (claim(0), claim(1))
+
+
+def test_no_batch_is_given_more_claims_than_a_message_should_hold() -> None:
+    binder = ClaimBinderWorkflow(Carry(key=BINDER))
+    claims = tuple(claim(number) for number in range(2 * MOST_ASKED + 1))
+    for start in range(0, len(claims), MOST_ASKED):
+        binder.serve_all(Asked(claims=claims[start : start + MOST_ASKED]))
+    for start in (0, MOST_ASKED, 2 * MOST_ASKED):
+        assert binder.dirty
+        binder.dirty = False
+        assert batch(binder) == claims[start : start + MOST_ASKED]
+    assert not binder.dirty
+
+
+async def test_a_crowd_that_asks_at_once_sends_a_few_signals() -> None:
+    sent: list[Sequence[Key]] = []
+
+    async def send(claims: Sequence[Key]) -> None:
+        sent.append(claims)
+
+    asking = Asking(send)
+    claims = [claim(number) for number in range(MOST_ASKED + 1)]
+    await asyncio.gather(*(asking.ask(each) for each in (*claims, *claims)))
+    assert [len(each) for each in sent] == [MOST_ASKED, 1]
+    await asking.ask(claim(0))
+    assert list(sent[-1]) == [claim(0)]
+
+
+async def test_a_claim_whose_question_could_not_be_sent_is_told() -> None:
+    async def send(claims: Sequence[Key]) -> None:
+        raise ConnectionError
+
+    with pytest.raises(ConnectionError):
+        await Asking(send).ask(claim(0))

@@ -1,0 +1,40 @@
+"""Claims that ask the binder for a handle: those that ask within a moment do so by one signal.
+
+Each signal costs Temporal and the worker a workflow task, and a run takes 10,000 of them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+
+from domain.claims.passes import MOST_ASKED
+from domain.identity import Key
+
+GATHER_SECONDS = 0.1
+
+
+class Asking:
+    """Gathers claims, and has them sent."""
+
+    def __init__(self, send: Callable[[Sequence[Key]], Awaitable[None]]) -> None:
+        self._send = send
+        self._gathered: dict[Key, None] = {}
+        self._sending: asyncio.Task[None] | None = None
+
+    async def ask(self, claim: Key) -> None:
+        """Ask for this claim; the signal has been sent when it returns.
+
+        Raises:
+            RPCError: it could not be sent.
+        """
+        self._gathered[claim] = None
+        if self._sending is None:
+            self._sending = asyncio.create_task(self._after_a_moment())
+        await asyncio.shield(self._sending)
+
+    async def _after_a_moment(self) -> None:
+        await asyncio.sleep(GATHER_SECONDS)
+        claims, self._gathered, self._sending = tuple(self._gathered), {}, None
+        for start in range(0, len(claims), MOST_ASKED):
+            await self._send(claims[start : start + MOST_ASKED])
