@@ -47,10 +47,12 @@ from engine.clock import now
 from engine.errors import ApiError, as_error
 
 AT_ONCE = 16
-# So many places are always theirs: those who end together would keep who is new waiting for seconds, and a few slow
-# templates or webhooks of those who are served would move the others' ends.
+# So many of the places are always theirs: those who end together would keep who is new waiting for seconds, and a few
+# slow templates or webhooks of those who are served would move the others' ends.
 SERVED_AT_LEAST = 8
 ENDED_AT_LEAST = 4
+# An attempt after which the next one is half as large: a batch that is broken off again may be too much for its worker.
+WHOLE_ATTEMPTS = 2
 # Between two batches all workflows of those served are opened, which those who still wait would wait for: a burst is
 # one batch also on a busy machine. A claim that asks again meanwhile waits for the next one.
 LONGEST_BATCH = 15.0
@@ -102,7 +104,7 @@ class BinderActivities:
             await self._wake_bound_since(look)
         self._known.serving += 1
         try:
-            more = await _Batch(self, look.key.cluster).run()
+            more = await _Batch(self, look.key.cluster, places_in(attempt.number())).run()
         finally:
             self._known.serving -= 1
         return BinderWorld(key=look.key, decision=self._idle(self._known.ends.wait()), more=more)
@@ -242,11 +244,20 @@ class BinderActivities:
         return ObjectWorld(key=key, decision=decision, at=began)
 
 
+def places_in(attempt: int) -> int:
+    """How many claims this attempt of a batch looks at side by side."""
+    return max(1, AT_ONCE >> max(0, attempt - WHOLE_ATTEMPTS))
+
+
 class _Batch:
     """One batch over the claims that wait, and those that end meanwhile."""
 
-    def __init__(self, activities: BinderActivities, cluster: str) -> None:
+    def __init__(self, activities: BinderActivities, cluster: str, at_once: int = AT_ONCE) -> None:
         self._activities = activities
+        self._at_once = at_once
+        self._served_at_least = max(1, at_once * SERVED_AT_LEAST // AT_ONCE)
+        self._ended_at_least = max(1, at_once * ENDED_AT_LEAST // AT_ONCE)
+        self._longest = LONGEST_BATCH * at_once / AT_ONCE
         self._known = activities._known
         self._crowd = Crowd(activities._known.news.set)
         self._cluster = cluster
@@ -261,7 +272,7 @@ class _Batch:
         try:
             while True:
                 seconds = time.monotonic() - began
-                serves = seconds < LONGEST_BATCH and self._served < MOST_SERVED
+                serves = seconds < self._longest and self._served < MOST_SERVED
                 self._known.news.clear()
                 self._known.nearer_end.clear()
                 if serves or (self._serving() and seconds < LONGEST_WITH_ENDS):
@@ -306,8 +317,8 @@ class _Batch:
         return (n for n in self._known.waiting if n not in taken and self._retried.get(n, 0) < MOST_CONFLICTS)
 
     def _begin_ends(self) -> None:
-        most = AT_ONCE - (SERVED_AT_LEAST if any(self._startable()) else 0)
-        while self._crowd.asking < (most if self._places() > 0 else ENDED_AT_LEAST):
+        most = self._at_once - (self._served_at_least if any(self._startable()) else 0)
+        while self._crowd.asking < (most if self._places() > 0 else self._ended_at_least):
             if (name := self._activities.ending()) is None:
                 break
             if name in self._under_way.values():
@@ -320,7 +331,7 @@ class _Batch:
             self._crowd.is_asked()
 
     def _begin(self) -> None:
-        room = max(0, self._places(), SERVED_AT_LEAST - self._serving())
+        room = max(0, self._places(), self._served_at_least - self._serving())
         while room and (name := next(self._startable(), None)) is not None:
             if self._activities.still_waits(name):
                 continue
@@ -333,7 +344,7 @@ class _Batch:
         return len(self._under_way) - len(self._crowd)
 
     def _places(self) -> int:
-        return AT_ONCE - len(self._under_way) + self._crowd.asked
+        return self._at_once - len(self._under_way) + self._crowd.asked
 
     def _start(self, name: Name, work: Coroutine[None, None, tuple[Key, ObjectWorld] | None]) -> None:
         self._under_way[asyncio.create_task(work)] = name

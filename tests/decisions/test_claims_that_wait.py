@@ -11,7 +11,7 @@ from claim_domain import NAMES
 from told_known import told_known
 
 from activities.claims import binder as binder_module
-from activities.claims.binder import AT_ONCE, BinderActivities, _Batch
+from activities.claims.binder import AT_ONCE, BinderActivities, _Batch, places_in
 from activities.inline import Passed
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_PROVIDER
 from domain.claims.claim_validation import Claim
@@ -100,10 +100,10 @@ class Area:
         self.known.await_binder(("users", "b"))
         return await self.activities.one(("users", "b"), "")
 
-    async def batch(self) -> list[str]:
+    async def batch(self, places: int = AT_ONCE) -> list[str]:
         """Who was looked at."""
         self.looked.clear()
-        assert not await _Batch(self.activities, "").run()
+        assert not await _Batch(self.activities, "", places).run()
         assert not self.known.waiting
         return sorted(self.looked)
 
@@ -137,6 +137,16 @@ async def test_of_many_that_a_handle_fits_only_those_begun_together_are_looked_a
     area.handle("guid-2")
     await area.batch()
     assert area.known.free.get("guid-2") is None
+
+
+async def test_a_batch_that_was_broken_off_twice_looks_at_fewer_at_once(area: Area) -> None:
+    assert [places_in(attempt) for attempt in range(1, 10)] == [16, 16, 8, 4, 2, 1, 1, 1, 1]
+    for places in (4, 1):
+        for number in range(AT_ONCE):
+            area.claim(f"more-{number:02}")
+        await area.batch()
+        area.handle(f"guid-{places}")
+        assert len(await area.batch(places)) == places
 
 
 async def test_who_has_waited_longest_is_served_first(area: Area) -> None:
