@@ -11,12 +11,17 @@ from __future__ import annotations
 import asyncio
 import time
 from collections import Counter
+from datetime import UTC, datetime
 
 from temporalio.api.enums.v1 import EventType
 from temporalio.client import Client, WorkflowExecution
+from temporalio.service import RPCError
 
+from domain.backlog import Backlog
 from domain.built_in_kinds import CONFIG_MAP, LEASE
-from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
+from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, binder
+from domain.decision import Queue
+from engine.backlog import of_queues, of_standing
 from engine.kube.json import at, text
 from engine.settings import Settings
 from localcloud.bench.claims_race import agreed
@@ -32,6 +37,7 @@ SHARES = (100, 20, 5)
 _PATIENCE = 0.5
 _READ_AT_ONCE = 8
 _IDLE_SECONDS = 5.0
+_LOOK_SECONDS = 15.0
 _BROKEN_OFF = {
     EventType.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT: "activities timed out",
     EventType.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT: "workflow tasks timed out",
@@ -56,9 +62,9 @@ async def _on_share(on: Scene, count: int, percent: int) -> Found:
     row, share, names = f"s{percent}", percent / 100, [f"s{percent}-{number}" for number in range(count)]
     await on.lab.quiet()
     before, restarts, terms = await _broken_off(on.lab.temporal), _restarts(on), await _terms(on)
-    idle = Meter(on.lab)
+    idling = Meter(on.lab)
     await asyncio.sleep(_IDLE_SECONDS)
-    idle_cpu = sum(idle.read().cpu.values()) / _IDLE_SECONDS
+    idle = idling.read().cpu
     meter = Meter(on.lab)
     running = on.lab.deployment.state.running()
     assert running is not None
@@ -66,7 +72,7 @@ async def _on_share(on: Scene, count: int, percent: int) -> Found:
         step(f"{count} claims are made on {percent} % of the machine")
         sent = await make(on, names)
         began = min(sent.values())
-        served = await _all_within(on, names, count * _PATIENCE / share)
+        served, backlogs = await _all_within(on, names, count * _PATIENCE / share)
         took = time.time() - began
     cost = meter.read()
     await on.lab.quiet()
@@ -75,14 +81,17 @@ async def _on_share(on: Scene, count: int, percent: int) -> Found:
     broken += Counter({f"{service} restarted": number for service, number in again.items()})
     broken["the Lease changed hands"] = await _terms(on) - terms
     lost, doubled = await _ledger(on, names)
-    cpu = cost.cpu_of(count)
+    cpu, idle_by = (
+        cost.cpu_of(count),
+        ", ".join(f"{name} {100 * each / _IDLE_SECONDS:.1f}" for name, each in idle.items()),
+    )
     figures = (
         Figure(
             row=row,
             what=f"{count} claims at once on {percent} % of the machine: all ready",
             measured=round(took, 1) if served == count else f"{served} of {count} after {took:.0f} s",
             unit="s",
-            note=f"{1000 * sum(cost.cpu.values()) / count:.0f} ms of CPU each; idle {100 * idle_cpu:.1f} % of a core",
+            note=f"{1000 * sum(cost.cpu.values()) / count:.0f} ms of CPU each; idle, % of a core: {idle_by}",
         ),
         Figure(
             row=row,
@@ -92,6 +101,11 @@ async def _on_share(on: Scene, count: int, percent: int) -> Found:
             goal="" if percent == 100 else "≤ 1.5 times that of s100",
             note=f"CPU per claim, ms: {cpu}",
         ),
+        Figure(
+            row=row,
+            what="looks of `perdure top` meanwhile that told a backlog",
+            measured=f"{sum(backlogs)} of {len(backlogs)}",
+        ),
         Figure(row=row, what="claims lost, doubled", measured=f"{lost}, {doubled}", goal="0, 0"),
         Figure(
             row=row, what="broken off and begun again", measured=sum(broken.values()), goal="0", note=_listed(broken)
@@ -100,18 +114,34 @@ async def _on_share(on: Scene, count: int, percent: int) -> Found:
     return Found(figures=figures, breakdown={f"{row}: Kubernetes requests": dict(cost.requests.most_common())})
 
 
-async def _all_within(on: Scene, names: list[str], seconds: float) -> int:
-    """How many claims are ready when all are, or when the time is over."""
-    deadline, last = time.monotonic() + seconds, 0.0
+async def _all_within(on: Scene, names: list[str], seconds: float) -> tuple[int, list[bool]]:
+    """How many claims are ready when all are, or when the time is over.
+
+    Also of each look meanwhile, as `perdure top` looks, whether it told a backlog.
+    """
+    deadline, last = time.monotonic() + seconds, time.monotonic()
+    backlogs: list[bool] = []
     while True:
         ready = sum(on.seen.first(RESOURCE_CLAIM, path(name), READY) is not None for name in names)
         if ready == len(names) or time.monotonic() > deadline:
-            return ready
-        if time.monotonic() - last > 15.0:
+            return ready, backlogs
+        if time.monotonic() - last > _LOOK_SECONDS:
             bound = sum(on.seen.first(RESOURCE_CLAIM, path(name), BOUND) is not None for name in names)
-            step(f"{bound} are bound, {ready} are ready")
+            backlog = await _backlog(on)
+            backlogs.append(bool(backlog))
+            step(f"{bound} are bound, {ready} are ready; {'; '.join(each.what for each in backlog) or 'no backlog'}")
             last = time.monotonic()
         await asyncio.sleep(0.05)
+
+
+async def _backlog(on: Scene) -> list[Backlog]:
+    settings, now = Settings(), datetime.now(UTC)
+    queues = [("claims", "workflow"), (Queue.CLAIMS.value, "activity")]
+    standing = [binder(settings.claims_domain, settings.cluster)]
+    try:
+        return [*await of_queues(on.lab.temporal, queues, now), *await of_standing(on.lab.temporal, standing)]
+    except RPCError as error:
+        return [Backlog(what=f"Temporal does not answer: {error}", since=None, why="")]
 
 
 async def _ledger(on: Scene, names: list[str]) -> tuple[int, int]:
