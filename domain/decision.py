@@ -75,6 +75,8 @@ class Action(Model):
     local: ClassVar[bool] = False
     # True: a look that may last for days and can be begun again at any moment: it never keeps a history from ending.
     renewable: ClassVar[bool] = False
+    # True: a person waits for it, so it goes before others in its queue.
+    urgent: ClassVar[bool] = False
     # True: it changes nothing, and is done also while the object is held and in a dry run.
     reads: ClassVar[bool] = False
     # True: what it leaves behind is not folded but observed.

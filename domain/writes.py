@@ -83,6 +83,7 @@ class LeverPatch(Patch):
 
     start_to_close: ClassVar[timedelta] = timedelta(seconds=8)
     schedule_to_close: ClassVar[timedelta | None] = timedelta(seconds=20)
+    urgent: ClassVar[bool] = True
 
 
 class DropFinalizer(Patch):

@@ -28,6 +28,7 @@ from temporalio.client import (
     WorkflowExecutionStatus,
 )
 from temporalio.common import (
+    Priority,
     SearchAttributeKey,
     SearchAttributePair,
     TypedSearchAttributes,
@@ -55,6 +56,9 @@ from engine.tracing import configure_tracing
 M = TypeVar("M", bound=BaseModel)
 
 WAKE = "wake"
+
+# Before others in their task queue: deadlines, what a person has asked for, and the lifecycles that many wait for.
+URGENT = Priority(priority_key=1)
 
 OP_KIND: SearchAttributeKey[str] = SearchAttributeKey.for_keyword("OpKind")
 OP_NAMESPACE: SearchAttributeKey[str] = SearchAttributeKey.for_keyword("OpNamespace")
@@ -207,9 +211,11 @@ def start_of(key: Key) -> WithStartWorkflowOperation[Any, Any]:
 
 def _known_by(key: Key) -> dict[str, Any]:
     """Where a lifecycle runs and what it is found by, whoever starts it; the loop adds the other search attributes."""
+    kind = all_kinds()[key.kind]
     return {
         "id": key.workflow_id,
-        "task_queue": task_queue(all_kinds()[key.kind].area, key.cluster),
+        "task_queue": task_queue(kind.area, key.cluster),
+        "priority": Priority.default if kind.plural else URGENT,
         "static_summary": key.path,
         "search_attributes": TypedSearchAttributes(
             [

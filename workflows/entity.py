@@ -24,7 +24,7 @@ from datetime import datetime, timedelta
 from typing import Any, ClassVar, Generic, NoReturn, TypeVar, cast
 
 from temporalio import workflow
-from temporalio.common import RetryPolicy
+from temporalio.common import Priority, RetryPolicy
 from temporalio.exceptions import (
     ActivityError,
     ApplicationError,
@@ -41,7 +41,7 @@ from domain.refusal import ErrorType, Refusal
 from domain.runner import OBSERVE, SUMMARY_LENGTH, State, Step
 from domain.why import Why, details
 from domain.writes import JsonPatch, LeverPatch, Patch, Write
-from engine.temporal import OP_DEADLINE, OP_OWNER, OP_PHASE, OP_WAITS_FOR
+from engine.temporal import OP_DEADLINE, OP_OWNER, OP_PHASE, OP_WAITS_FOR, URGENT
 
 W = TypeVar("W", bound=World)
 
@@ -201,7 +201,8 @@ class Entity(Generic[W]):
         self._looks += 1
         action = self.observation()
         try:
-            seen = cast("W", await self._run(action, self.told_of_look(action)))
+            # Somebody counts on a deadline; what has changed may wait a little.
+            seen = cast("W", await self._run(action, self.told_of_look(action), urgent=not self.woken))
         except FAILED as error:
             if is_cancelled_exception(error):
                 raise
@@ -266,12 +267,12 @@ class Entity(Generic[W]):
                 continue
             self.state = self.state.finished(slot, result)
 
-    async def _run(self, action: Action, told: str = "") -> Any:
+    async def _run(self, action: Action, told: str = "", *, urgent: bool = False) -> Any:
         """The result of an action that is waited for."""
         while True:
             since = workflow.now()
             try:
-                return await self._start(action, told)
+                return await self._start(action, told, urgent=urgent)
             except FAILED as error:
                 if not _missed_heartbeat(error):
                     raise
@@ -296,7 +297,7 @@ class Entity(Generic[W]):
         longer: timedelta = action.heartbeat * 2**self._missed_heartbeats
         return max(action.heartbeat, min(longer, LONGEST_HEARTBEAT))
 
-    def _start(self, action: Action, told: str = "") -> workflow.ActivityHandle[Any]:
+    def _start(self, action: Action, told: str = "", *, urgent: bool = False) -> workflow.ActivityHandle[Any]:
         summary = (told or action.summary)[:SUMMARY_LENGTH]
         if action.local:
             return workflow.start_local_activity(
@@ -328,6 +329,7 @@ class Entity(Generic[W]):
             if awaited
             else workflow.ActivityCancellationType.TRY_CANCEL,
             summary=summary,
+            priority=URGENT if urgent or action.urgent else Priority.default,
         )
 
     def _queue_of(self, action: Action) -> str:
