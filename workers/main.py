@@ -60,7 +60,6 @@ SLOTS: dict[str, int] = {
 WORKFLOW_TASKS = 12
 # Workflow tasks of instances, whose local activities wait for answers most of the time.
 MOST_WAITING = 100
-LOCAL_ACTIVITIES = 100
 LONGEST_HEARTBEAT_PAUSE = timedelta(seconds=5)
 
 log = logging.getLogger(__name__)
@@ -168,7 +167,9 @@ async def _workers(
             activities=local_activities(by_area[area]),
             interceptors=[Boundary()],
             max_cached_workflows=settings.worker_cached_workflows,
-            tuner=pace.workflow_tasks(MOST_WAITING if area == INSTANCES else WORKFLOW_TASKS, LOCAL_ACTIVITIES),
+            tuner=pace.workflow_tasks(MOST_WAITING, waiting=True)
+            if area == INSTANCES
+            else pace.workflow_tasks(WORKFLOW_TASKS),
             workflow_task_poller_behavior=PollerBehaviorAutoscaling(),
             graceful_shutdown_timeout=settings.drain,
         )

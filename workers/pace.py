@@ -127,9 +127,10 @@ class PacedSlots(CustomSlotSupplier):
         self._room.set()
 
 
-def workflow_tasks(most: int, others: int) -> WorkerTuner:
-    """For a worker of workflows: so many tasks at once at the most, and so many local activities."""
-    return _tuner(workflows=PacedSlots(Limit(most, LONGEST_WORKFLOW_TASK)), local=FixedSizeSlotSupplier(others))
+def workflow_tasks(most: int, *, waiting: bool = False) -> WorkerTuner:
+    """For a worker of workflows: so many tasks at once at the most; `waiting` ones wait for local activities."""
+    limit = Limit(most) if waiting else Limit(most, LONGEST_WORKFLOW_TASK)
+    return _tuner(workflows=PacedSlots(limit), local=FixedSizeSlotSupplier(most))
 
 
 def activities(most: int) -> WorkerTuner:

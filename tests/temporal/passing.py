@@ -12,7 +12,7 @@ from uuid import uuid4
 from temporal_server import eventually
 from temporalio import activity
 from temporalio.client import Client
-from temporalio.worker import Worker, WorkerDeploymentConfig
+from temporalio.worker import Worker, WorkerDeploymentConfig, WorkerTuner
 
 from domain.accounts.observations import PassPool, PoolWorld
 from domain.decision import Decision, Outcome, Queue
@@ -58,12 +58,13 @@ async def working(
     *,
     workflows: Any = WORKFLOWS,
     version: WorkerDeploymentConfig | None = None,
+    tuners: tuple[WorkerTuner | None, WorkerTuner | None] = (None, None),
 ) -> AsyncIterator[list[Worker]]:
     """Workers of pools: of the workflow, and of its pass."""
     common: dict[str, Any] = {"deployment_config": version, "interceptors": [Boundary()]}
     pair = [
-        Worker(client, task_queue="accounts", workflows=workflows, **common),
-        Worker(client, task_queue=Queue.KUBE.value, activities=[passes.one], **common),
+        Worker(client, task_queue="accounts", workflows=workflows, tuner=tuners[0], **common),
+        Worker(client, task_queue=Queue.KUBE.value, activities=[passes.one], tuner=tuners[1], **common),
     ]
     async with AsyncExitStack() as stack:
         for each in pair:
