@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator
 from datetime import timedelta
 
@@ -20,7 +21,6 @@ from engine.kube.json import JsonObject
 from engine.kube.lease import LeaderElection
 from engine.kube.store import Followed, Store
 from engine.reachability import api_server_reached
-from starters.watch import queue as queues
 from starters.watch.main import stand_by
 from starters.watch.queue import WakeQueue
 
@@ -92,15 +92,15 @@ async def test_a_watch_that_makes_no_progress_makes_the_process_dead(
     assert health.dead() == []
 
 
-async def test_wakes_that_nobody_tries_make_the_process_dead(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_wakes_that_nobody_tries_make_the_process_dead() -> None:
     async def refuse(key: Key) -> None:
         raise RuntimeError("Temporal is away")
 
-    queue = WakeQueue(refuse)
+    now = [0.0]
+    queue = WakeQueue(refuse, clock=lambda: now[0])
     queue.put(KEY)
     assert list(queue.stalled()) == []
-    now = queues.time.monotonic()
-    monkeypatch.setattr(queues.time, "monotonic", lambda: now + 400)
+    now[0] += 400
     assert "1 wakes wait" in " ".join(queue.stalled())
     await queue._send(KEY)  # it fails, and is a try all the same
     assert list(queue.stalled()) == []
@@ -108,8 +108,8 @@ async def test_wakes_that_nobody_tries_make_the_process_dead(monkeypatch: pytest
 
 def test_a_loop_is_alive_while_it_has_turns(monkeypatch: pytest.MonkeyPatch) -> None:
     progress = Progress("a loop", within=10)
-    now = queues.time.monotonic()
-    monkeypatch.setattr(queues.time, "monotonic", lambda: now + 11)
+    now = time.monotonic()
+    monkeypatch.setattr(time, "monotonic", lambda: now + 11)
     assert "a loop has made no progress for 11 s" in " ".join(progress.stalled())
     progress.made()
     assert list(progress.stalled()) == []
