@@ -3,7 +3,7 @@
     a, b, c, d   claims and pools being served                       (this file)
     e            settled claims, left alone                          claims_crowds.py
     f1 to f3, g  ends of lifespans, reactions to events              claims_events.py
-    h, i, j      a claim among many, a restart, memory               claims_crowds.py
+    h, i, k, j   a claim among many, a restart, a crash, memory      claims_crowds.py
     r            more claims than handles                            claims_race.py
     s5 to s100   claims at once on a share of the machine            claims_starved.py
 
@@ -178,7 +178,7 @@ MEASUREMENTS: tuple[tuple[frozenset[str], Measurement], ...] = (
     (frozenset({"e"}), idle),
     (frozenset({"f1", "f2", "f3"}), ends),
     (frozenset({"g"}), reactions),
-    (frozenset({"h", "i"}), crowded),
+    (frozenset({"h", "i", "k"}), crowded),
     (frozenset({"r"}), race),
     (frozenset({"j"}), held),
     (_STARVED, starved),

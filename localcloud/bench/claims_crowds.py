@@ -1,4 +1,4 @@
-"""Rows e, h, i and j of `perdure bench claims`: many settled claims.
+"""Rows e, h, i, j and k of `perdure bench claims`: many settled claims.
 
 They are made by the product itself, some hundreds at once, each ready before the next batch. What a restart asks of the
 API server is counted from the signal to the end of everything that follows, the new claim's own requests among them.
@@ -73,7 +73,7 @@ async def _workflow_tasks(on: Scene) -> int:
 
 
 async def crowded(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Rows h and i."""
+    """Rows h, i and k."""
     async with scene() as on:
         began = time.time()
         await make_settled(on, sizes.idle_claims, "idle")
@@ -82,10 +82,11 @@ async def crowded(sizes: Sizes, rows: frozenset[str]) -> Found:
         breakdown: dict[str, dict[str, int]] = {}
         if "h" in rows:
             figures += told(Found(figures=tuple(await _newcomers(on, sizes, prepared)))).figures
-        if "i" in rows:
-            found = told(await _restarted(on, sizes))
-            figures += found.figures
-            breakdown = found.breakdown
+        for row, number in (("i", signal.SIGTERM), ("k", signal.SIGKILL)):
+            if row in rows:
+                found = told(await _restarted(on, sizes, row, number))
+                figures += found.figures
+                breakdown |= found.breakdown
     return Found(figures=tuple(figures), breakdown=breakdown)
 
 
@@ -109,37 +110,37 @@ async def _newcomers(on: Scene, sizes: Sizes, prepared: float) -> list[Figure]:
     ]
 
 
-async def _restarted(on: Scene, sizes: Sizes) -> Found:
+async def _restarted(on: Scene, sizes: Sizes, row: str, number: signal.Signals) -> Found:
     await on.lab.quiet()
     mark, deployment = on.lab.audit_mark(), on.lab.deployment
     before = {service: deployment.service(service).pid for service in (WORKER, WATCH)}
     began = time.time()
     for service in before:
-        deployment.kill(service, signal.SIGTERM)
-    await make(on, ["after-restart"])
-    bound = await moment(on, "after-restart", BOUND)
+        deployment.kill(service, number)
+    await make(on, [f"after-{row}"])
+    bound = await moment(on, f"after-{row}", BOUND)
     started = [_started(deployment.service(service).pid) for service in before]
     await on.lab.quiet()
     requests = on.lab.requests_since(mark)
     lists = sum(count for name, count in requests.items() if name.startswith(("list ", "watch ")))
     figures = (
         Figure(
-            row="i",
-            what=f"worker and watcher restarted among {sizes.idle_claims} settled claims: a new claim bound",
+            row=row,
+            what=f"worker and watcher get {number.name} among {sizes.idle_claims} settled claims: a new claim bound",
             measured=round(bound - max(started), 2),
             unit="s",
             goal="≤ 5 s",
             note=f"from the start of the later process; {bound - began:.2f} s from the signal to the old ones",
         ),
         Figure(
-            row="i",
+            row=row,
             what="requests caused by it",
             measured=sum(requests.values()),
             goal="lists only",
             note=f"{lists} lists and watches, {writes(requests)} writes; the new claim's are among them",
         ),
     )
-    return Found(figures=figures, breakdown={"i: Kubernetes requests": dict(requests.most_common())})
+    return Found(figures=figures, breakdown={f"{row}: Kubernetes requests": dict(requests.most_common())})
 
 
 def _started(pid: int | None) -> float:

@@ -66,7 +66,7 @@ def bench(
     ] = None,
     idle_accounts: Annotated[int, typer.Option(min=20, help="`accounts` i: how many idle Accounts.")] = 1000,
     quota_accounts: Annotated[int, typer.Option(min=1, help="`accounts` 8d: how many accounts.")] = 200,
-    idle_claims: Annotated[int, typer.Option(min=20, help="`claims` h and i: how many settled claims.")] = 1000,
+    idle_claims: Annotated[int, typer.Option(min=20, help="`claims` h, i and k: how many settled claims.")] = 1000,
     held_claims: Annotated[int, typer.Option(min=20, help="`claims` j: how many settled claims.")] = 5000,
     starved_claims: Annotated[int, typer.Option(min=1, help="`claims` s: how many claims at once.")] = 300,
     balancers: Annotated[
