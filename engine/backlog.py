@@ -24,6 +24,8 @@ from engine.temporal import OP_WAITS_FOR, described
 
 # A worker that has room takes a task at once.
 UNHURRIED = timedelta(seconds=2)
+# What such a lifecycle does at once: the binder's batches give way after 15 s.
+LONG = timedelta(seconds=30)
 _TYPES = {"workflow": TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW, "activity": TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY}
 
 
@@ -55,16 +57,16 @@ async def of_queues(client: Client, queues: Iterable[tuple[str, str]], now: date
     return [each for each in found if each is not None]
 
 
-async def of_standing(client: Client, keys: Iterable[Key]) -> list[Backlog]:
+async def of_standing(client: Client, keys: Iterable[Key], now: datetime) -> list[Backlog]:
     """What lifecycles without an object wait for, and which of them are late themselves.
 
     Raises:
         RPCError: Temporal refused or did not answer.
     """
-    return [backlog for key in keys for backlog in await _of_one(client, key)]
+    return [backlog for key in keys for backlog in await _of_one(client, key, now)]
 
 
-async def _of_one(client: Client, key: Key) -> list[Backlog]:
+async def _of_one(client: Client, key: Key, now: datetime) -> list[Backlog]:
     found = await described(client, key)
     if found is None or found.status is not WorkflowExecutionStatus.RUNNING:
         return []
@@ -78,12 +80,15 @@ async def _of_one(client: Client, key: Key) -> list[Backlog]:
         since = task.original_scheduled_time.ToDatetime(UTC)
         why = f"attempt {task.attempt}: no worker has carried it out in time, or its code failed"
         backlogs.append(Backlog(what=f"{who}: its next step", since=since, why=why))
-    return [*backlogs, *(_of_activity(who, each) for each in raw.pending_activities if each.attempt > 1)]
+    return [*backlogs, *(told for each in raw.pending_activities if (told := _of_activity(who, each, now)))]
 
 
-def _of_activity(who: str, activity: PendingActivityInfo) -> Backlog:
-    return Backlog(
-        what=f"{who}: {activity.activity_type.name}",
-        since=activity.scheduled_time.ToDatetime(UTC),
-        why=f"attempt {activity.attempt}; the last one: {activity.last_failure.message or 'under way'}",
-    )
+def _of_activity(who: str, activity: PendingActivityInfo, now: datetime) -> Backlog | None:
+    since = activity.scheduled_time.ToDatetime(UTC)
+    if activity.attempt > 1:
+        why = f"attempt {activity.attempt}; the one before: {activity.last_failure.message or 'not heard of in time'}"
+    elif now - since > LONG:
+        why = "it lasts longer than usual: too little CPU, or the other side is slow"
+    else:
+        return None
+    return Backlog(what=f"{who}: {activity.activity_type.name}", since=since, why=why)

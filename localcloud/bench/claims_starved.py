@@ -139,7 +139,7 @@ async def _backlog(on: Scene) -> list[Backlog]:
     queues = [("claims", "workflow"), (Queue.CLAIMS.value, "activity")]
     standing = [binder(settings.claims_domain, settings.cluster)]
     try:
-        return [*await of_queues(on.lab.temporal, queues, now), *await of_standing(on.lab.temporal, standing)]
+        return [*await of_queues(on.lab.temporal, queues, now), *await of_standing(on.lab.temporal, standing, now)]
     except RPCError as error:
         return [Backlog(what=f"Temporal does not answer: {error}", since=None, why="")]
 

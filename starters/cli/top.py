@@ -136,7 +136,7 @@ async def _backlog(session: Session, areas: Sequence[str], now: datetime) -> tup
     settings = session.settings
     keys = standing_in(areas, settings.cluster, settings.claims_domain)
     in_queues = await of_queues(session.temporal, queues_of(areas, settings.cluster), now)
-    return (*in_queues, *await of_standing(session.temporal, keys))
+    return (*in_queues, *await of_standing(session.temporal, keys, now))
 
 
 async def no_worker(session: Session, areas: Sequence[str]) -> dict[str, list[str]]:

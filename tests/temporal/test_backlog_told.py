@@ -94,5 +94,21 @@ async def test_the_binder_tells_how_many_claims_wait_and_that_its_batch_was_brok
 
 
 async def both(client: Client) -> list[Backlog] | None:
-    found = await of_standing(client, [BINDER])
+    found = await of_standing(client, [BINDER], datetime.now(UTC))
     return found if len(found) == 2 else None
+
+
+async def test_a_batch_that_lasts_long_is_told_though_nothing_was_broken_off(
+    temporal: TemporalServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    client = await connect(pointing_at(temporal, monkeypatch), "tests")
+    async with Worker(client, task_queue="claims", workflows=workflows_of("claims")):
+        await wake(client, BINDER)
+
+        async def told(later: timedelta) -> list[Backlog]:
+            return await of_standing(client, [BINDER], datetime.now(UTC) + later)
+
+        found = await eventually(lambda: told(timedelta(minutes=1)), "a minute later it is told")
+        assert [each.what for each in found] == [f"{BINDER.path}: claims.serve"]
+        assert await told(timedelta(0)) == []
+        await client.get_workflow_handle(BINDER.workflow_id).terminate("the test is over")
