@@ -59,8 +59,9 @@ class Action(Model):
     queue: ClassVar[str] = Queue.KUBE  # of the `Queue`s, or one of an area from elsewhere
     result: ClassVar[type[Model] | None] = None
     start_to_close: ClassVar[timedelta] = timedelta(seconds=60)
-    # After how long it is tried elsewhere when its worker has died; what is quick never comes to a heartbeat. A worker
-    # may be slow instead of dead, so each time that nothing was heard the next heartbeat is given twice as long.
+    # After how long it is tried elsewhere when its worker has died; what is quick never comes to a heartbeat. Long
+    # enough for a worker and a Temporal that get a twentieth of a core; each time that nothing was heard all the same
+    # the next heartbeat is given twice as long.
     heartbeat: ClassVar[timedelta] = timedelta(seconds=20)
     # How long the server goes on trying again, all attempts together; None: for ever.
     schedule_to_close: ClassVar[timedelta | None] = None

@@ -29,8 +29,10 @@ from temporalio.worker import (
 )
 
 DECREASE = 0.7
-# A tenth of the 10 s that Temporal waits for a workflow task.
+# A small part of what Temporal waits for a workflow task (`engine.temporal.WORKFLOW_TASK_TIMEOUT`).
 LONGEST_WORKFLOW_TASK = 1.0
+# Workflow tasks share a core, so beginning with a few costs nothing; more are taken after some dozens.
+FIRST_WORKFLOW_TASKS = 3
 # Callbacks of a process that gets its CPU wait for some milliseconds; now and then for the parsing of a long list.
 LATE = 0.25
 
@@ -38,11 +40,14 @@ LATE = 0.25
 class Limit:
     """The number, adapted by what is told of each task that has ended."""
 
-    def __init__(self, most: int, longest: float = float("inf")) -> None:
-        """At first `most`. A task is slow after `longest` seconds; what waits for other systems has no such limit."""
+    def __init__(self, most: int, longest: float = float("inf"), first: int = 0) -> None:
+        """At first `first`, or `most`.
+
+        A task is slow after `longest` seconds; what waits for other systems has no such limit.
+        """
         self._most = most
         self._longest = longest
-        self._exact = float(most)
+        self._exact = float(min(first or most, most))
         self._decreased_at = float("-inf")
 
     def __int__(self) -> int:
@@ -129,7 +134,7 @@ class PacedSlots(CustomSlotSupplier):
 
 def workflow_tasks(most: int, *, waiting: bool = False) -> WorkerTuner:
     """For a worker of workflows: so many tasks at once at the most; `waiting` ones wait for local activities."""
-    limit = Limit(most) if waiting else Limit(most, LONGEST_WORKFLOW_TASK)
+    limit = Limit(most) if waiting else Limit(most, LONGEST_WORKFLOW_TASK, FIRST_WORKFLOW_TASKS)
     return _tuner(workflows=PacedSlots(limit), local=FixedSizeSlotSupplier(most))
 
 

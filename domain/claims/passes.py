@@ -15,7 +15,6 @@ from domain.passes import Pass, PassedWorld
 
 # A pass makes some tens of requests at most; a killed worker is noticed by its heartbeats, long before.
 LONGEST_PASS = timedelta(minutes=2)
-HEARTBEAT = timedelta(seconds=10)
 # Claims named in one message to the binder or in one batch's input: 50 KB.
 MOST_ASKED = 200
 
@@ -104,7 +103,6 @@ class _Pass(Pass):
 
     queue: ClassVar[str] = Queue.CLAIMS
     start_to_close: ClassVar[timedelta] = LONGEST_PASS
-    heartbeat: ClassVar[timedelta] = HEARTBEAT
 
 
 class PassClaim(_Pass):
@@ -165,7 +163,6 @@ class Serve(Action):
     queue: ClassVar[str] = Queue.CLAIMS
     result: ClassVar[type[Model] | None] = BinderWorld
     start_to_close: ClassVar[timedelta] = LONGEST_PASS
-    heartbeat: ClassVar[timedelta] = HEARTBEAT
 
     key: Key
     asked: tuple[Key, ...] = ()

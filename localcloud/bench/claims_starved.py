@@ -2,13 +2,15 @@
 
 A CPU quota holds all processes of the deployment together, the servers among them; this program is outside of it. What
 a machine does in a second it does in five seconds of a fifth: time and share multiplied stay the same, as long as no
-work is repeated. What was broken off is read from the histories when the quota is lifted: activities and workflow tasks
-that the server gave up on, and attempts after the first.
+work is repeated and what the servers need for being idle is small beside it. What was broken off is read from the
+histories when the quota is lifted: activities and workflow tasks that the server gave up on, and attempts after the
+first.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import time
 from collections import Counter
 from datetime import UTC, datetime
@@ -81,10 +83,9 @@ async def _on_share(on: Scene, count: int, percent: int) -> Found:
     broken += Counter({f"{service} restarted": number for service, number in again.items()})
     broken["the Lease changed hands"] = await _terms(on) - terms
     lost, doubled = await _ledger(on, names)
-    cpu, idle_by = (
-        cost.cpu_of(count),
-        ", ".join(f"{name} {100 * each / _IDLE_SECONDS:.1f}" for name, each in idle.items()),
-    )
+    idle_by = ", ".join(f"{name} {100 * each / _IDLE_SECONDS:.1f}" for name, each in idle.items())
+    idle_share = sum(idle.values()) / _IDLE_SECONDS / (os.cpu_count() or 1)
+    cpu = f"CPU per claim, ms: {cost.cpu_of(count)}"
     figures = (
         Figure(
             row=row,
@@ -99,7 +100,7 @@ async def _on_share(on: Scene, count: int, percent: int) -> Found:
             measured=round(took * share, 1),
             unit="s",
             goal="" if percent == 100 else "≤ 1.5 times that of s100",
-            note=f"CPU per claim, ms: {cpu}",
+            note=f"{took * (share - idle_share):.1f} s without the share that goes into idling; {cpu}",
         ),
         Figure(
             row=row,
