@@ -56,7 +56,7 @@ SLOTS: dict[str, int] = {
     Queue.INSTANCES_AWS: slots.AWS,
     Queue.THREESCALE: slots.THREESCALE,
 }
-# Workflow tasks of an area at once. They share a core: of too many none ends in the 10 s that Temporal waits.
+# Workflow tasks of an area at once, at the most (`workers.pace`). They share a core: of too many none ends in time.
 WORKFLOW_TASKS = 12
 # Workflow tasks of instances, whose local activities wait for answers most of the time.
 MOST_WAITING = 100
