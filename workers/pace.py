@@ -1,7 +1,10 @@
-"""How many tasks of a queue a process takes at once: as many as it gets on with, between one and the configured most.
+"""How many tasks of a queue a process takes at once: as many as it gets on with, up to the configured most.
 
     a task ends in good time --> 1/limit more          (additive increase)
     it took too long, or the event loop is late --> 7/10 of them   (multiplicative decrease)
+
+Workflow tasks come down to one. Activities, which may wait for another system for minutes without any CPU, come down to
+an eighth: one that waits, such as the binder's batch, must not keep all others from being begun.
 
 A poll needs a free slot, so nothing is fetched that cannot be begun: what waits stays with Temporal, where another
 worker takes it and no timeout runs. Lateness of the event loop is what a process sees of too little CPU, whether by its
@@ -33,6 +36,9 @@ DECREASE = 0.7
 LONGEST_WORKFLOW_TASK = 1.0
 # Workflow tasks share a core, so beginning with a few costs nothing; more are taken after some dozens.
 FIRST_WORKFLOW_TASKS = 3
+# Of the most, so much is left to what waits for other systems.
+LEFT_TO_WAITING = 8
+LEAST_WAITING = 4
 # Callbacks of a process that gets its CPU wait for some milliseconds; now and then for the parsing of a long list.
 LATE = 0.25
 
@@ -40,12 +46,13 @@ LATE = 0.25
 class Limit:
     """The number, adapted by what is told of each task that has ended."""
 
-    def __init__(self, most: int, longest: float = float("inf"), first: int = 0) -> None:
+    def __init__(self, most: int, least: int = 1, *, longest: float = float("inf"), first: int = 0) -> None:
         """At first `first`, or `most`.
 
         A task is slow after `longest` seconds; what waits for other systems has no such limit.
         """
         self._most = most
+        self._least = float(min(least, most))
         self._longest = longest
         self._exact = float(min(first or most, most))
         self._decreased_at = float("-inf")
@@ -61,7 +68,7 @@ class Limit:
         if ended - began <= self._longest and late <= LATE:
             self._exact = min(self._most, self._exact + 1 / self._exact)
         elif began >= self._decreased_at:
-            self._exact = max(1.0, self._exact * DECREASE)
+            self._exact = max(self._least, self._exact * DECREASE)
             self._decreased_at = ended
 
 
@@ -134,13 +141,18 @@ class PacedSlots(CustomSlotSupplier):
 
 def workflow_tasks(most: int, *, waiting: bool = False) -> WorkerTuner:
     """For a worker of workflows: so many tasks at once at the most; `waiting` ones wait for local activities."""
-    limit = Limit(most) if waiting else Limit(most, LONGEST_WORKFLOW_TASK, FIRST_WORKFLOW_TASKS)
+    limit = _waiting(most) if waiting else Limit(most, longest=LONGEST_WORKFLOW_TASK, first=FIRST_WORKFLOW_TASKS)
     return _tuner(workflows=PacedSlots(limit), local=FixedSizeSlotSupplier(most))
 
 
 def activities(most: int) -> WorkerTuner:
     """For a worker of activities: so many at once at the most."""
-    return _tuner(activities=PacedSlots(Limit(most)))
+    return _tuner(activities=PacedSlots(_waiting(most)))
+
+
+def _waiting(most: int) -> Limit:
+    """Of tasks that may wait for other systems."""
+    return Limit(most, max(LEAST_WAITING, most // LEFT_TO_WAITING))
 
 
 def _tuner(
