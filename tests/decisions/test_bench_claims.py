@@ -133,10 +133,11 @@ def test_an_end_is_a_whole_second_and_not_before_it_was_asked_for() -> None:
 
 def test_every_row_but_the_long_one_is_measured_unless_some_are_named() -> None:
     rows = [covered for covered, _ in bench.MEASUREMENTS]
-    assert _rows("", rows, bench.ON_REQUEST) == {*"abcdeghir", "f1", "f2", "f3"}
+    assert _rows("", rows, bench.ON_REQUEST) == {*"abcdeghikr", "f1", "f2", "f3"}
     assert _rows("f, g", rows, bench.ON_REQUEST) == {"f1", "f2", "f3", "g"}
     assert _rows("f2", rows, bench.ON_REQUEST) == {"f2"}
     assert _rows("j, a", rows, bench.ON_REQUEST) == {"a", "j"}
+    assert _rows("s", rows, bench.ON_REQUEST) == {"s100", "s20", "s5"}
     with pytest.raises(typer.BadParameter, match="not z"):
         _rows("z", rows, bench.ON_REQUEST)
 
