@@ -56,11 +56,16 @@ async def process(
                 await started.wait()
 
 
-def perdure(deployment: Deployment | None, *command: str, seconds: float = 200) -> subprocess.CompletedProcess[str]:
-    """A command as a person or a CI job runs it, on a deployment if it needs one, to its end."""
+def perdure(
+    deployment: Deployment | None, *command: str, seconds: float = 200, forked: bool = True
+) -> subprocess.CompletedProcess[str]:
+    """A command as a person or a CI job runs it, on a deployment if it needs one, to its end.
+
+    One that is not forked knows the areas of packages that it installs.
+    """
     where = ("--state", str(deployment.state.root)) if deployment else ()
     return subprocess.run(
-        command_line(COMMAND, *command, *where),
+        command_line(COMMAND, *command, *where, forked=forked),
         capture_output=True,
         text=True,
         timeout=seconds,
