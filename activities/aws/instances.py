@@ -16,8 +16,7 @@ from activities.aws.clients import Answer
 from activities.aws.session import Services
 from domain.instances.events import InstanceState
 from domain.instances.groups import GroupRecord, LastResult
-from domain.instances.hooks import DEFAULT_TIMING, HookTiming
-from domain.instances.verification import Facts, Question, ScheduledEvent
+from domain.instances.verification import DEFAULT_TIMING, Facts, HookTiming, Question, ScheduledEvent
 from domain.model import Model
 from engine.errors import Invalid
 from engine.kube.json import at, sequence, text

@@ -25,10 +25,9 @@ from activities.aws.session import Services
 from activities.instances import metrics
 from domain.identity import Key
 from domain.instances.actions import Answer, AskInstance, BeatHook, Done, EndHook
-from domain.instances.hooks import HookTiming
 from domain.instances.names import InstanceKey
 from domain.instances.places import Place
-from domain.instances.verification import Facts, Question
+from domain.instances.verification import Facts, HookTiming, Question
 from engine.clock import now
 from engine.errors import Invalid
 

@@ -75,7 +75,7 @@ class LookActivities:
         if machine is None or look.dry_run:
             return seen
         told = recalled(look.record, machine.metadata) if look.recall else look.record
-        known = seen.model_copy(update={"known": InstanceMemory(record=told)}).observed
+        known = seen.model_copy(update={"known": InstanceMemory(record=told)})
         for each in self._cache.siblings(key, machine):
             if patch := patch_for(known.model_copy(update={"machine": each}), look.at):
                 await self._patched(each, patch)

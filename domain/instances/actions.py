@@ -13,7 +13,6 @@ from typing import ClassVar
 from domain.decision import Action, Queue
 from domain.identity import Key
 from domain.instances.disruptions import Turn
-from domain.instances.hooks import HookTiming
 from domain.instances.lifecycle import FIND_NODE, InstanceWorld, KnownNode
 from domain.instances.record import (
     InstanceRecord,
@@ -23,17 +22,7 @@ from domain.instances.record import (
     refuted,
     uncordoned,
 )
-from domain.instances.steps import (
-    AskAws,
-    CompleteHook,
-    DeleteMachine,
-    DrainNode,
-    Refute,
-    SendHeartbeat,
-    Step,
-    UncordonNode,
-)
-from domain.instances.verification import Facts, Question
+from domain.instances.verification import Facts, HookTiming, Question
 from domain.model import Model
 
 
@@ -318,50 +307,3 @@ class TellRefuted(Action):
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
         """It is not reacted to, however often it is told again."""
         return world.with_record(refuted(world.record, self.cause))
-
-
-def action_of(step: Step, world: InstanceWorld) -> Action:
-    """The action that carries a step out."""
-    key = world.key
-    match step:
-        case AskAws():
-            return AskInstance(key=key, questions=step.questions)
-        case SendHeartbeat():
-            return BeatHook(key=key, group=step.group, hook=step.hook, token=step.token)
-        case CompleteHook():
-            return EndHook(key=key, group=step.group, hook=step.hook, token=step.token, outcome=step.result)
-        case DeleteMachine():
-            return DeleteOwner(
-                key=key, cause=step.cause, namespace=step.namespace, name=step.name, uid=step.uid, taken=step.taken
-            )
-        case DrainNode():
-            return _draining(step, world)
-        case UncordonNode():
-            return ReleaseNode(key=key, node=step.node, **_cluster(world))
-        case Refute():
-            machine = world.machine.metadata if world.machine else None
-            named = {"namespace": machine.namespace, "name": machine.name, "uid": machine.uid} if machine else {}
-            return TellRefuted(key=key, cause=step.cause, **named)
-
-
-def finding(world: InstanceWorld) -> FindNode:
-    """The search for the Node."""
-    return FindNode(key=world.key, node="", **_cluster(world))
-
-
-def _draining(step: DrainNode, world: InstanceWorld) -> Action:
-    """First the cordon, which is remembered: a drain that has begun goes on without asking AWS again."""
-    begun = world.record.drain is not None and world.record.drain.node == step.node
-    if not begun or world.record.drain is None or world.record.drain.cause != step.cause:
-        machine = world.owner.metadata.name if world.owner else ""
-        return CordonNode(
-            key=world.key, node=step.node, cause=step.cause, machine=machine, taken=step.taken, **_cluster(world)
-        )
-    return EmptyNode(key=world.key, node=step.node, cause=step.cause, until=step.until, **_cluster(world))
-
-
-def _cluster(world: InstanceWorld) -> dict[str, str]:
-    owner = world.machine or world.pool
-    return (
-        {"namespace": owner.metadata.namespace, "cluster": owner.cluster} if owner else {"namespace": "", "cluster": ""}
-    )

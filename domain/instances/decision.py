@@ -5,11 +5,11 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from domain.decision import Action, Decision, Outcome, earliest
-from domain.instances.actions import LookAtInstance, action_of, finding
+from domain.instances.actions import FindNode, LookAtInstance
 from domain.instances.hooks import served
 from domain.instances.instance import InstanceWork, work_for_instance
 from domain.instances.lifecycle import InstanceWorld
-from domain.instances.observed import InstancePhase
+from domain.instances.phases import InstancePhase
 
 # A Node takes some minutes to join; each look lists the workload cluster's.
 FIND_AGAIN = timedelta(seconds=30)
@@ -18,14 +18,14 @@ _SETTLED = (InstancePhase.LIVE, InstancePhase.STOPPED, InstancePhase.GONE)
 
 def decide_instance(world: InstanceWorld, now: datetime) -> Decision:
     """What should be done for the instance now."""
-    work = work_for_instance(world.observed, now)
+    work = work_for_instance(world, now)
     if work.close:
         return Decision(phase=work.phase.value, outcome=Outcome.GONE, why="nothing is left to observe")
     actions: list[Action] = [look_at(world, now)] if work.patch else []
     find_at = _find_at(world, now)
     if find_at is not None and find_at <= now:
-        actions.append(finding(world))
-    actions += [action_of(step, world) for step in work.steps]
+        actions.append(FindNode(key=world.key, node="", **world.workload))
+    actions += work.steps
     return Decision(
         phase=work.phase.value,
         outcome=_outcome(work, actions),

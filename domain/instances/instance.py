@@ -18,17 +18,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from datetime import datetime
 
-from domain.decision import earliest
+from domain.decision import Action, earliest
+from domain.instances.actions import AskInstance
 from domain.instances.causes import ENDED, Cause, causes, end_of, standing_interruptions, standing_planned
 from domain.instances.constants import LONGEST_HOOK, QUIET_BEFORE_CLOSING, UNMATCHED_AFTER
 from domain.instances.disruptions import ASK_FOR_TURN_AGAIN
 from domain.instances.events import EventKind, InstanceState
 from domain.instances.hooks import HookWork
 from domain.instances.labels import label_patch
-from domain.instances.observed import InstancePhase, ObservedInstance, phase_of
+from domain.instances.lifecycle import InstanceWorld
+from domain.instances.phases import InstancePhase, phase_of
 from domain.instances.reactions import hook_unproven, hook_untimed, hooks_of, reactions, unproven
 from domain.instances.record import InstanceRecord
-from domain.instances.steps import AskAws, Step
 from domain.instances.verification import ASK_AGAIN, Question, askable
 from domain.levers import paused
 from domain.model import Model
@@ -50,7 +51,7 @@ class InstanceWork(Model):
     phase: InstancePhase
     why: str = ""
     patch: JsonPatch = {}
-    steps: tuple[Step, ...] = ()
+    steps: tuple[Action, ...] = ()
     deadline: datetime | None = None
     close: bool = False
 
@@ -60,47 +61,47 @@ class InstanceWork(Model):
         return not (self.patch or self.steps)
 
 
-def work_for_instance(observed: ObservedInstance, now: datetime) -> InstanceWork:
+def work_for_instance(world: InstanceWorld, now: datetime) -> InstanceWork:
     """What to do now."""
-    phase, closing = phase_of(observed, now), _closing(observed)
+    phase, closing = phase_of(world, now), _closing(world)
     over = closing is not None and closing <= now
-    if not observed.managed:
+    if not world.managed:
         if over:
             return InstanceWork(phase=InstancePhase.UNMANAGED, close=True)
         # Whether it is anybody's is not known yet, and AWS is not asked on behalf of strangers.
         return InstanceWork(phase=phase, why="no AWSMachine names this instance yet", deadline=closing)
-    absence_counts = observed.absence_counts
-    found = causes(observed.record, observed.policy, observed.facts, now, absence_counts=absence_counts)
-    hooks = hooks_of(observed, now)
-    questions = _questions(observed, found, hooks, now)
-    asking = (AskAws(questions=questions),) if questions else ()
-    patch = patch_for(observed, now)
-    steps = (*asking, *_hook_steps(hooks), *reactions(observed, found, hooks, now))
+    absence_counts = world.absence_counts
+    found = causes(world.record, world.policy, world.facts, now, absence_counts=absence_counts)
+    hooks = hooks_of(world, now)
+    questions = _questions(world, found, hooks, now)
+    asking = (AskInstance(key=world.key, questions=questions),) if questions else ()
+    patch = patch_for(world, now)
+    steps = (*asking, *_hook_steps(hooks), *reactions(world, found, hooks, now))
     # An end that was learnt long after the last event is labelled and reacted to like any other.
-    left = patch or steps or hooks or any(unproven(observed, cause, now) for cause in found)
-    if over and (observed.observing or not left):
+    left = patch or steps or hooks or any(unproven(world, cause, now) for cause in found)
+    if over and (world.observing or not left):
         return InstanceWork(phase=phase, close=True)
-    deadline = _deadline(observed, found, hooks, closing, now)
-    if observed.observing:
+    deadline = _deadline(world, found, hooks, closing, now)
+    if world.observing:
         why = "PERDURE_MODE=observe: nothing is written"
         return InstanceWork(phase=phase, why=why, steps=asking, deadline=deadline)
     return InstanceWork(
         phase=phase,
-        why=observed.hindrance or _told(observed, found, hooks, now),
+        why=world.hindrance or _told(world, found, hooks, now),
         patch=patch,
         steps=steps,
         deadline=deadline,
     )
 
 
-def patch_for(observed: ObservedInstance, now: datetime) -> JsonPatch:
+def patch_for(world: InstanceWorld, now: datetime) -> JsonPatch:
     """The labels; under Perdure's own pause nothing is written, under Cluster API's they stay truthful."""
-    machine = observed.machine
-    held = observed.observing or machine is None or paused(machine.metadata)
-    return {} if held or machine is None else label_patch(machine, observed.record, now)
+    machine = world.machine
+    held = world.observing or machine is None or paused(machine.metadata)
+    return {} if held or machine is None else label_patch(machine, world.record, now)
 
 
-def _hook_steps(hooks: Sequence[HookWork]) -> Iterator[Step]:
+def _hook_steps(hooks: Sequence[HookWork]) -> Iterator[Action]:
     for hook in hooks:
         if hook.heartbeat is not None:
             yield hook.heartbeat
@@ -108,15 +109,15 @@ def _hook_steps(hooks: Sequence[HookWork]) -> Iterator[Step]:
             yield hook.complete
 
 
-def _closing(observed: ObservedInstance) -> datetime | None:
+def _closing(world: InstanceWorld) -> datetime | None:
     """When nothing is left to look after, unless something is heard before."""
-    record = observed.record
-    if not observed.managed:
+    record = world.record
+    if not world.managed:
         return record.heard_at + UNMATCHED_AFTER
     if record.state is InstanceState.TERMINATED:
         return record.heard_at + QUIET_BEFORE_CLOSING
-    pool, listed = observed.pool, record.key.instance_id
-    unlisted = observed.machine is None and pool is not None and listed not in pool.instance_ids
+    pool, listed = world.pool, record.key.instance_id
+    unlisted = world.machine is None and pool is not None and listed not in pool.instance_ids
     if unlisted and not (record.planned or record.drain):
         # A launch that failed is never listed: its open hook alone makes it its pool's, and would for ever.
         return record.heard_at + (QUIET_BEFORE_CLOSING if record.absent else LONGEST_HOOK)
@@ -126,26 +127,26 @@ def _closing(observed: ObservedInstance) -> datetime | None:
 # --- questions to AWS ---
 
 
-def _asks_of_group(observed: ObservedInstance, hook: HookWork) -> bool:
+def _asks_of_group(world: InstanceWorld, hook: HookWork) -> bool:
     """Whether the hook rests on what AWS is to tell of its group."""
-    return hook_unproven(observed, hook) or hook_untimed(observed, hook)
+    return hook_unproven(world, hook) or hook_untimed(world, hook)
 
 
 def _questions(
-    observed: ObservedInstance, found: Sequence[Cause], hooks: Sequence[HookWork], now: datetime
+    world: InstanceWorld, found: Sequence[Cause], hooks: Sequence[HookWork], now: datetime
 ) -> tuple[Question, ...]:
     """What to ask AWS now: how the instance stands, what a due reaction rests on, and its hooks' times."""
-    record, facts = observed.record, observed.facts
+    record, facts = world.record, world.facts
     wanted = set[Question]()
-    if observed.ask_at is not None and observed.ask_at <= now:
+    if world.ask_at is not None and world.ask_at <= now:
         wanted.add(Question.INSTANCE)
     if _ran_on(record, now) and askable(facts, Question.INSTANCE, record.heard_at, now):
         wanted.add(Question.INSTANCE)
     for cause in found:
-        if unproven(observed, cause, now):
+        if unproven(world, cause, now):
             wanted |= {each for each in _borne_out_by(record, cause) if askable(facts, each, cause.claimed_at, now)}
     for hook in hooks:
-        if _asks_of_group(observed, hook) and askable(facts, Question.GROUP, hook.held.received_at, now):
+        if _asks_of_group(world, hook) and askable(facts, Question.GROUP, hook.held.received_at, now):
             wanted.add(Question.GROUP)
     # One answer holds everything that was asked together, and an instance's state belongs to each.
     return tuple(sorted({Question.INSTANCE, *wanted})) if wanted else ()
@@ -169,14 +170,14 @@ def _borne_out_by(record: InstanceRecord, cause: Cause) -> tuple[Question, ...]:
 
 
 def _deadline(
-    observed: ObservedInstance,
+    world: InstanceWorld,
     found: Sequence[Cause],
     hooks: Sequence[HookWork],
     closing: datetime | None,
     now: datetime,
 ) -> datetime | None:
-    record, facts = observed.record, observed.facts
-    moments: list[datetime | None] = [observed.ask_at, closing]
+    record, facts = world.record, world.facts
+    moments: list[datetime | None] = [world.ask_at, closing]
     for cause in found:
         moments += [cause.from_, cause.deadline]
     for planned in standing_planned(record, now):
@@ -184,26 +185,26 @@ def _deadline(
     for kind, notice in standing_interruptions(record):
         if kind is not EventKind.REBALANCE:
             moments.append(notice.outlived_at)
-    if observed.turn is not None and observed.turn.why:
-        moments.append(observed.turn.at + ASK_FOR_TURN_AGAIN)
+    if world.turn is not None and world.turn.why:
+        moments.append(world.turn.at + ASK_FOR_TURN_AGAIN)
     moments += [hook.next_at for hook in hooks]
     moments += [held.time + LONGEST_HOOK for held in record.open_hooks]  # the annotation tells of it no longer
-    open_claims = any(unproven(observed, cause, now) for cause in found)
-    if facts is not None and (open_claims or any(_asks_of_group(observed, hook) for hook in hooks)):
+    open_claims = any(unproven(world, cause, now) for cause in found)
+    if facts is not None and (open_claims or any(_asks_of_group(world, hook) for hook in hooks)):
         moments.append(facts.at + ASK_AGAIN)
     if facts is not None and _ran_on(record, now):
         moments.append(facts.at + ASK_AGAIN)
     return earliest([moment for moment in moments if moment is not None and moment > now])
 
 
-def _told(observed: ObservedInstance, found: Sequence[Cause], hooks: Sequence[HookWork], now: datetime) -> str:
+def _told(world: InstanceWorld, found: Sequence[Cause], hooks: Sequence[HookWork], now: datetime) -> str:
     """What is waited for, in words."""
-    if observed.turn is not None and observed.turn.waits(now) and any(cause.wanted for cause in found):
-        return observed.turn.why
+    if world.turn is not None and world.turn.waits(now) and any(cause.wanted for cause in found):
+        return world.turn.why
     if hooks:
         held = hooks[0].held
         return f"lifecycle hook {held.action.name} of {held.group} holds the instance"
-    unsure = [cause for cause in found if unproven(observed, cause, now)]
+    unsure = [cause for cause in found if unproven(world, cause, now)]
     if unsure:
         return f"asks AWS to confirm {unsure[0].name}"
     later = [cause for cause in found if cause.from_ > now]

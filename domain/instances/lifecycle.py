@@ -15,15 +15,14 @@ from domain.instances.acknowledgement import Outcome
 from domain.instances.disruptions import Turn
 from domain.instances.events import InstanceEvent
 from domain.instances.handover import Taken
-from domain.instances.hooks import HookTiming
 from domain.instances.labels import recalled
 from domain.instances.names import InstanceKey
-from domain.instances.observed import ObservedInstance
 from domain.instances.policy import Reaction, ReactionPolicy
 from domain.instances.record import InstanceRecord, answered, fold, hear, opened
 from domain.instances.resources import AWSMachine, AWSMachinePool, Machine
 from domain.instances.resync import missed_events
-from domain.instances.verification import Facts
+from domain.instances.verification import Facts, HookTiming
+from domain.levers import paused
 from domain.model import Model
 from domain.refusal import ErrorType
 
@@ -89,24 +88,56 @@ class InstanceWorld(World):
         return self.known.record
 
     @property
-    def observed(self) -> ObservedInstance:
-        """As decisions take it."""
-        return ObservedInstance(
-            record=self.record,
-            machine=self.machine,
-            pool=self.pool,
-            owner=self.owner,
-            node=self.known.node.name if self.known.node else "",
-            node_sought=self.node_sought,
-            node_ready=self.owner.node_ready if self.owner else bool(self.known.node and self.known.node.ready),
-            facts=self.known.facts,
-            timings=self.known.timings,
-            policy=self.policy,
-            observing=self.observing,
-            checked=True,
-            account_known=self.account_known,
-            turn=self.known.turn,
-        )
+    def facts(self) -> Facts | None:
+        """What AWS answered last."""
+        return self.known.facts
+
+    @property
+    def timings(self) -> dict[str, HookTiming]:
+        """The hooks of its group, by name."""
+        return self.known.timings
+
+    @property
+    def turn(self) -> Turn | None:
+        """What was said when its turn to be disrupted was asked for last."""
+        return self.known.turn
+
+    @property
+    def absence_counts(self) -> bool:
+        """Whether "EC2 does not know the instance" proves its end.
+
+        It does only in the instance's own account, which EC2 shows by having known the instance there, or the cluster
+        by its identity, or the pool by its group. In any other account EC2 knows it never.
+        """
+        grouped = self.pool is not None and self.pool.group is not None
+        return self.record.found or self.account_known or grouped
+
+    @property
+    def ask_at(self) -> datetime | None:
+        """When EC2 is to be asked; changes that events told are checked for many instances at once."""
+        return None if self.record.only_to_check else self.record.ask_at
+
+    @property
+    def node_name(self) -> str:
+        """Its Node in the workload cluster, empty until it has joined."""
+        named = self.owner.node if self.owner else ""
+        return named or (self.known.node.name if self.known.node else "")
+
+    @property
+    def node_ready(self) -> bool:
+        """Whether its Node has joined and is ready."""
+        return self.owner.node_ready if self.owner else bool(self.known.node and self.known.node.ready)
+
+    @property
+    def hindrance(self) -> str:
+        """Why no reaction may run, empty if one may."""
+        held = (("AWSMachine", self.machine), ("Machine", self.owner), ("AWSMachinePool", self.pool))
+        for kind, each in held:
+            if each is not None and (each.paused or paused(each.metadata)):
+                return f"{kind} {each.metadata.name} is paused"
+        if self.machine is not None and self.machine.metadata.deleting:
+            return f"AWSMachine {self.machine.metadata.name} is being deleted"
+        return ""
 
     @property
     def managed(self) -> bool:
@@ -126,6 +157,12 @@ class InstanceWorld(World):
         """Whether that Node may yet be found: an outage passes, what the workload cluster refuses does not."""
         lasting = self.refused(FIND_NODE, ErrorType.INVALID, ErrorType.DENIED)
         return self.node_wanted and self.known.node is None and lasting is None
+
+    @property
+    def workload(self) -> dict[str, str]:
+        """The namespace and name of the Cluster whose Node it is; both empty if it is nobody's."""
+        owner = self.machine or self.pool
+        return {"namespace": owner.metadata.namespace if owner else "", "cluster": owner.cluster if owner else ""}
 
     @property
     def owned_by(self) -> str:
@@ -151,7 +188,7 @@ class InstanceWorld(World):
 
     def told(self, facts: Facts, timings: Mapping[str, HookTiming]) -> Self:
         """This world after an answer of AWS, with the events that never came."""
-        record = answered(self.record, facts, absence_counts=self.observed.absence_counts)
+        record = answered(self.record, facts, absence_counts=self.absence_counts)
         for event in missed_events(record, facts):
             record = fold(record, event)
         return self.learn(record=record, facts=facts, timings={**self.known.timings, **timings})

@@ -7,94 +7,88 @@ A Node that we cordoned is used again once the reason for it is over and the ins
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
 
+from domain.decision import Action
+from domain.instances.actions import CordonNode, DeleteOwner, EmptyNode, ReleaseNode, TellRefuted
 from domain.instances.causes import ENDED, Cause, unlisted_plans
 from domain.instances.events import InstanceState
 from domain.instances.hooks import HookWork, served, work_for_hook
-from domain.instances.observed import ObservedInstance
+from domain.instances.lifecycle import InstanceWorld
 from domain.instances.policy import Reaction
-from domain.instances.steps import DeleteMachine, DrainNode, Refute, Step, UncordonNode
 from domain.instances.verification import Question, Verdict, may_be_late
 
 _OPEN_VERDICTS = (Verdict.UNASKED, Verdict.NOT_YET)
 
 
-def hooks_of(observed: ObservedInstance, now: datetime) -> tuple[HookWork, ...]:
+def hooks_of(world: InstanceWorld, now: datetime) -> tuple[HookWork, ...]:
     """What each lifecycle action that we serve needs."""
-    record = observed.record
+    record, emptied = world.record, _emptied(world)
     return tuple(
-        work_for_hook(
-            held,
-            observed.policy,
-            observed.timings,
-            observed.facts,
-            node_ready=observed.node_ready,
-            emptied=_emptied(observed),
-            free=not observed.hindrance,
-            now=now,
-        )
+        work_for_hook(held, world, emptied=emptied, now=now)
         for held in record.open_hooks
-        if served(held, observed.policy) and held.key not in record.refuted_causes
+        if served(held, world.policy) and held.key not in record.refuted_causes
     )
 
 
 def reactions(
-    observed: ObservedInstance, found: Sequence[Cause], hooks: Sequence[HookWork], now: datetime
-) -> tuple[Step, ...]:
+    world: InstanceWorld, found: Sequence[Cause], hooks: Sequence[HookWork], now: datetime
+) -> tuple[Action, ...]:
     """The steps for the causes that are due, and for draining before a lifecycle action is completed."""
     # Not only what would be reacted to: a made-up notice would stand in the label until its date.
-    unlisted = unlisted_plans(observed.record, observed.facts, now)
-    if observed.hindrance:
-        return tuple(Refute(cause=name) for name in unlisted)
+    unlisted = unlisted_plans(world.record, world.facts, now)
+    if world.hindrance:
+        return _refuted(world, unlisted)
     due = [cause for cause in found if cause.wanted and cause.from_ <= now]
     refuted = [cause.name for cause in due if cause.verdict is Verdict.REFUTED and cause.name != ENDED]
     refuted += [hook.held.key for hook in hooks if hook.unproven and hook.verdict is Verdict.REFUTED]
-    step = None if observed.turn and observed.turn.waits(now) else _strongest(observed, due, hooks)
-    over = [UncordonNode(node=observed.record.drain.node)] if observed.record.drain and _over(observed, due) else []
-    return (*(Refute(cause=name) for name in dict.fromkeys((*unlisted, *refuted))), *([step] if step else over))
+    step = None if world.turn and world.turn.waits(now) else _strongest(world, due, hooks)
+    drain = world.record.drain
+    if step is None and drain is not None and _over(world, due):
+        step = ReleaseNode(key=world.key, node=drain.node, **world.workload)
+    return (*_refuted(world, (*unlisted, *refuted)), *([step] if step else []))
 
 
-def unproven(observed: ObservedInstance, cause: Cause, now: datetime) -> bool:
+def unproven(world: InstanceWorld, cause: Cause, now: datetime) -> bool:
     """True if something would be done for the cause, did AWS but bear it out."""
-    due = cause.wanted and cause.from_ <= now and not observed.hindrance
-    if not due or cause.verdict not in _OPEN_VERDICTS or _begun(observed, cause.name):
+    due = cause.wanted and cause.from_ <= now and not world.hindrance
+    if not due or cause.verdict not in _OPEN_VERDICTS or _begun(world, cause.name):
         return False
-    return _step(observed, cause.reaction, cause.name, cause.deadline) is not None
+    return _step(world, cause.reaction, cause.name, cause.deadline) is not None
 
 
-def hook_unproven(observed: ObservedInstance, hook: HookWork) -> bool:
+def hook_unproven(world: InstanceWorld, hook: HookWork) -> bool:
     """True if something would be done for the lifecycle action, did AWS but bear it out."""
-    return hook.unproven and hook.verdict in _OPEN_VERDICTS and not _begun(observed, hook.held.key)
+    return hook.unproven and hook.verdict in _OPEN_VERDICTS and not _begun(world, hook.held.key)
 
 
-def hook_untimed(observed: ObservedInstance, hook: HookWork) -> bool:
+def hook_untimed(world: InstanceWorld, hook: HookWork) -> bool:
     """True while the times of a hook that is waited for are not known, and AWS may yet tell them."""
-    facts, held = observed.facts, hook.held
-    known = hook.complete is not None or held.action.name in observed.timings
+    facts, held = world.facts, hook.held
+    known = hook.complete is not None or held.action.name in world.timings
     return not known and (facts is None or Question.GROUP not in facts.asked or may_be_late(facts, held.received_at))
 
 
-def _strongest(observed: ObservedInstance, due: Sequence[Cause], hooks: Sequence[HookWork]) -> Step | None:
+def _strongest(world: InstanceWorld, due: Sequence[Cause], hooks: Sequence[HookWork]) -> Action | None:
     wanted = [(cause.reaction, cause.name, cause.deadline, cause.verdict, cause.taken) for cause in due]
-    hooked = observed.policy.terminating_hook
+    hooked = world.policy.terminating_hook
     wanted += [(hooked, hook.held.key, hook.limit, hook.verdict, True) for hook in hooks if hook.drain]
     for reaction, name, until, verdict, taken in sorted(
         wanted, key=lambda each: each[0] is not Reaction.DELETE_MACHINE
     ):
-        proven = verdict is Verdict.CONFIRMED or _begun(observed, name)
-        step = _step(observed, reaction, name, until, taken=taken) if proven else None
+        proven = verdict is Verdict.CONFIRMED or _begun(world, name)
+        step = _step(world, reaction, name, until, taken=taken) if proven else None
         if step is not None:
             return step
     return None
 
 
 def _step(
-    observed: ObservedInstance, reaction: Reaction, cause: str, until: datetime | None, *, taken: bool = False
-) -> Step | None:
+    world: InstanceWorld, reaction: Reaction, cause: str, until: datetime | None, *, taken: bool = False
+) -> Action | None:
     """The step, None if there is nothing that it could be done to, or it is done."""
-    owner, record = observed.owner, observed.record
+    owner, record = world.owner, world.record
     if owner is not None and owner.metadata.deleting:
         # Cluster API has it in hand.
         return None
@@ -102,33 +96,46 @@ def _step(
         if owner is None:
             return None
         meta = owner.metadata
-        return DeleteMachine(cause=cause, namespace=meta.namespace, name=meta.name, uid=meta.uid, taken=taken)
+        return DeleteOwner(
+            key=world.key, cause=cause, namespace=meta.namespace, name=meta.name, uid=meta.uid, taken=taken
+        )
     drained = record.drain is not None and record.drain.done_at is not None
-    if drained or not observed.node_name or record.state is InstanceState.TERMINATED:
+    if drained or not world.node_name or record.state is InstanceState.TERMINATED:
         return None
-    return DrainNode(cause=cause, node=observed.node_name, until=until, taken=taken)
+    which = {"key": world.key, "node": world.node_name, "cause": cause, **world.workload}
+    # The cordon is remembered: a drain that has begun goes on without asking AWS again.
+    if record.drain is not None and (record.drain.node, record.drain.cause) == (world.node_name, cause):
+        return EmptyNode.model_validate({**which, "until": until})
+    machine = owner.metadata.name if owner else ""
+    return CordonNode.model_validate({**which, "machine": machine, "taken": taken})
 
 
-def _begun(observed: ObservedInstance, cause: str) -> bool:
+def _refuted(world: InstanceWorld, names: Iterable[str]) -> tuple[Action, ...]:
+    machine = world.machine.metadata if world.machine else None
+    named = {"namespace": machine.namespace, "name": machine.name, "uid": machine.uid} if machine else {}
+    return tuple(TellRefuted(key=world.key, cause=name, **named) for name in dict.fromkeys(names))
+
+
+def _begun(world: InstanceWorld, cause: str) -> bool:
     """True if the Node is being drained for this cause, which AWS has borne out then."""
-    drain = observed.record.drain
+    drain = world.record.drain
     return drain is not None and not drain.recalled and drain.cause == cause
 
 
-def _emptied(observed: ObservedInstance) -> bool:
+def _emptied(world: InstanceWorld) -> bool:
     """True if nothing is left on the instance that would have to be drained before it is terminated."""
-    record = observed.record
+    record = world.record
     if record.state is not None and record.state.final:
         return True
-    if observed.policy.terminating_hook is Reaction.DELETE_MACHINE:
-        return observed.owner is None
-    nowhere = not observed.node_name and not observed.node_sought
+    if world.policy.terminating_hook is Reaction.DELETE_MACHINE:
+        return world.owner is None
+    nowhere = not world.node_name and not world.node_sought
     return nowhere or (record.drain is not None and record.drain.done_at is not None)
 
 
-def _over(observed: ObservedInstance, due: Sequence[Cause]) -> bool:
+def _over(world: InstanceWorld, due: Sequence[Cause]) -> bool:
     """True if the Node that we cordoned may be used again."""
-    record = observed.record
+    record = world.record
     if record.drain is None or record.state is not InstanceState.RUNNING:
         return False
     # A completed lifecycle action is still a reason: the instance runs on for a moment.

@@ -18,7 +18,13 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from domain.instances.constants import FACTS_LAST
+from domain.instances.constants import (
+    DEFAULT_HEARTBEAT_TIMEOUT,
+    FACTS_LAST,
+    HOOK_TIMEOUTS,
+    LONGEST_HEARTBEAT,
+    LONGEST_HOOK,
+)
 from domain.instances.events import InstanceState
 from domain.instances.health import Effect
 from domain.model import Model
@@ -85,6 +91,26 @@ class Facts(Model):
     def gone(self) -> bool:
         """True if the instance is no more, or on its way."""
         return not self.found or (self.state is not None and self.state.final)
+
+
+class HookTiming(Model):
+    """A hook's times, as DescribeLifecycleHooks has them."""
+
+    heartbeat_timeout: timedelta = DEFAULT_HEARTBEAT_TIMEOUT
+    global_timeout: timedelta | None = None
+
+    @property
+    def limit(self) -> timedelta:
+        """After how long Auto Scaling goes on, whatever is done."""
+        return min(self.global_timeout or LONGEST_HOOK, LONGEST_HOOK, self.heartbeat_timeout * HOOK_TIMEOUTS)
+
+    @property
+    def heartbeat(self) -> timedelta:
+        """How often a heartbeat is sent."""
+        return min(self.heartbeat_timeout / 2, LONGEST_HEARTBEAT)
+
+
+DEFAULT_TIMING = HookTiming()
 
 
 class Verdict(StrEnum):

@@ -105,8 +105,9 @@ class InstancesLab(Installation):
             client.close()
 
     def fill(self) -> None:
-        """The instance that nothing happens to."""
+        """The instance that nothing happens to, and the ledger of disruptions, which the first that ends opens."""
         self.launch()
+        self.end_one(self.launch())
         self.settle()
 
     # --- what happens to instances ---

@@ -52,23 +52,24 @@ def _scheduled(lab: InstancesLab) -> Life:
 
 
 _EVENTS: dict[str, str] = {}
-LABEL, GIVE_UP = "PATCH awsmachines 1", "DELETE machines 1"
+# A Machine is entered into the ledger of disruptions before it is deleted.
+LABEL, ENTER, GIVE_UP = "PATCH awsmachines 1", "PATCH leases 1", "DELETE machines 1"
 COMPLETE = "autoscaling CompleteLifecycleAction"
 RECEIVED, DELETED = "sqs ReceiveMessage", "sqs DeleteMessageBatch"
 TURNS = (
     Turn("stop", InstancesLab.launch, InstancesLab.stop_one, (RECEIVED, LABEL, DELETED)),
-    Turn("end", InstancesLab.launch, InstancesLab.end_one, (RECEIVED, LABEL, GIVE_UP, DELETED)),
+    Turn("end", InstancesLab.launch, InstancesLab.end_one, (RECEIVED, LABEL, ENTER, GIVE_UP, DELETED)),
     Turn(
         "spot",
         lambda lab: lab.launch(spot=True),
         InstancesLab.take_back,
-        (RECEIVED, LABEL, GIVE_UP, "PATCH awsmachines 2", DELETED),
+        (RECEIVED, LABEL, ENTER, GIVE_UP, "PATCH awsmachines 2", DELETED),
     ),
     Turn(
         "shrink",
         lambda lab: lab.launch(grouped=True),
         InstancesLab.shrink,
-        (RECEIVED, "PATCH awsmachinepools 1", LABEL, GIVE_UP, COMPLETE, DELETED),
+        (RECEIVED, "PATCH awsmachinepools 1", LABEL, ENTER, GIVE_UP, COMPLETE, DELETED),
     ),
     Turn("schedule", InstancesLab.launch, InstancesLab.schedule, (RECEIVED, LABEL, DELETED)),
     Turn(
@@ -199,10 +200,15 @@ def _armed(lab: InstancesLab, life: Life, step: str, fault: str) -> Struck:
 
 
 def _taken(life: Life, step: str) -> Callable[[Request], bool]:
-    """Whether a request is this step of this life; the second label of one that Spot takes is its state's."""
+    """Whether a request is this step of this life; the second label of one that Spot takes is its state's.
+
+    The ledger is one Lease for all: the first write that holds the instance is its own.
+    """
     method, plural, number = step.split()
 
     def matches(request: Request) -> bool:
+        if step == ENTER:
+            return request.of_one(method, plural) and life.instance in str(request.body)
         if not (request.of_one(method, plural) and request.path.partition("?")[0].endswith(f"/{life.name}")):
             return False
         return number == "1" or STATE_LABEL in (at(request.body, "metadata", "labels") or {})

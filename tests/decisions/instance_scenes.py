@@ -9,8 +9,8 @@ from typing import Any
 from hypothesis import settings
 
 from domain.instances.events import EventKind, HealthNotice, HookAction, InstanceEvent, InstanceState
+from domain.instances.lifecycle import InstanceMemory, InstanceWorld, KnownNode
 from domain.instances.names import InstanceKey
-from domain.instances.observed import ObservedInstance
 from domain.instances.policy import Reaction, ReactionPolicy
 from domain.instances.record import InstanceRecord, answered, fold, opened
 from domain.instances.resources import AWSMachine, Machine
@@ -157,10 +157,12 @@ def machine(**metadata: Any) -> AWSMachine:
     return AWSMachine.model_validate({"metadata": meta, "spec": {"providerID": f"aws:///eu-central-1a/{ID}"}})
 
 
-def owner(node: str = "node-0", **metadata: Any) -> Machine:
+def owner(node: str = "node-0", *, ready: bool = False, **metadata: Any) -> Machine:
     meta = {"name": "m-0", "namespace": "clusters", "uid": "u-m"} | metadata
     status = {"nodeRef": {"name": node}} if node else {}
-    return Machine.model_validate({"metadata": meta, "spec": {"clusterName": "c1"}, "status": status})
+    conditions = [{"type": "NodeReady", "status": "True"}] if ready else []
+    whole = {"metadata": meta, "spec": {"clusterName": "c1"}, "status": {**status, "conditions": conditions}}
+    return Machine.model_validate(whole)
 
 
 def deleting_all(**changes: Any) -> ReactionPolicy:
@@ -169,6 +171,9 @@ def deleting_all(**changes: Any) -> ReactionPolicy:
     return ReactionPolicy(**(dict.fromkeys(names, Reaction.DELETE_MACHINE) | changes))
 
 
-def observed(known: InstanceRecord, **changes: Any) -> ObservedInstance:
-    whole = {"record": known, "machine": machine(), "owner": owner()}
-    return ObservedInstance(**(whole | changes))
+def observed(known: InstanceRecord, node: str = "", **changes: Any) -> InstanceWorld:
+    """The world of an instance; `node` where no Machine names its Node."""
+    named = KnownNode(at=T0, name=node) if node else None
+    memory = {name: changes.pop(name) for name in ("facts", "timings", "turn") if name in changes}
+    whole = {"key": KEY.lifecycle, "machine": machine(), "owner": owner()} | changes
+    return InstanceWorld(known=InstanceMemory(record=known, node=named, **memory), **whole)

@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 import pytest
-from instance_scenes import ACCOUNT, REGION, T0, at, deleting_all, facts, machine, observed, owner, record, scheduled
+from instance_scenes import ACCOUNT, REGION, T0, at, deleting_all, facts, observed, record, scheduled
 from memory_kube import MemoryKube
 from temporalio.testing import ActivityEnvironment
 
@@ -18,15 +18,13 @@ from activities.instances.disruptions import Disruptions
 from activities.instances.looks import LookActivities
 from domain.identity import Kind
 from domain.instances import MACHINE
-from domain.instances.actions import CordonNode, DeleteOwner, action_of
+from domain.instances.actions import CordonNode, DeleteOwner
 from domain.instances.constants import CONTROL_PLANE_LABEL, DEPLOYMENT_LABEL
 from domain.instances.disruptions import Disruption, Turn, lasts, waits_for
 from domain.instances.instance import work_for_instance
-from domain.instances.lifecycle import InstanceMemory, InstanceWorld
 from domain.instances.names import InstanceKey
 from domain.instances.policy import Reaction, ReactionPolicy
 from domain.instances.resources import Machine
-from domain.instances.steps import DeleteMachine, DrainNode
 from domain.instances.verification import ScheduledEvent
 from engine.kube.api import Listing
 
@@ -191,16 +189,14 @@ def test_waiting_for_a_turn_is_shown_and_asked_for_again() -> None:
     seen = observed(record(event), policy=deleting_all(), facts=answer, turn=waiting)
     done = work_for_instance(seen, at(11))
     assert (done.steps, done.why, done.deadline) == ((), waiting.why, at(30))
-    assert isinstance(work_for_instance(seen, at(30)).steps[0], DeleteMachine)
+    assert isinstance(work_for_instance(seen, at(30)).steps[0], DeleteOwner)
 
 
 @pytest.mark.parametrize("why", ["", "MachineDeployment c/md-0: Machine b is being replaced or drained"])
 def test_a_node_counts_as_cordoned_only_once_it_had_its_turn(why: str) -> None:
-    policy = ReactionPolicy(ending=Reaction.DRAIN)
-    known = InstanceMemory(record=record(scheduled(5, at(DAY))))
-    key = InstanceKey(account=ACCOUNT, region=REGION, instance_id="i-1").lifecycle
-    world = InstanceWorld(key=key, known=known, machine=machine(), owner=owner(), policy=policy)
-    action = action_of(DrainNode(cause="x", node="node-0"), world)
+    answer = facts(9, scheduled=(ScheduledEvent(code="instance-stop"),))
+    world = observed(record(scheduled(5, at(DAY))), policy=ReactionPolicy(ending=Reaction.DRAIN), facts=answer)
+    (action,) = work_for_instance(world, at(10)).steps
     assert isinstance(action, CordonNode)
     after = action.fold(world, Turn(at=T0, why=why))
     assert (after.record.drain is None) == bool(why)

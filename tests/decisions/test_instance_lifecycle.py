@@ -26,31 +26,33 @@ from instance_scenes import (
     state,
 )
 
+from domain.instances.actions import (
+    AskInstance,
+    BeatHook,
+    CordonNode,
+    DeleteOwner,
+    EmptyNode,
+    EndHook,
+    ReleaseNode,
+    TellRefuted,
+)
 from domain.instances.causes import interruption_label
 from domain.instances.constants import EVENTS_ANNOTATION, INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.events import EventKind, InstanceEvent
-from domain.instances.hooks import HookTiming
 from domain.instances.instance import InstanceWork, work_for_instance
 from domain.instances.labels import label_patch, recalled
 from domain.instances.lifecycle import InstanceMemory, InstanceWorld
-from domain.instances.observed import InstancePhase, ObservedInstance
+from domain.instances.phases import InstancePhase
 from domain.instances.policy import Reaction, ReactionPolicy
 from domain.instances.record import InstanceRecord, answered, cordoned, fold, heartbeat_sent, hook_ended, refuted
 from domain.instances.resources import AWSMachinePool
-from domain.instances.steps import (
-    AskAws,
-    CompleteHook,
-    DeleteMachine,
-    DrainNode,
-    Refute,
-    SendHeartbeat,
-    UncordonNode,
-)
-from domain.instances.verification import Facts, Question, ScheduledEvent
+from domain.instances.verification import Facts, HookTiming, Question, ScheduledEvent
 from domain.resource import ObjectMeta
 from domain.writes import merge
 
 DAY = 24 * 3600
+MACHINE: dict[str, Any] = {"key": KEY.lifecycle, "namespace": "clusters", "name": "m-0", "uid": "u-m"}
+NODE: dict[str, Any] = {"key": KEY.lifecycle, "namespace": "clusters", "cluster": "", "node": "node-0"}
 PAUSED = {"annotations": {"cluster.x-k8s.io/paused": "true"}}
 OUR_PAUSE = {"annotations": {"perdure.dev/paused": "true"}}
 DRAINING = ReactionPolicy(terminating_hook=Reaction.DRAIN, launching_hook=True, reboot=Reaction.DRAIN)
@@ -61,11 +63,15 @@ def work(known: InstanceRecord, seconds: float, **changes: Any) -> InstanceWork:
 
 
 def effects(done: InstanceWork) -> list[str]:
-    return [each.step for each in done.steps if not isinstance(each, AskAws)]
+    return [each.activity.removeprefix("instances.") for each in done.steps if not isinstance(each, AskInstance)]
 
 
 def asked(done: InstanceWork) -> tuple[Question, ...]:
-    return next((each.questions for each in done.steps if isinstance(each, AskAws)), ())
+    return next((each.questions for each in done.steps if isinstance(each, AskInstance)), ())
+
+
+def refutation(cause: str) -> TellRefuted:
+    return TellRefuted(key=KEY.lifecycle, cause=cause, namespace="clusters", name="am-0", uid="u-am")
 
 
 def labels(done: InstanceWork) -> dict[str, Any]:
@@ -177,7 +183,7 @@ def test_an_end_that_is_learnt_after_the_hour_is_labelled_and_reacted_to_before_
     gone = owner(deletionTimestamp="2026-05-04T14:00:07Z", finalizers=["x"])
     answer = facts(4 * 3600, "terminated")
     first = work(known, 4 * 3600 + 1, policy=policy, facts=answer)
-    assert (labels(first), effects(first), first.close) == ({STATE_LABEL: "terminated"}, ["delete-machine"], False)
+    assert (labels(first), effects(first), first.close) == ({STATE_LABEL: "terminated"}, ["delete_machine"], False)
     unsure = work(known, 4 * 3600 + 90, policy=policy, facts=answer, machine=labelled)
     assert (asked(unsure), unsure.close) == ((Question.INSTANCE,), False)
     done = work(known, 4 * 3600 + 9, policy=policy, facts=answer, machine=labelled, owner=gone)
@@ -193,7 +199,7 @@ def test_a_hook_that_is_open_at_the_end_is_completed_before_the_close() -> None:
     known = fold(answered(record(), facts(4 * 3600, "terminated")), hook(5))
     labelled = machine(labels={STATE_LABEL: "terminated"})
     done = hooked(known, 4 * 3600 + 1, machine=labelled)
-    assert (effects(done), done.close) == (["complete"], False)
+    assert (effects(done), done.close) == (["complete_hook"], False)
     ended = hook_ended(known, "t-1", at(4 * 3600 + 2))
     assert hooked(ended, 4 * 3600 + 3, machine=labelled).close
 
@@ -210,7 +216,7 @@ def test_a_spot_notice_is_borne_out_before_the_machine_is_deleted() -> None:
     first = work(known, 5, policy=policy)
     assert (effects(first), asked(first)) == ([], (Question.INSTANCE, Question.SPOT))
     done = work(known, 7, policy=policy, facts=marked(6))
-    assert done.steps == (DeleteMachine(cause=spot(4).key, namespace="clusters", name="m-0", uid="u-m", taken=True),)
+    assert done.steps == (DeleteOwner(**MACHINE, cause=spot(4).key, taken=True),)
 
 
 def test_a_reaction_runs_once() -> None:
@@ -250,7 +256,7 @@ def test_a_notice_that_ec2_does_not_know_of_yet_is_asked_about_every_ten_seconds
 def test_a_forged_notice_is_told_and_forgotten(answer: Facts) -> None:
     seconds = (answer.at - at(0)).total_seconds() + 1
     done = work(record(spot(4)), seconds, policy=deleting_all(), facts=answer)
-    assert done.steps == (Refute(cause=spot(4).key),)
+    assert done.steps == (refutation(spot(4).key),)
     after = work(refuted(record(spot(4)), spot(4).key), seconds, policy=deleting_all(), facts=answer)
     assert (after.steps, labels(after)) == ((), {STATE_LABEL: "running"})
 
@@ -276,7 +282,7 @@ def test_a_claim_of_termination_deletes_no_machine_of_a_running_instance() -> No
     forged = work(answered(known, facts(102)), 103, policy=deleting_all(), facts=facts(102))
     assert (effects(forged), labels(forged)) == ([], {STATE_LABEL: "running"})
     true = facts(102, "terminated")
-    assert effects(work(answered(known, true), 103, policy=deleting_all(), facts=true)) == ["delete-machine"]
+    assert effects(work(answered(known, true), 103, policy=deleting_all(), facts=true)) == ["delete_machine"]
 
 
 UNMADE_POOL = AWSMachinePool.model_validate(
@@ -301,9 +307,9 @@ def test_that_ec2_does_not_know_an_instance_proves_nothing_in_an_account_that_ma
     for seconds in (101, 120, 161):
         unknown = facts(seconds, found=False)
         world = world.told(unknown, {})
-        assert effects(work_for_instance(world.observed, at(seconds + 1))) == []
+        assert effects(work_for_instance(world, at(seconds + 1))) == []
     assert world.record.refuted == 1
-    settled = work_for_instance(world.observed, at(400))
+    settled = work_for_instance(world, at(400))
     assert (effects(settled), asked(settled)) == ([], ()), "it is not asked about for ever"
 
 
@@ -312,22 +318,25 @@ def test_that_ec2_does_not_know_an_instance_proves_its_end_in_its_own_account() 
     unknown = facts(102, found=False)
     told = record(state("terminated", 100), live_at=None)
     by_identity = work(answered(told, unknown), 103, policy=policy, facts=unknown, account_known=True)
-    assert effects(by_identity) == ["delete-machine"]
+    assert effects(by_identity) == ["delete_machine"]
     found_before = record(state("terminated", 100))
-    assert effects(work(answered(found_before, unknown), 103, policy=policy, facts=unknown)) == ["delete-machine"]
+    assert effects(work(answered(found_before, unknown), 103, policy=policy, facts=unknown)) == ["delete_machine"]
 
 
 def test_deleting_the_machine_comes_before_draining() -> None:
     policy = ReactionPolicy(spot=Reaction.DELETE_MACHINE, reboot=Reaction.DRAIN)
     reboot = scheduled(3, at(100), "INSTANCE_REBOOT_MAINTENANCE_SCHEDULED", end=at(200))
     answer = marked(6, scheduled=(REBOOT,))
-    assert effects(work(record(reboot, spot(4)), 7, policy=policy, facts=answer)) == ["delete-machine"]
-    assert effects(work(record(reboot), 7, policy=policy, facts=answer)) == ["drain"]
+    assert effects(work(record(reboot, spot(4)), 7, policy=policy, facts=answer)) == ["delete_machine"]
+    assert effects(work(record(reboot), 7, policy=policy, facts=answer)) == ["cordon"]
 
 
 def test_draining_for_spot_ends_with_the_notice() -> None:
     done = work(record(spot(4)), 7, policy=ReactionPolicy(spot=Reaction.DRAIN), facts=marked(6))
-    assert done.steps == (DrainNode(cause=spot(4).key, node="node-0", until=at(124), taken=True),)
+    assert done.steps == (CordonNode(**NODE, cause=spot(4).key, machine="m-0", taken=True),)
+    known = cordoned(record(spot(4)), spot(4).key, "node-0")
+    begun = work(known, 8, policy=ReactionPolicy(spot=Reaction.DRAIN), facts=marked(6))
+    assert begun.steps == (EmptyNode(**NODE, cause=spot(4).key, until=at(124)),)
 
 
 def test_a_drain_that_has_begun_goes_on_without_asking_again() -> None:
@@ -338,8 +347,10 @@ def test_a_drain_that_has_begun_goes_on_without_asking_again() -> None:
     assert effects(work(drained, 90, policy=ReactionPolicy(spot=Reaction.DRAIN), facts=marked(6))) == []
 
 
-@pytest.mark.parametrize("reaction", [Reaction.DRAIN, Reaction.DELETE_MACHINE])
-def test_a_drain_that_only_the_annotation_tells_of_proves_nothing(reaction: Reaction) -> None:
+@pytest.mark.parametrize(
+    ("reaction", "done_then"), [(Reaction.DRAIN, "drain"), (Reaction.DELETE_MACHINE, "delete_machine")]
+)
+def test_a_drain_that_only_the_annotation_tells_of_proves_nothing(reaction: Reaction, done_then: str) -> None:
     """Anybody who may edit the AWSMachine can write the annotation; EC2 is asked again."""
     begun = cordoned(record(spot(4)), spot(4).key, "node-0")
     patch: Any = label_patch(machine(), begun, at(5))
@@ -349,7 +360,7 @@ def test_a_drain_that_only_the_annotation_tells_of_proves_nothing(reaction: Reac
     done = work(known, 9, policy=policy)
     assert effects(done) == []
     assert Question.SPOT in asked(done)
-    assert effects(work(known, 9, policy=policy, facts=marked(8))) == [reaction.value]
+    assert effects(work(known, 9, policy=policy, facts=marked(8))) == [done_then]
     assert label_patch(machine(**noted), known, at(9)) == {}, "what is recalled is not written again"
 
 
@@ -389,17 +400,17 @@ def test_a_scheduled_event_is_acted_upon_a_day_before_its_date() -> None:
     due = work(known, 13 * DAY, policy=policy)
     assert (effects(due), asked(due)) == ([], (Question.INSTANCE, Question.STATUS))
     answer = facts(13 * DAY, scheduled=(STOP,))
-    assert effects(work(known, 13 * DAY + 1, policy=policy, facts=answer)) == ["delete-machine"]
+    assert effects(work(known, 13 * DAY + 1, policy=policy, facts=answer)) == ["delete_machine"]
 
 
 @pytest.mark.parametrize(
     ("scheduled_events", "expected"),
     [
-        ((STOP,), ["delete-machine"]),
-        ((), ["refute"]),
-        ((REBOOT,), ["refute"]),
-        ((ScheduledEvent(code="instance-stop", description="[Canceled] stop"),), ["refute"]),
-        ((ScheduledEvent(code="instance-stop", description="[Completed] stop"),), ["refute"]),
+        ((STOP,), ["delete_machine"]),
+        ((), ["tell_refuted"]),
+        ((REBOOT,), ["tell_refuted"]),
+        ((ScheduledEvent(code="instance-stop", description="[Canceled] stop"),), ["tell_refuted"]),
+        ((ScheduledEvent(code="instance-stop", description="[Completed] stop"),), ["tell_refuted"]),
     ],
 )
 def test_a_scheduled_event_is_borne_out_by_ec2s_own_list(
@@ -412,7 +423,7 @@ def test_a_scheduled_event_is_borne_out_by_ec2s_own_list(
 
 @pytest.mark.parametrize(
     ("seconds", "listed", "expected"),
-    [(905, (), ["refute"]), (905, (STOP,), []), (600, (), [])],
+    [(905, (), ["tell_refuted"]), (905, (STOP,), []), (600, (), [])],
     ids=["not listed", "listed", "EC2 may be late"],
 )
 @pytest.mark.parametrize("paused", [False, True])
@@ -426,7 +437,7 @@ def test_a_scheduled_event_that_ec2_does_not_list_is_not_labelled_for_long(
     assert effects(done) == expected
     if expected:
         (step,) = done.steps
-        assert isinstance(step, Refute)
+        assert isinstance(step, TellRefuted)
         after = refuted(known, step.cause)
         assert INTERRUPTION_LABEL not in labels(work(after, seconds + 2, machine=held, facts=answer))
         world = InstanceWorld(key=KEY.lifecycle, known=InstanceMemory(record=after), machine=held)
@@ -445,10 +456,10 @@ def test_an_event_that_was_refuted_is_believed_again_with_another_date() -> None
     first = scheduled(5, at(2 * DAY))
     known = record(first)
     step = work(known, DAY + 11, policy=deleting_all(), facts=facts(DAY + 10)).steps[0]
-    assert isinstance(step, Refute)
+    assert isinstance(step, TellRefuted)
     moved = fold(refuted(known, step.cause), scheduled(DAY + 20, at(3 * DAY)))
     assert effects(work(moved, 2 * DAY + 9, policy=deleting_all(), facts=facts(2 * DAY + 8, scheduled=(STOP,)))) == [
-        "delete-machine"
+        "delete_machine"
     ]
 
 
@@ -462,7 +473,7 @@ def test_an_event_that_is_withdrawn_before_its_date_drains_nothing(withdrawn: di
 def test_an_expedited_event_is_acted_upon_at_once() -> None:
     known = record(scheduled(5, at(9 * DAY), "PERSISTENT_INSTANCE_RETIREMENT_EXPEDITED"))
     answer = facts(7, scheduled=(ScheduledEvent(code="instance-retirement"),))
-    assert effects(work(known, 8, policy=deleting_all(), facts=answer)) == ["delete-machine"]
+    assert effects(work(known, 8, policy=deleting_all(), facts=answer)) == ["delete_machine"]
 
 
 @pytest.mark.parametrize("code", ["BRAND_NEW_SCHEDULED", "DEDICATED_HOST_ACCESSREVOKED_SCHEDULED"])
@@ -493,13 +504,13 @@ def test_a_node_stays_cordoned_while_the_same_notice_is_told_under_another_id() 
 def test_a_node_drained_for_a_reboot_is_used_again_afterwards() -> None:
     reboot = scheduled(5, at(100), "INSTANCE_REBOOT_MAINTENANCE_SCHEDULED", end=at(200))
     first = work(record(reboot), 10, policy=DRAINING, facts=facts(9, scheduled=(REBOOT,)))
-    assert effects(first) == ["drain"]
+    assert effects(first) == ["cordon"]
     step = first.steps[0]
-    assert isinstance(step, DrainNode)
+    assert isinstance(step, CordonNode)
     known = cordoned(record(reboot), step.cause, "node-0", at(50))
     assert effects(work(known, 150, policy=DRAINING)) == []
     assert work(known, 150, policy=DRAINING).deadline == at(200)
-    assert work(known, 200, policy=DRAINING).steps == (UncordonNode(node="node-0"),)
+    assert work(known, 200, policy=DRAINING).steps == (ReleaseNode(**NODE),)
     withdrawn = fold(known, scheduled(60, at(100), status="closed"))
     assert effects(work(withdrawn, 70, policy=DRAINING)) == ["uncordon"]
 
@@ -507,6 +518,7 @@ def test_a_node_drained_for_a_reboot_is_used_again_afterwards() -> None:
 # --- lifecycle hooks ---
 
 WAITING = {"group": GROUP, "lifecycle": "Terminating:Wait"}
+HOOK: dict[str, Any] = {"key": KEY.lifecycle, "group": GROUP, "hook": "drain", "token": "t-1"}
 TIMINGS = {"drain": HookTiming()}
 
 
@@ -518,9 +530,9 @@ def hooked(known: InstanceRecord, seconds: float, **changes: Any) -> InstanceWor
 def test_a_terminating_instance_is_drained_then_its_hook_completed() -> None:
     known = record(hook(5))
     draining = hooked(known, 10)
-    assert effects(draining) == ["drain"]
+    assert effects(draining) == ["cordon"]
     drained = cordoned(known, hook(5).key, "node-0", at(60))
-    assert hooked(drained, 70).steps == (CompleteHook(group=GROUP, hook="drain", token="t-1", result="CONTINUE"),)
+    assert hooked(drained, 70).steps == (EndHook(**HOOK, outcome="CONTINUE"),)
     assert hooked(hook_ended(drained, "t-1", at(71)), 80).steps == (), "nor is its Node used again"
 
 
@@ -529,7 +541,7 @@ def test_heartbeats_go_out_every_five_minutes_while_it_drains() -> None:
     assert effects(hooked(known, 299)) == ["drain"]
     assert hooked(known, 299).deadline == at(300)
     due = hooked(known, 300)
-    assert SendHeartbeat(group=GROUP, hook="drain", token="t-1") in due.steps
+    assert BeatHook(**HOOK) in due.steps
     after = hooked(heartbeat_sent(known, "t-1", at(300)), 301)
     assert (effects(after), after.deadline) == (["drain"], at(600))
 
@@ -570,13 +582,13 @@ def test_shortly_before_auto_scaling_ends_the_wait_the_hook_is_completed_drained
     timing: HookTiming, seconds: float
 ) -> None:
     known = heartbeat_sent(cordoned(record(hook(0)), hook(0).key, "node-0"), "t-1", at(seconds - 20))
-    assert "complete" not in effects(hooked(known, seconds - 1, timings={"drain": timing}))
-    assert effects(hooked(known, seconds, timings={"drain": timing})) == ["complete"]
+    assert "complete_hook" not in effects(hooked(known, seconds - 1, timings={"drain": timing}))
+    assert effects(hooked(known, seconds, timings={"drain": timing})) == ["complete_hook"]
 
 
 @pytest.mark.parametrize("metadata", [PAUSED, OUR_PAUSE, {"deletionTimestamp": "2026-05-04T09:00:00Z"}])
 def test_a_hook_is_completed_even_where_nothing_else_may_be_done(metadata: dict[str, Any]) -> None:
-    assert effects(hooked(record(hook(5)), 10, machine=machine(**metadata))) == ["complete"]
+    assert effects(hooked(record(hook(5)), 10, machine=machine(**metadata))) == ["complete_hook"]
 
 
 def test_a_hook_that_policy_leaves_alone_is_left_alone() -> None:
@@ -585,11 +597,11 @@ def test_a_hook_that_policy_leaves_alone_is_left_alone() -> None:
 
 
 def test_an_instance_that_returns_to_the_warm_pool_is_not_drained() -> None:
-    assert effects(hooked(record(hook(5, destination="WarmPool")), 10)) == ["complete"]
+    assert effects(hooked(record(hook(5, destination="WarmPool")), 10)) == ["complete_hook"]
 
 
 def test_an_instance_without_a_node_has_nothing_to_drain() -> None:
-    assert effects(hooked(record(hook(5)), 10, owner=owner(node=""))) == ["complete"]
+    assert effects(hooked(record(hook(5)), 10, owner=owner(node=""))) == ["complete_hook"]
 
 
 def test_a_forged_hook_drains_nothing() -> None:
@@ -597,9 +609,11 @@ def test_a_forged_hook_drains_nothing() -> None:
     waiting = hooked(known, 10, facts=facts(9, group=GROUP, lifecycle="InService"))
     assert effects(waiting) == []
     forged = hooked(known, 90, facts=facts(89, group=GROUP, lifecycle="InService"))
-    assert forged.steps == (Refute(cause=hook(5).key),)
+    assert forged.steps == (refutation(hook(5).key),)
     assert hooked(refuted(known, hook(5).key), 400).steps == ()
-    assert effects(hooked(known, 90, facts=facts(89, group="another", lifecycle="Terminating:Wait"))) == ["refute"]
+    assert effects(hooked(known, 90, facts=facts(89, group="another", lifecycle="Terminating:Wait"))) == [
+        "tell_refuted"
+    ]
 
 
 def test_a_hook_is_asked_about_before_the_node_is_drained() -> None:
@@ -610,7 +624,11 @@ def test_a_hook_is_asked_about_before_the_node_is_drained() -> None:
 def test_an_instance_of_a_pool_without_machines_is_drained_by_its_node() -> None:
     pool = AWSMachinePool.model_validate({"metadata": {"name": GROUP, "namespace": "clusters", "uid": "u-p"}})
     done = hooked(record(hook(5)), 10, machine=None, owner=None, pool=pool, node="node-7")
-    assert done.steps == (DrainNode(cause=hook(5).key, node="node-7", until=at(5 + 48 * 3600 - 60), taken=True),)
+    assert done.steps == (CordonNode(**NODE | {"node": "node-7"}, cause=hook(5).key, taken=True),)
+    known = cordoned(record(hook(5)), hook(5).key, "node-7")
+    begun = hooked(known, 10, machine=None, owner=None, pool=pool, node="node-7")
+    until = at(5 + 48 * 3600 - 60)
+    assert begun.steps == (EmptyNode(**NODE | {"node": "node-7"}, cause=hook(5).key, until=until),)
     assert done.patch == {}
 
 
@@ -633,18 +651,18 @@ def test_a_launch_that_its_pool_never_lists_is_closed(misses: int, seconds: int)
 
 def test_a_hook_by_deletion_of_the_machine_is_completed_once_it_is_gone() -> None:
     policy = ReactionPolicy(terminating_hook=Reaction.DELETE_MACHINE)
-    assert effects(hooked(record(hook(5)), 10, policy=policy)) == ["delete-machine"]
+    assert effects(hooked(record(hook(5)), 10, policy=policy)) == ["delete_machine"]
     deleting = owner(deletionTimestamp="2026-05-04T10:00:07Z", finalizers=["x"])
     assert effects(hooked(record(hook(5)), 10, policy=policy, owner=deleting)) == []
-    assert effects(hooked(record(hook(5)), 10, policy=policy, owner=None)) == ["complete"]
+    assert effects(hooked(record(hook(5)), 10, policy=policy, owner=None)) == ["complete_hook"]
 
 
 def test_a_launch_waits_for_its_node() -> None:
     known = record(hook(0, "launching"))
     waiting = hooked(known, 10)
     assert (effects(waiting), waiting.deadline) == ([], at(300))
-    assert effects(hooked(known, 10, node_ready=True)) == ["complete"]
-    assert effects(hooked(known, 900)) == ["complete"]
+    assert effects(hooked(known, 10, owner=owner(ready=True))) == ["complete_hook"]
+    assert effects(hooked(known, 900)) == ["complete_hook"]
 
 
 def test_a_failed_launch_is_abandoned_only_where_that_is_wanted_and_true() -> None:
@@ -655,10 +673,10 @@ def test_a_failed_launch_is_abandoned_only_where_that_is_wanted_and_true() -> No
     unasked = hooked(known, 900, policy=policy, facts=None)
     assert (effects(unasked), asked(unasked)) == ([], (Question.GROUP, Question.INSTANCE))
     done = hooked(known, 900, policy=policy, facts=facts(899, **waits))
-    assert done.steps == (CompleteHook(group=GROUP, hook="drain", token="t-1", result="ABANDON"),)
-    assert effects(hooked(known, 900, policy=policy, node_ready=True)) == ["complete"]
+    assert done.steps == (EndHook(**HOOK, outcome="ABANDON"),)
+    assert effects(hooked(known, 900, policy=policy, owner=owner(ready=True))) == ["complete_hook"]
     assert effects(hooked(known, 900, policy=policy, facts=facts(899, group=GROUP, lifecycle="InService"))) == [
-        "refute"
+        "tell_refuted"
     ]
 
 
@@ -674,7 +692,7 @@ EVENTS = st.one_of(
     st.builds(hook, st.integers(0, 400), st.sampled_from(["terminating", "launching"]), st.sampled_from(["a", "b"])),
     st.builds(scheduled, st.integers(0, 400), st.integers(0, 9 * DAY).map(at)),
 )
-IRREVERSIBLE = (DeleteMachine, DrainNode)
+IRREVERSIBLE = (DeleteOwner, CordonNode, EmptyNode)
 
 
 @EXAMPLES
@@ -689,14 +707,14 @@ def test_nothing_irreversible_is_done_on_events_alone(
         known = answered(known, told)
     done = work(known, seconds, policy=policy, facts=told)
     assert not [each for each in done.steps if isinstance(each, IRREVERSIBLE)]
-    assert not [each for each in done.steps if isinstance(each, CompleteHook) and each.result == "ABANDON"]
+    assert not [each for each in done.steps if isinstance(each, EndHook) and each.outcome == "ABANDON"]
 
 
 @EXAMPLES
 @given(st.lists(EVENTS, max_size=8), st.integers(0, 2 * DAY))
 def test_what_is_waited_for_lies_ahead_and_labels_settle(events: list[InstanceEvent], seconds: int) -> None:
     known = record(*events)
-    seen: ObservedInstance = observed(known, policy=DRAINING)
+    seen = observed(known, policy=DRAINING)
     done = work_for_instance(seen, at(seconds))
     assert done.deadline is None or done.deadline > at(seconds)
     assert seen.machine is not None

@@ -8,27 +8,25 @@ from typing import Any
 
 import pytest
 import yaml
-from instance_scenes import ACCOUNT, GROUP, ID, REGION, at, facts, hook, record, state
+from instance_scenes import ACCOUNT, GROUP, ID, REGION, at, facts, hook, observed, record, spot, state
 
 from activities.instances.nodes import evictable, kubeconfig
 from domain.decision import Action, Outcome
 from domain.identity import Key
 from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, MACHINE, THE_SWEEP
-from domain.instances.actions import AskInstance, BeatHook, CordonNode, EmptyNode, EndHook, FindNode, action_of, finding
+from domain.instances.actions import AskInstance, BeatHook, CordonNode, EmptyNode, EndHook, FindNode
 from domain.instances.constants import EVENTS_ANNOTATION, GROUP_STATE_LABEL, INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.decision import decide_instance
 from domain.instances.events import InstanceState
-from domain.instances.hooks import HookTiming
+from domain.instances.instance import work_for_instance
 from domain.instances.labels import Story, recalled
 from domain.instances.lifecycle import InstanceMemory, InstanceWorld, KnownNode
 from domain.instances.names import GroupKey, InstanceKey, region_of_provider_id
-from domain.instances.observed import ObservedInstance
 from domain.instances.policy import Reaction, ReactionPolicy
 from domain.instances.record import cordoned, heartbeat_sent, opened
 from domain.instances.resources import AWSMachine, AWSMachinePool, Machine
 from domain.instances.resync import differs
-from domain.instances.steps import DrainNode
-from domain.instances.verification import ScheduledEvent
+from domain.instances.verification import HookTiming, ScheduledEvent
 from domain.refusal import ErrorType, Refusal
 from domain.writes import merge
 from engine.errors import Invalid
@@ -178,22 +176,16 @@ def test_a_new_record_begins_where_the_labels_left_off(label: str, heard: Any, k
 # --- drains ---
 
 
-def drained(known: InstanceWorld) -> object:
-    return action_of(DrainNode(cause="c", node="n"), known)
-
-
-def world(**known: Any) -> InstanceWorld:
-    memory = InstanceMemory(record=opened(KEY, at(0)))
-    return InstanceWorld(key=KEY.lifecycle, known=memory.model_copy(update=known), machine=aws_machine())
-
-
 def test_a_node_is_cordoned_before_it_is_emptied_and_that_is_remembered() -> None:
-    first = drained(world())
+    notice = spot(4)
+    marked = facts(6, spot=True, spot_code="marked-for-termination")
+    world = observed(record(notice), facts=marked, policy=ReactionPolicy(spot=Reaction.DRAIN))
+    (first,) = work_for_instance(world, at(7)).steps
     assert isinstance(first, CordonNode)
-    after = first.fold(world(), None)
-    assert isinstance(drained(after), EmptyNode)
-    other = world(record=cordoned(opened(KEY, at(0)), "another", "n"))
-    assert isinstance(drained(other), CordonNode)
+    (second,) = work_for_instance(first.fold(world, None), at(8)).steps
+    assert isinstance(second, EmptyNode)
+    other = world.with_record(cordoned(record(notice), "another", "node-0"))
+    assert isinstance(work_for_instance(other, at(8)).steps[0], CordonNode)
 
 
 @pytest.mark.parametrize(
@@ -312,7 +304,8 @@ def test_a_hook_of_a_paused_instance_waits_for_no_node() -> None:
 
 
 def test_an_outage_of_a_workload_cluster_is_told_of_in_time() -> None:
-    assert finding(of_a_pool(10)).most_attempts > 0
+    (search,) = decide_instance(of_a_pool(10), at(11)).actions
+    assert search.most_attempts > 0
 
 
 # --- whom the watcher wakes ---
@@ -422,9 +415,8 @@ def test_a_pool_that_is_paused_holds_its_instances_which_hear_of_it(held: dict[s
     other = InstanceKey(account=ACCOUNT, region=REGION, instance_id="i-2")
     assert told == {group.lifecycle, KEY.lifecycle, other.lifecycle}
     pool = AWSMachinePool.model_validate(paused)
-    held_record = opened(KEY, at(0))
-    assert ObservedInstance(record=held_record, pool=pool).hindrance == "AWSMachinePool p is paused"
-    assert ObservedInstance(record=held_record, pool=AWSMachinePool.model_validate(body)).hindrance == ""
+    assert InstanceWorld(key=KEY.lifecycle, pool=pool).hindrance == "AWSMachinePool p is paused"
+    assert InstanceWorld(key=KEY.lifecycle, pool=AWSMachinePool.model_validate(body)).hindrance == ""
 
 
 def test_nothing_is_watched_where_no_instances_are_served() -> None:

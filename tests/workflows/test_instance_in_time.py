@@ -43,14 +43,13 @@ from domain.instances.actions import (
 from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.events import EventKind, HealthNotice, HookAction, InstanceEvent, InstanceState
 from domain.instances.handover import ANSWERED, INSTANCE_WORKFLOW, Taken
-from domain.instances.hooks import HookTiming
 from domain.instances.instance import patch_for
 from domain.instances.labels import recalled
 from domain.instances.lifecycle import InstanceMemory, InstanceWorld, KnownNode
 from domain.instances.names import InstanceKey
 from domain.instances.policy import Reaction, ReactionPolicy
 from domain.instances.resources import AWSMachine, Machine
-from domain.instances.verification import Facts, Question, ScheduledEvent
+from domain.instances.verification import Facts, HookTiming, Question, ScheduledEvent
 from domain.why import Why
 from domain.writes import patched
 from engine.clock import now
@@ -110,7 +109,7 @@ class OneInstance:
         if self.machine is None or look.dry_run:
             return seen
         record = recalled(look.record, self.machine.metadata) if look.recall else look.record
-        patch = patch_for(seen.model_copy(update={"known": InstanceMemory(record=record)}).observed, look.at)
+        patch = patch_for(seen.model_copy(update={"known": InstanceMemory(record=record)}), look.at)
         if patch:
             self.done.append(("patch", look.at))
             self.machine = patched(self.machine, patch, str(int(self.machine.metadata.resource_version) + 1))
