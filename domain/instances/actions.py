@@ -26,7 +26,13 @@ from domain.instances.verification import Facts, HookTiming, Question
 from domain.model import Model
 
 
-class LookAtInstance(Action):
+class _InstanceAction(Action):
+    queue: ClassVar[str] = Queue.INSTANCES
+
+    key: Key
+
+
+class LookAtInstance(_InstanceAction):
     """Read the objects of the instance, and write the labels that follow from the record.
 
     It is carried out within the workflow's task: the objects are in the worker's memory, and as an activity of its own
@@ -42,12 +48,10 @@ class LookAtInstance(Action):
     """
 
     activity: ClassVar[str] = "instances.look"
-    queue: ClassVar[str] = Queue.INSTANCES
     result: ClassVar[type[Model] | None] = InstanceWorld
     start_to_close: ClassVar[timedelta] = timedelta(seconds=30)
     local: ClassVar[bool] = True
 
-    key: Key
     at: datetime
     record: InstanceRecord
     recall: bool = False
@@ -82,14 +86,13 @@ class Done(Model):
     at: datetime
 
 
-class AskInstance(Action):
+class AskInstance(_InstanceAction):
     """Ask AWS how the instance stands. Questions that come together are sent as one call."""
 
     activity: ClassVar[str] = "instances.ask"
     queue: ClassVar[str] = Queue.INSTANCES_AWS
     result: ClassVar[type[Model] | None] = Answer
 
-    key: Key
     questions: tuple[Question, ...]
 
     @property
@@ -102,14 +105,13 @@ class AskInstance(Action):
         return world.told(result.facts, result.timings) if isinstance(result, Answer) else world
 
 
-class _HookAction(Action):
+class _HookAction(_InstanceAction):
     queue: ClassVar[str] = Queue.INSTANCES_AWS
     # One quick call, which may have to come within half of a hook's timeout, and a hook's least is 30 s.
     start_to_close: ClassVar[timedelta] = timedelta(seconds=15)
     heartbeat: ClassVar[timedelta] = timedelta(seconds=10)
     result: ClassVar[type[Model] | None] = Done
 
-    key: Key
     group: str
     hook: str
     token: str
@@ -154,15 +156,13 @@ class EndHook(_HookAction):
         return world.with_record(hook_ended(world.record, self.token, result.at)) if isinstance(result, Done) else world
 
 
-class DeleteOwner(Action):
+class DeleteOwner(_InstanceAction):
     """Have Cluster API replace the Machine: that very one."""
 
     activity: ClassVar[str] = "instances.delete_machine"
-    queue: ClassVar[str] = Queue.INSTANCES
     result: ClassVar[type[Model] | None] = Turn
     observed_after: ClassVar[bool] = True
 
-    key: Key
     cause: str
     namespace: str
     name: str
@@ -179,12 +179,9 @@ class DeleteOwner(Action):
         return world.learn(turn=result) if isinstance(result, Turn) else world
 
 
-class _NodeAction(Action):
+class _NodeAction(_InstanceAction):
     """Something done to a Node of the workload cluster, whose kubeconfig is a Secret of the cluster's namespace."""
 
-    queue: ClassVar[str] = Queue.INSTANCES
-
-    key: Key
     namespace: str
     cluster: str
     node: str
@@ -282,13 +279,10 @@ class ReleaseNode(_NodeAction):
         return world.with_record(uncordoned(world.record))
 
 
-class TellRefuted(Action):
+class TellRefuted(_InstanceAction):
     """Count and tell that AWS does not bear out a claim: it is a mistake, or somebody forges events."""
 
     activity: ClassVar[str] = "instances.tell_refuted"
-    queue: ClassVar[str] = Queue.INSTANCES
-
-    key: Key
     cause: str
     namespace: str = ""
     name: str = ""

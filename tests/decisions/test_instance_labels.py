@@ -131,19 +131,13 @@ def test_the_kinds_belong_to_others() -> None:
 
 
 def test_a_machine_names_its_machine_and_its_cluster() -> None:
-    named = machine(labels={"cluster.x-k8s.io/cluster-name": "c1", "cluster.x-k8s.io/pool-name": "p"})
-    assert (named.machine, named.cluster, named.pooled, named.paused) == ("m-0", "c1", True, False)
+    named = machine(labels={"cluster.x-k8s.io/cluster-name": "c1"})
+    assert (named.machine, named.cluster, named.paused) == ("m-0", "c1", False)
     assert (owner().node, owner(node="").node, owner().control_plane) == ("node-0", "", False)
 
 
 def test_a_pause_of_cluster_api_is_the_annotations_presence() -> None:
     assert machine(annotations={"cluster.x-k8s.io/paused": ""}).paused
-
-
-@pytest.mark.parametrize("spec", [{"marketType": "Spot"}, {"spotMarketOptions": {}}])
-def test_a_spot_machine_is_told_by_its_spec(spec: dict[str, Any]) -> None:
-    assert AWSMachine.model_validate({"spec": spec}).spot
-    assert not machine().spot
 
 
 # --- labels ---

@@ -1,7 +1,7 @@
 """The objects of Cluster API and its AWS provider, with the fields that Perdure reads or writes and no others."""
 
-from domain.instances.resources.aws_machine import AWSMachine, AWSMachineSpec, AWSMachineStatus
-from domain.instances.resources.aws_machine_pool import AWSMachinePool, AWSMachinePoolSpec, LifecycleHook
+from domain.instances.resources.aws_machine import AWSMachine, AWSMachineSpec
+from domain.instances.resources.aws_machine_pool import AWSMachinePool, AWSMachinePoolSpec
 from domain.instances.resources.machine import Machine, MachineSpec, MachineStatus, NodeReference
 
 __all__ = [
@@ -9,8 +9,6 @@ __all__ = [
     "AWSMachinePool",
     "AWSMachinePoolSpec",
     "AWSMachineSpec",
-    "AWSMachineStatus",
-    "LifecycleHook",
     "Machine",
     "MachineSpec",
     "MachineStatus",

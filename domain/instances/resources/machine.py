@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import ClassVar
 
-from pydantic import Field
+from pydantic import Field, field_validator
 
 from domain.identity import Kind
 from domain.instances import MACHINE
@@ -27,27 +26,50 @@ class MachineSpec(KubeModel):
     provider_id: str = Field("", alias="providerID")
 
 
-class MachineStatus(KubeModel):
-    """Its Node, once it has joined; Cluster API tells by a condition whether that is ready."""
+class HeldStatus(KubeModel):
+    """Of a status the condition alone that tells of a hold: looks are part of histories, and the provider has a dozen.
 
-    phase: str = ""
-    node_ref: NodeReference | None = None
+    Newer controllers set `Paused` also while the Cluster's own spec is paused.
+    """
+
     conditions: tuple[Condition, ...] = ()
 
-
-def held_by_cluster(conditions: Iterable[Condition]) -> bool:
-    """Whether controllers say that they hold an object: `Paused` is true also while its Cluster's spec is paused."""
-    paused = condition_of(conditions, PAUSED_CONDITION)
-    return paused is not None and paused.status == "True"
-
-
-def only_the_hold(found: object) -> object:
-    """The condition that tells of a hold alone: looks are part of histories, and the provider writes a dozen."""
-    listed = found if isinstance(found, list | tuple) else ()
-    return [each for each in listed if not isinstance(each, dict) or each.get("type") == PAUSED_CONDITION]
+    @field_validator("conditions", mode="before")
+    @classmethod
+    def _only_the_hold(cls, found: object) -> object:
+        listed = found if isinstance(found, list | tuple) else ()
+        return [each for each in listed if not isinstance(each, dict) or each.get("type") == PAUSED_CONDITION]
 
 
-class Machine(CustomResource):
+class HeldObject(CustomResource):
+    """An object of a cluster, which Cluster API may hold."""
+
+    status: HeldStatus = HeldStatus()
+
+    @property
+    def cluster(self) -> str:
+        """The name of the Cluster it belongs to."""
+        return self.metadata.labels.get(CLUSTER_LABEL, "")
+
+    @property
+    def paused(self) -> bool:
+        """True while Cluster API holds it, by the annotation's presence or with its whole Cluster."""
+        paused = condition_of(self.status.conditions, PAUSED_CONDITION)
+        return PAUSED_ANNOTATION in self.metadata.annotations or (paused is not None and paused.status == "True")
+
+
+class MachineStatus(HeldStatus):
+    """Its Node, once it has joined; Cluster API tells by a condition whether that is ready."""
+
+    node_ref: NodeReference | None = None
+
+    @field_validator("conditions", mode="before")
+    @classmethod
+    def _only_the_hold(cls, found: object) -> object:
+        return found
+
+
+class Machine(HeldObject):
     """One machine of a cluster."""
 
     kind_of: ClassVar[Kind] = MACHINE
@@ -64,11 +86,6 @@ class Machine(CustomResource):
     def control_plane(self) -> bool:
         """True for machines that run the cluster's own API servers."""
         return CONTROL_PLANE_LABEL in self.metadata.labels
-
-    @property
-    def paused(self) -> bool:
-        """True while Cluster API holds it, by the annotation's presence or with its whole Cluster."""
-        return PAUSED_ANNOTATION in self.metadata.annotations or held_by_cluster(self.status.conditions)
 
     @property
     def node_ready(self) -> bool:
