@@ -71,6 +71,7 @@ def all_crds(domain: str, *, selectable_fields: bool = True) -> list[Document]:
 def crd_of(model: type[CustomResource], domain: str, *, selectable_fields: bool = True) -> Document:
     """One kind's CustomResourceDefinition (apiextensions.k8s.io/v1)."""
     kind, annotations = model.kind_of.under(domain), model.definition.annotations
+    scope = "Cluster" if model.definition.cluster_scoped else "Namespaced"
     version = _version(model) | (_selectable(model) if selectable_fields else {})
     return {
         "apiVersion": "apiextensions.k8s.io/v1",
@@ -79,7 +80,7 @@ def crd_of(model: type[CustomResource], domain: str, *, selectable_fields: bool 
             **({"annotations": dict(annotations)} if annotations else {}),
             "name": f"{kind.plural}.{kind.group}",
         },
-        "spec": {"group": kind.group, "names": _names(model), "scope": "Namespaced", "versions": [version]},
+        "spec": {"group": kind.group, "names": _names(model), "scope": scope, "versions": [version]},
     }
 
 

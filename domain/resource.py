@@ -102,6 +102,7 @@ class Definition(Model):
         name_pattern: a regular expression for `metadata.name`, empty for the API server's own rule.
         name_length: the longest `metadata.name`, 0 for the API server's own rule.
         short_names: by which people call it on kubectl's command line.
+        cluster_scoped: whether its objects stand in no namespace.
         status_subresource: whether the status is written by itself.
         scale_subresource: whether `kubectl scale` works: on `spec.replicas`, shown by `status.replicas`.
         selectable_fields: paths that lists and watches may select by, on API servers that can (Kubernetes 1.30 on).
@@ -112,6 +113,7 @@ class Definition(Model):
     name_pattern: str = ""
     name_length: int = 0
     short_names: tuple[str, ...] = ()
+    cluster_scoped: bool = False
     status_subresource: bool = True
     scale_subresource: bool = False
     selectable_fields: tuple[str, ...] = ()

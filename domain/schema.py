@@ -4,7 +4,8 @@ What a type cannot say stands beside it as a marker: `Required[str]` (what Go's 
 default in Python all the same, because people write objects by hand), `DateTime`, `Preserved` for a model whose object
 keeps what the model does not know, for lists `Atomic` and `MapByType`, and for objects that are replaced as a whole
 `AtomicObject`. Types with rules of their own are made once, `Annotated[str, Marker(pattern=...)]`, and may stand
-anywhere in a type; `int | str` is what Kubernetes calls IntOrString, and `datetime` a string of the format `date-time`.
+anywhere in a type; `int | str` is what Kubernetes calls IntOrString, `datetime` a string of the format `date-time`, and
+a `StrEnum` one of its values.
 The rules are the API server's to hold; the models read what breaks them, because objects may be older than the rules.
 Descriptions come from `Field(description=...)`, or from the docstring of a nested model, and are what `kubectl explain`
 shows. The schema is structural: every object is a model or a map of one type, from which the API server prunes what is
@@ -20,6 +21,7 @@ import types
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
+from enum import StrEnum
 from typing import Annotated, Literal, TypeAlias, TypeVar, Union, get_args, get_origin
 
 from pydantic.fields import FieldInfo
@@ -41,7 +43,8 @@ class Marker:
     """What the schema says of a field beyond its type; `items_required` speaks of the objects in a list.
 
     `preserve` keeps what an object has beyond the fields of its model; of the fields in `one_of` it has exactly one.
-    `immutable` is what the API server says to whoever changes a field that has a value.
+    `immutable` is what the API server says to whoever changes a field that has a value. `rules` are conditions in CEL,
+    each with what the API server says to whoever breaks it.
     """
 
     required: bool = False
@@ -49,6 +52,7 @@ class Marker:
     enum: tuple[str, ...] = ()
     pattern: str = ""
     minimum: int | None = None
+    maximum: int | None = None
     min_length: int | None = None
     max_length: int | None = None
     default: str | int | bool | None = None
@@ -59,6 +63,7 @@ class Marker:
     items_required: tuple[str, ...] = ()
     one_of: tuple[str, ...] = ()
     immutable: str = ""
+    rules: tuple[tuple[str, str], ...] = ()
 
 
 REQUIRED = Marker(required=True)
@@ -113,6 +118,8 @@ def _said_by(marker: Marker, schema: Document) -> Document:
         said["pattern"] = marker.pattern
     if marker.minimum is not None:
         said["minimum"] = marker.minimum
+    if marker.maximum is not None:
+        said["maximum"] = marker.maximum
     if marker.min_length is not None:
         said["minLength"] = marker.min_length
     if marker.max_length is not None:
@@ -133,6 +140,8 @@ def _said_by(marker: Marker, schema: Document) -> Document:
         # An empty text is none: what the operator makes of it may still be written there.
         unset = "oldSelf == '' || " if schema.get("type") == "string" else ""
         said["x-kubernetes-validations"] = [{"message": marker.immutable, "rule": f"{unset}self == oldSelf"}]
+    if marker.rules:
+        said["x-kubernetes-validations"] = [{"message": message, "rule": rule} for rule, message in marker.rules]
     items = schema.get("items")
     if marker.items_required and isinstance(items, dict):
         said["items"] = {**items, "required": sorted(marker.items_required)}
@@ -160,6 +169,8 @@ def _type(annotation: object) -> Document:
         return {"type": "object", "additionalProperties": _type(arguments[1])}
     if inspect.isclass(annotation) and issubclass(annotation, Model):
         return schema_of(annotation)
+    if inspect.isclass(annotation) and issubclass(annotation, StrEnum):
+        return {"type": "string", "enum": [each.value for each in annotation]}
     if annotation is datetime:
         return {"type": "string", "format": "date-time"}
     if annotation in _SCALARS:

@@ -339,8 +339,9 @@ class Settings(BaseSettings):
     instances_reactions: Names = Field(
         (),
         description="What is done about instances that are taken, comma-separated, each as CAUSE=REACTION: causes "
-        "`terminated`, `spot`, `ending`, `reboot`, `maintenance`, `terminating-hook`, reactions `label`, "
-        "`delete-machine`, `drain`; and `launching-hook=true`.",
+        "`terminated`, `stopped`, `spot`, `ending`, `reboot`, `maintenance`, `terminating-hook`, reactions `label`, "
+        "`taint`, `cordon`, `drain`, `delete-machine`; and `launching-hook=true`. An InterruptionPolicy takes "
+        "precedence for the instances that it selects.",
     )
     instances_disruptions: int = Field(
         1,

@@ -70,7 +70,7 @@ def describe(
     """The answers to all questions about some instances, at most 200; `moment` is when they are asked."""
     ec2, wanted = _ec2(caller, region), sorted(set(ids))
     asked = tuple(sorted(set(questions)))
-    unknown = Facts(at=moment, asked=asked, found=False)
+    unknown = Facts(at=moment, asked=asked, found=False, tags={} if Question.TAGS in asked else None)
     found = dict.fromkeys(wanted, unknown)
     for instance in _instances(ec2, wanted):
         found[text(instance, "InstanceId")] = _facts(instance, moment, asked)
@@ -160,11 +160,13 @@ def _instances(ec2: _Ec2, ids: Sequence[str]) -> Iterator[object]:
 
 def _facts(instance: object, moment: datetime, asked: tuple[Question, ...]) -> Facts:
     state = text(instance, "State", "Name")
+    tags = {text(tag, "Key"): text(tag, "Value") for tag in sequence(instance, "Tags")}
     return Facts(
         at=moment,
         asked=asked,
         state=InstanceState(state) if state in set(InstanceState) else None,
         spot=text(instance, "InstanceLifecycle") == "spot",
+        tags=tags if Question.TAGS in asked else None,
     )
 
 

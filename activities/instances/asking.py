@@ -38,6 +38,7 @@ class _Asked:
 
     instance: str
     questions: tuple[Question, ...]
+    tag_keys: tuple[str, ...]
     at: datetime
     answer: asyncio.Future[Answer]
 
@@ -82,7 +83,7 @@ class AskActivities:
     @activity.defn(name=AskInstance.activity)
     async def ask(self, question: AskInstance) -> Answer:
         """What AWS says of the instance, and of its group's hooks where its group is asked for."""
-        return await self._gathered(InstanceKey.of(question.key), question.questions)
+        return await self._gathered(InstanceKey.of(question.key), question.questions, question.tag_keys)
 
     @activity.defn(name=BeatHook.activity)
     async def heartbeat(self, beat: BeatHook) -> Done:
@@ -103,9 +104,9 @@ class AskActivities:
         key = InstanceKey.of(lifecycle)
         return self._ground.caller(key.account, key.region), key.region
 
-    async def _gathered(self, key: InstanceKey, questions: tuple[Question, ...]) -> Answer:
+    async def _gathered(self, key: InstanceKey, questions: tuple[Question, ...], tag_keys: tuple[str, ...]) -> Answer:
         where = (key.account, key.region)
-        asked = _Asked(key.instance_id, questions, now(), asyncio.get_running_loop().create_future())
+        asked = _Asked(key.instance_id, questions, tag_keys, now(), asyncio.get_running_loop().create_future())
         self._waiting.setdefault(where, []).append(asked)
         if where not in self._calls:
             self._calls[where] = asyncio.create_task(self._call(where))
@@ -158,7 +159,9 @@ class AskActivities:
 def _tell(asked: Iterable[_Asked], found: Mapping[str, Facts], timings: Mapping[str, HookTiming]) -> None:
     for each in asked:
         if not each.answer.done():
-            facts = found[each.instance].model_copy(update={"at": each.at})
+            facts = found[each.instance]
+            tags = {key: facts.tags[key] for key in each.tag_keys if key in facts.tags} if facts.tags else facts.tags
+            facts = facts.model_copy(update={"at": each.at, "tags": tags if Question.TAGS in each.questions else None})
             each.answer.set_result(Answer(facts=facts, timings=dict(timings)))
 
 

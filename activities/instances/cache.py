@@ -1,10 +1,11 @@
 """The informer cache of instances' objects, with the indexes by which a look finds them without a request.
 
     AWSMachine by the id of its instance · AWSMachinePool by the ids of its instances and by its group · Machine by name
+    InterruptionPolicy, all of them
 
 The cache is some milliseconds behind the API server. A look says in which version its AWSMachine was seen last, and is
 given nothing older; what a write answered is put in at once. While a stream is broken the cache is not read: looks
-fail as Unavailable and are tried again. A kind that is not installed (pools are optional) has no objects.
+fail as Unavailable and are tried again. A kind that is not installed (pools and policies are optional) has no objects.
 """
 
 from __future__ import annotations
@@ -14,9 +15,11 @@ from collections.abc import Awaitable, Sequence
 
 from activities.instances.cluster_accounts import ClusterAccounts
 from domain.identity import Kind
-from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, MACHINE
+from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, INTERRUPTION_POLICY, MACHINE
 from domain.instances.names import GroupKey, InstanceKey, group_of_arn, instance_of_provider_id, region_of_provider_id
-from domain.instances.resources import AWSMachine, AWSMachinePool, Machine
+from domain.instances.policy import ReactionPolicy
+from domain.instances.resources import AWSMachine, AWSMachinePool, InterruptionPolicy, Machine
+from domain.instances.selection import Choice, Selected, choose
 from domain.reading import read_all
 from engine.errors import Absent, Unavailable
 from engine.kube import KubeApi
@@ -45,14 +48,16 @@ def _pool_group(obj: JsonObject) -> tuple[GroupKey, ...]:
 
 
 class InstanceCache:
-    """AWSMachines, AWSMachinePools and Machines."""
+    """AWSMachines, AWSMachinePools, Machines and InterruptionPolicies."""
 
     def __init__(self, api: KubeApi, store: Store) -> None:
         self._api = api
         self._machines = store.follow(Followed(AWS_MACHINE), {"instance": _machine_instance})
         self._pools = store.follow(Followed(AWS_MACHINE_POOL), {"instance": _pool_instances, "group": _pool_group})
         self._owners = store.follow(Followed(MACHINE))
-        self._mirrors = {each.followed.kind.name: each for each in (self._machines, self._pools, self._owners)}
+        self._policies = store.follow(Followed(INTERRUPTION_POLICY))
+        mirrors = (self._machines, self._pools, self._owners, self._policies)
+        self._mirrors = {each.followed.kind.name: each for each in mirrors}
         # Not waited for: while they cannot be listed the account is unknown, and labels go on.
         self._accounts = ClusterAccounts(store)
 
@@ -114,6 +119,10 @@ class InstanceCache:
         """The Machine of an AWSMachine."""
         found = self._owners.get(machine.metadata.namespace, machine.machine)
         return Machine.model_validate(found) if found and machine.machine else None
+
+    def choice(self, whom: Selected, default: ReactionPolicy) -> Choice:
+        """The policy of an instance; one that cannot be read, as of a newer version, is as if it were not there."""
+        return choose(read_all(InterruptionPolicy, self._policies.all())[0], whom, default)
 
     def account_of(self, machine: AWSMachine) -> str:
         """The account of the machine's cluster, empty if it is not known."""

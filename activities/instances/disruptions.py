@@ -42,18 +42,19 @@ class Disruptions:
         self._namespace = namespace
         self._most = most
 
-    async def begin(self, machine: Machine, *, taken: bool) -> Turn:
+    async def begin(self, machine: Machine, *, taken: bool, most: int | None = None) -> Turn:
         """Enter the machine into the ledger, or say what it waits for. A machine that is in it already may go on.
 
         Args:
             machine: the machine.
             taken: whether AWS takes its instance right now.
+            most: how many of its group may be disrupted at once; None for as many as the settings say.
 
         Raises:
             ApiError: the machines cannot be listed, or the ledger cannot be written.
         """
         try:
-            return await self._begin(machine, taken=taken)
+            return await self._begin(machine, taken=taken, most=most or self._most)
         except ApiError as error:
             if not taken or machine.control_plane:
                 raise
@@ -69,7 +70,7 @@ class Disruptions:
             if await self._written(lease, ledger.ended(instance)):
                 return
 
-    async def _begin(self, machine: Machine, *, taken: bool) -> Turn:
+    async def _begin(self, machine: Machine, *, taken: bool, most: int) -> Turn:
         group = node_group(machine)
         instance = instance_of_provider_id(machine.spec.provider_id)
         for _ in range(_ATTEMPTS):
@@ -79,7 +80,7 @@ class Disruptions:
             # Listed after the ledger was read: who has begun meanwhile has changed the ledger.
             members = await self._members(machine)
             moment = now()
-            why = waits_for(machine, members, ledger.of(group), self._most, moment, taken=taken)
+            why = waits_for(machine, members, ledger.of(group), most, moment, taken=taken)
             if why:
                 return Turn(at=moment, why=why)
             meta = machine.metadata

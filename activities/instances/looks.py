@@ -30,6 +30,7 @@ from domain.instances.lifecycle import InstanceMemory, InstanceWorld
 from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.policy import ReactionPolicy
 from domain.instances.resources import AWSMachine, AWSMachinePool, Machine
+from domain.instances.selection import selected
 from domain.writes import JsonPatch
 from engine.clock import now
 from engine.errors import Absent, Conflict
@@ -92,7 +93,7 @@ class LookActivities:
         machine = await self._standing(deletion)
         if machine is None:
             return Turn(at=now())  # an attempt before has done it, or somebody else
-        turn = await self._disruptions.begin(machine, taken=deletion.taken)
+        turn = await self._disruptions.begin(machine, taken=deletion.taken, most=deletion.most)
         if turn.why:
             return turn
         try:
@@ -125,14 +126,17 @@ class LookActivities:
 
     def _seen(self, look: LookAtInstance, machine: AWSMachine | None) -> InstanceWorld:
         owner = self._cache.owner(machine) if machine else None
-        paused = paused_area(EC2_INSTANCE.area)
+        pool, paused = self._pool(look), paused_area(EC2_INSTANCE.area)
+        choice = self._cache.choice(selected(machine, owner, pool, look.tags), self._policy)
         return InstanceWorld(
             key=look.key,
             hold=paused,
             machine=machine,
-            pool=self._pool(look),
+            pool=pool,
             owner=owner,
-            policy=self._policy,
+            policy=choice.policy,
+            tag_keys=choice.tag_keys,
+            chosen_by=look.tags,
             observing=self._observing or bool(paused),
             may_appear=self._cache.may_appear,
             account_known=machine is not None and bool(self._cache.account_of(machine)),

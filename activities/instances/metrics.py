@@ -3,7 +3,7 @@
 | metric | labels | counts |
 |---|---|---|
 | `perdure_instances_labels` | `label` | labels written, by their name |
-| `perdure_instances_reactions` | `reaction` | Machines deleted, Nodes cordoned, drained and released, hooks completed |
+| `perdure_instances_reactions` | `reaction` | what was done to Machines, Nodes and hooks |
 | `perdure_instances_refuted` | | claims of events that AWS did not bear out: mistakes, or somebody forges events |
 | `perdure_instances_resync` | `found` | instances that a sweep found to differ from what events had told |
 """

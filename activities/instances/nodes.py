@@ -8,7 +8,8 @@ so here.
 Draining evicts what a drain of kubectl evicts: all Pods of the Node but those of DaemonSets, static ones, and those
 that have ended. An eviction that a disruption budget holds up (429), or that is refused for another reason, which is
 logged, keeps no other Pod from being evicted, and is tried again every five seconds until the time is over; then the
-rest is left where it is, since AWS takes the instance all the same.
+rest is left where it is, since AWS takes the instance all the same. An InterruptionPolicy may have the rest deleted
+then, or have Pods deleted from the beginning, and what held a drain up is told by Events on the AWSMachine.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import base64
 import binascii
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from datetime import datetime, timedelta
 
 import yaml
 from temporalio import activity
@@ -25,21 +27,28 @@ from temporalio import activity
 from activities.instances import metrics
 from activities.instances.disruptions import Disruptions
 from domain.built_in_kinds import NODE, POD
-from domain.instances import MACHINE
+from domain.decision import earliest
+from domain.instances import AWS_MACHINE, MACHINE
 from domain.instances.actions import CordonNode, Done, EmptyNode, FindNode, ReleaseNode
-from domain.instances.constants import CORDONED_ANNOTATION
+from domain.instances.constants import CORDONED_ANNOTATION, DO_NOT_DISRUPT, TAINTED_ANNOTATION
 from domain.instances.disruptions import Turn
 from domain.instances.lifecycle import KnownNode
 from domain.instances.names import instance_of_provider_id
+from domain.instances.policy import Budgets, Draining, Reaction
 from domain.instances.resources import Machine
 from engine.clock import now
-from engine.errors import Absent, ApiError, Invalid, Throttled
+from engine.errors import Absent, ApiError, Conflict, Invalid
 from engine.kube import SECRET, KubeApi
 from engine.kube.connection import Connection
+from engine.kube.events import Said, Subject, event, record
 from engine.kube.json import JsonObject, mapping, sequence, text
 from engine.settings import Settings
 
+COMPONENT = "perdure"
 EVICT_AGAIN = 5.0
+_ATTEMPTS = 5
+# Kubernetes' own, where a Pod says nothing else.
+_POD_GRACE = timedelta(seconds=30)
 _MIRROR_POD = "kubernetes.io/config.mirror"
 _ENDED = ("Succeeded", "Failed")
 # What a kubeconfig may name: certificates and tokens, as they stand in it.
@@ -73,48 +82,65 @@ class NodeActivities:
 
     @activity.defn(name=CordonNode.activity)
     async def cordon(self, node: CordonNode) -> Turn:
-        """Have nothing new placed on it once it is its turn; one that is gone, or cordoned already, needs nothing."""
+        """Cordon or taint it once it is its turn; one that is gone, or is so already, needs nothing."""
         machine = await self._machine(node)
-        turn = await self._disruptions.begin(machine, taken=node.taken) if machine else Turn(at=now())
+        turn = Turn(at=now())
+        if machine and node.reaction is not Reaction.TAINT:
+            turn = await self._disruptions.begin(machine, taken=node.taken, most=node.most)
         if turn.why:
             return turn
         async with self._workload(node.namespace, node.cluster) as api:
-            found = await _found(api, node.node)
-            if found and not mapping(found, "spec").get("unschedulable"):
-                await _patched(api, node.node, unschedulable=True, mark=node.cause)
-        metrics.REACTIONS.labels("cordon").inc()
+            await _changed(api, node.node, lambda found: _marking(found, node))
+        metrics.REACTIONS.labels("taint" if node.reaction is Reaction.TAINT else "cordon").inc()
         return turn
 
     @activity.defn(name=EmptyNode.activity)
     async def drain(self, node: EmptyNode) -> Done:
         """Evict until nothing is left to evict, or the time is over."""
-        told = set[str]()
+        told, until = set[str](), _end_of(node)
         async with self._workload(node.namespace, node.cluster) as api:
             while left := await _evictable(api, node.node):
-                if node.until is not None and node.until <= now():
-                    activity.logger.warning("node %s: time is over, %d pods are left on it", node.node, len(left))
+                if until is not None and until <= now():
+                    await self._end(api, node, left)
                     break
                 activity.heartbeat(len(left))
                 for pod in left:
-                    refused = await _evict(api, pod)
+                    if node.how.spares and spared(pod):
+                        continue
+                    refused = await _evict(api, pod, node.how)
                     if refused and refused not in told:
                         told.add(refused)
                         activity.logger.warning("node %s: %s", node.node, refused)
+                        await self._tell(node, "DrainHeldUp", f"{node.node} is not empty yet: {refused}")
                 await asyncio.sleep(EVICT_AGAIN)
         metrics.REACTIONS.labels("drain").inc()
         return Done(at=now())
 
+    async def _end(self, api: KubeApi, node: EmptyNode, left: Sequence[JsonObject]) -> None:
+        """What is left when the time is over stays, or is deleted where a policy says so."""
+        activity.logger.warning("node %s: time is over, %d pods are left on it", node.node, len(left))
+        names = ", ".join(sorted(_name(pod) for pod in left))
+        if node.how.budgets is not Budgets.FORCE:
+            await self._tell(node, "DrainIncomplete", f"time is over, and on {node.node} are left: {names}")
+            return
+        for pod in left:
+            await _delete(api, pod, node.how)
+        await self._tell(node, "DrainForced", f"time is over, and of {node.node} were deleted: {names}")
+
+    async def _tell(self, node: EmptyNode, reason: str, message: str) -> None:
+        """Tell on the AWSMachine what became of a drain; without a policy nothing is told."""
+        if node.machine:
+            subject = Subject(AWS_MACHINE, node.namespace, node.machine, node.uid)
+            await record(self._kube, event(subject, Said("Warning", reason, message, COMPONENT), now()))
+
     @activity.defn(name=ReleaseNode.activity)
     async def uncordon(self, node: ReleaseNode) -> None:
-        """Uncordon it, unless another user cordoned it.
+        """Uncordon it and take our taint away, unless another user set them.
 
         A Node of another instance is left alone: its name may come from an annotation that another user wrote.
         """
         async with self._workload(node.namespace, node.cluster) as api:
-            found = await _found(api, node.node)
-            ours = found and CORDONED_ANNOTATION in mapping(found, "metadata", "annotations")
-            if found and ours and instance_of(found) == node.key.name:
-                await _patched(api, node.node, unschedulable=None, mark=None)
+            await _changed(api, node.node, lambda found: _release(found) if instance_of(found) == node.key.name else {})
         await self._disruptions.end(node.key.name)
         metrics.REACTIONS.labels("uncordon").inc()
 
@@ -183,12 +209,61 @@ async def _found(api: KubeApi, node: str) -> JsonObject | None:
         return None
 
 
-async def _patched(api: KubeApi, node: str, *, unschedulable: bool | None, mark: str | None) -> None:
-    marked = {"annotations": {CORDONED_ANNOTATION: mark}}
-    try:
-        await api.patch(NODE, "", node, {"metadata": marked, "spec": {"unschedulable": unschedulable}})
-    except Absent:
+async def _changed(api: KubeApi, node: str, change: Callable[[JsonObject], JsonObject]) -> None:
+    """Patch a Node with what `change` makes of it; made anew when another user wrote the Node meanwhile."""
+    for left in reversed(range(_ATTEMPTS)):
+        found = await _found(api, node)
+        patch = change(found) if found else {}
+        if not (found and patch):
+            return
+        # A list is replaced as a whole.
+        version = text(found, "metadata", "resourceVersion") if "taints" in mapping(patch, "spec") else ""
+        try:
+            await api.patch(NODE, "", node, patch, resource_version=version)
+        except Absent:
+            return
+        except Conflict:
+            if not left:
+                raise
+            continue
         return
+
+
+def _marking(found: JsonObject, node: CordonNode) -> JsonObject:
+    """The patch that cordons and taints a Node, empty where it is so; the annotations say what is ours."""
+    marks: JsonObject = {}
+    spec: JsonObject = {}
+    if node.reaction is not Reaction.TAINT and not mapping(found, "spec").get("unschedulable"):
+        spec["unschedulable"] = True
+        marks[CORDONED_ANNOTATION] = node.cause
+    taints = sequence(found, "spec", "taints")
+    if node.taint and not any(_same_taint(each, node.taint.key, node.taint.effect) for each in taints):
+        spec["taints"] = [*taints, node.taint.model_dump(mode="json")]
+        marks[TAINTED_ANNOTATION] = f"{node.taint.key}:{node.taint.effect}"
+    return {"metadata": {"annotations": marks}, "spec": spec} if spec else {}
+
+
+def _release(found: JsonObject) -> JsonObject:
+    """The patch that takes away what `_marking` has set."""
+    annotations = mapping(found, "metadata", "annotations")
+    spec: JsonObject = {"unschedulable": None} if CORDONED_ANNOTATION in annotations else {}
+    key, _, effect = text(annotations, TAINTED_ANNOTATION).rpartition(":")
+    if key:
+        spec["taints"] = [each for each in sequence(found, "spec", "taints") if not _same_taint(each, key, effect)]
+    ours = (name for name in (CORDONED_ANNOTATION, TAINTED_ANNOTATION) if name in annotations)
+    return {"metadata": {"annotations": dict.fromkeys(ours)}, "spec": spec} if spec else {}
+
+
+def _same_taint(taint: object, key: str, effect: str) -> bool:
+    return (text(taint, "key"), text(taint, "effect")) == (key, effect)
+
+
+def _end_of(node: EmptyNode) -> datetime | None:
+    """When the time of a drain is over; what is forced then has its grace period before AWS takes the instance."""
+    how, since = node.how, node.earlier.since if node.earlier else activity.info().scheduled_time
+    forced = how.budgets is Budgets.FORCE and node.until is not None
+    until = node.until - (how.pod_grace or _POD_GRACE) if forced and node.until else node.until
+    return earliest([until, since + how.node_grace if how.node_grace is not None else None])
 
 
 async def _evictable(api: KubeApi, node: str) -> list[JsonObject]:
@@ -203,16 +278,46 @@ def evictable(pod: Mapping[str, object]) -> bool:
     return not stays and text(pod, "status", "phase") not in _ENDED
 
 
-async def _evict(api: KubeApi, pod: JsonObject) -> str:
+def spared(pod: Mapping[str, object]) -> bool:
+    """True for a Pod that is not to be evicted before the time is over."""
+    annotations = mapping(pod, "metadata", "annotations")
+    return any(annotations.get(name) == "true" for name in DO_NOT_DISRUPT)
+
+
+async def _evict(api: KubeApi, pod: JsonObject, how: Draining) -> str:
     """Ask for it once, and say why it is refused; what is going already, or held up by a budget, is looked at again."""
     if text(pod, "metadata", "deletionTimestamp"):
         return ""
+    if how.budgets is Budgets.IGNORE:
+        return await _delete(api, pod, how)
     meta = {"name": text(pod, "metadata", "name"), "namespace": text(pod, "metadata", "namespace")}
-    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": meta}
+    grace = {"deleteOptions": {"gracePeriodSeconds": _seconds(how.pod_grace)}} if how.pod_grace is not None else {}
+    eviction = {"apiVersion": "policy/v1", "kind": "Eviction", "metadata": meta, **grace}
     try:
         await api.create_under(POD, meta["namespace"], meta["name"], "eviction", eviction)
-    except (Absent, Throttled):
+    except Absent:
         return ""
     except ApiError as error:
         return error.message
     return ""
+
+
+async def _delete(api: KubeApi, pod: JsonObject, how: Draining) -> str:
+    """Delete that very Pod, and say why that is refused."""
+    meta = mapping(pod, "metadata")
+    name, namespace, uid = (text(meta, field) for field in ("name", "namespace", "uid"))
+    try:
+        await api.delete(POD, namespace, name, uid=uid, grace_period=_seconds(how.pod_grace))
+    except (Absent, Conflict):
+        return ""
+    except ApiError as error:
+        return error.message
+    return ""
+
+
+def _seconds(grace: timedelta | None) -> int | None:
+    return None if grace is None else int(grace.total_seconds())
+
+
+def _name(pod: JsonObject) -> str:
+    return f"{text(pod, 'metadata', 'namespace')}/{text(pod, 'metadata', 'name')}"

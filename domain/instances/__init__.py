@@ -18,10 +18,12 @@
 | `places.py` | the accounts, regions and queues that are served |
 | `topology.py`, `takeover.py`, `permissions.py` | queues, rules, policies and IAM documents, as content |
 | `upkeep.py` | what of them differs from what stands in AWS, and the lifecycle that keeps them |
-| `resources/` | AWSMachine, AWSMachinePool, Machine: the fields that are read or written |
+| `selection.py` | which InterruptionPolicy applies to an instance |
+| `resources/` | InterruptionPolicy; of AWSMachine, AWSMachinePool and Machine the fields that are read or written |
 
-The kinds belong to Cluster API and its AWS provider: Perdure has no definitions of them to install, and no workflow
-per object: lifecycles are those of instances and of Auto Scaling groups, found by AWS's own names of them.
+All kinds but InterruptionPolicy belong to Cluster API and its AWS provider: Perdure has no definitions of them to
+install. None has a workflow per object: lifecycles are those of instances and of Auto Scaling groups, found by AWS's
+own names of them.
 
 | what | written by |
 |---|---|
@@ -41,6 +43,8 @@ from domain.instances.constants import (
     INFRASTRUCTURE_GROUP,
     INFRASTRUCTURE_VERSION,
     INSTANCE_WORKFLOW,
+    POLICY_GROUP,
+    POLICY_VERSION,
     SWEEP_WORKFLOW,
     TOPOLOGY_WORKFLOW,
 )
@@ -64,6 +68,8 @@ AWS_CLUSTER_ROLE_IDENTITY = _kind(
 )
 AWS_MANAGED_CONTROL_PLANE = _kind("AWSManagedControlPlane", CONTROL_PLANE_GROUP, INFRASTRUCTURE_VERSION)
 
+INTERRUPTION_POLICY = _kind("InterruptionPolicy", POLICY_GROUP, POLICY_VERSION, "interruptionpolicies")
+
 EXTERNAL_KINDS = (AWS_MACHINE, AWS_MACHINE_POOL, MACHINE)
 
 # No custom resources stand behind these.
@@ -74,4 +80,4 @@ THE_SWEEP = Key(kind=INSTANCE_SWEEP.name, namespace="", name="all", uid="0")
 
 EVENT_TOPOLOGY = Kind(name=TOPOLOGY_WORKFLOW, group="", version="", plural="", area=_AREA)
 
-KINDS = (EC2_INSTANCE, AUTO_SCALING_GROUP, INSTANCE_SWEEP, EVENT_TOPOLOGY)
+KINDS = (EC2_INSTANCE, AUTO_SCALING_GROUP, INSTANCE_SWEEP, EVENT_TOPOLOGY, INTERRUPTION_POLICY)

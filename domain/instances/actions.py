@@ -14,6 +14,7 @@ from domain.decision import Action, Queue
 from domain.identity import Key
 from domain.instances.disruptions import Turn
 from domain.instances.lifecycle import FIND_NODE, InstanceWorld, KnownNode
+from domain.instances.policy import Draining, Reaction, Taint
 from domain.instances.record import (
     InstanceRecord,
     cordoned,
@@ -43,6 +44,7 @@ class LookAtInstance(_InstanceAction):
         at: the present.
         record: what events and answers have come to.
         recall: whether the annotation is to be read, as this lifecycle has seen none yet.
+        tags: the instance's tags, as far as EC2 was asked for them.
         version: the resourceVersion in which the AWSMachine was seen last: nothing older is looked at.
         dry_run: whether nothing is to be written.
     """
@@ -55,6 +57,7 @@ class LookAtInstance(_InstanceAction):
     at: datetime
     record: InstanceRecord
     recall: bool = False
+    tags: dict[str, str] | None = None
     version: str = ""
     dry_run: bool = False
 
@@ -94,6 +97,7 @@ class AskInstance(_InstanceAction):
     result: ClassVar[type[Model] | None] = Answer
 
     questions: tuple[Question, ...]
+    tag_keys: tuple[str, ...] = ()
 
     @property
     def summary(self) -> str:
@@ -168,6 +172,7 @@ class DeleteOwner(_InstanceAction):
     name: str
     uid: str
     taken: bool = False
+    most: int | None = None
 
     @property
     def summary(self) -> str:
@@ -219,7 +224,16 @@ class FindNode(_NodeAction):
 
 
 class CordonNode(_NodeAction):
-    """Have nothing new placed on the Node."""
+    """Have nothing new placed on the Node, or taint it.
+
+    Attributes:
+        cause: why.
+        machine: its Machine, empty if it has none.
+        taken: whether AWS takes the instance right now.
+        reaction: what is wanted; a drain follows by an action of its own.
+        taint: the taint that it gets.
+        most: how many machines of its node group may be disrupted at once; None for as many as the settings say.
+    """
 
     activity: ClassVar[str] = "instances.cordon"
     result: ClassVar[type[Model] | None] = Turn
@@ -227,11 +241,14 @@ class CordonNode(_NodeAction):
     cause: str
     machine: str = ""
     taken: bool = False
+    reaction: Reaction = Reaction.DRAIN
+    taint: Taint | None = None
+    most: int | None = None
 
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return f"cordon node {self.node} because of {self.cause}"
+        return f"{'taint' if self.reaction is Reaction.TAINT else 'cordon'} node {self.node} because of {self.cause}"
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
         """We did that, and why; or its node group has no room for it yet."""
@@ -239,11 +256,19 @@ class CordonNode(_NodeAction):
             world = world.learn(turn=result)
             if result.why:
                 return world
-        return world.with_record(cordoned(world.record, self.cause, self.node))
+        done_at = result.at if isinstance(result, Turn) and self.reaction is not Reaction.DRAIN else None
+        return world.with_record(cordoned(world.record, self.cause, self.node, done_at, self.reaction))
 
 
 class EmptyNode(_NodeAction):
-    """Evict what runs on the Node, respecting disruption budgets, until it is empty or the time is over."""
+    """Evict what runs on the Node until it is empty or the time is over.
+
+    Attributes:
+        cause: why.
+        until: when the time is over; None for never.
+        how: what is done about Pods that cannot be evicted.
+        machine: the AWSMachine on which Events tell of those, empty for none; `uid` is its.
+    """
 
     activity: ClassVar[str] = "instances.drain"
     result: ClassVar[type[Model] | None] = Done
@@ -251,6 +276,9 @@ class EmptyNode(_NodeAction):
 
     cause: str
     until: datetime | None = None
+    how: Draining = Draining()
+    machine: str = ""
+    uid: str = ""
 
     @property
     def summary(self) -> str:

@@ -3,7 +3,7 @@
     Spot                at once; past once EC2 says that the instance runs ten minutes after the deadline
     scheduled           from 24 hours before its start (expedited: at once); past when withdrawn, resolved, or over, and
                         once the instance has been stopped and started since
-    ended               at once
+    ended, stopped      at once; past once EC2 says that the instance runs
 
 A rebalance recommendation and the notice of a capacity reservation are no causes but only labels: EC2 has no call that
 confirms them, so anybody who may send to the queue could make them up.
@@ -22,17 +22,24 @@ from domain.instances.health import Effect, effect_of, expedited
 from domain.instances.policy import Reaction, ReactionPolicy
 from domain.instances.record import InstanceRecord, Interruption, Planned
 from domain.instances.verification import (
+    STOPPED_STATES,
     Facts,
     Verdict,
     verify_end,
     verify_scheduled,
     verify_spot,
+    verify_stop,
 )
 from domain.model import Model
 
 # A scheduled event whose end is not told is held to be over after so long.
 _LONGEST_WINDOW = timedelta(hours=24)
+# What may be done to a Node whose instance stops: Pods cannot say goodbye once it has.
+_WHILE_STOPPING = timedelta(minutes=10)
 ENDED = "ended"
+STOPPED = "stopped"
+# EC2's answer takes these away by itself, where it does not bear them out.
+OF_STATES = (ENDED, STOPPED)
 
 # From the most to the least severe: an AWSMachine has one label.
 _SEVERITY = (
@@ -61,6 +68,7 @@ class Cause(Model):
         ends: whether the instance does not come back from it by itself.
         verdict: whether AWS bears it out.
         taken: whether AWS takes the instance right now, or has.
+        sort: what sort of cause it is, in a word.
     """
 
     name: str
@@ -71,6 +79,7 @@ class Cause(Model):
     ends: bool
     verdict: Verdict
     taken: bool = False
+    sort: str
 
     @property
     def wanted(self) -> bool:
@@ -93,7 +102,11 @@ def causes(
     found = [*_spot(record, policy, facts, now), *_scheduled(record, policy, facts, now)]
     if record.standing is not None and record.standing.state.final:
         verdict = verify_end(facts, record.standing.time, now, absence_counts=absence_counts)
-        found.append(_end(record.standing.time, policy, verdict))
+        found.append(_state_cause(ENDED, record.standing.time, policy.terminated, verdict))
+    stopped = record.standing is not None and record.standing.state in STOPPED_STATES
+    if record.standing is not None and stopped and policy.stopped is not Reaction.LABEL:
+        verdict = verify_stop(facts, record.standing.time, now)
+        found.append(_state_cause(STOPPED, record.standing.time, policy.stopped, verdict, lasts=_WHILE_STOPPING))
     return tuple(sorted(found, key=lambda cause: (cause.from_, cause.deadline or cause.from_, cause.name)))
 
 
@@ -189,6 +202,7 @@ def _spot(record: InstanceRecord, policy: ReactionPolicy, facts: Facts | None, n
                 ends=True,
                 verdict=verify_spot(facts, notice.received_at, now),
                 taken=True,
+                sort="spot",
             )
 
 
@@ -208,17 +222,21 @@ def _scheduled(record: InstanceRecord, policy: ReactionPolicy, facts: Facts | No
             deadline=notice.start,
             ends=effect.ends,
             verdict=verify_scheduled(effect, facts, planned.received_at, now),
+            sort="scheduled",
         )
 
 
-def _end(ended_at: datetime, policy: ReactionPolicy, verdict: Verdict) -> Cause:
+def _state_cause(
+    name: str, since: datetime, reaction: Reaction, verdict: Verdict, lasts: timedelta | None = None
+) -> Cause:
     return Cause(
-        name=ENDED,
-        reaction=policy.terminated,
-        claimed_at=ended_at,
-        from_=ended_at,
-        deadline=None,
+        name=name,
+        reaction=reaction,
+        claimed_at=since,
+        from_=since,
+        deadline=since + lasts if lasts else None,
         ends=True,
         verdict=verdict,
         taken=True,
+        sort=name,
     )

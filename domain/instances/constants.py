@@ -16,6 +16,9 @@ CLUSTER_GROUP = "cluster.x-k8s.io"
 CLUSTER_VERSION = "v1beta1"
 CONTROL_PLANE_GROUP = "controlplane.cluster.x-k8s.io"
 
+POLICY_GROUP = "perdure.dev"
+POLICY_VERSION = "v1alpha1"
+
 CLUSTER_LABEL = f"{CLUSTER_GROUP}/cluster-name"
 POOL_LABEL = f"{CLUSTER_GROUP}/pool-name"
 DEPLOYMENT_LABEL = f"{CLUSTER_GROUP}/deployment-name"
@@ -34,6 +37,11 @@ EVENTS_ANNOTATION = "perdure.dev/instance-events"
 LONGEST_ANNOTATION = 4096
 # On a Node that we cordoned, with the cause: one that a person cordoned stays so.
 CORDONED_ANNOTATION = "perdure.dev/cordoned"
+# On a Node that we tainted, with the taint's key and effect: one that another user set stays.
+TAINTED_ANNOTATION = "perdure.dev/tainted"
+TAINT_KEY = "perdure.dev/interruption"
+# On a Pod that is not to be evicted before the drain's time is over; Karpenter's means the same.
+DO_NOT_DISRUPT = ("perdure.dev/do-not-disrupt", "karpenter.sh/do-not-disrupt")
 
 # On a Lease of Perdure's: the machines that are being disrupted, as JSON.
 DISRUPTIONS_ANNOTATION = "perdure.dev/instance-disruptions"

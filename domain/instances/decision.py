@@ -18,10 +18,10 @@ _SETTLED = (InstancePhase.LIVE, InstancePhase.STOPPED, InstancePhase.GONE)
 
 def decide_instance(world: InstanceWorld, now: datetime) -> Decision:
     """What should be done for the instance now."""
-    work = work_for_instance(world, now)
+    work, name = work_for_instance(world, now), world.policy.name
     if work.close:
         return Decision(phase=work.phase.value, outcome=Outcome.GONE, why="nothing is left to observe")
-    actions: list[Action] = [look_at(world, now)] if work.patch else []
+    actions: list[Action] = [look_at(world, now)] if work.patch or world.choice_is_stale else []
     find_at = _find_at(world, now)
     if find_at is not None and find_at <= now:
         actions.append(FindNode(key=world.key, node="", **world.workload))
@@ -29,7 +29,7 @@ def decide_instance(world: InstanceWorld, now: datetime) -> Decision:
     return Decision(
         phase=work.phase.value,
         outcome=_outcome(work, actions),
-        why=work.why or "its label is true",
+        why=(work.why or "its label is true") + (f"; InterruptionPolicy {name} applies" if name else ""),
         actions=tuple(actions),
         waits_for=(work.why,) if work.why and not actions else (),
         deadline=earliest([work.deadline, find_at if find_at and find_at > now else None]),
@@ -45,6 +45,7 @@ def look_at(world: InstanceWorld, now: datetime, *, dry_run: bool = False) -> Lo
         at=now,
         record=world.record.model_copy(update={"seen": ()}),  # labels rest on no keys
         recall=not world.known.recalled,
+        tags=world.tags,
         version=world.machine.metadata.resource_version if world.machine else "",
         dry_run=dry_run,
     )

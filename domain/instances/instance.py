@@ -20,7 +20,7 @@ from datetime import datetime
 
 from domain.decision import Action, earliest
 from domain.instances.actions import AskInstance
-from domain.instances.causes import ENDED, Cause, causes, end_of, standing_interruptions, standing_planned
+from domain.instances.causes import OF_STATES, Cause, causes, end_of, standing_interruptions, standing_planned
 from domain.instances.constants import LONGEST_HOOK, QUIET_BEFORE_CLOSING, UNMATCHED_AFTER
 from domain.instances.disruptions import ASK_FOR_TURN_AGAIN
 from domain.instances.events import EventKind, InstanceState
@@ -74,7 +74,8 @@ def work_for_instance(world: InstanceWorld, now: datetime) -> InstanceWork:
     found = causes(world.record, world.policy, world.facts, now, absence_counts=absence_counts)
     hooks = hooks_of(world, now)
     questions = _questions(world, found, hooks, now)
-    asking = (AskInstance(key=world.key, questions=questions),) if questions else ()
+    tag_keys = world.tag_keys if Question.TAGS in questions else ()
+    asking = (AskInstance(key=world.key, questions=questions, tag_keys=tag_keys),) if questions else ()
     patch = patch_for(world, now)
     steps = (*asking, *_hook_steps(hooks), *reactions(world, found, hooks, now))
     # An end that was learnt long after the last event is labelled and reacted to like any other.
@@ -148,6 +149,8 @@ def _questions(
     for hook in hooks:
         if _asks_of_group(world, hook) and askable(facts, Question.GROUP, hook.held.received_at, now):
             wanted.add(Question.GROUP)
+    if world.tag_keys and (wanted or (world.tags is None and askable(facts, Question.TAGS, record.opened_at, now))):
+        wanted.add(Question.TAGS)
     # One answer holds everything that was asked together, and an instance's state belongs to each.
     return tuple(sorted({Question.INSTANCE, *wanted})) if wanted else ()
 
@@ -163,7 +166,7 @@ def _borne_out_by(record: InstanceRecord, cause: Cause) -> tuple[Question, ...]:
     spot = record.interruptions.get(EventKind.SPOT)
     if spot is not None and cause.name == spot.key:
         return Question.INSTANCE, Question.SPOT
-    return (Question.INSTANCE,) if cause.name == ENDED else (Question.STATUS,)
+    return (Question.INSTANCE,) if cause.name in OF_STATES else (Question.STATUS,)
 
 
 # --- waiting ---

@@ -17,11 +17,11 @@ from domain.instances.events import InstanceEvent
 from domain.instances.handover import Taken
 from domain.instances.labels import recalled
 from domain.instances.names import InstanceKey
-from domain.instances.policy import Reaction, ReactionPolicy
+from domain.instances.policy import ReactionPolicy
 from domain.instances.record import InstanceRecord, answered, fold, hear, opened
 from domain.instances.resources import AWSMachine, AWSMachinePool, Machine
 from domain.instances.resync import missed_events
-from domain.instances.verification import Facts, HookTiming
+from domain.instances.verification import STOPPED_STATES, Facts, HookTiming
 from domain.levers import paused
 from domain.model import Model
 from domain.refusal import ErrorType
@@ -46,6 +46,7 @@ class InstanceMemory(Model):
         facts: what AWS answered last.
         timings: the hooks of its group, by name.
         recalled: whether an AWSMachine's annotation was read.
+        tags: its tags in EC2 that policies name; None until EC2 was asked for them.
         turn: what was said when its turn to be disrupted was asked for last.
         node: its Node, where no Machine names it and it was looked for.
     """
@@ -54,6 +55,7 @@ class InstanceMemory(Model):
     facts: Facts | None = None
     timings: dict[str, HookTiming] = {}
     recalled: bool = False
+    tags: dict[str, str] | None = None
     node: KnownNode | None = None
     turn: Turn | None = None
 
@@ -66,6 +68,8 @@ class InstanceWorld(World):
         pool: its AWSMachinePool.
         owner: its Machine.
         policy: what is wanted.
+        tag_keys: the tags that this depends on.
+        chosen_by: the tags that it was chosen by, as `known.tags`.
         observing: whether nothing is to be written anywhere.
         may_appear: whether there are AWSMachines without an instance yet.
         account_known: whether the machine's cluster says that the machine is of this account.
@@ -76,6 +80,8 @@ class InstanceWorld(World):
     pool: AWSMachinePool | None = None
     owner: Machine | None = None
     policy: ReactionPolicy = ReactionPolicy()
+    tag_keys: tuple[str, ...] = ()
+    chosen_by: dict[str, str] | None = None
     observing: bool = False
     may_appear: bool = False
     account_known: bool = False
@@ -96,6 +102,16 @@ class InstanceWorld(World):
     def timings(self) -> dict[str, HookTiming]:
         """The hooks of its group, by name."""
         return self.known.timings
+
+    @property
+    def tags(self) -> dict[str, str] | None:
+        """Its tags in EC2, as far as policies name them."""
+        return self.known.tags
+
+    @property
+    def choice_is_stale(self) -> bool:
+        """Whether the policy was chosen by other tags than it has."""
+        return bool(self.tag_keys) and self.tags != self.chosen_by
 
     @property
     def turn(self) -> Turn | None:
@@ -148,9 +164,9 @@ class InstanceWorld(World):
     def node_wanted(self) -> bool:
         """Whether a reaction or a hook rests on a Node that no Machine names: instances of a group may have none."""
         record, policy = self.record, self.policy
-        drains = Reaction.DRAIN in (value for _, value in policy) or policy.launching_hook
-        reasons = record.open_hooks or record.interruptions or record.planned
-        return self.managed and self.owner is None and drains and bool(reasons)
+        stops = policy.stopped.of_node and record.state in STOPPED_STATES
+        reasons = record.open_hooks or record.interruptions or record.planned or stops
+        return self.managed and self.owner is None and policy.needs_node and bool(reasons)
 
     @property
     def node_sought(self) -> bool:
@@ -191,7 +207,8 @@ class InstanceWorld(World):
         record = answered(self.record, facts, absence_counts=self.absence_counts)
         for event in missed_events(record, facts):
             record = fold(record, event)
-        return self.learn(record=record, facts=facts, timings={**self.known.timings, **timings})
+        tags = self.tags if facts.tags is None else facts.tags
+        return self.learn(record=record, facts=facts, tags=tags, timings={**self.known.timings, **timings})
 
     def heard(self, events: Sequence[InstanceEvent]) -> tuple[Self, dict[str, Outcome]]:
         """This world with events, and what came of each."""

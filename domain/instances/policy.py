@@ -1,4 +1,7 @@
-"""What an installation wants done about instances that are taken. By default nothing but labels."""
+"""What is wanted done about instances that are taken. By default nothing but labels.
+
+The settings say it for all instances, an InterruptionPolicy for those that it selects.
+"""
 
 from __future__ import annotations
 
@@ -8,30 +11,116 @@ from enum import StrEnum
 
 from pydantic import ValidationError
 
+from domain.instances.constants import TAINT_KEY
 from domain.instances.health import Effect
 from domain.model import Model
 
 
 class Reaction(StrEnum):
-    """What is done.
+    """What is done, from the weakest to the strongest.
 
-    Deleting the Machine makes Cluster API cordon, drain and replace it, with no access to the workload cluster; cordon
-    and drain goes through the workload cluster's kubeconfig, and replaces nothing.
+    Deleting the Machine makes Cluster API cordon, drain and replace it, with no access to the workload cluster; what is
+    done to the Node goes through the workload cluster's kubeconfig, and replaces nothing.
     """
 
     LABEL = "label"
-    DELETE_MACHINE = "delete-machine"
+    TAINT = "taint"
+    CORDON = "cordon"
     DRAIN = "drain"
+    DELETE_MACHINE = "delete-machine"
+
+    @property
+    def strength(self) -> int:
+        """The stronger of two reactions does what the weaker one is for."""
+        return tuple(Reaction).index(self)
+
+    @property
+    def of_node(self) -> bool:
+        """Whether it is done to the Node."""
+        return self in (Reaction.TAINT, Reaction.CORDON, Reaction.DRAIN)
 
 
+class Budgets(StrEnum):
+    """How a drain treats PodDisruptionBudgets."""
+
+    RESPECT = "Respect"
+    FORCE = "Force"  # respected until the drain's time is over; then what is left is deleted
+    IGNORE = "Ignore"  # Pods are deleted instead of evicted
+
+
+class TaintEffect(StrEnum):
+    """What a taint does to Pods that do not tolerate it."""
+
+    NO_SCHEDULE = "NoSchedule"
+    PREFER_NO_SCHEDULE = "PreferNoSchedule"
+    NO_EXECUTE = "NoExecute"
+
+
+class Draining(Model):
+    """How a Node is drained.
+
+    Attributes:
+        pod_grace: how long a Pod may take to end; None for its own time.
+        node_grace: how long the whole drain may take; None for as long as AWS gives.
+        budgets: what is done about PodDisruptionBudgets.
+        spares: whether Pods that say so (`perdure.dev/do-not-disrupt`) are left until the drain's time is over.
+    """
+
+    pod_grace: timedelta | None = None
+    node_grace: timedelta | None = None
+    budgets: Budgets = Budgets.RESPECT
+    spares: bool = False
+
+
+class Taint(Model):
+    """A taint of a Node."""
+
+    key: str
+    value: str = ""
+    effect: TaintEffect = TaintEffect.NO_SCHEDULE
+
+
+class Tainting(Model):
+    """Which taint a Node gets.
+
+    Attributes:
+        key: its key.
+        value: its value, empty for the cause's word.
+        effect: its effect.
+        nth_names: whether it has the key that the AWS Node Termination Handler gives for the cause, where it has one.
+        always: whether a Node that is cordoned or drained gets it as well.
+    """
+
+    key: str = TAINT_KEY
+    value: str = ""
+    effect: TaintEffect = TaintEffect.NO_SCHEDULE
+    nth_names: bool = False
+    always: bool = False
+
+    def taint(self, sort: str) -> Taint:
+        """The taint for a cause of this sort."""
+        key = _NTH_KEYS.get(sort, self.key) if self.nth_names else self.key
+        return Taint(key=key, value=self.value or sort, effect=self.effect)
+
+
+# Tolerations of the AWS Node Termination Handler's users name these.
+_NTH_KEYS = {
+    "spot": "aws-node-termination-handler/spot-itn",
+    "scheduled": "aws-node-termination-handler/scheduled-maintenance",
+    "hook": "aws-node-termination-handler/asg-lifecycle-termination",
+}
 _UNCONFIRMED = ("capacity_reservation", "rebalance")
+# What only an InterruptionPolicy says.
+_OF_POLICIES = frozenset({"name", "tainting", "draining", "most"})
 
 
 class ReactionPolicy(Model):
     """The reaction to each cause.
 
     Attributes:
+        name: the InterruptionPolicy that says so, empty for the settings.
         terminated: the instance is being terminated, or is.
+        stopped: the instance is being stopped, or is.
         spot: Spot terminates or stops it; hibernation leaves no time and is only labelled.
         capacity_reservation: a reservation takes it back; `label` only, as EC2 has no call that confirms it.
         rebalance: Spot may take it soon; `label` only, for the same reason.
@@ -44,9 +133,14 @@ class ReactionPolicy(Model):
         launch_timeout: how long a Node may take to become ready.
         maintenance_lead: how long before its date a scheduled event is acted upon.
         hook_margin: how long before Auto Scaling ends a hook's wait it is completed, drained or not.
+        tainting: which taint a Node gets.
+        draining: how a Node is drained.
+        most: how many machines of a node group are disrupted at the same time; None for as many as the settings say.
     """
 
+    name: str = ""
     terminated: Reaction = Reaction.LABEL
+    stopped: Reaction = Reaction.LABEL
     spot: Reaction = Reaction.LABEL
     capacity_reservation: Reaction = Reaction.LABEL
     rebalance: Reaction = Reaction.LABEL
@@ -59,6 +153,14 @@ class ReactionPolicy(Model):
     launch_timeout: timedelta = timedelta(minutes=15)
     maintenance_lead: timedelta = timedelta(hours=24)
     hook_margin: timedelta = timedelta(seconds=60)
+    tainting: Tainting = Tainting()
+    draining: Draining = Draining()
+    most: int | None = None
+
+    @property
+    def needs_node(self) -> bool:
+        """Whether any reaction is done to the Node, or waits for it."""
+        return self.launching_hook or any(isinstance(value, Reaction) and value.of_node for _, value in self)
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> ReactionPolicy:
@@ -69,11 +171,10 @@ class ReactionPolicy(Model):
         """
         given = [text.partition("=") for text in texts]
         chosen = {cause.strip().replace("-", "_"): reaction.strip() for cause, _, reaction in given}
-        wrong = sorted(set(chosen) - set(cls.model_fields))
+        causes = set(cls.model_fields) - _OF_POLICIES
+        wrong = sorted(set(chosen) - causes)
         if wrong:
-            raise ValueError(
-                f"{wrong[0]!r} is not of the form CAUSE=REACTION; causes are {', '.join(sorted(cls.model_fields))}"
-            )
+            raise ValueError(f"{wrong[0]!r} is not of the form CAUSE=REACTION; causes are {', '.join(sorted(causes))}")
         for cause in _UNCONFIRMED:
             if chosen.get(cause, Reaction.LABEL) != Reaction.LABEL:
                 named = cause.replace("_", "-")

@@ -1,6 +1,6 @@
 """What is done about an instance that is taken: one reaction at a time, and only what AWS bears out.
 
-Of several causes the one that wants the Machine deleted comes first, then the most pressing. A drain that has begun
+Of several causes the one with the strongest reaction comes first, then the most pressing. A drain that has begun
 goes on without asking again, unless only the machine's annotation tells of it. What AWS refutes is told and forgotten.
 A Node that we cordoned is used again once the reason for it is over and the instance runs.
 """
@@ -12,11 +12,11 @@ from datetime import datetime
 
 from domain.decision import Action
 from domain.instances.actions import CordonNode, DeleteOwner, EmptyNode, ReleaseNode, TellRefuted
-from domain.instances.causes import ENDED, Cause, unlisted_plans
+from domain.instances.causes import OF_STATES, Cause, unlisted_plans
 from domain.instances.events import InstanceState
 from domain.instances.hooks import HookWork, served, work_for_hook
 from domain.instances.lifecycle import InstanceWorld
-from domain.instances.policy import Reaction
+from domain.instances.policy import Reaction, Taint, Tainting
 from domain.instances.verification import Question, Verdict, may_be_late
 
 _OPEN_VERDICTS = (Verdict.UNASKED, Verdict.NOT_YET)
@@ -41,7 +41,7 @@ def reactions(
     if world.hindrance:
         return _refuted(world, unlisted)
     due = [cause for cause in found if cause.wanted and cause.from_ <= now]
-    refuted = [cause.name for cause in due if cause.verdict is Verdict.REFUTED and cause.name != ENDED]
+    refuted = [cause.name for cause in due if cause.verdict is Verdict.REFUTED and cause.name not in OF_STATES]
     refuted += [hook.held.key for hook in hooks if hook.unproven and hook.verdict is Verdict.REFUTED]
     step = None if world.turn and world.turn.waits(now) else _strongest(world, due, hooks)
     drain = world.record.drain
@@ -55,7 +55,7 @@ def unproven(world: InstanceWorld, cause: Cause, now: datetime) -> bool:
     due = cause.wanted and cause.from_ <= now and not world.hindrance
     if not due or cause.verdict not in _OPEN_VERDICTS or _begun(world, cause.name):
         return False
-    return _step(world, cause.reaction, cause.name, cause.deadline) is not None
+    return _step(world, cause) is not None
 
 
 def hook_unproven(world: InstanceWorld, hook: HookWork) -> bool:
@@ -71,43 +71,65 @@ def hook_untimed(world: InstanceWorld, hook: HookWork) -> bool:
 
 
 def _strongest(world: InstanceWorld, due: Sequence[Cause], hooks: Sequence[HookWork]) -> Action | None:
-    wanted = [(cause.reaction, cause.name, cause.deadline, cause.verdict, cause.taken) for cause in due]
-    hooked = world.policy.terminating_hook
-    wanted += [(hooked, hook.held.key, hook.limit, hook.verdict, True) for hook in hooks if hook.drain]
-    for reaction, name, until, verdict, taken in sorted(
-        wanted, key=lambda each: each[0] is not Reaction.DELETE_MACHINE
-    ):
-        proven = verdict is Verdict.CONFIRMED or _begun(world, name)
-        step = _step(world, reaction, name, until, taken=taken) if proven else None
+    wanted = [*due, *(_cause_of(hook, world) for hook in hooks if hook.drain)]
+    for cause in sorted(wanted, key=lambda each: -each.reaction.strength):
+        proven = cause.verdict is Verdict.CONFIRMED or _begun(world, cause.name)
+        step = _step(world, cause) if proven else None
         if step is not None:
             return step
     return None
 
 
-def _step(
-    world: InstanceWorld, reaction: Reaction, cause: str, until: datetime | None, *, taken: bool = False
-) -> Action | None:
+def _cause_of(hook: HookWork, world: InstanceWorld) -> Cause:
+    """A lifecycle action as a reason to act."""
+    held = hook.held
+    return Cause(
+        name=held.key,
+        reaction=world.policy.terminating_hook,
+        claimed_at=held.received_at,
+        from_=held.received_at,
+        deadline=hook.limit,
+        ends=True,
+        verdict=hook.verdict,
+        taken=True,
+        sort="hook",
+    )
+
+
+def _step(world: InstanceWorld, cause: Cause) -> Action | None:
     """The step, None if there is nothing that it could be done to, or it is done."""
-    owner, record = world.owner, world.record
+    owner, record, policy = world.owner, world.record, world.policy
     if owner is not None and owner.metadata.deleting:
         # Cluster API has it in hand.
         return None
-    if reaction is Reaction.DELETE_MACHINE:
+    told = {"key": world.key, "cause": cause.name}
+    if cause.reaction is Reaction.DELETE_MACHINE:
         if owner is None:
             return None
-        meta = owner.metadata
-        return DeleteOwner(
-            key=world.key, cause=cause, namespace=meta.namespace, name=meta.name, uid=meta.uid, taken=taken
-        )
-    drained = record.drain is not None and record.drain.done_at is not None
-    if drained or not world.node_name or record.state is InstanceState.TERMINATED:
+        named = owner.metadata.model_dump(include={"namespace", "name", "uid"})
+        return DeleteOwner.model_validate({**told, **named, "taken": cause.taken, "most": policy.most})
+    drain, node = record.drain, world.node_name
+    if (drain and drain.covers(cause.reaction)) or not node or record.state is InstanceState.TERMINATED:
         return None
-    which = {"key": world.key, "node": world.node_name, "cause": cause, **world.workload}
+    which = {**told, "node": node, **world.workload}
     # The cordon is remembered: a drain that has begun goes on without asking AWS again.
-    if record.drain is not None and (record.drain.node, record.drain.cause) == (world.node_name, cause):
-        return EmptyNode.model_validate({**which, "until": until})
-    machine = owner.metadata.name if owner else ""
-    return CordonNode.model_validate({**which, "machine": machine, "taken": taken})
+    begun = drain is not None and (drain.node, drain.cause, drain.done_at) == (node, cause.name, None)
+    if begun and cause.reaction is Reaction.DRAIN:
+        told_on = world.machine.metadata if world.machine and policy.name else None
+        about = {"machine": told_on.name, "uid": told_on.uid} if told_on else {}
+        return EmptyNode.model_validate({**which, **about, "until": cause.deadline, "how": policy.draining})
+    return CordonNode(
+        **which,
+        machine=owner.metadata.name if owner else "",
+        taken=cause.taken,
+        reaction=cause.reaction,
+        taint=_taint(policy.tainting, cause),
+        most=policy.most,
+    )
+
+
+def _taint(tainting: Tainting, cause: Cause) -> Taint | None:
+    return tainting.taint(cause.sort) if tainting.always or cause.reaction is Reaction.TAINT else None
 
 
 def _refuted(world: InstanceWorld, names: Iterable[str]) -> tuple[Action, ...]:
@@ -141,7 +163,5 @@ def _over(world: InstanceWorld, due: Sequence[Cause]) -> bool:
     # A completed lifecycle action is still a reason: the instance runs on for a moment.
     reasons = {cause.name for cause in due} | {hook.key for hook in record.hooks.values()}
     # The same notice told under another id is another cause, for which the Node would be drained again.
-    still = any(
-        cause.ends or (cause.reaction is Reaction.DRAIN and cause.verdict is not Verdict.REFUTED) for cause in due
-    )
+    still = any(cause.ends or (cause.reaction.of_node and cause.verdict is not Verdict.REFUTED) for cause in due)
     return record.drain.cause not in reasons and not still

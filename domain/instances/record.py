@@ -17,6 +17,7 @@ from domain.instances.constants import ASK_AFTER, SPOT_LEAD, SPOT_OUTLIVED
 from domain.instances.events import EventKind, HealthNotice, HookAction, InstanceEvent, InstanceState
 from domain.instances.names import InstanceKey
 from domain.instances.ordering import Ask, Standing, place
+from domain.instances.policy import Reaction
 from domain.instances.routing import instance_of
 from domain.instances.verification import ASK_AGAIN, Facts, may_be_late
 from domain.model import Model
@@ -69,7 +70,7 @@ class HeldHook(Model):
 
 
 class Drain(Model):
-    """The Node was cordoned by us, because of `cause`; drained once `done_at` is set.
+    """What was done to the Node because of `cause`: complete once `done_at` is set.
 
     `recalled` if only the machine's annotation says so: it proves nothing, since anybody who may edit the machine can
     write it.
@@ -79,6 +80,11 @@ class Drain(Model):
     node: str
     done_at: datetime | None = None
     recalled: bool = False
+    reaction: Reaction = Reaction.DRAIN
+
+    def covers(self, reaction: Reaction) -> bool:
+        """Whether this or a stronger reaction is complete."""
+        return self.done_at is not None and self.reaction.strength >= reaction.strength
 
 
 class LastEvent(Model):
@@ -330,9 +336,15 @@ def _hook_changed(record: InstanceRecord, token: str, **changes: datetime) -> In
     return record.model_copy(update={"hooks": {**record.hooks, token: held.model_copy(update=changes)}})
 
 
-def cordoned(record: InstanceRecord, cause: str, node: str, done_at: datetime | None = None) -> InstanceRecord:
-    """The record once its Node is cordoned because of `cause`, and once it is drained."""
-    return record.model_copy(update={"drain": Drain(cause=cause, node=node, done_at=done_at)})
+def cordoned(
+    record: InstanceRecord,
+    cause: str,
+    node: str,
+    done_at: datetime | None = None,
+    reaction: Reaction = Reaction.DRAIN,
+) -> InstanceRecord:
+    """The record once its Node is tainted or cordoned because of `cause`, and once that is all, or it is drained."""
+    return record.model_copy(update={"drain": Drain(cause=cause, node=node, done_at=done_at, reaction=reaction)})
 
 
 def uncordoned(record: InstanceRecord) -> InstanceRecord:

@@ -5,6 +5,7 @@
 | AWSMachine | its instance: when it gets one, is paused or goes, when somebody edits our labels; a new one: the sweep |
 | Machine | the instance of its AWSMachine: when its Node has joined or is ready, when it is paused or goes |
 | AWSMachinePool | its group: when it has got one, when somebody edits our label; its instances: as its pause changes |
+| InterruptionPolicy | the instances of the clusters, else of the namespaces, else all, that it selects |
 
 None of the kinds has a workflow by its own name, and what Perdure writes there itself wakes no lifecycle. An AWSMachine
 does not say its account: where instances of several accounts are served in its region it wakes none, and its instance
@@ -27,11 +28,12 @@ from domain.instances.constants import (
     STATE_LABEL,
 )
 from domain.instances.names import InstanceKey, region_of_provider_id
-from domain.instances.resources import AWSMachine, AWSMachinePool, Machine
+from domain.instances.resources import AWSMachine, AWSMachinePool, InterruptionPolicy, Machine
 from domain.levers import PAUSED
 from domain.relations import Linked, News, On, Relation, Whom
 from domain.resource import ObjectMeta
 
+_ALL = ("all", "")
 _HOLDS = (PAUSED_ANNOTATION, PAUSED)
 
 
@@ -60,8 +62,25 @@ def relations_of(served: frozenset[tuple[str, str]]) -> tuple[Relation, ...]:
         return [each.lifecycle for each in keys]
 
     its_instance = Relation(of=AWSMachine, to=(), by=instance, told=News(_machine, ours=False))
+    its_instances = Relation(
+        of=AWSMachinePool,
+        to=(),
+        by=instances,
+        told=News(_held, ours=False, on=frozenset({On.CHANGES}), linked=Linked.NEVER),
+    )
     return (
         its_instance,
+        its_instances,
+        *(
+            Relation(
+                of=end.of,
+                to=InterruptionPolicy,
+                by=_scopes,
+                known_as=_selects,
+                matters=News(lambda policy: policy.spec.model_dump_json(), whom=Whom.NONE, onward=(end,)),
+            )
+            for end in (its_instance, its_instances)
+        ),
         Relation(of=AWSMachine, to=THE_SWEEP, told=News(on=frozenset({On.COMES}))),
         Relation(
             of=AWSMachine,
@@ -71,13 +90,19 @@ def relations_of(served: frozenset[tuple[str, str]]) -> tuple[Relation, ...]:
         ),
         Relation(of=AWSMachinePool, to=(), by=group, told=News(_pool, ours=False)),
         Relation(of=AWSMachinePool, to=THE_SWEEP, told=News(on=frozenset({On.COMES}))),
-        Relation(
-            of=AWSMachinePool,
-            to=(),
-            by=instances,
-            told=News(_held, ours=False, on=frozenset({On.CHANGES}), linked=Linked.NEVER),
-        ),
     )
+
+
+def _scopes(found: AWSMachine | AWSMachinePool) -> Iterable[Hashable]:
+    """By what of it policies may select an object; `_selects` is the other side."""
+    return _ALL, ("cluster", found.cluster), ("namespace", found.metadata.namespace)
+
+
+def _selects(policy: InterruptionPolicy) -> Iterable[Hashable]:
+    selector = policy.spec.selector
+    if selector.clusters:
+        return [("cluster", name) for name in selector.clusters]
+    return [("namespace", name) for name in selector.namespaces] or [_ALL]
 
 
 def _machine(machine: AWSMachine) -> Hashable:

@@ -5,6 +5,7 @@ Whoever may send to the queue could have machines deleted by saying so. EC2 and 
 | claim | borne out by |
 |---|---|
 | terminated, shutting-down | the instance is in a final state, or unknown to EC2 in its own account |
+| stopping, stopped | the instance is in such a state |
 | Spot interruption | a Spot instance whose request is marked for it, or ended by it |
 | scheduled event | an open event of a fitting code in DescribeInstanceStatus |
 | lifecycle action | the instance waits in that group: `Terminating:Wait`, `Pending:Wait` |
@@ -30,6 +31,7 @@ from domain.instances.health import Effect
 from domain.model import Model
 
 ASK_AGAIN = timedelta(seconds=10)
+STOPPED_STATES = (InstanceState.STOPPING, InstanceState.STOPPED)
 # For how long after it came a claim may be ahead of what AWS's APIs say.
 _APIS_LAG = timedelta(seconds=60)
 _HEALTH_LAG = timedelta(minutes=15)
@@ -40,12 +42,13 @@ _OVER = ("[Completed]", "[Canceled]")
 
 
 class Question(StrEnum):
-    """What AWS is asked: each is a call of its own."""
+    """What AWS is asked: each is a call of its own, but for the tags."""
 
     INSTANCE = "instance"  # DescribeInstances
     SPOT = "spot"  # DescribeSpotInstanceRequests
     STATUS = "status"  # DescribeInstanceStatus
     GROUP = "group"  # DescribeAutoScalingInstances
+    TAGS = "tags"  # of DescribeInstances' answer
 
 
 class ScheduledEvent(Model):
@@ -75,6 +78,7 @@ class Facts(Model):
         scheduled: its scheduled events.
         group: its Auto Scaling group.
         lifecycle: its lifecycle state in the group.
+        tags: those of its tags that were asked for; None if none were.
     """
 
     at: datetime
@@ -86,6 +90,7 @@ class Facts(Model):
     scheduled: tuple[ScheduledEvent, ...] = ()
     group: str = ""
     lifecycle: str = ""
+    tags: dict[str, str] | None = None
 
     @property
     def gone(self) -> bool:
@@ -129,6 +134,14 @@ def verify_end(facts: Facts | None, claimed_at: datetime, now: datetime, *, abse
         return Verdict.UNASKED
     ended = known.gone if known.found else absence_counts
     return Verdict.CONFIRMED if ended else _late(known, claimed_at, _APIS_LAG)
+
+
+def verify_stop(facts: Facts | None, claimed_at: datetime, now: datetime) -> Verdict:
+    """Whether the instance is really being stopped, or is."""
+    known = _answer(facts, claimed_at, now, Question.INSTANCE)
+    if known is None:
+        return Verdict.UNASKED
+    return Verdict.CONFIRMED if known.state in STOPPED_STATES else _late(known, claimed_at, _APIS_LAG)
 
 
 def verify_spot(facts: Facts | None, claimed_at: datetime, now: datetime) -> Verdict:

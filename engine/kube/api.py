@@ -402,9 +402,18 @@ class KubeApi:
         )
 
     async def delete(
-        self, kind: Kind, namespace: str, name: str, *, uid: str = "", resource_version: str = ""
+        self,
+        kind: Kind,
+        namespace: str,
+        name: str,
+        *,
+        uid: str = "",
+        resource_version: str = "",
+        grace_period: int | None = None,
     ) -> JsonObject:
         """Ask for an object's deletion; `Absent` if there is none, `Conflict` if it is not that uid or version.
+
+        `grace_period` (seconds) takes the place of the object's own, as a Pod has one.
 
         Returns:
             The object where finalizers keep it, else a Status that says it is gone.
@@ -413,6 +422,8 @@ class KubeApi:
         body: JsonObject = {"apiVersion": "v1", "kind": "DeleteOptions", "propagationPolicy": "Background"}
         if preconditions:
             body["preconditions"] = preconditions
+        if grace_period is not None:
+            body["gracePeriodSeconds"] = grace_period
         attempt = self._mutation(_attempt("delete", kind, namespace, name))
         return await self._send("DELETE", attempt, self._path(kind, namespace, name), body=body)
 

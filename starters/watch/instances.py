@@ -6,7 +6,7 @@ The lifecycles of the places' queues and rules are woken when a watcher begins.
 from __future__ import annotations
 
 from domain.identity import Key
-from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, MACHINE
+from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, INTERRUPTION_POLICY, MACHINE
 from domain.instances.constants import GROUP_STATE_LABEL, INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.events import InstanceState
 from domain.instances.names import group_of_arn, instance_of_provider_id
@@ -58,7 +58,13 @@ def watched_for(settings: Settings) -> tuple[Watched, ...]:
     if not settings.instances_queues:
         return ()
     relations = relations_of(served(places(settings.instances_queues)))
-    reads = ((AWS_MACHINE, read_machine), (AWS_MACHINE_POOL, read_pool), (MACHINE, read_nothing))
+    reads = {
+        AWS_MACHINE: read_machine,
+        AWS_MACHINE_POOL: read_pool,
+        MACHINE: read_nothing,
+        INTERRUPTION_POLICY: read_nothing,
+    }
     return tuple(
-        Watched(kind=kind, read=read, relations=relations, has_workflow=False, gathers=CACHED) for kind, read in reads
+        Watched(kind=kind, read=read, relations=relations, has_workflow=False, gathers=CACHED)
+        for kind, read in reads.items()
     )

@@ -631,7 +631,7 @@ def test_every_definition_has_its_area() -> None:
         re.findall(r'hasPrefix "([a-z0-9.]+)_" \. -}}([a-z]+)', named("_areas.tpl", "perdure.areaOfDefinition"))
     )
     assert {path.name.partition("_")[0] for path in (DEPLOY / "crds").glob("*_*.yaml")} == set(told)
-    assert {area: group for group, area in told.items()}.keys() == set(areas()) - {"instances"}
+    assert {area: group for group, area in told.items()}.keys() == set(areas())
 
 
 def test_another_domain_of_claims_changes_the_definitions_as_the_command_does() -> None:

@@ -13,10 +13,11 @@ from instance_scenes import ACCOUNT, GROUP, ID, REGION, at, facts, hook, observe
 from activities.instances.nodes import evictable, kubeconfig
 from domain.decision import Action, Outcome
 from domain.identity import Key
-from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, MACHINE, THE_SWEEP
+from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, INTERRUPTION_POLICY, MACHINE, THE_SWEEP
 from domain.instances.actions import AskInstance, BeatHook, CordonNode, EmptyNode, EndHook, FindNode
 from domain.instances.constants import EVENTS_ANNOTATION, GROUP_STATE_LABEL, INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.decision import decide_instance
+from domain.instances.disruptions import Turn
 from domain.instances.events import InstanceState
 from domain.instances.instance import work_for_instance
 from domain.instances.labels import Story, recalled
@@ -68,12 +69,13 @@ def test_a_policy_is_spelt_as_causes_and_reactions() -> None:
     ("text", "said"),
     [
         ("sopt=drain", "'sopt' is not of the form CAUSE=REACTION"),
-        ("spot", "spot=: that is not one of label, delete-machine, drain"),
+        ("spot", "spot=: that is not one of label, taint, cordon, drain, delete-machine"),
         ("rebalance=delete-machine", "rebalance=delete-machine: EC2 has no call that confirms this event"),
         ("capacity-reservation=drain", "capacity-reservation=drain: EC2 has no call that confirms this event"),
         ("spot=explode", "spot=explode: that is not one of label"),
         ("launching-hook=perhaps", "launching_hook=perhaps: that is not its kind"),
         ("hook-margin=soon", "hook_margin=soon"),
+        ("most=3", "'most' is not of the form CAUSE=REACTION"),
     ],
 )
 def test_a_policy_that_nobody_can_mean_is_refused_in_one_line(text: str, said: str) -> None:
@@ -182,7 +184,7 @@ def test_a_node_is_cordoned_before_it_is_emptied_and_that_is_remembered() -> Non
     world = observed(record(notice), facts=marked, policy=ReactionPolicy(spot=Reaction.DRAIN))
     (first,) = work_for_instance(world, at(7)).steps
     assert isinstance(first, CordonNode)
-    (second,) = work_for_instance(first.fold(world, None), at(8)).steps
+    (second,) = work_for_instance(first.fold(world, Turn(at=at(7))), at(8)).steps
     assert isinstance(second, EmptyNode)
     other = world.with_record(cordoned(record(notice), "another", "node-0"))
     assert isinstance(work_for_instance(other, at(8)).steps[0], CordonNode)
@@ -421,7 +423,12 @@ def test_a_pool_that_is_paused_holds_its_instances_which_hear_of_it(held: dict[s
 
 def test_nothing_is_watched_where_no_instances_are_served() -> None:
     assert watched_for(Settings()) == ()
-    assert [entry.kind for entry in watched_for(SERVED)] == [AWS_MACHINE, AWS_MACHINE_POOL, MACHINE]
+    assert [entry.kind for entry in watched_for(SERVED)] == [
+        AWS_MACHINE,
+        AWS_MACHINE_POOL,
+        MACHINE,
+        INTERRUPTION_POLICY,
+    ]
 
 
 # --- what the watcher tells ---

@@ -1,11 +1,15 @@
-"""Nodes on a real API server, entered as a workload cluster is: by the kubeconfig in a Secret of Cluster API."""
+"""Nodes on a real API server, entered as a workload cluster is: by the kubeconfig in a Secret of Cluster API.
+
+And InterruptionPolicies: what the API server refuses, and what a policy does to Nodes and Pods.
+"""
 
 from __future__ import annotations
 
 import base64
 from collections.abc import Awaitable, Callable
+from datetime import timedelta
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import uuid4
 
 import pytest
@@ -14,11 +18,14 @@ from temporalio.testing import ActivityEnvironment
 from activities.instances.disruptions import Disruptions
 from activities.instances.nodes import NodeActivities
 from domain.identity import Key, Kind
+from domain.instances import INTERRUPTION_POLICY
 from domain.instances.actions import CordonNode, EmptyNode, FindNode, ReleaseNode
 from domain.instances.names import InstanceKey
-from engine.errors import Absent
+from domain.instances.policy import Budgets, Draining, Reaction, Taint, TaintEffect
+from domain.instances.resources import InterruptionPolicy
+from engine.errors import Absent, Invalid
 from engine.kube import NODE, POD, SECRET, KubeApi
-from engine.kube.json import JsonObject, at, text
+from engine.kube.json import JsonObject, at, sequence, text
 from engine.settings import Settings
 from localcloud.deployment import Deployment
 
@@ -26,6 +33,23 @@ pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
 SERVICE_ACCOUNT = Kind(name="ServiceAccount", group="", version="v1", plural="serviceaccounts", area="")
 DAEMON_SET = Kind(name="DaemonSet", group="apps", version="v1", plural="daemonsets", area="")
+
+PDB = Kind(name="PodDisruptionBudget", group="policy", version="v1", plural="poddisruptionbudgets", area="")
+WHOLE: dict[str, Any] = {
+    "selector": {
+        "clusters": ["prod"],
+        "namespaces": ["fleet"],
+        "pools": ["md-0"],
+        "labels": {"team": "web"},
+        "tags": {"env": "prod"},
+    },
+    "reactions": {"spot": "delete-machine", "stopped": "cordon", "reboot": "drain", "terminatingHook": "drain"},
+    "taint": {"key": "acme.io/leaves", "value": "soon", "effect": "NoExecute"},
+    "drain": {"podGracePeriodSeconds": 10, "nodeGracePeriodSeconds": 600, "disruptionBudgets": "Force"},
+    "launchingHook": True,
+    "maintenanceLeadSeconds": 3600,
+    "maxUnavailable": 2,
+}
 
 T = TypeVar("T")
 A = TypeVar("A")
@@ -100,3 +124,75 @@ async def test_a_node_is_found_by_its_instance_cordoned_emptied_and_used_again(w
     assert await workload.unschedulable() is None
     await workload.kube.delete(NODE, "", workload.node)
     await workload.run(activities.cordon, CordonNode(cause="c", **workload.where))
+
+
+# --- policies ---
+
+
+def named(spec: dict[str, Any]) -> dict[str, Any]:
+    return {"metadata": {"name": f"p-{uuid4().hex[:8]}"}, "spec": spec}
+
+
+async def test_a_whole_policy_is_stored_as_it_was_written(kube: KubeApi) -> None:
+    made = await kube.create(INTERRUPTION_POLICY, named(WHOLE))
+    try:
+        assert made["spec"] == WHOLE
+        assert InterruptionPolicy.model_validate(made).spec.drain.disruption_budgets is Budgets.FORCE
+    finally:
+        await kube.delete(INTERRUPTION_POLICY, "", made["metadata"]["name"])
+
+
+@pytest.mark.parametrize(
+    ("spec", "field"),
+    [
+        ({"reactions": {"spot": "explode"}}, "spec.reactions.spot"),
+        ({"reactions": {"terminatingHook": "Drain"}}, "spec.reactions.terminatingHook"),
+        ({"selector": {"clusters": "prod"}}, "spec.selector.clusters"),
+        ({"taint": {"effect": "Never"}}, "spec.taint.effect"),
+        ({"taint": {"key": "not a key"}}, "spec.taint.key"),
+        ({"taint": {"key": "a/b", "nodeTerminationHandlerNames": True}}, "spec.taint"),
+        ({"drain": {"podGracePeriodSeconds": -1}}, "spec.drain.podGracePeriodSeconds"),
+        ({"drain": {"disruptionBudgets": "Maybe"}}, "spec.drain.disruptionBudgets"),
+        ({"maxUnavailable": 0}, "spec.maxUnavailable"),
+        ({"launchTimeoutSeconds": "15m"}, "spec.launchTimeoutSeconds"),
+    ],
+)
+async def test_a_policy_that_nobody_can_mean_is_refused_with_the_field(
+    kube: KubeApi, spec: dict[str, Any], field: str
+) -> None:
+    with pytest.raises(Invalid, match=field):
+        await kube.create(INTERRUPTION_POLICY, named(spec))
+
+
+async def test_a_node_is_tainted_and_used_again(workload: Workload) -> None:
+    foreign = {"key": "acme.io/gpu", "effect": "NoSchedule"}
+    await workload.kube.patch(NODE, "", workload.node, {"spec": {"taints": [foreign]}})
+    taint = Taint(key="perdure.dev/interruption", value="spot", effect=TaintEffect.PREFER_NO_SCHEDULE)
+    marking = CordonNode(cause="c", reaction=Reaction.TAINT, taint=taint, **workload.where)
+
+    async def taints() -> set[str]:
+        found = sequence(await workload.kube.get(NODE, "", workload.node), "spec", "taints")
+        return {str(at(each, "key")) for each in found}
+
+    for _ in range(2):
+        await workload.run(workload.activities.cordon, marking)
+        assert {"acme.io/gpu", "perdure.dev/interruption"} <= await taints()
+        assert await workload.unschedulable() is None
+    await workload.run(workload.activities.uncordon, ReleaseNode(**workload.where))
+    assert "perdure.dev/interruption" not in await taints()
+    assert "acme.io/gpu" in await taints()
+
+
+@pytest.mark.parametrize(
+    ("budgets", "left"), [(Budgets.RESPECT, True), (Budgets.FORCE, False), (Budgets.IGNORE, False)]
+)
+async def test_a_disruption_budget_is_respected_forced_or_ignored(
+    workload: Workload, budgets: Budgets, left: bool
+) -> None:
+    """Nobody computes the budget's status here, so the API server refuses each eviction."""
+    await workload.pod("web", labels={"app": "web"})
+    budget = {"metadata": {"name": "web"}, "spec": {"minAvailable": 1, "selector": {"matchLabels": {"app": "web"}}}}
+    await workload.kube.create(PDB, budget, workload.namespace)
+    how = Draining(budgets=budgets, node_grace=timedelta(0) if budgets is not Budgets.IGNORE else None)
+    await workload.run(workload.activities.drain, EmptyNode(cause="c", how=how, **workload.where))
+    assert await workload.exists("web") is left

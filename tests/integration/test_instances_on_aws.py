@@ -17,7 +17,7 @@ from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RPCError
 from waiting import eventually
 
-from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, MACHINE, THE_SWEEP
+from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, INTERRUPTION_POLICY, MACHINE, THE_SWEEP
 from domain.instances.acknowledgement import Outcome
 from domain.instances.constants import GROUP_STATE_LABEL, INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.events import EventKind, InstanceEvent, InstanceState
@@ -215,6 +215,38 @@ async def test_what_no_event_tells_is_found_in_bulk_and_a_group_is_labelled_by_i
             return text(found, "metadata", "labels", GROUP_STATE_LABEL) == "in-service"
 
         await eventually(in_service, "the group is labelled")
+
+
+async def test_a_policy_reacts_to_a_stop_of_the_instances_that_its_tags_select_and_of_no_others(
+    deployment: Deployment, kube: KubeApi, temporal: Client, namespace: str
+) -> None:
+    cloud = Cloud(deployment, kube, temporal, namespace)
+    policy = {
+        "metadata": {"name": namespace},
+        "spec": {
+            "selector": {"namespaces": [namespace], "tags": {"env": "prod"}},
+            "reactions": {"stopped": "delete-machine"},
+        },
+    }
+    async with served(deployment, kube):
+        await kube.create(INTERRUPTION_POLICY, policy)
+        keys = {env: cloud.launch() for env in ("prod", "test")}
+        for env, key in keys.items():
+            cloud.ec2.create_tags(Resources=[key.instance_id], Tags=[{"Key": "env", "Value": env}])
+        names = {env: await cloud.machine(key) for env, key in keys.items()}
+        for env, key in keys.items():
+            await cloud.labelled(names[env], "running")
+            cloud.ec2.stop_instances(InstanceIds=[key.instance_id])
+            await cloud.hand_over(key, state(key, "stopped"))
+        await eventually(lambda: _gone(kube, namespace, names["prod"]), "the Machine that is selected is deleted")
+        assert "InterruptionPolicy" not in (await cloud.why(keys["test"])).why
+        await kube.get(MACHINE, namespace, names["test"])
+
+        # A change of the policy is heard of without any event.
+        wider = {"spec": {"selector": {"tags": None}}}
+        await kube.patch(INTERRUPTION_POLICY, "", namespace, wider, field_manager="somebody")
+        await eventually(lambda: _gone(kube, namespace, names["test"]), "the other Machine is deleted")
+        await kube.delete(INTERRUPTION_POLICY, "", namespace)
 
 
 async def _gone(kube: KubeApi, namespace: str, name: str) -> bool:

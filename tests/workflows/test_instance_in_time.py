@@ -41,6 +41,7 @@ from domain.instances.actions import (
     TellRefuted,
 )
 from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
+from domain.instances.disruptions import Turn
 from domain.instances.events import EventKind, HealthNotice, HookAction, InstanceEvent, InstanceState
 from domain.instances.handover import ANSWERED, INSTANCE_WORKFLOW, Taken
 from domain.instances.instance import patch_for
@@ -145,8 +146,9 @@ class OneInstance:
         return self.node.model_copy(update={"at": now()})
 
     @activity.defn(name=CordonNode.activity)
-    async def cordon(self, node: CordonNode) -> None:
+    async def cordon(self, node: CordonNode) -> Turn:
         self._note("cordon")
+        return Turn(at=now())
 
     @activity.defn(name=EmptyNode.activity)
     async def drain(self, node: EmptyNode) -> Done:

@@ -1,7 +1,8 @@
-"""The objects of Cluster API and its AWS provider, with the fields that Perdure reads or writes and no others."""
+"""InterruptionPolicy, and the fields of Cluster API's objects that Perdure reads or writes."""
 
 from domain.instances.resources.aws_machine import AWSMachine, AWSMachineSpec
 from domain.instances.resources.aws_machine_pool import AWSMachinePool, AWSMachinePoolSpec
+from domain.instances.resources.interruption_policy import InterruptionPolicy
 from domain.instances.resources.machine import Machine, MachineSpec, MachineStatus, NodeReference
 
 __all__ = [
@@ -9,6 +10,7 @@ __all__ = [
     "AWSMachinePool",
     "AWSMachinePoolSpec",
     "AWSMachineSpec",
+    "InterruptionPolicy",
     "Machine",
     "MachineSpec",
     "MachineStatus",

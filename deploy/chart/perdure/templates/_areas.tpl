@@ -40,6 +40,7 @@ workers is not watched, and instances are served where PERDURE_INSTANCES_QUEUES 
 {{- else if hasPrefix "poolboy.gpte.redhat.com_" . -}}claims
 {{- else if hasPrefix "yawol.stackit.cloud_" . -}}loadbalancers
 {{- else if hasPrefix "capabilities.3scale.net_" . -}}threescale
+{{- else if hasPrefix "perdure.dev_" . -}}instances
 {{- end -}}
 {{- end -}}
 

@@ -1,0 +1,189 @@
+"""InterruptionPolicy: what is to be done about the instances that it selects. Perdure only reads it.
+
+The API server refuses what a policy cannot mean and names the field, so a policy that stands can be followed. What it
+leaves open the settings say (`PERDURE_INSTANCES_REACTIONS`, `PERDURE_INSTANCES_DISRUPTIONS`).
+"""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from enum import StrEnum
+from typing import Annotated, ClassVar
+
+from pydantic import Field
+
+from domain.identity import Kind
+from domain.instances import INTERRUPTION_POLICY
+from domain.instances.policy import Budgets, Draining, Reaction, ReactionPolicy, TaintEffect, Tainting
+from domain.resource import AGE, CustomResource, Definition, KubeModel, PrinterColumn
+from domain.schema import Marker
+
+_KEY = r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"
+_VALUE = r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"
+
+# A day and a half more than any hook or lead may be.
+_LONGEST_SECONDS = 30 * 24 * 3600
+
+Seconds = Annotated[int, Marker(minimum=0, maximum=_LONGEST_SECONDS)]
+Names = Annotated[tuple[str, ...], Marker(list_type="atomic")]
+
+
+class Selector(KubeModel):
+    """Which instances the policy is for: those that fit every field that is given; all if none is.
+
+    Of several policies that fit an instance the most specific one applies: the first of pools, tags, labels, clusters
+    and namespaces that one names and the other does not decides; then more tags or labels; then the name's order.
+    """
+
+    clusters: Names = Field((), description="Names of Clusters of Cluster API.")
+    namespaces: Names = Field((), description="Namespaces of their AWSMachines or AWSMachinePools.")
+    pools: Names = Field((), description="Names of their MachineDeployment, MachineSet, or machine pool.")
+    labels: dict[str, str] = Field({}, description="Labels of their Machine, AWSMachine or AWSMachinePool.")
+    tags: dict[str, str] = Field({}, description="Tags of the instance in EC2.")
+
+
+class Reactions(KubeModel):
+    """The reaction to each cause; one that is absent is as the settings say."""
+
+    terminated: Reaction | None = Field(None, description="The instance is being terminated, or is.")
+    stopped: Reaction | None = Field(None, description="The instance is being stopped, or is.")
+    spot: Reaction | None = Field(None, description="Spot terminates or stops it; a hibernation is only labelled.")
+    ending: Reaction | None = Field(None, description="A scheduled retirement, stop or termination.")
+    reboot: Reaction | None = Field(None, description="A scheduled reboot.")
+    maintenance: Reaction | None = Field(None, description="A scheduled loss of network or power.")
+    terminating_hook: Reaction | None = Field(
+        None, description="Auto Scaling waits before it terminates; label leaves the hook to whoever made it."
+    )
+
+
+class TaintSettings(KubeModel):
+    """The taint that the reaction taint sets, and cordon and drain as well where this stands."""
+
+    key: Annotated[str, Marker(pattern=_KEY, max_length=253)] | None = Field(
+        None, description="The taint's key, perdure.dev/interruption if absent."
+    )
+    value: Annotated[str, Marker(pattern=_VALUE, max_length=63)] | None = Field(
+        None, description="The taint's value, the sort of the cause if absent: spot, scheduled, hook, stopped, ended."
+    )
+    effect: TaintEffect | None = Field(None, description="The taint's effect, NoSchedule if absent.")
+    node_termination_handler_names: bool | None = Field(
+        None, description="Use the keys of the AWS Node Termination Handler, so that tolerations go on working."
+    )
+
+
+class Wish(StrEnum):
+    """What is done about the wish of a Pod."""
+
+    RESPECT = "Respect"
+    IGNORE = "Ignore"
+
+
+class DrainSettings(KubeModel):
+    """How a Node is drained."""
+
+    pod_grace_period_seconds: Seconds | None = Field(None, description="For every Pod, in place of its own.")
+    node_grace_period_seconds: Seconds | None = Field(
+        None, description="How long the whole drain may take; it ends sooner where AWS takes the instance sooner."
+    )
+    disruption_budgets: Budgets | None = Field(
+        None,
+        description="Respect PodDisruptionBudgets (the default), Force Pods off once the drain's time is over, or "
+        "Ignore budgets from the beginning.",
+    )
+    do_not_disrupt: Wish | None = Field(
+        None,
+        description="Whether Pods annotated perdure.dev/do-not-disrupt or karpenter.sh/do-not-disrupt with true are "
+        "left until the drain's time is over: Respect (the default) or Ignore.",
+    )
+
+
+class InterruptionPolicySpec(KubeModel):
+    """What is done about instances that are taken, and about which."""
+
+    selector: Selector = Selector()
+    reactions: Reactions = Reactions()
+    taint: (
+        Annotated[
+            TaintSettings,
+            Marker(
+                rules=(
+                    (
+                        "!(has(self.key) && has(self.nodeTerminationHandlerNames) && self.nodeTerminationHandlerNames)",
+                        "key and nodeTerminationHandlerNames exclude each other",
+                    ),
+                )
+            ),
+        ]
+        | None
+    ) = None
+    drain: DrainSettings = DrainSettings()
+    launching_hook: bool | None = Field(None, description="Complete the hook of a launch once the Node is ready.")
+    abandon_failed_launch: bool | None = Field(
+        None, description="Have an instance terminated whose Node is not ready in time."
+    )
+    launch_timeout_seconds: Seconds | None = Field(None, description="How long a Node may take to become ready.")
+    maintenance_lead_seconds: Seconds | None = Field(
+        None, description="How long before its date a scheduled event is acted upon."
+    )
+    hook_margin_seconds: Seconds | None = Field(
+        None, description="How long before Auto Scaling ends a hook's wait it is completed, drained or not."
+    )
+    max_unavailable: Annotated[int, Marker(minimum=1)] | None = Field(
+        None, description="How many machines of a node group are disrupted at once; of a control plane always one."
+    )
+
+    def over(self, default: ReactionPolicy, name: str) -> ReactionPolicy:
+        """The policy called `name`, with `default` where it says nothing."""
+        seconds = {
+            "launch_timeout": self.launch_timeout_seconds,
+            "maintenance_lead": self.maintenance_lead_seconds,
+            "hook_margin": self.hook_margin_seconds,
+        }
+        said: dict[str, object] = {
+            **{cause: value for cause, value in self.reactions if value is not None},
+            **{field: timedelta(seconds=value) for field, value in seconds.items() if value is not None},
+            **_given(launching_hook=self.launching_hook, abandon_failed_launch=self.abandon_failed_launch),
+            **_given(most=self.max_unavailable),
+        }
+        return default.model_copy(
+            update={**said, "name": name, "tainting": self._tainting(), "draining": self._draining()}
+        )
+
+    def _tainting(self) -> Tainting:
+        if self.taint is None:
+            return Tainting()
+        taint, names = self.taint, self.taint.node_termination_handler_names
+        said = _given(key=taint.key, value=taint.value, effect=taint.effect, nth_names=names)
+        return Tainting(always=True).model_copy(update=said)
+
+    def _draining(self) -> Draining:
+        drain = self.drain
+        pod, node = drain.pod_grace_period_seconds, drain.node_grace_period_seconds
+        return Draining(
+            pod_grace=None if pod is None else timedelta(seconds=pod),
+            node_grace=None if node is None else timedelta(seconds=node),
+            budgets=drain.disruption_budgets or Budgets.RESPECT,
+            spares=drain.do_not_disrupt is not Wish.IGNORE,
+        )
+
+
+def _given(**values: object) -> dict[str, object]:
+    return {name: value for name, value in values.items() if value is not None}
+
+
+class InterruptionPolicy(CustomResource):
+    """What is done about EC2 instances that are taken: reactions to each cause, for the instances that it selects."""
+
+    kind_of: ClassVar[Kind] = INTERRUPTION_POLICY
+    definition: ClassVar[Definition] = Definition(
+        annotations={}, required=("spec",), short_names=("ipol",), cluster_scoped=True, status_subresource=False
+    )
+    printer_columns: ClassVar[tuple[PrinterColumn, ...]] = (
+        PrinterColumn(name="Spot", type="string", json_path=".spec.reactions.spot"),
+        PrinterColumn(name="Terminated", type="string", json_path=".spec.reactions.terminated"),
+        PrinterColumn(name="Ending", type="string", json_path=".spec.reactions.ending"),
+        PrinterColumn(name="Hook", type="string", json_path=".spec.reactions.terminatingHook"),
+        AGE,
+    )
+
+    spec: InterruptionPolicySpec = InterruptionPolicySpec()

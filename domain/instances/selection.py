@@ -1,0 +1,85 @@
+"""Which InterruptionPolicy applies to an instance: the most specific one that fits it.
+
+What an instance is selected by stands in its Kubernetes objects, but for its tags, which EC2 tells. They are asked for
+only where a policy that would otherwise come first names some; until EC2 has answered nothing is done but labels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from domain.instances.constants import DEPLOYMENT_LABEL, POOL_LABEL, SET_LABEL
+from domain.instances.policy import ReactionPolicy
+from domain.instances.resources import AWSMachine, AWSMachinePool, InterruptionPolicy, Machine
+from domain.model import Model
+
+
+class Selected(Model):
+    """What an instance is selected by; `tags` None until EC2 has told them."""
+
+    clusters: tuple[str, ...] = ()
+    namespace: str = ""
+    pools: frozenset[str] = frozenset()
+    labels: dict[str, str] = {}
+    tags: dict[str, str] | None = None
+
+
+class Choice(Model):
+    """The policy of an instance, and the keys of the tags that it was or is to be chosen by."""
+
+    policy: ReactionPolicy
+    tag_keys: tuple[str, ...] = ()
+
+
+def selected(
+    machine: AWSMachine | None, owner: Machine | None, pool: AWSMachinePool | None, tags: Mapping[str, str] | None
+) -> Selected:
+    """What the instance of some objects is selected by."""
+    objects = [each for each in (pool, machine, owner) if each is not None]
+    labels = {name: value for each in objects for name, value in each.metadata.labels.items()}
+    pools = {labels[name] for name in (DEPLOYMENT_LABEL, SET_LABEL, POOL_LABEL) if name in labels}
+    return Selected(
+        clusters=tuple(dict.fromkeys(each.cluster for each in objects if each.cluster)),
+        namespace=objects[0].metadata.namespace if objects else "",
+        pools=frozenset(pools | ({pool.metadata.name} if pool else set())),
+        labels=labels,
+        tags=None if tags is None else dict(tags),
+    )
+
+
+def choose(policies: Iterable[InterruptionPolicy], whom: Selected, default: ReactionPolicy) -> Choice:
+    """The policy that applies; `default` if none fits, and labels alone while EC2's answer is needed to tell.
+
+    Args:
+        policies: all that there are.
+        whom: the instance.
+        default: what the settings say.
+    """
+    fitting = sorted((each for each in policies if fits(each, whom)), key=specificity)
+    keys = tuple(sorted({key for each in fitting for key in each.spec.selector.tags}))
+    for each in fitting:
+        tags = each.spec.selector.tags
+        if tags and whom.tags is None:
+            return Choice(policy=ReactionPolicy(), tag_keys=keys)
+        if not tags or tags.items() <= (whom.tags or {}).items():
+            return Choice(policy=each.spec.over(default, each.metadata.name), tag_keys=keys)
+    return Choice(policy=default, tag_keys=keys)
+
+
+def fits(policy: InterruptionPolicy, whom: Selected) -> bool:
+    """Whether a policy selects an instance, its tags aside."""
+    selector = policy.spec.selector
+    return (
+        (not selector.clusters or bool(set(selector.clusters) & set(whom.clusters)))
+        and (not selector.namespaces or whom.namespace in selector.namespaces)
+        and (not selector.pools or bool(whom.pools & set(selector.pools)))
+        and selector.labels.items() <= whom.labels.items()
+    )
+
+
+def specificity(policy: InterruptionPolicy) -> tuple[tuple[int, ...], str]:
+    """The most specific policy sorts first."""
+    selector = policy.spec.selector
+    named = (selector.pools, selector.tags, selector.labels, selector.clusters, selector.namespaces)
+    kinds = tuple(-bool(each) for each in named)
+    return (*kinds, -len(selector.tags), -len(selector.labels)), policy.metadata.name

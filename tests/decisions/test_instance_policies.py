@@ -1,0 +1,473 @@
+"""InterruptionPolicies: which one applies to an instance, and what is done to a Node then."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from datetime import timedelta
+from typing import Any, cast
+
+import pytest
+from instance_scenes import ACCOUNT, ID, KEY, REGION, at, facts, hook, machine, observed, owner, record, spot, state
+from memory_kube import MemoryKube
+from temporalio.testing import ActivityEnvironment
+
+from activities.instances import nodes
+from activities.instances.cache import InstanceCache
+from activities.instances.disruptions import Disruptions
+from activities.instances.nodes import NodeActivities
+from domain.built_in_kinds import EVENT, NODE, POD
+from domain.decision import Action
+from domain.identity import Key, Kind
+from domain.instances import AWS_MACHINE, INTERRUPTION_POLICY
+from domain.instances.actions import AskInstance, CordonNode, DeleteOwner, EmptyNode, LookAtInstance, ReleaseNode
+from domain.instances.constants import CLUSTER_LABEL, DEPLOYMENT_LABEL, POOL_LABEL
+from domain.instances.decision import decide_instance
+from domain.instances.disruptions import Turn
+from domain.instances.instance import work_for_instance
+from domain.instances.lifecycle import InstanceWorld
+from domain.instances.policy import Budgets, Draining, Reaction, ReactionPolicy, Taint, TaintEffect, Tainting
+from domain.instances.record import InstanceRecord, answered, cordoned
+from domain.instances.resources import AWSMachinePool, InterruptionPolicy
+from domain.instances.selection import Selected, choose, selected
+from domain.instances.verification import Question
+from engine import clock
+from engine.errors import ApiError, Throttled
+from engine.kube import KubeApi
+from engine.kube.json import JsonObject, mapping, sequence
+from engine.settings import Settings
+from starters.watch.index import Index
+from starters.watch.instances import watched_for
+from starters.watch.kinds import Watched
+from starters.watch.projection import Projection
+
+SETTINGS = ReactionPolicy(terminated=Reaction.DRAIN, hook_margin=timedelta(seconds=5))
+CAPITAL = Selected(
+    clusters=("prod",),
+    namespace="fleet",
+    pools=frozenset({"md-0"}),
+    labels={"team": "web", "zone": "a"},
+    tags={"env": "prod", "owner": "web"},
+)
+
+
+def policy(name: str, selector: dict[str, Any] | None = None, **spec: Any) -> InterruptionPolicy:
+    body = {"metadata": {"name": name}, "spec": {"selector": selector or {}, **spec}}
+    return InterruptionPolicy.model_validate(body)
+
+
+# --- which policy applies ---
+
+
+@pytest.mark.parametrize(
+    ("selectors", "applies"),
+    [
+        ([], ""),
+        ([{}], "0"),
+        ([{"clusters": ["test"]}], ""),
+        ([{}, {"namespaces": ["fleet"]}], "1"),
+        ([{"namespaces": ["fleet"]}, {"clusters": ["prod", "test"]}], "1"),
+        ([{"clusters": ["prod"]}, {"labels": {"team": "web"}}], "1"),
+        ([{"labels": {"team": "web"}}, {"labels": {"team": "web", "zone": "a"}}], "1"),
+        ([{"labels": {"team": "web"}}, {"labels": {"team": "db"}}], "0"),
+        ([{"labels": {"team": "web"}}, {"tags": {"env": "prod"}}], "1"),
+        ([{"tags": {"env": "prod"}}, {"pools": ["md-0"]}], "1"),
+        ([{"pools": ["md-0"]}, {"pools": ["md-0"], "clusters": ["prod"]}], "1"),
+        ([{"pools": ["md-0"]}, {"pools": ["md-0"], "clusters": ["test"]}], "0"),
+        ([{"clusters": ["prod"]}, {"clusters": ["prod", "test"]}], "0"),
+        ([{}, {"tags": {"env": "test"}}], "0"),
+    ],
+)
+def test_the_most_specific_policy_that_fits_applies(selectors: list[dict[str, Any]], applies: str) -> None:
+    policies = [policy(str(number), each) for number, each in enumerate(selectors)]
+    for order in (policies, policies[::-1]):
+        assert choose(order, CAPITAL, SETTINGS).policy.name == applies
+
+
+def test_what_a_policy_leaves_open_the_settings_say() -> None:
+    said = policy("p", reactions={"spot": "cordon"}, maintenanceLeadSeconds=60, maxUnavailable=3)
+    chosen = choose([said], CAPITAL, SETTINGS).policy
+    assert (chosen.spot, chosen.terminated) == (Reaction.CORDON, Reaction.DRAIN)
+    assert (chosen.maintenance_lead, chosen.hook_margin) == (timedelta(minutes=1), timedelta(seconds=5))
+    assert (chosen.most, chosen.draining) == (3, Draining(spares=True))
+    assert choose([], CAPITAL, SETTINGS).policy is SETTINGS
+
+
+def test_nothing_but_labels_is_done_until_ec2_has_told_the_tags_that_policies_name() -> None:
+    policies = [policy("tagged", {"tags": {"env": "prod"}}), policy("all", reactions={"spot": "delete-machine"})]
+    unknown = CAPITAL.model_copy(update={"tags": None})
+    choice = choose(policies, unknown, SETTINGS)
+    assert (choice.policy, choice.tag_keys) == (ReactionPolicy(), ("env",))
+    assert choose(policies, CAPITAL.model_copy(update={"tags": {}}), SETTINGS).policy.name == "all"
+    sooner = [*policies, policy("pool", {"pools": ["md-0"]})]
+    assert choose(sooner, unknown, SETTINGS).policy.name == "pool", "tags would change nothing"
+
+
+def test_an_instance_is_selected_by_what_its_machine_says() -> None:
+    labelled = machine(labels={CLUSTER_LABEL: "prod", "team": "web"})
+    whom = selected(labelled, owner(labels={DEPLOYMENT_LABEL: "md-0"}), None, None)
+    assert (whom.clusters, whom.namespace, whom.pools) == (("prod", "c1"), "clusters", {"md-0"})
+    assert (whom.labels["team"], whom.tags) == ("web", None)
+    pool = AWSMachinePool.model_validate({"metadata": {"name": "mp", "namespace": "n", "labels": {POOL_LABEL: "p"}}})
+    assert selected(None, None, pool, {}).pools == {"mp", "p"}
+
+
+async def test_the_cache_reads_policies_that_stand_and_leaves_out_what_cannot_be_read() -> None:
+    kube = MemoryKube()
+    cache = InstanceCache(kube, kube)  # type: ignore[arg-type]
+    assert cache.choice(CAPITAL, SETTINGS).policy is SETTINGS
+    broken = {"metadata": {"name": "b"}, "spec": {"selector": {"pools": ["md-0"]}, "reactions": {"spot": "explode"}}}
+    for body in (broken, {"metadata": {"name": "a"}, "spec": {"reactions": {"spot": "taint"}}}):
+        await kube.create(INTERRUPTION_POLICY, body)
+    assert cache.choice(CAPITAL, SETTINGS).policy.spot is Reaction.TAINT
+
+
+# --- tags are asked for ---
+
+
+def tagged(**changes: Any) -> InstanceWorld:
+    world = observed(record(), policy=ReactionPolicy())
+    return world.model_copy(update={"tag_keys": ("env",), **changes})
+
+
+def wanted(world: InstanceWorld, seconds: float) -> tuple[Action, ...]:
+    return decide_instance(world, at(seconds)).actions
+
+
+def test_tags_are_asked_for_once_and_the_policy_is_chosen_anew_by_them() -> None:
+    (question,) = (each for each in wanted(tagged(), 3) if isinstance(each, AskInstance))
+    assert (question.questions, question.tag_keys) == ((Question.INSTANCE, Question.TAGS), ("env",))
+    told = tagged().told(facts(4, tags={"env": "prod"}), {})
+    assert any(isinstance(each, LookAtInstance) and each.tags == {"env": "prod"} for each in wanted(told, 5))
+    chosen = told.model_copy(update={"chosen_by": {"env": "prod"}})
+    assert not chosen.choice_is_stale
+    assert not [each for each in wanted(chosen, 5) if isinstance(each, AskInstance)]
+
+
+def test_an_answer_without_tags_leaves_them_known() -> None:
+    told = tagged().told(facts(4, tags={"env": "prod"}), {}).told(facts(9), {})
+    assert told.tags == {"env": "prod"}
+
+
+def test_no_tags_are_asked_for_where_no_policy_names_any() -> None:
+    assert [each for each in wanted(tagged(tag_keys=()), 3) if isinstance(each, AskInstance)] == []
+
+
+# --- reactions ---
+
+
+def marked(seconds: float) -> Any:
+    return facts(seconds, spot=True, spot_code="marked-for-termination")
+
+
+def step(known: InstanceRecord, seconds: float, **changes: Any) -> Action | None:
+    found = work_for_instance(observed(known, **changes), at(seconds)).steps
+    return next((each for each in found if not isinstance(each, AskInstance)), None)
+
+
+@pytest.mark.parametrize(
+    ("reaction", "always", "tainted"),
+    [
+        (Reaction.TAINT, False, True),
+        (Reaction.CORDON, False, False),
+        (Reaction.CORDON, True, True),
+        (Reaction.DRAIN, False, False),
+        (Reaction.DRAIN, True, True),
+    ],
+)
+def test_a_node_is_tainted_or_cordoned_once(reaction: Reaction, always: bool, tainted: bool) -> None:
+    wished = ReactionPolicy(spot=reaction, tainting=Tainting(always=always))
+    first = step(record(spot(4)), 7, policy=wished, facts=marked(6))
+    assert isinstance(first, CordonNode)
+    assert (first.reaction, first.taint is not None) == (reaction, tainted)
+    after = first.fold(observed(record(spot(4)), policy=wished, facts=marked(6)), Turn(at=at(7)))
+    then = [each for each in work_for_instance(after, at(8)).steps if not isinstance(each, AskInstance)]
+    assert [type(each) for each in then] == ([EmptyNode] if reaction is Reaction.DRAIN else [])
+
+
+def test_a_stronger_reaction_follows_a_weaker_one() -> None:
+    known = cordoned(record(spot(4)), "another", "node-0", at(5), Reaction.TAINT)
+    for reaction, follows in ((Reaction.TAINT, False), (Reaction.CORDON, True), (Reaction.DELETE_MACHINE, True)):
+        done = step(known, 7, policy=ReactionPolicy(spot=reaction), facts=marked(6))
+        assert (done is not None) is follows
+
+
+def test_the_strongest_of_two_reactions_is_done() -> None:
+    wished = ReactionPolicy(spot=Reaction.TAINT, terminating_hook=Reaction.CORDON)
+    known = record(spot(4), hook(5))
+    answer = facts(6, spot=True, spot_code="marked-for-termination", group="c1-mp-0", lifecycle="Terminating:Wait")
+    done = step(known, 7, policy=wished, facts=answer)
+    assert isinstance(done, CordonNode)
+    assert done.reaction is Reaction.CORDON
+
+
+@pytest.mark.parametrize(
+    ("sort", "key"),
+    [
+        ("spot", "aws-node-termination-handler/spot-itn"),
+        ("scheduled", "aws-node-termination-handler/scheduled-maintenance"),
+        ("hook", "aws-node-termination-handler/asg-lifecycle-termination"),
+        ("stopped", "perdure.dev/interruption"),
+    ],
+)
+def test_a_taint_is_called_as_tolerations_name_it(sort: str, key: str) -> None:
+    assert Tainting(nth_names=True).taint(sort) == Taint(key=key, value=sort)
+    own = Tainting(key="acme.io/leaves", value="soon", effect=TaintEffect.NO_EXECUTE)
+    assert own.taint(sort) == Taint(key="acme.io/leaves", value="soon", effect=TaintEffect.NO_EXECUTE)
+
+
+def test_a_stop_is_reacted_to_once_ec2_confirms_it_and_is_over_when_the_instance_runs() -> None:
+    wished, known = ReactionPolicy(stopped=Reaction.CORDON), record(state("stopping", 100))
+    asked = work_for_instance(observed(known, policy=wished), at(101))
+    assert [type(each) for each in asked.steps] == [AskInstance]
+    true = facts(102, "stopped")
+    done = step(answered(known, true), 103, policy=wished, facts=true)
+    assert isinstance(done, CordonNode)
+    assert (done.cause, done.taken) == ("stopped", True)
+    held = cordoned(answered(known, true), "stopped", "node-0", at(104), Reaction.CORDON)
+    runs = facts(200)
+    assert isinstance(step(answered(held, runs), 201, policy=wished, facts=runs), ReleaseNode)
+    forged = facts(102)
+    assert step(answered(known, forged), 103, policy=wished, facts=forged) is None
+
+
+def test_a_stop_changes_nothing_where_no_reaction_is_wished_for() -> None:
+    known = answered(record(state("stopped", 5)), facts(40, "stopped"))
+    assert work_for_instance(observed(known), at(50)).deadline is None
+    replaced = step(known, 50, policy=ReactionPolicy(stopped=Reaction.DELETE_MACHINE), facts=facts(41, "stopped"))
+    assert isinstance(replaced, DeleteOwner)
+
+
+def test_what_applies_is_shown_and_how_many_may_be_disrupted_is_handed_on() -> None:
+    wished = choose([policy("fleet", reactions={"spot": "delete-machine"}, maxUnavailable=2)], CAPITAL, SETTINGS).policy
+    world = observed(record(spot(4)), policy=wished, facts=marked(6))
+    decision = decide_instance(world, at(7))
+    assert decision.why.endswith("; InterruptionPolicy fleet applies")
+    (deletion,) = (each for each in decision.actions if isinstance(each, DeleteOwner))
+    assert deletion.most == 2
+    assert "InterruptionPolicy" not in decide_instance(observed(record(spot(4))), at(7)).why
+
+
+# --- Nodes ---
+
+WHERE: Any = {"key": KEY.lifecycle, "namespace": "c", "cluster": "c1", "node": "node", "cause": "x"}
+RUNS_ON = {"providerID": f"aws:///eu-central-1a/{ID}"}
+# When an activity begins in the test environment.
+BEGUN = ActivityEnvironment().info.started_time
+OURS = Taint(key="perdure.dev/interruption", value="spot")
+FOREIGN = {"key": "acme.io/gpu", "effect": "NoSchedule"}
+
+
+class Workload(NodeActivities):
+    """A workload cluster, which is the management cluster as well, and whose evictions may be refused."""
+
+    def __init__(self) -> None:
+        self.kube = MemoryKube()
+        kube = cast("KubeApi", self)
+        super().__init__(kube, Settings(), Disruptions(kube, "perdure", 1))
+        self.refusals: dict[str, list[ApiError]] = {}
+        self.evicted: list[JsonObject] = []
+        self.deleted: list[tuple[str, int | None]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.kube, name)
+
+    @asynccontextmanager
+    async def _workload(self, namespace: str, cluster: str) -> AsyncIterator[KubeApi]:
+        yield cast("KubeApi", self)
+
+    async def create_under(self, kind: Kind, namespace: str, name: str, what: str, body: JsonObject) -> JsonObject:
+        if self.refusals.get(name):
+            raise self.refusals[name].pop(0)
+        self.evicted.append(body)
+        return await self.kube.delete(kind, namespace, name)
+
+    async def delete(self, kind: Kind, namespace: str, name: str, **how: Any) -> JsonObject:
+        self.deleted.append((name, how["grace_period"]))
+        return await self.kube.delete(kind, namespace, name)
+
+    async def node(self, **spec: Any) -> None:
+        await self.kube.create(NODE, {"metadata": {"name": "node"}, "spec": RUNS_ON | spec}, "")
+
+    async def pod(self, name: str, **annotations: str) -> None:
+        named = {_spelt(key): value for key, value in annotations.items()}
+        await self.kube.create(POD, {"metadata": {"name": name, "annotations": named}}, "n")
+
+    async def seen(self) -> tuple[bool, list[object]]:
+        found = await self.kube.get(NODE, "", "node")
+        return bool(mapping(found, "spec").get("unschedulable")), list(sequence(found, "spec", "taints"))
+
+    async def reasons(self) -> list[str]:
+        return [each["reason"] for each in (await self.kube.list(EVENT)).items]
+
+
+def _spelt(name: str) -> str:
+    """`acme_io__a_b` as the annotation `acme.io/a-b`."""
+    domain, _, rest = name.partition("__")
+    return f"{domain.replace('_', '.')}/{rest.replace('_', '-')}"
+
+
+@pytest.fixture(autouse=True)
+def no_rest(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nodes, "EVICT_AGAIN", 0.0)
+
+
+async def run(activity: Any, action: Action) -> Any:
+    async def begun() -> Any:
+        clock.begin()
+        return await activity(action)
+
+    return await ActivityEnvironment().run(begun)
+
+
+@pytest.mark.parametrize(
+    ("reaction", "taint", "unschedulable"),
+    [(Reaction.TAINT, OURS, False), (Reaction.CORDON, None, True), (Reaction.DRAIN, OURS, True)],
+)
+async def test_a_node_is_marked_and_released_and_other_taints_stay(
+    reaction: Reaction, taint: Taint | None, unschedulable: bool
+) -> None:
+    workload = Workload()
+    await workload.node(taints=[FOREIGN])
+    ours = [taint.model_dump(mode="json")] if taint else []
+    for _ in range(2):  # an attempt whose answer was lost is made again
+        await run(workload.cordon, CordonNode(**WHERE, reaction=reaction, taint=taint))
+        assert await workload.seen() == (unschedulable, [FOREIGN, *ours])
+    await run(workload.uncordon, ReleaseNode(**WHERE))
+    assert await workload.seen() == (False, [FOREIGN])
+    assert not mapping(await workload.get(NODE, "", "node"), "metadata", "annotations")
+
+
+async def test_a_taint_and_a_cordon_of_another_user_stay() -> None:
+    workload = Workload()
+    await workload.node(unschedulable=True, taints=[OURS.model_dump(mode="json")])
+    await run(workload.cordon, CordonNode(**WHERE, taint=OURS))
+    await run(workload.uncordon, ReleaseNode(**WHERE))
+    assert await workload.seen() == (True, [OURS.model_dump(mode="json")])
+
+
+async def test_a_node_that_is_written_meanwhile_is_marked_all_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    workload = Workload()
+    await workload.node()
+    patch, others = workload.kube.patch, [FOREIGN]
+
+    async def patched(*what: Any, **how: Any) -> JsonObject:
+        if others:
+            await patch(NODE, "", "node", {"spec": {"taints": [others.pop()]}})
+        return await patch(*what, **how)
+
+    monkeypatch.setattr(workload.kube, "patch", patched)
+    await run(workload.cordon, CordonNode(**WHERE, reaction=Reaction.TAINT, taint=OURS))
+    assert await workload.seen() == (False, [FOREIGN, OURS.model_dump(mode="json")])
+
+
+def emptying(**changes: Any) -> EmptyNode:
+    return EmptyNode(**(WHERE | {"machine": "am-0", "uid": "u"} | changes))
+
+
+async def test_pods_are_evicted_with_the_grace_period_that_is_wished_for() -> None:
+    workload = Workload()
+    await workload.pod("a")
+    await run(workload.drain, emptying(how=Draining(pod_grace=timedelta(seconds=7))))
+    assert workload.evicted[0]["deleteOptions"] == {"gracePeriodSeconds": 7}
+    assert await workload.reasons() == []
+
+
+async def test_a_budget_that_holds_a_drain_up_is_told_once_on_the_awsmachine() -> None:
+    workload = Workload()
+    await workload.pod("a")
+    workload.refusals = {"a": [Throttled("a budget"), Throttled("a budget")]}
+    await run(workload.drain, emptying())
+    assert await workload.reasons() == ["DrainHeldUp"]
+    (told,) = (await workload.list(EVENT)).items
+    assert (told["involvedObject"]["kind"], "a budget" in told["message"]) == (AWS_MACHINE.name, True)
+    silent = Workload()
+    await silent.pod("a")
+    silent.refusals = {"a": [Throttled("a budget")]}
+    await run(silent.drain, EmptyNode(**WHERE))
+    assert await silent.reasons() == [], "without a policy nothing is told"
+
+
+@pytest.mark.parametrize(
+    ("budgets", "left", "told"), [(Budgets.RESPECT, 2, "DrainIncomplete"), (Budgets.FORCE, 0, "DrainForced")]
+)
+async def test_what_is_left_when_the_time_is_over_is_deleted_only_where_that_is_wished_for(
+    budgets: Budgets, left: int, told: str
+) -> None:
+    workload = Workload()
+    await workload.pod("a")
+    await workload.pod("b", perdure_dev__do_not_disrupt="true")
+    over = BEGUN - timedelta(seconds=1)
+    await run(workload.drain, emptying(until=over, how=Draining(budgets=budgets, spares=True)))
+    assert len((await workload.list(POD)).items) == left
+    assert await workload.reasons() == [told]
+
+
+async def test_what_is_forced_has_its_grace_period_before_the_instance_is_taken() -> None:
+    workload = Workload()
+    await workload.pod("a")
+    workload.refusals = {"a": [Throttled("a budget")] * 10_000}
+    soon = BEGUN + timedelta(seconds=20)
+    await run(workload.drain, emptying(until=soon, how=Draining(budgets=Budgets.FORCE)))
+    assert workload.deleted == [("a", None)], "thirty seconds are its own"
+
+
+async def test_a_drain_ends_with_the_nodes_grace_period() -> None:
+    workload = Workload()
+    await workload.pod("a")
+    workload.refusals = {"a": [Throttled("a budget")] * 10_000}
+    await run(workload.drain, emptying(how=Draining(node_grace=timedelta(0))))
+    assert await workload.reasons() == ["DrainIncomplete"]
+
+
+async def test_budgets_that_are_ignored_are_not_asked() -> None:
+    workload = Workload()
+    await workload.pod("a")
+    how = Draining(budgets=Budgets.IGNORE, pod_grace=timedelta(seconds=3))
+    await run(workload.drain, emptying(how=how))
+    assert (workload.evicted, workload.deleted) == ([], [("a", 3)])
+
+
+@pytest.mark.parametrize("annotation", ["perdure_dev__do_not_disrupt", "karpenter_sh__do_not_disrupt"])
+@pytest.mark.parametrize("spares", [True, False])
+async def test_a_pod_that_is_not_to_be_disrupted_is_left_until_the_time_is_over(annotation: str, spares: bool) -> None:
+    workload = Workload()
+    await workload.pod("a", **{annotation: "true"})
+    await workload.pod("b")
+    soon = BEGUN + timedelta(seconds=0.2)
+    await run(workload.drain, emptying(until=soon, how=Draining(spares=spares)))
+    left = [each["metadata"]["name"] for each in (await workload.list(POD)).items]
+    assert left == (["a"] if spares else [])
+
+
+# --- whom a change wakes ---
+
+
+def test_a_change_of_a_policy_wakes_the_instances_that_it_may_select() -> None:
+    index = Index()
+    index.of(AWS_MACHINE.name)["c", "m"] = _projected(
+        AWS_MACHINE.name, {"metadata": {"name": "m", "namespace": "c", "labels": {CLUSTER_LABEL: "prod"}}, "spec": AT}
+    )
+
+    def woken(selector: dict[str, Any]) -> set[Key]:
+        before = policy("p", selector).model_dump(mode="json")
+        after = policy("p", selector, reactions={"spot": "drain"}).model_dump(mode="json")
+        found = [_projected(INTERRUPTION_POLICY.name, each) for each in (before, after)]
+        return _watched(INTERRUPTION_POLICY.name).relatives(found[0], found[1], index)
+
+    for selector in ({}, {"clusters": ["prod"]}, {"namespaces": ["c"]}, {"pools": ["md-0"]}):
+        assert woken(selector) == {KEY.lifecycle}
+    for selector in ({"clusters": ["test"]}, {"namespaces": ["d"]}):
+        assert woken(selector) == set()
+
+
+AT = {"instanceID": ID, "providerID": f"aws:///{REGION}a/{ID}"}
+
+
+def _watched(kind: str) -> Watched:
+    settings = Settings(instances_queues=(f"{ACCOUNT}/{REGION}",))
+    return next(each for each in watched_for(settings) if each.kind.name == kind)
+
+
+def _projected(kind: str, obj: JsonObject) -> Projection:
+    return _watched(kind).project("", obj)
