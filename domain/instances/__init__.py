@@ -19,6 +19,7 @@
 | `topology.py`, `takeover.py`, `permissions.py` | queues, rules, policies and IAM documents, as content |
 | `upkeep.py` | what of them differs from what stands in AWS, and the lifecycle that keeps them |
 | `selection.py` | which InterruptionPolicy applies to an instance |
+| `migration.py` | values of another handler's chart as an InterruptionPolicy |
 | `resources/` | InterruptionPolicy; of AWSMachine, AWSMachinePool and Machine the fields that are read or written |
 
 All kinds but InterruptionPolicy belong to Cluster API and its AWS provider: Perdure has no definitions of them to

@@ -13,6 +13,9 @@ from domain.instances.policy import ReactionPolicy
 from domain.instances.resources import AWSMachine, AWSMachinePool, InterruptionPolicy, Machine
 from domain.model import Model
 
+# As the value of a tag in a selector: whatever its value is.
+ANY = "*"
+
 
 class Selected(Model):
     """What an instance is selected by; `tags` None until EC2 has told them."""
@@ -61,9 +64,13 @@ def choose(policies: Iterable[InterruptionPolicy], whom: Selected, default: Reac
         tags = each.spec.selector.tags
         if tags and whom.tags is None:
             return Choice(policy=ReactionPolicy(), tag_keys=keys)
-        if not tags or tags.items() <= (whom.tags or {}).items():
+        if all(_has(whom.tags or {}, key, value) for key, value in tags.items()):
             return Choice(policy=each.spec.over(default, each.metadata.name), tag_keys=keys)
     return Choice(policy=default, tag_keys=keys)
+
+
+def _has(tags: Mapping[str, str], key: str, value: str) -> bool:
+    return key in tags and value in (ANY, tags[key])
 
 
 def fits(policy: InterruptionPolicy, whom: Selected) -> bool:

@@ -19,6 +19,9 @@ import yaml
 from documented import ROOT, Block, Command
 from openapi_schema_validator import validate
 
+from domain.custom_resources import crd_of
+from domain.instances.resources import InterruptionPolicy
+from domain.operator_domain import DEFAULT
 from engine.settings import Settings
 from starters.cli.main import build
 from starters.cli.target import kind_named, target
@@ -175,6 +178,11 @@ def test_every_piece_of_yaml_is_known_to_who_reads_it(block: Block) -> None:
     elif "components" in given:
         paths = [ROOT / path.removeprefix("../perdure/") for path in given["components"]]
         assert [path for path in paths if not (path / "kustomization.yaml").exists()] == []
+    elif given.get("kind") == InterruptionPolicy.kind_of.name:
+        version: Any = crd_of(InterruptionPolicy, DEFAULT)["spec"]
+        validate(given, version["versions"][0]["schema"]["openAPIV3Schema"])
+        known = InterruptionPolicy.model_validate(given).spec.model_dump(mode="json", exclude_unset=True)
+        assert known == given["spec"]
     else:
         assert given.get("kind") == "Kustomization" or set(given) == {"status"}, "tell here who reads it"
 

@@ -76,6 +76,8 @@ def policy(name: str, selector: dict[str, Any] | None = None, **spec: Any) -> In
         ([{"pools": ["md-0"]}, {"pools": ["md-0"], "clusters": ["test"]}], "0"),
         ([{"clusters": ["prod"]}, {"clusters": ["prod", "test"]}], "0"),
         ([{}, {"tags": {"env": "test"}}], "0"),
+        ([{}, {"tags": {"env": "*"}}], "1"),
+        ([{}, {"tags": {"absent": "*"}}], "0"),
     ],
 )
 def test_the_most_specific_policy_that_fits_applies(selectors: list[dict[str, Any]], applies: str) -> None:

@@ -39,7 +39,7 @@ class Selector(KubeModel):
     namespaces: Names = Field((), description="Namespaces of their AWSMachines or AWSMachinePools.")
     pools: Names = Field((), description="Names of their MachineDeployment, MachineSet, or machine pool.")
     labels: dict[str, str] = Field({}, description="Labels of their Machine, AWSMachine or AWSMachinePool.")
-    tags: dict[str, str] = Field({}, description="Tags of the instance in EC2.")
+    tags: dict[str, str] = Field({}, description="Tags of the instance in EC2; * is any value.")
 
 
 class Reactions(KubeModel):

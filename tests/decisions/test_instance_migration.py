@@ -1,0 +1,133 @@
+"""`perdure migrate nth`: the values of the AWS Node Termination Handler's chart as an InterruptionPolicy."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from openapi_schema_validator import validate
+from typer.testing import CliRunner
+
+from domain.custom_resources import crd_of
+from domain.instances.migration import Migrated, policy_of_nth
+from domain.instances.resources import InterruptionPolicy
+from domain.operator_domain import DEFAULT
+from starters.cli.main import build
+from starters.cli.output import CommandError
+
+SCHEMA: Any = crd_of(InterruptionPolicy, DEFAULT)["spec"]
+QUEUED = {"enableSqsTerminationDraining": True}
+
+
+def migrated(**values: Any) -> Migrated:
+    found = policy_of_nth(values, "nth")
+    validate(found.policy, SCHEMA["versions"][0]["schema"]["openAPIV3Schema"])
+    return found
+
+
+def spec(**values: Any) -> Any:
+    return migrated(**values).policy["spec"]
+
+
+def test_the_defaults_of_the_queue_mode_drain_what_is_tagged() -> None:
+    assert spec(**QUEUED) == {
+        "selector": {"tags": {"aws-node-termination-handler/managed": "*"}},
+        "reactions": {
+            "spot": "drain",
+            "ending": "drain",
+            "reboot": "drain",
+            "maintenance": "drain",
+            "terminated": "drain",
+            "stopped": "drain",
+            "terminatingHook": "drain",
+        },
+        "drain": {"nodeGracePeriodSeconds": 120, "doNotDisrupt": "Ignore"},
+        "maintenanceLeadSeconds": 120,
+    }
+
+
+@pytest.mark.parametrize(
+    ("values", "path", "expected"),
+    [
+        ({"cordonOnly": True}, ("reactions", "stopped"), "cordon"),
+        ({"cordonOnly": "true"}, ("reactions", "spot"), "cordon"),
+        ({"enableSpotInterruptionDraining": False}, ("reactions", "spot"), "label"),
+        ({"enableScheduledEventDraining": "false"}, ("reactions", "reboot"), "label"),
+        ({"enableSpotInterruptionDraining": ""}, ("reactions", "spot"), "drain"),
+        ({"checkTagBeforeDraining": False}, ("selector",), None),
+        ({"checkASGTagBeforeDraining": False}, ("selector",), None),
+        ({"managedTag": "acme/managed"}, ("selector", "tags"), {"acme/managed": "*"}),
+        ({"managedAsgTag": "acme/old"}, ("selector", "tags"), {"acme/old": "*"}),
+        ({"taintNode": True}, ("taint",), {"nodeTerminationHandlerNames": True, "effect": "NoSchedule"}),
+        ({"taintNode": True, "taintEffect": "NoExecute"}, ("taint", "effect"), "NoExecute"),
+        ({"podTerminationGracePeriod": 30}, ("drain", "podGracePeriodSeconds"), 30),
+        ({"podTerminationGracePeriod": "-1"}, ("drain", "podGracePeriodSeconds"), None),
+        ({"gracePeriod": 40}, ("drain", "podGracePeriodSeconds"), 40),
+        ({"nodeTerminationGracePeriod": "300"}, ("maintenanceLeadSeconds",), 300),
+    ],
+)
+def test_each_value_has_its_field(values: dict[str, Any], path: tuple[str, ...], expected: object) -> None:
+    found: Any = spec(**QUEUED | values)
+    for step in path:
+        found = found.get(step) if found is not None else None
+    assert found == expected
+
+
+def test_without_a_queue_only_what_the_handler_hears_of_is_reacted_to() -> None:
+    found = migrated()
+    said: Any = found.policy["spec"]
+    assert set(said["reactions"]) == {"spot", "ending", "reboot", "maintenance"}
+    assert "selector" not in said
+    assert any(note.startswith("enableSqsTerminationDraining is off") for note in found.notes)
+
+
+@pytest.mark.parametrize(
+    ("values", "said"),
+    [
+        ({"enableRebalanceDraining": True}, "enableRebalanceDraining: EC2 has no call"),
+        ({"webhookURL": "https://hooks.acme.io"}, "webhookURL: Perdure calls no webhook"),
+        ({"heartbeatInterval": 60}, "heartbeatInterval: heartbeats"),
+        ({"brandNew": 1}, "brandNew: this value is not known here"),
+        (
+            {"queueURL": "https://sqs.eu-central-1.amazonaws.com/123456789012/nodes"},
+            "queueURL: PERDURE_INSTANCES_QUEUES=123456789012/eu-central-1/nodes",
+        ),
+        ({"queueURL": "nodes"}, "queueURL: nodes is not the URL of a queue"),
+    ],
+)
+def test_what_has_no_counterpart_is_said(values: dict[str, Any], said: str) -> None:
+    assert any(note.startswith(said) for note in migrated(**QUEUED | values).notes)
+
+
+@pytest.mark.parametrize("values", [{}, {"enableRebalanceDraining": False}, {"workers": 10, "image": {"tag": "v1"}}])
+def test_nothing_is_said_of_what_changes_nothing(values: dict[str, Any]) -> None:
+    assert migrated(**QUEUED | values).notes == ()
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("cordonOnly: perhaps", "cordonOnly: 'perhaps' is neither true nor false"),
+        ("nodeTerminationGracePeriod: 2m", "nodeTerminationGracePeriod: '2m' is no whole number of seconds"),
+        ("queueURL: 7", "queueURL: 7 is no text"),
+        ("taintEffect: Never", "'Never' is not a valid TaintEffect"),
+        ("[1]", "holds no values of a chart"),
+        ("a: [", "cannot be read"),
+    ],
+)
+def test_values_that_nobody_can_mean_are_refused_by_name(tmp_path: Path, text: str, said: str) -> None:
+    file = tmp_path / "values.yaml"
+    file.write_text(text)
+    refused = CliRunner().invoke(build(), ["migrate", "nth", str(file)])
+    assert isinstance(refused.exception, CommandError)
+    assert said in str(refused.exception)
+
+
+def test_the_command_prints_a_policy_after_its_notes(tmp_path: Path) -> None:
+    file = tmp_path / "values.yaml"
+    file.write_text("enableSqsTerminationDraining: true\nwebhookURL: https://hooks.acme.io\n")
+    told = CliRunner().invoke(build(), ["migrate", "nth", str(file), "--name", "fleet"])
+    assert (told.exit_code, told.output.startswith("# webhookURL: ")) == (0, True)
+    assert yaml.safe_load(told.output)["metadata"]["name"] == "fleet"
