@@ -160,8 +160,8 @@ def _tell(asked: Iterable[_Asked], found: Mapping[str, Facts], timings: Mapping[
     for each in asked:
         if not each.answer.done():
             facts = found[each.instance]
-            tags = {key: facts.tags[key] for key in each.tag_keys if key in facts.tags} if facts.tags else facts.tags
-            facts = facts.model_copy(update={"at": each.at, "tags": tags if Question.TAGS in each.questions else None})
+            tags = {key: (facts.tags or {}).get(key) for key in each.tag_keys} if each.tag_keys else None
+            facts = facts.model_copy(update={"at": each.at, "tags": tags})
             each.answer.set_result(Answer(facts=facts, timings=dict(timings)))
 
 

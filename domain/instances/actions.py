@@ -57,7 +57,7 @@ class LookAtInstance(_InstanceAction):
     at: datetime
     record: InstanceRecord
     recall: bool = False
-    tags: dict[str, str] | None = None
+    tags: dict[str, str | None] | None = None
     version: str = ""
     dry_run: bool = False
 

@@ -149,7 +149,7 @@ def _questions(
     for hook in hooks:
         if _asks_of_group(world, hook) and askable(facts, Question.GROUP, hook.held.received_at, now):
             wanted.add(Question.GROUP)
-    if world.tag_keys and (wanted or (world.tags is None and askable(facts, Question.TAGS, record.opened_at, now))):
+    if world.tag_keys and (wanted or (world.lacks_tags and askable(facts, Question.TAGS, record.opened_at, now))):
         wanted.add(Question.TAGS)
     # One answer holds everything that was asked together, and an instance's state belongs to each.
     return tuple(sorted({Question.INSTANCE, *wanted})) if wanted else ()

@@ -55,7 +55,7 @@ class InstanceMemory(Model):
     facts: Facts | None = None
     timings: dict[str, HookTiming] = {}
     recalled: bool = False
-    tags: dict[str, str] | None = None
+    tags: dict[str, str | None] | None = None
     node: KnownNode | None = None
     turn: Turn | None = None
 
@@ -81,7 +81,7 @@ class InstanceWorld(World):
     owner: Machine | None = None
     policy: ReactionPolicy = ReactionPolicy()
     tag_keys: tuple[str, ...] = ()
-    chosen_by: dict[str, str] | None = None
+    chosen_by: dict[str, str | None] | None = None
     observing: bool = False
     may_appear: bool = False
     account_known: bool = False
@@ -104,9 +104,14 @@ class InstanceWorld(World):
         return self.known.timings
 
     @property
-    def tags(self) -> dict[str, str] | None:
+    def tags(self) -> dict[str, str | None] | None:
         """Its tags in EC2, as far as policies name them."""
         return self.known.tags
+
+    @property
+    def lacks_tags(self) -> bool:
+        """Whether EC2 has not told yet of all tags that policies name."""
+        return not set(self.tag_keys) <= set(self.tags or ())
 
     @property
     def choice_is_stale(self) -> bool:

@@ -152,7 +152,7 @@ def _emptied(world: InstanceWorld) -> bool:
     if world.policy.terminating_hook is Reaction.DELETE_MACHINE:
         return world.owner is None
     nowhere = not world.node_name and not world.node_sought
-    return nowhere or (record.drain is not None and record.drain.done_at is not None)
+    return nowhere or (record.drain is not None and record.drain.covers(world.policy.terminating_hook))
 
 
 def _over(world: InstanceWorld, due: Sequence[Cause]) -> bool:

@@ -18,13 +18,13 @@ ANY = "*"
 
 
 class Selected(Model):
-    """What an instance is selected by; `tags` None until EC2 has told them."""
+    """What an instance is selected by; of `tags` those of which EC2 was asked, None for one that it does not have."""
 
     clusters: tuple[str, ...] = ()
     namespace: str = ""
     pools: frozenset[str] = frozenset()
     labels: dict[str, str] = {}
-    tags: dict[str, str] | None = None
+    tags: dict[str, str | None] = {}
 
 
 class Choice(Model):
@@ -35,7 +35,10 @@ class Choice(Model):
 
 
 def selected(
-    machine: AWSMachine | None, owner: Machine | None, pool: AWSMachinePool | None, tags: Mapping[str, str] | None
+    machine: AWSMachine | None,
+    owner: Machine | None,
+    pool: AWSMachinePool | None,
+    tags: Mapping[str, str | None] | None,
 ) -> Selected:
     """What the instance of some objects is selected by."""
     objects = [each for each in (pool, machine, owner) if each is not None]
@@ -46,7 +49,7 @@ def selected(
         namespace=objects[0].metadata.namespace if objects else "",
         pools=frozenset(pools | ({pool.metadata.name} if pool else set())),
         labels=labels,
-        tags=None if tags is None else dict(tags),
+        tags=dict(tags or {}),
     )
 
 
@@ -62,15 +65,15 @@ def choose(policies: Iterable[InterruptionPolicy], whom: Selected, default: Reac
     keys = tuple(sorted({key for each in fitting for key in each.spec.selector.tags}))
     for each in fitting:
         tags = each.spec.selector.tags
-        if tags and whom.tags is None:
+        if not set(tags) <= set(whom.tags):
             return Choice(policy=ReactionPolicy(), tag_keys=keys)
-        if all(_has(whom.tags or {}, key, value) for key, value in tags.items()):
+        if all(_has(whom.tags[key], value) for key, value in tags.items()):
             return Choice(policy=each.spec.over(default, each.metadata.name), tag_keys=keys)
     return Choice(policy=default, tag_keys=keys)
 
 
-def _has(tags: Mapping[str, str], key: str, value: str) -> bool:
-    return key in tags and value in (ANY, tags[key])
+def _has(tag: str | None, value: str) -> bool:
+    return tag is not None and value in (ANY, tag)
 
 
 def fits(policy: InterruptionPolicy, whom: Selected) -> bool:

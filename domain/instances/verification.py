@@ -78,7 +78,7 @@ class Facts(Model):
         scheduled: its scheduled events.
         group: its Auto Scaling group.
         lifecycle: its lifecycle state in the group.
-        tags: those of its tags that were asked for; None if none were.
+        tags: those of its tags that were asked for, None for one that it does not have; None if none were.
     """
 
     at: datetime
@@ -90,7 +90,7 @@ class Facts(Model):
     scheduled: tuple[ScheduledEvent, ...] = ()
     group: str = ""
     lifecycle: str = ""
-    tags: dict[str, str] | None = None
+    tags: dict[str, str | None] | None = None
 
     @property
     def gone(self) -> bool:

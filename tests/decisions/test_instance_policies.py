@@ -20,7 +20,15 @@ from domain.built_in_kinds import EVENT, NODE, POD
 from domain.decision import Action
 from domain.identity import Key, Kind
 from domain.instances import AWS_MACHINE, INTERRUPTION_POLICY
-from domain.instances.actions import AskInstance, CordonNode, DeleteOwner, EmptyNode, LookAtInstance, ReleaseNode
+from domain.instances.actions import (
+    AskInstance,
+    CordonNode,
+    DeleteOwner,
+    EmptyNode,
+    EndHook,
+    LookAtInstance,
+    ReleaseNode,
+)
 from domain.instances.constants import CLUSTER_LABEL, DEPLOYMENT_LABEL, POOL_LABEL
 from domain.instances.decision import decide_instance
 from domain.instances.disruptions import Turn
@@ -47,7 +55,7 @@ CAPITAL = Selected(
     namespace="fleet",
     pools=frozenset({"md-0"}),
     labels={"team": "web", "zone": "a"},
-    tags={"env": "prod", "owner": "web"},
+    tags={"env": "prod", "owner": "web", "absent": None},
 )
 
 
@@ -97,10 +105,10 @@ def test_what_a_policy_leaves_open_the_settings_say() -> None:
 
 def test_nothing_but_labels_is_done_until_ec2_has_told_the_tags_that_policies_name() -> None:
     policies = [policy("tagged", {"tags": {"env": "prod"}}), policy("all", reactions={"spot": "delete-machine"})]
-    unknown = CAPITAL.model_copy(update={"tags": None})
+    unknown = CAPITAL.model_copy(update={"tags": {"owner": "web"}})
     choice = choose(policies, unknown, SETTINGS)
     assert (choice.policy, choice.tag_keys) == (ReactionPolicy(), ("env",))
-    assert choose(policies, CAPITAL.model_copy(update={"tags": {}}), SETTINGS).policy.name == "all"
+    assert choose(policies, CAPITAL.model_copy(update={"tags": {"env": None}}), SETTINGS).policy.name == "all"
     sooner = [*policies, policy("pool", {"pools": ["md-0"]})]
     assert choose(sooner, unknown, SETTINGS).policy.name == "pool", "tags would change nothing"
 
@@ -109,7 +117,7 @@ def test_an_instance_is_selected_by_what_its_machine_says() -> None:
     labelled = machine(labels={CLUSTER_LABEL: "prod", "team": "web"})
     whom = selected(labelled, owner(labels={DEPLOYMENT_LABEL: "md-0"}), None, None)
     assert (whom.clusters, whom.namespace, whom.pools) == (("prod", "c1"), "clusters", {"md-0"})
-    assert (whom.labels["team"], whom.tags) == ("web", None)
+    assert (whom.labels["team"], whom.tags) == ("web", {})
     pool = AWSMachinePool.model_validate({"metadata": {"name": "mp", "namespace": "n", "labels": {POOL_LABEL: "p"}}})
     assert selected(None, None, pool, {}).pools == {"mp", "p"}
 
@@ -149,6 +157,12 @@ def test_tags_are_asked_for_once_and_the_policy_is_chosen_anew_by_them() -> None
 def test_an_answer_without_tags_leaves_them_known() -> None:
     told = tagged().told(facts(4, tags={"env": "prod"}), {}).told(facts(9), {})
     assert told.tags == {"env": "prod"}
+
+
+def test_tags_are_asked_for_again_when_a_policy_names_another() -> None:
+    told = tagged().told(facts(4, tags={"env": "prod"}), {}).model_copy(update={"tag_keys": ("env", "owner")})
+    (question,) = (each for each in wanted(told, 30) if isinstance(each, AskInstance))
+    assert question.tag_keys == ("env", "owner")
 
 
 def test_no_tags_are_asked_for_where_no_policy_names_any() -> None:
@@ -201,6 +215,14 @@ def test_the_strongest_of_two_reactions_is_done() -> None:
     done = step(known, 7, policy=wished, facts=answer)
     assert isinstance(done, CordonNode)
     assert done.reaction is Reaction.CORDON
+
+
+def test_a_hook_is_not_completed_on_a_weaker_reaction_than_its_own() -> None:
+    known = cordoned(record(hook(5)), "another", "node-0", at(6), Reaction.TAINT)
+    answer = facts(6, group="c1-mp-0", lifecycle="Terminating:Wait")
+    for reaction, follows in ((Reaction.DRAIN, CordonNode), (Reaction.TAINT, EndHook)):
+        done = step(known, 7, policy=ReactionPolicy(terminating_hook=reaction), facts=answer)
+        assert isinstance(done, follows)
 
 
 @pytest.mark.parametrize(
