@@ -90,7 +90,12 @@ class NodeActivities:
         if turn.why:
             return turn
         async with self._workload(node.namespace, node.cluster) as api:
-            await _changed(api, node.node, lambda found: _marking(found, node))
+            if await _changed(api, node.node, lambda found: _marking(found, node)):
+                said = Said("Normal", *_marked(node), COMPONENT)
+                await self._tell(api, node, said)
+                if machine and node.about:
+                    about = Subject.with_metadata(MACHINE, machine.metadata)
+                    await record(self._kube, event(about, said, now()))
         metrics.REACTIONS.labels("taint" if node.reaction is Reaction.TAINT else "cordon").inc()
         return turn
 
@@ -111,8 +116,12 @@ class NodeActivities:
                     if refused and refused not in told:
                         told.add(refused)
                         activity.logger.warning("node %s: %s", node.node, refused)
-                        await self._tell(node, "DrainHeldUp", f"{node.node} is not empty yet: {refused}")
+                        said = f"{node.node} is not empty yet: {refused}"
+                        await self._tell(api, node, Said("Warning", "DrainHeldUp", said, COMPONENT))
                 await asyncio.sleep(EVICT_AGAIN)
+            else:
+                said = f"{node.node} is drained because of {node.cause}"
+                await self._tell(api, node, Said("Normal", "NodeDrained", said, COMPONENT))
         metrics.REACTIONS.labels("drain").inc()
         return Done(at=now())
 
@@ -121,17 +130,22 @@ class NodeActivities:
         activity.logger.warning("node %s: time is over, %d pods are left on it", node.node, len(left))
         names = ", ".join(sorted(_name(pod) for pod in left))
         if node.how.budgets is not Budgets.FORCE:
-            await self._tell(node, "DrainIncomplete", f"time is over, and on {node.node} are left: {names}")
+            said = f"time is over, and on {node.node} are left: {names}"
+            await self._tell(api, node, Said("Warning", "DrainIncomplete", said, COMPONENT))
             return
         for pod in left:
             await _delete(api, pod, node.how)
-        await self._tell(node, "DrainForced", f"time is over, and of {node.node} were deleted: {names}")
+        said = f"time is over, and of {node.node} were deleted: {names}"
+        await self._tell(api, node, Said("Warning", "DrainForced", said, COMPONENT))
 
-    async def _tell(self, node: EmptyNode, reason: str, message: str) -> None:
-        """Tell on the AWSMachine what became of a drain; without a policy nothing is told."""
-        if node.machine:
-            subject = Subject(AWS_MACHINE, node.namespace, node.machine, node.uid)
-            await record(self._kube, event(subject, Said("Warning", reason, message, COMPONENT), now()))
+    async def _tell(self, api: KubeApi, node: CordonNode | EmptyNode, said: Said) -> None:
+        """Tell on AWSMachine and Node what is done to the Node; without a policy nothing is told."""
+        if node.about is None:
+            return
+        about = Subject(AWS_MACHINE, node.namespace, node.about.name, node.about.uid)
+        await record(self._kube, event(about, said, now()))
+        # The kubelet calls its Node by its name as the uid, and `kubectl describe` looks for that.
+        await record(api, event(Subject(NODE, "", node.node, node.node), said, now()))
 
     @activity.defn(name=ReleaseNode.activity)
     async def uncordon(self, node: ReleaseNode) -> None:
@@ -209,24 +223,31 @@ async def _found(api: KubeApi, node: str) -> JsonObject | None:
         return None
 
 
-async def _changed(api: KubeApi, node: str, change: Callable[[JsonObject], JsonObject]) -> None:
-    """Patch a Node with what `change` makes of it; made anew when another user wrote the Node meanwhile."""
+async def _changed(api: KubeApi, node: str, change: Callable[[JsonObject], JsonObject]) -> bool:
+    """Patch a Node with what `change` makes of it, anew when another user wrote it; False if that is nothing."""
     for left in reversed(range(_ATTEMPTS)):
         found = await _found(api, node)
         patch = change(found) if found else {}
         if not (found and patch):
-            return
+            return False
         # A list is replaced as a whole.
         version = text(found, "metadata", "resourceVersion") if "taints" in mapping(patch, "spec") else ""
         try:
             await api.patch(NODE, "", node, patch, resource_version=version)
         except Absent:
-            return
+            return False
         except Conflict:
             if not left:
                 raise
             continue
-        return
+        return True
+    return False
+
+
+def _marked(node: CordonNode) -> tuple[str, str]:
+    """The reason and the message of what was done to a Node."""
+    reason, did = ("NodeTainted", "tainted") if node.reaction is Reaction.TAINT else ("NodeCordoned", "cordoned")
+    return reason, f"{node.node} is {did} because of {node.cause} of instance {node.key.name}"
 
 
 def _marking(found: JsonObject, node: CordonNode) -> JsonObject:

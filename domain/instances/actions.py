@@ -223,6 +223,13 @@ class FindNode(_NodeAction):
         return world.learn(node=result) if isinstance(result, KnownNode) else world
 
 
+class About(Model):
+    """The AWSMachine on which it is told what is done to a Node, in the namespace of its cluster."""
+
+    name: str
+    uid: str
+
+
 class CordonNode(_NodeAction):
     """Have nothing new placed on the Node, or taint it.
 
@@ -233,6 +240,7 @@ class CordonNode(_NodeAction):
         reaction: what is wanted; a drain follows by an action of its own.
         taint: the taint that it gets.
         most: how many machines of its node group may be disrupted at once; None for as many as the settings say.
+        about: where Events tell of it, as on Node and Machine; None where no policy applies, and nothing is told.
     """
 
     activity: ClassVar[str] = "instances.cordon"
@@ -244,6 +252,7 @@ class CordonNode(_NodeAction):
     reaction: Reaction = Reaction.DRAIN
     taint: Taint | None = None
     most: int | None = None
+    about: About | None = None
 
     @property
     def summary(self) -> str:
@@ -267,7 +276,7 @@ class EmptyNode(_NodeAction):
         cause: why.
         until: when the time is over; None for never.
         how: what is done about Pods that cannot be evicted.
-        machine: the AWSMachine on which Events tell of those, empty for none; `uid` is its.
+        about: where Events tell of those, and of the end, as on the Node; None where no policy applies.
     """
 
     activity: ClassVar[str] = "instances.drain"
@@ -277,8 +286,7 @@ class EmptyNode(_NodeAction):
     cause: str
     until: datetime | None = None
     how: Draining = Draining()
-    machine: str = ""
-    uid: str = ""
+    about: About | None = None
 
     @property
     def summary(self) -> str:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from domain.decision import Action
-from domain.instances.actions import CordonNode, DeleteOwner, EmptyNode, ReleaseNode, TellRefuted
+from domain.instances.actions import About, CordonNode, DeleteOwner, EmptyNode, ReleaseNode, TellRefuted
 from domain.instances.causes import OF_STATES, Cause, unlisted_plans
 from domain.instances.events import InstanceState
 from domain.instances.hooks import HookWork, served, work_for_hook
@@ -111,21 +111,25 @@ def _step(world: InstanceWorld, cause: Cause) -> Action | None:
     drain, node = record.drain, world.node_name
     if (drain and drain.covers(cause.reaction)) or not node or record.state is InstanceState.TERMINATED:
         return None
-    which = {**told, "node": node, **world.workload}
+    which = {**told, "node": node, "about": _about(world), **world.workload}
     # The cordon is remembered: a drain that has begun goes on without asking AWS again.
     begun = drain is not None and (drain.node, drain.cause, drain.done_at) == (node, cause.name, None)
     if begun and cause.reaction is Reaction.DRAIN:
-        told_on = world.machine.metadata if world.machine and policy.name else None
-        about = {"machine": told_on.name, "uid": told_on.uid} if told_on else {}
-        return EmptyNode.model_validate({**which, **about, "until": cause.deadline, "how": policy.draining})
-    return CordonNode(
-        **which,
-        machine=owner.metadata.name if owner else "",
-        taken=cause.taken,
-        reaction=cause.reaction,
-        taint=_taint(policy.tainting, cause),
-        most=policy.most,
-    )
+        return EmptyNode.model_validate({**which, "until": cause.deadline, "how": policy.draining})
+    marking = {
+        "machine": owner.metadata.name if owner else "",
+        "taken": cause.taken,
+        "reaction": cause.reaction,
+        "taint": _taint(policy.tainting, cause),
+        "most": policy.most,
+    }
+    return CordonNode.model_validate({**which, **marking})
+
+
+def _about(world: InstanceWorld) -> About | None:
+    machine = world.machine
+    told = machine is not None and world.policy.name
+    return About(name=machine.metadata.name, uid=machine.metadata.uid) if told and machine else None
 
 
 def _taint(tainting: Tainting, cause: Cause) -> Taint | None:

@@ -66,6 +66,8 @@ class Said(NamedTuple):
 def event(subject: Subject, said: Said, moment: datetime, *, name: str = "") -> JsonObject:
     """The Event, as a document for the API server; without a `name` the server gives it one."""
     at, prefix = timestamp(moment), subject.name[:_LONGEST_PREFIX]
+    # What stands in no namespace is told of in `default`, as Kubernetes does.
+    namespace = subject.namespace or "default"
     involved = {
         "apiVersion": subject.kind.api_version,
         "kind": subject.kind.name,
@@ -74,7 +76,7 @@ def event(subject: Subject, said: Said, moment: datetime, *, name: str = "") -> 
         "uid": subject.uid,
     }
     return {
-        "metadata": {"namespace": subject.namespace, **({"name": name} if name else {"generateName": f"{prefix}."})},
+        "metadata": {"namespace": namespace, **({"name": name} if name else {"generateName": f"{prefix}."})},
         "involvedObject": involved | _if_given(resourceVersion=subject.resource_version),
         "type": said.type,
         "reason": said.reason,

@@ -19,8 +19,9 @@ from activities.instances.nodes import NodeActivities
 from domain.built_in_kinds import EVENT, NODE, POD
 from domain.decision import Action
 from domain.identity import Key, Kind
-from domain.instances import AWS_MACHINE, INTERRUPTION_POLICY
+from domain.instances import AWS_MACHINE, INTERRUPTION_POLICY, MACHINE
 from domain.instances.actions import (
+    About,
     AskInstance,
     CordonNode,
     DeleteOwner,
@@ -321,8 +322,9 @@ class Workload(NodeActivities):
         found = await self.kube.get(NODE, "", "node")
         return bool(mapping(found, "spec").get("unschedulable")), list(sequence(found, "spec", "taints"))
 
-    async def reasons(self) -> list[str]:
-        return [each["reason"] for each in (await self.kube.list(EVENT)).items]
+    async def reasons(self, kind: str = AWS_MACHINE.name) -> list[str]:
+        told = (await self.kube.list(EVENT)).items
+        return [each["reason"] for each in told if each["involvedObject"]["kind"] == kind]
 
 
 def _spelt(name: str) -> str:
@@ -385,8 +387,25 @@ async def test_a_node_that_is_written_meanwhile_is_marked_all_the_same(monkeypat
     assert await workload.seen() == (False, [FOREIGN, OURS.model_dump(mode="json")])
 
 
+@pytest.mark.parametrize(("reaction", "reason"), [(Reaction.TAINT, "NodeTainted"), (Reaction.CORDON, "NodeCordoned")])
+async def test_what_is_done_to_a_node_is_told_on_node_machine_and_awsmachine_once(
+    reaction: Reaction, reason: str
+) -> None:
+    workload = Workload()
+    await workload.node()
+    meta = {"name": "m-0", "labels": {DEPLOYMENT_LABEL: "md-0"}}
+    await workload.kube.create(MACHINE, {"metadata": meta, "spec": {"clusterName": "c1"}}, "c")
+    marking = CordonNode(
+        **WHERE, machine="m-0", taken=True, reaction=reaction, taint=OURS, about=About(name="am-0", uid="u")
+    )
+    for _ in range(2):
+        await run(workload.cordon, marking)
+    for kind in (NODE.name, MACHINE.name, AWS_MACHINE.name):
+        assert await workload.reasons(kind) == [reason]
+
+
 def emptying(**changes: Any) -> EmptyNode:
-    return EmptyNode(**(WHERE | {"machine": "am-0", "uid": "u"} | changes))
+    return EmptyNode(**(WHERE | {"about": About(name="am-0", uid="u")} | changes))
 
 
 async def test_pods_are_evicted_with_the_grace_period_that_is_wished_for() -> None:
@@ -394,7 +413,7 @@ async def test_pods_are_evicted_with_the_grace_period_that_is_wished_for() -> No
     await workload.pod("a")
     await run(workload.drain, emptying(how=Draining(pod_grace=timedelta(seconds=7))))
     assert workload.evicted[0]["deleteOptions"] == {"gracePeriodSeconds": 7}
-    assert await workload.reasons() == []
+    assert await workload.reasons() == await workload.reasons("Node") == ["NodeDrained"]
 
 
 async def test_a_budget_that_holds_a_drain_up_is_told_once_on_the_awsmachine() -> None:
@@ -402,14 +421,13 @@ async def test_a_budget_that_holds_a_drain_up_is_told_once_on_the_awsmachine() -
     await workload.pod("a")
     workload.refusals = {"a": [Throttled("a budget"), Throttled("a budget")]}
     await run(workload.drain, emptying())
-    assert await workload.reasons() == ["DrainHeldUp"]
-    (told,) = (await workload.list(EVENT)).items
-    assert (told["involvedObject"]["kind"], "a budget" in told["message"]) == (AWS_MACHINE.name, True)
+    assert await workload.reasons() == ["DrainHeldUp", "NodeDrained"]
+    assert "a budget" in (await workload.list(EVENT)).items[0]["message"]
     silent = Workload()
     await silent.pod("a")
     silent.refusals = {"a": [Throttled("a budget")]}
     await run(silent.drain, EmptyNode(**WHERE))
-    assert await silent.reasons() == [], "without a policy nothing is told"
+    assert (await silent.list(EVENT)).items == [], "without a policy nothing is told"
 
 
 @pytest.mark.parametrize(
