@@ -23,6 +23,7 @@ from activities.loadbalancers.predecessor import LEASES
 from domain.accounts import ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.custom_resources import all_crds
 from domain.identity import Kind
+from domain.instances.constants import POLICY_GROUP
 from domain.operator_domain import DEFAULT
 from domain.threescale.drift import COMPARED
 from engine.errors import Absent
@@ -377,12 +378,13 @@ async def test_who_may_see_one_area_only_is_shown_that_area(
 
 
 async def test_every_kind_is_in_the_roles_for_people(kube: KubeApi) -> None:
-    files = ("rbac/people.yaml", "rbac/claims.yaml", "rbac/loadbalancers-people.yaml")
+    files = ("rbac/people.yaml", "rbac/claims.yaml", "rbac/loadbalancers-people.yaml", "rbac/instances.yaml")
     roles = {obj["metadata"]["name"]: obj for obj in documents(*files)}
     named = {
         AAO: ("perdure-aws-accounts-view", "perdure-operator"),
         POOLBOY: ("perdure-claims-operator",),
         YAWOL: ("perdure-loadbalancers-view", "perdure-loadbalancers-operator", "perdure-loadbalancers-audit"),
+        POLICY_GROUP: ("perdure-instances-view", "perdure-instances-operator"),
     }
     for group, names in named.items():
         plurals = {
