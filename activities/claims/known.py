@@ -19,7 +19,7 @@ import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Iterator
 from datetime import UTC, datetime, timedelta
-from typing import TypeVar, cast
+from typing import cast
 
 from activities.claims.expiry_queue import Ends
 from domain.claims import (
@@ -53,7 +53,6 @@ UNTAKEN = 1.0
 ENDS_GATHER = 0.2
 END_OVERDUE = timedelta(seconds=1)
 
-K = TypeVar("K")
 Wake = Callable[[Key], Awaitable[None]]
 
 log = logging.getLogger(__name__)
@@ -69,10 +68,12 @@ class Known:
         self._cluster = settings.cluster
         self._binder = binder(settings.claims_domain, settings.cluster)
         self._wake = wake
-        self.claims = store.follow(Followed(self.names.of(RESOURCE_CLAIM)))
-        self.handles = store.follow(Followed(self.names.of(RESOURCE_HANDLE), self.namespace))
+        self.claims = store.follow(Followed(self.names.of(RESOURCE_CLAIM)), {"unbound": self._unbound})
+        handles = Followed(self.names.of(RESOURCE_HANDLE), self.namespace)
+        self.handles = store.follow(handles, {"claim": _holders, "pool": _pools})
         self.pools = store.follow(Followed(self.names.of(RESOURCE_POOL), self.namespace))
-        self.scalings = store.follow(Followed(self.names.of(RESOURCE_POOL_SCALING), self.namespace))
+        scalings = Followed(self.names.of(RESOURCE_POOL_SCALING), self.namespace)
+        self.scalings = store.follow(scalings, {"pool": _pools})
         self.providers = store.follow(Followed(self.names.of(RESOURCE_PROVIDER), self.namespace))
         self.namespaces = store.follow(Followed(kube.NAMESPACE))
         self._mirrors: dict[str, Mirror] = {
@@ -89,10 +90,7 @@ class Known:
         self._end_untold = False
         self._end_timer: asyncio.TimerHandle | None = None
         self._untaken: set[Name] = set()  # those that the binder is woken for, if they still wait in a moment
-        self._unbound: set[Name] = set()
         self._lacks: dict[Name, Wanted] = {}  # what claims ask for that no free handle was, while that is still so
-        self._by_claim: defaultdict[Name, set[str]] = defaultdict(set)
-        self._by_pool: defaultdict[str, set[str]] = defaultdict(set)
         self._readers: defaultdict[str, dict[Key, float]] = defaultdict(dict)
         self._tasks: set[asyncio.Task[None]] = set()
         self.claims.listen(cast("kube.store.Listener", self._claim_changed))
@@ -141,17 +139,16 @@ class Known:
 
     def handles_of_claim(self, namespace: str, name: str) -> list[JsonObject]:
         """The handles that name the claim as theirs, oldest first; one is as it should be."""
-        found = self._handles(self._by_claim.get((namespace, name), ()))
+        found = cast("list[JsonObject]", self.handles.find("claim", (namespace, name)))
         return sorted(found, key=lambda handle: text_at(handle, "metadata", "creationTimestamp"))
 
     def handles_of_pool(self, name: str) -> list[JsonObject]:
         """The handles that name the pool as theirs."""
-        return self._handles(self._by_pool.get(name, ()))
+        return cast("list[JsonObject]", self.handles.find("pool", name))
 
     def scalings_of_pool(self, name: str) -> list[JsonObject]:
         """The pool's scalings."""
-        everything = cast("Iterator[JsonObject]", self.scalings.all())
-        return [scaling for scaling in everything if text_at(scaling, "spec", "resourcePool", "name") == name]
+        return cast("list[JsonObject]", self.scalings.find("pool", name))
 
     def all_providers(self) -> dict[str, JsonObject]:
         """Every provider by name."""
@@ -189,10 +186,6 @@ class Known:
         while moment - readers[oldest := next(iter(readers))] >= MAY_HAVE_MISSED:
             del readers[oldest]
 
-    def _handles(self, names: Iterable[str]) -> list[JsonObject]:
-        found = (self.get(RESOURCE_HANDLE, self.namespace, name) for name in tuple(names))
-        return [handle for handle in found if handle is not None]
-
     # --- claims that wait for the binder ---
 
     def await_binder(self, name: Name) -> None:
@@ -207,12 +200,12 @@ class Known:
     def await_binder_all(self) -> None:
         """Every unbound claim has to be looked at, the oldest first: something that any may wait for has changed."""
         self.news_for_all += 1
-        for name in sorted(self._unbound, key=self._age):
-            self.await_binder(name)
+        unbound = cast("list[JsonObject]", self.claims.find("unbound", True))
+        for claim in sorted(unbound, key=lambda each: text_at(each, "metadata", "creationTimestamp")):
+            self.await_binder(name_of(claim))
 
-    def _age(self, claim: Name) -> tuple[str, Name]:
-        created = text_at(self.get(RESOURCE_CLAIM, *claim), "metadata", "creationTimestamp")
-        return created, claim
+    def _unbound(self, claim: object) -> tuple[bool, ...]:
+        return (True,) if is_unbound(self.names, cast("JsonObject", claim)) else ()
 
     def may_be_free(self, name: str) -> None:
         """The handle was chosen and could not be bound: it is among the free ones again, if it is free."""
@@ -237,7 +230,7 @@ class Known:
     def still_lacks(self, name: Name, moment: datetime) -> bool:
         """Whether a look at the claim could only find what the last one has: nothing is new of it, nothing fits."""
         lacks = self._lacks.get(name)
-        if lacks is None or self._by_claim.get(name):
+        if lacks is None or self.handles.find("claim", name):
             return False
         try:
             return next(self.free.candidates(lacks, moment), None) is None
@@ -304,32 +297,29 @@ class Known:
         name = name_of(claim)
         self._lacks.pop(name, None)
         if after is None or not is_unbound(self.names, after):
-            self._unbound.discard(name)
             self.waiting.pop(name, None)
             if after is None:
                 self._tell_readers(_of_object(RESOURCE_CLAIM.name, *name))
             elif is_unbound(self.names, before or {}):
                 self._doubled(name)
         else:
-            self._unbound.add(name)
             self.await_binder(name)
 
     def _handle_changed(self, before: JsonObject | None, after: JsonObject | None) -> None:
         name = text_at(after or before, "metadata", "name")
         free_before, holder = self.free.get(name), holder_of(after)
-        _move(self._by_claim, name, holder_of(before), holder)
         if holder != holder_of(before):
             self._doubled(holder)
-            if holder in self._unbound:
+            claim = self.get(RESOURCE_CLAIM, *holder) if holder else None
+            if holder and claim and is_unbound(self.names, claim):
                 self.await_binder(holder)
-        _move(self._by_pool, name, _pool(before), _pool(after))
         if after is None:
             self._tell_readers(_of_object(RESOURCE_HANDLE.name, self.namespace, name))
-        for pool in {_pool(before), _pool(after)} - {None}:
+        for pool in {*_pools(before), *_pools(after)}:
             self._tell_readers(f"pool/{pool}")
         self._free_or_not(name, after)
         self._await_end(name, after)
-        if self._unbound and may_fit_now(free_before, self.free.get(name)):
+        if self.claims.values_of("unbound") and may_fit_now(free_before, self.free.get(name)):
             self.await_binder_all()
 
     def _free_or_not(self, name: str, handle: JsonObject | None) -> None:
@@ -345,8 +335,9 @@ class Known:
 
     def _doubled(self, claim: Name | None) -> None:
         """Where several handles name one claim, each looks whether the claim has another (duplicate_bindings.py)."""
-        if claim and len(self._by_claim.get(claim, ())) > 1:
-            for handle in self.handles_of_claim(*claim):
+        handles = self.handles.find("claim", claim) if claim else ()
+        if len(handles) > 1:
+            for handle in cast("list[JsonObject]", handles):
                 self._spawn(key_of(RESOURCE_HANDLE, handle, self._cluster))
 
     def _provider_changed(self, before: JsonObject | None, after: JsonObject | None) -> None:
@@ -377,16 +368,6 @@ class Known:
             log.warning("%s could not be woken: %s", key, error)
 
 
-def _move(index: defaultdict[K, set[str]], name: str, before: K | None, after: K | None) -> None:
-    """Take the name from under one key of the index to under another."""
-    if before is not None and before != after and before in index:
-        index[before].discard(name)
-        if not index[before]:
-            del index[before]
-    if after is not None:
-        index[after].add(name)
-
-
 def _as_rendered(provider: JsonObject) -> tuple[JsonObject, ...]:
     """What passes read of a provider."""
     metadata = object_at(provider, "metadata")
@@ -401,5 +382,12 @@ def _version(obj: JsonObject) -> str:
     return text_at(obj, "metadata", "resourceVersion")
 
 
-def _pool(handle: JsonObject | None) -> str | None:
-    return text_at(handle, "spec", "resourcePool", "name") or None
+def _holders(handle: object) -> tuple[Name, ...]:
+    holder = holder_of(cast("JsonObject", handle))
+    return (holder,) if holder else ()
+
+
+def _pools(obj: object) -> tuple[str, ...]:
+    """The pool that a handle or scaling names."""
+    name = text_at(cast("JsonObject", obj), "spec", "resourcePool", "name")
+    return (name,) if name else ()

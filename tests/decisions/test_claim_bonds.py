@@ -11,6 +11,7 @@ from typing import Any, cast
 import pytest
 from claim_domain import NAMES
 from temporalio.testing import ActivityEnvironment
+from told_known import told_known
 
 from activities.claims.binding import Binding
 from activities.claims.duplicate_bindings import is_surplus
@@ -32,7 +33,7 @@ from domain.runner import State
 from engine.errors import Absent, ApiError, Conflict, Unavailable, as_error
 from engine.kube import KubeApi
 from engine.kube.api import FIELD_MANAGER
-from engine.kube.store import Followed, Mirror, Store
+from engine.kube.store import Mirror
 from engine.settings import Settings
 
 Json = dict[str, Any]
@@ -99,19 +100,6 @@ class Cluster:
         return made
 
 
-class Mirrors:
-    """Mirrors that learn only what is told."""
-
-    def __init__(self, cluster: Cluster) -> None:
-        self.cluster = cluster
-
-    def follow(self, followed: Followed) -> Mirror:
-        mirror = Mirror(cast(KubeApi, self.cluster), followed)
-        if followed.kind.name == RESOURCE_HANDLE.name:
-            self.cluster.mirrored.append(mirror)
-        return mirror
-
-
 class Answers:
     """Binds without asking a template."""
 
@@ -147,11 +135,9 @@ def woken() -> list[Key]:
 def know(woken: list[Key]) -> Knower:
     """What a worker knows of a cluster, once it has read it."""
 
-    async def wake(key: Key) -> None:
-        woken.append(key)
-
     def known(cluster: Cluster) -> Known:
-        found = Known(cast(KubeApi, cluster), cast(Store, Mirrors(cluster)), Settings(), wake)
+        found = told_known(woken, cluster)
+        cluster.mirrored.append(found.handles)
         for handle in cluster.there.values():
             found.learn(RESOURCE_HANDLE, handle)
         return found

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from typing import cast
+from typing import Any, cast
 
 from activities.claims.known import Known
 from domain.identity import Key
@@ -18,8 +18,11 @@ MOMENT = 0.05
 class Mirrors:
     """Mirrors that learn only what is told."""
 
-    def follow(self, followed: Followed) -> Mirror:
-        return Mirror(cast(KubeApi, None), followed)
+    def follow(self, followed: Followed, indexes: Any = None) -> Mirror:
+        mirror = Mirror(cast(KubeApi, None), followed)
+        for name, function in (indexes or {}).items():
+            mirror.add_index(name, function)
+        return mirror
 
 
 def told_known(woken: list[Key], api: object = None) -> Known:
