@@ -56,6 +56,7 @@ class Action(Model):
     """
 
     activity: ClassVar[str]
+    title: ClassVar[str] = ""  # its summary, where that is always the same
     queue: ClassVar[str] = Queue.KUBE  # of the `Queue`s, or one of an area from elsewhere
     result: ClassVar[type[Model] | None] = None
     start_to_close: ClassVar[timedelta] = timedelta(seconds=60)
@@ -95,7 +96,7 @@ class Action(Model):
     @property
     def summary(self) -> str:
         """A line for the timeline of the web UI and for `plan`."""
-        return self.activity
+        return self.title or self.activity
 
     @property
     def most_attempts(self) -> int:

@@ -29,8 +29,8 @@ from domain.claims.objects import GivenObject, JsonObject, object_at, objects_at
 from domain.claims.plans import ClaimPlan, Fault, HandlePlan
 from domain.claims.references import handle_reference
 from domain.claims.timestamps import born, end_of_handle
-from domain.claims.writes import PutStatus
-from domain.decision import Action, Decision, Queue
+from domain.claims.writes import ClaimsAction, PutStatus
+from domain.decision import Decision
 from domain.identity import Key
 from domain.model import Model
 
@@ -55,10 +55,8 @@ def wanted_of(plan: ClaimPlan) -> Wanted:
 # --- actions ---
 
 
-class OfClaim(Action):
+class OfClaim(ClaimsAction):
     """Something done for a claim, which has the status that it has to have."""
-
-    queue: ClassVar[str] = Queue.CLAIMS
 
     key: Key
     at: datetime
@@ -86,14 +84,10 @@ class TakeHandle(OfClaim):
     """Bind the best free handle to the claim, but for those passed over."""
 
     activity: ClassVar[str] = "claims.take_handle"
+    title: ClassVar[str] = "bind a free handle"
     result: ClassVar[type[Model] | None] = Taken
 
     passed_over: tuple[str, ...] = ()
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return "bind a free handle"
 
     def fold(self, world: Claim, result: Model | None) -> Claim:  # type: ignore[override]
         """The claim with its handle; a handle that cannot be bound as it is written keeps it from no other."""
@@ -123,14 +117,10 @@ class CreateHandle(OfClaim):
     """Make a handle for the claim, or find the one that an earlier attempt has made."""
 
     activity: ClassVar[str] = "claims.create_handle"
+    title: ClassVar[str] = "create a handle for the claim"
     result: ClassVar[type[Model] | None] = Created
 
     salt: int = 0
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return "create a handle for the claim"
 
     def fold(self, world: Claim, result: Model | None) -> Claim:  # type: ignore[override]
         """The claim with its handle."""

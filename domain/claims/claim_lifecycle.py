@@ -23,8 +23,8 @@ from domain.claims.objects import GivenObject, JsonObject, object_at, with_metad
 from domain.claims.plans import Halt
 from domain.claims.references import holder_of
 from domain.claims.timestamps import agreed_end, ahead, end_of_detached, end_of_handle, passed
-from domain.claims.writes import LetGo, PutStatus, Stored
-from domain.decision import Action, Decision, Queue
+from domain.claims.writes import ClaimsAction, LetGo, PutStatus, Stored
+from domain.decision import Action, Decision
 from domain.identity import Key
 from domain.model import Model
 
@@ -42,11 +42,10 @@ class ClaimRead(Model):
     claim: GivenObject | None = None
 
 
-class ReadClaim(Action):
+class ReadClaim(ClaimsAction):
     """Read the claim whose end has come, as it may ask for another; the handle ends only as it is known."""
 
     activity: ClassVar[str] = "claims.read_claim"
-    queue: ClassVar[str] = Queue.CLAIMS
     result: ClassVar[type[Model] | None] = ClaimRead
     reads: ClassVar[bool] = True
 
@@ -69,11 +68,10 @@ class HasAnother(Model):
     found: bool = False
 
 
-class FindAnother(Action):
+class FindAnother(ClaimsAction):
     """Find out whether some handle says that it holds the claim: a wrong name may have been written into the status."""
 
     activity: ClassVar[str] = "claims.find_another_handle"
-    queue: ClassVar[str] = Queue.CLAIMS
     result: ClassVar[type[Model] | None] = HasAnother
     reads: ClassVar[bool] = True
 
@@ -84,11 +82,10 @@ class FindAnother(Action):
         return world.model_copy(update={"has_another": isinstance(result, HasAnother) and result.found})
 
 
-class DeleteClaim(Action):
+class DeleteClaim(ClaimsAction):
     """Delete the claim; `expired`: it has no handle any more, and goes only as it was seen."""
 
     activity: ClassVar[str] = "claims.delete_claim"
-    queue: ClassVar[str] = Queue.CLAIMS
     result: ClassVar[type[Model] | None] = Stored
 
     claim: GivenObject
@@ -137,18 +134,13 @@ class EndHandleAndClaim(EndHandle):
         return world.model_copy(update={"end": ended, "question": question, "exists": ended.claim is not None})
 
 
-class EndHandles(Action):
+class EndHandles(ClaimsAction):
     """End the handles of a claim that is being deleted; what cannot be asked to go is the handle's to go on with."""
 
     activity: ClassVar[str] = "claims.end_handles"
-    queue: ClassVar[str] = Queue.CLAIMS
+    title: ClassVar[str] = "delete its handle and its resources"
 
     claim: GivenObject
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return "delete its handle and its resources"
 
     def fold(self, world: Claim, result: Model | None) -> Claim:  # type: ignore[override]
         """The claim lets go of itself."""

@@ -34,8 +34,8 @@ from domain.claims.objects import (
 from domain.claims.plans import ClaimPlan, Fault, Halt
 from domain.claims.standing import shown_validation_errors
 from domain.claims.timestamps import start_of
-from domain.claims.writes import PutObject, PutStatus
-from domain.decision import Action, Decision, Queue
+from domain.claims.writes import ClaimsAction, PutObject, PutStatus
+from domain.decision import Action, Decision
 from domain.identity import Key
 from domain.model import Model
 from domain.notices import Notice, warning
@@ -121,11 +121,11 @@ class Validated(Model):
     assigned: tuple[str, ...] = ()
 
 
-class Validate(Action):
+class Validate(ClaimsAction):
     """Find out what the claim's own object has to be."""
 
     activity: ClassVar[str] = "claims.validate_claim"
-    queue: ClassVar[str] = Queue.CLAIMS
+    title: ClassVar[str] = "validate the claim"
     result: ClassVar[type[Model] | None] = Validated
     reads: ClassVar[bool] = True
 
@@ -133,11 +133,6 @@ class Validate(Action):
     at: datetime
     claim: GivenObject
     handle: GivenObject | None = None
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return "validate the claim"
 
     def fold(self, world: Claim, result: Model | None) -> Claim:  # type: ignore[override]
         """The handle is evaluated upon it; anew where it was before."""

@@ -18,8 +18,8 @@ from domain.claims.handle_reconciliation import HandleEnded, HandleWorld, TakeBa
 from domain.claims.marks import handle_name, is_deleting, is_detached, is_left_alone
 from domain.claims.objects import GivenObject, object_at, text_at, with_metadata
 from domain.claims.timestamps import end_of_handle, passed
-from domain.claims.writes import LetGo
-from domain.decision import Action, Decision, Outcome, Queue
+from domain.claims.writes import ClaimsAction, LetGo
+from domain.decision import Action, Decision, Outcome
 from domain.identity import Key
 from domain.model import Model
 
@@ -40,20 +40,18 @@ class Handle(HandleWorld):
     duplicate: bool | None = None
 
 
-class ObserveAgain(Action):
+class ObserveAgain(ClaimsAction):
     """Observe what the API server has, before something is done that cannot be undone."""
 
     activity: ClassVar[str] = "claims.observe_again"
-    queue: ClassVar[str] = Queue.CLAIMS
     reads: ClassVar[bool] = True
     observed_after: ClassVar[bool] = True
 
 
-class AskBinder(Action):
+class AskBinder(ClaimsAction):
     """Wake the binder for a claim that does not name the handle."""
 
     activity: ClassVar[str] = "claims.ask_binder"
-    queue: ClassVar[str] = Queue.CLAIMS
 
     claim: Key
 
@@ -73,11 +71,10 @@ class Duplicate(Model):
     found: bool
 
 
-class FindDuplicate(Action):
+class FindDuplicate(ClaimsAction):
     """Find out whether the claim has another handle, which says so too."""
 
     activity: ClassVar[str] = "claims.find_duplicate"
-    queue: ClassVar[str] = Queue.CLAIMS
     result: ClassVar[type[Model] | None] = Duplicate
     reads: ClassVar[bool] = True
 
@@ -89,7 +86,7 @@ class FindDuplicate(Action):
         return world.model_copy(update={"duplicate": isinstance(result, Duplicate) and result.found})
 
 
-class EndHandle(Action):
+class EndHandle(ClaimsAction):
     """Delete the handle's resources, its claim and itself.
 
     Attributes:
@@ -100,7 +97,7 @@ class EndHandle(Action):
     """
 
     activity: ClassVar[str] = "claims.end_handle"
-    queue: ClassVar[str] = Queue.CLAIMS
+    title: ClassVar[str] = "delete its resources and itself"
     result: ClassVar[type[Model] | None] = HandleEnded
 
     handle: GivenObject
@@ -109,11 +106,6 @@ class EndHandle(Action):
     expired: bool = False
     claim: GivenObject | None = None
     states: tuple[GivenObject | None, ...] = ()
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return "delete its resources and itself"
 
     def fold(self, world: HandleWorld, result: Model | None) -> HandleWorld:  # type: ignore[override]
         """It has ended, or is about to."""

@@ -29,8 +29,8 @@ from domain.claims.passes import Cadence, ObjectKnown
 from domain.claims.plans import Fault, HandlePlan, HandleQuestion, Operations
 from domain.claims.timestamps import end_of_handle, passed
 from domain.claims.write_backoff import struggle_after, whole
-from domain.claims.writes import ObjectsWorld, PutObject, PutStatus
-from domain.decision import Action, Decision, Outcome, Queue, World
+from domain.claims.writes import ClaimsAction, ObjectsWorld, PutObject, PutStatus
+from domain.decision import Action, Decision, Outcome, World
 from domain.identity import Key
 from domain.model import Model
 from domain.notices import Notice, normal, warning
@@ -185,22 +185,17 @@ class Read(Model):
     fault: Fault | None = None
 
 
-class ReadResources(Action):
+class ReadResources(ClaimsAction):
     """Read the live objects of the resources, and what else the templates may see."""
 
     activity: ClassVar[str] = "claims.read_resources"
-    queue: ClassVar[str] = Queue.CLAIMS
+    title: ClassVar[str] = "read the resources"
     result: ClassVar[type[Model] | None] = Read
     reads: ClassVar[bool] = True
 
     key: Key
     question: Annotated[HandleQuestion, SkipValidation]
     states_known: bool = False
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return "read the resources"
 
     def fold(self, world: HandleWorld, result: Model | None) -> HandleWorld:  # type: ignore[override]
         """The whole question."""
@@ -217,20 +212,15 @@ class Evaluated(Model):
     fault: Fault | None = None
 
 
-class Evaluate(Action):
+class Evaluate(ClaimsAction):
     """Ask what handle, resources and statuses have to be."""
 
     activity: ClassVar[str] = "claims.evaluate_handle"
-    queue: ClassVar[str] = Queue.CLAIMS
+    title: ClassVar[str] = "evaluate templates"
     result: ClassVar[type[Model] | None] = Evaluated
     reads: ClassVar[bool] = True
 
     question: Annotated[HandleQuestion, SkipValidation]
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return "evaluate templates"
 
     def fold(self, world: HandleWorld, result: Model | None) -> HandleWorld:  # type: ignore[override]
         """The plan; where there is none, it is asked for without the conditions that the claim's author wrote."""
@@ -252,10 +242,9 @@ class ResourceOutcome(Model):
     fault: Fault | None = None
 
 
-class ResourceAction(Action):
+class ResourceAction(ClaimsAction):
     """Something done to one resource of a handle."""
 
-    queue: ClassVar[str] = Queue.CLAIMS
     result: ClassVar[type[Model] | None] = ResourceOutcome
 
     @property
@@ -340,23 +329,18 @@ class TakenBack(Model):
     ended: bool = False
 
 
-class TakeBack(Action):
+class TakeBack(ClaimsAction):
     """Delete what was made if the handle has ended meanwhile.
 
     Its end is marked before its resources are deleted: what came after that no other pass sees.
     """
 
     activity: ClassVar[str] = "claims.take_back"
-    queue: ClassVar[str] = Queue.CLAIMS
+    title: ClassVar[str] = "take back what was made beside the handle's end"
     result: ClassVar[type[Model] | None] = TakenBack
 
     handle: GivenObject
     definitions: tuple[GivenObject, ...]
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return "take back what was made beside the handle's end"
 
     def fold(self, world: HandleWorld, result: Model | None) -> HandleWorld:  # type: ignore[override]
         """Nothing is left to take back."""

@@ -109,42 +109,30 @@ class PassClaim(_Pass):
     """Bring a claim, its handle and their resources to what they have to be; ask the binder while there is none."""
 
     activity: ClassVar[str] = "claims.pass_claim"
+    title: ClassVar[str] = "reconcile the claim, its handle and their resources"
     result: ClassVar[type[Model] | None] = ObjectWorld
 
     memory: ObjectKnown = ObjectKnown()
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return "reconcile the claim, its handle and their resources"
 
 
 class PassHandle(_Pass):
     """Bring a handle that no claim looks after and its resources to what they have to be."""
 
     activity: ClassVar[str] = "claims.pass_handle"
+    title: ClassVar[str] = "reconcile the handle and its resources"
     result: ClassVar[type[Model] | None] = ObjectWorld
 
     memory: ObjectKnown = ObjectKnown()
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return "reconcile the handle and its resources"
 
 
 class PassPool(_Pass):
     """Count the pool's handles, make those that lack, give up those that are unhealthy, write the status."""
 
     activity: ClassVar[str] = "claims.pass_pool"
+    title: ClassVar[str] = "count the pool's handles, create missing and delete surplus ones, write the status"
     result: ClassVar[type[Model] | None] = PoolWorld
 
     memory: PoolKnown = PoolKnown()
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return "count the pool's handles, create missing and delete surplus ones, write the status"
 
 
 class Asked(Model):
@@ -160,6 +148,7 @@ class Serve(Action):
     """
 
     activity: ClassVar[str] = "claims.serve"
+    title: ClassVar[str] = "bind or create handles for claims without one, delete claims that have expired"
     queue: ClassVar[str] = Queue.CLAIMS
     result: ClassVar[type[Model] | None] = BinderWorld
     start_to_close: ClassVar[timedelta] = LONGEST_PASS
@@ -167,11 +156,6 @@ class Serve(Action):
     key: Key
     asked: tuple[Key, ...] = ()
     dry_run: bool = False
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return "bind or create handles for claims without one, delete claims that have expired"
 
 
 def idle(

@@ -25,8 +25,8 @@ from domain.claims.objects import GivenObject, JsonObject, object_at, value_at, 
 from domain.claims.passes import ObjectWorld, PoolKnown
 from domain.claims.plans import Fault
 from domain.claims.pools import NewHandle, PoolHandle, PoolPlan, Scaling, plan, pool_status, wants_of
-from domain.claims.writes import LetGo, ObjectsWorld, PutObject, PutStatus
-from domain.decision import Action, Decision, Queue, World, earliest
+from domain.claims.writes import ClaimsAction, LetGo, ObjectsWorld, PutObject, PutStatus
+from domain.decision import Action, Decision, World, earliest
 from domain.identity import Key
 from domain.model import Model
 
@@ -77,10 +77,8 @@ class Pool(ObjectsWorld):
         return self.model_copy(update={"pool": obj})
 
 
-class OfPool(Action):
+class OfPool(ClaimsAction):
     """What a pool does."""
-
-    queue: ClassVar[str] = Queue.CLAIMS
 
     pool: GivenObject
 
@@ -97,6 +95,7 @@ class MakeHandle(OfPool):
     """Make a handle with its resources; `number` names one of no scaling within its pass."""
 
     activity: ClassVar[str] = "claims.make_pool_handle"
+    title: ClassVar[str] = "create a handle with its resources"
     result: ClassVar[type[Model] | None] = Made
 
     new: NewHandle
@@ -106,11 +105,6 @@ class MakeHandle(OfPool):
     def slot(self) -> str:
         """One for each handle."""
         return self.new.slot(self.number)
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return "create a handle with its resources"
 
     def fold(self, world: Pool, result: Model | None) -> Pool:  # type: ignore[override]
         """The pool with its new handle."""
@@ -175,14 +169,10 @@ class OpenHandles(OfPool):
     """Open the lifecycles of new handles, after everything else: nothing waits for them."""
 
     activity: ClassVar[str] = "claims.open_pool_handles"
+    title: ClassVar[str] = "open the lifecycles of the new handles"
     last: ClassVar[bool] = True
 
     opened: tuple[Opened, ...]
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return "open the lifecycles of the new handles"
 
     def fold(self, world: Pool, result: Model | None) -> Pool:  # type: ignore[override]
         """They are open."""

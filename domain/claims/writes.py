@@ -28,17 +28,22 @@ class ObjectsWorld(World):
 W = TypeVar("W", bound=ObjectsWorld)
 
 
+class ClaimsAction(Action):
+    """What the area's own workers do."""
+
+    queue: ClassVar[str] = Queue.CLAIMS
+
+
 class Stored(Model):
     """An object as the API server has answered it."""
 
     obj: GivenObject
 
 
-class PutObject(Action):
+class PutObject(ClaimsAction):
     """Write metadata and spec of an object where they differ."""
 
     activity: ClassVar[str] = "claims.put"
-    queue: ClassVar[str] = Queue.CLAIMS
     result: ClassVar[type[Model] | None] = Stored
 
     kind: Kind
