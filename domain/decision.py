@@ -177,6 +177,10 @@ class Decision(Model):
     planned: tuple[str, ...] = ()
     blocked: tuple[str, ...] = ()
 
+    def doing(self, *actions: Action) -> Self:
+        """The same with these actions."""
+        return self.model_copy(update={"actions": actions})
+
     @property
     def gone(self) -> bool:
         """True when nothing is left to look after."""

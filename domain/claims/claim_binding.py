@@ -17,11 +17,11 @@ from pydantic import SkipValidation
 
 from domain.claims import RESOURCE_CLAIM, standing
 from domain.claims.claim_lifecycle import BIND, ends_with_others
-from domain.claims.claim_validation import Claim, is_begun, not_begun, notices, to_validate
+from domain.claims.claim_validation import Claim, not_begun, notices, to_validate
 from domain.claims.conditions import with_own_stalled
 from domain.claims.durations import UnreadableDuration, parse_duration
-from domain.claims.handle_lifecycle import RECONCILING, ObserveAgain
-from domain.claims.handle_reconciliation import TakeBack, reconciled
+from domain.claims.handle_lifecycle import RECONCILING, disturbed
+from domain.claims.handle_reconciliation import reconciled
 from domain.claims.lifespan import Terms, bound_status
 from domain.claims.marks import is_left_alone, is_looked_after
 from domain.claims.matching import Wanted, WantedResource
@@ -161,11 +161,8 @@ def _without_free(world: Claim) -> Claim:
 def decide(world: Claim, now: datetime) -> Decision:
     """What the binder has to do for the claim now, and what its own workflow has to know."""
     claim, plan = world.claim, world.validation
-    if world.lost:
-        return RECONCILING.model_copy(update={"actions": (ObserveAgain(),)})
-    if is_begun(world):
-        made = TakeBack(handle=world.begun_upon, definitions=world.begun)
-        return RECONCILING.model_copy(update={"actions": (made,)})
+    if (first := disturbed(world)) is not None:
+        return first
     if not world.exists or claim is None or not is_looked_after(world.names, claim):
         return standing.GONE
     if world.hold:
@@ -173,13 +170,13 @@ def decide(world: Claim, now: datetime) -> Decision:
     if (waiting := not_begun(claim, now)) is not None:
         return waiting
     if first := to_validate(world):
-        return RECONCILING.model_copy(update={"actions": first})
+        return RECONCILING.doing(*first)
     if world.halted:
         return standing.halted(plan, now + world.cadence.faulty).model_copy(update={"notices": notices(world)})
     if not world.handle:
         return _without_handle(world, now)
     if not world.read and (first := world.to_write(_bound(world))):
-        return RECONCILING.model_copy(update={"actions": first})
+        return RECONCILING.doing(*first)
     if is_left_alone(world.names, world.handle) or world.handle_hold:
         # A backup may be restored in any order: the claim has its handle, which is looked after once it may be.
         as_it_is = HandlePlan(handle_status=object_at(world.handle, "status"))
@@ -209,14 +206,14 @@ def _without_handle(world: Claim, now: datetime) -> Decision:
     common = {"key": world.key, "at": world.question.now, "claim": world.validated, "plan": plan}
     if not world.none_free:
         passed_over = tuple(name for name, tries in world.tries.items() if tries >= MOST_TRIES)
-        return binding.model_copy(update={"actions": (TakeHandle(passed_over=passed_over, **common),)})
+        return binding.doing(TakeHandle(passed_over=passed_over, **common))
     if plan.creation is not None:
-        return binding.model_copy(update={"actions": (CreateHandle(salt=world.salt, **common),)})
+        return binding.doing(CreateHandle(salt=world.salt, **common))
     # No free handle fits, and none may be made: no fault, the claim waits for one.
     status = with_own_stalled(plan.status, None, world.question.now, bound=False)
     write = PutStatus(kind=RESOURCE_CLAIM, before=world.own, after={**world.own, "status": status})
     waits = standing.waits_for_free(plan, now + world.cadence.faulty)
-    return waits.model_copy(update={"actions": world.to_write(write)})
+    return waits.doing(*world.to_write(write))
 
 
 def _bound(world: Claim) -> PutStatus:

@@ -13,17 +13,17 @@ from datetime import datetime, timedelta
 from typing import ClassVar
 
 from domain.claims import RESOURCE_CLAIM, standing
-from domain.claims.claim_validation import Claim, is_begun, not_begun, notices, to_validate, validate
+from domain.claims.claim_validation import Claim, not_begun, notices, to_validate, validate
 from domain.claims.domain_names import DomainNames
-from domain.claims.finalizers import is_in_hand, others_finalizers
-from domain.claims.handle_lifecycle import RECONCILING, AskBinder, EndHandle, ObserveAgain
-from domain.claims.handle_reconciliation import HandleEnded, TakeBack, reconciled
+from domain.claims.finalizers import others_finalizers
+from domain.claims.handle_lifecycle import RECONCILING, AskBinder, EndHandle, ObserveAgain, disturbed
+from domain.claims.handle_reconciliation import HandleEnded, reconciled
 from domain.claims.marks import handle_name, is_deleting, is_detached, is_left_alone, is_looked_after, name_of
-from domain.claims.objects import GivenObject, JsonObject, object_at, with_metadata, without
+from domain.claims.objects import GivenObject, JsonObject, object_at, without
 from domain.claims.plans import Halt
 from domain.claims.references import holder_of
 from domain.claims.timestamps import agreed_end, ahead, end_of_detached, end_of_handle, passed
-from domain.claims.writes import ClaimsAction, LetGo, PutStatus, Stored
+from domain.claims.writes import ClaimsAction, PutStatus, Stored, let_go
 from domain.decision import Action, Decision
 from domain.identity import Key
 from domain.model import Model
@@ -159,15 +159,12 @@ def needs_its_handle(names: DomainNames, claim: JsonObject, now: datetime) -> bo
 def decide(world: Claim, now: datetime) -> Decision:
     """What the claim has to do now, and how it stands."""
     claim, handle = world.claim, world.handle
-    if world.lost:
-        return RECONCILING.model_copy(update={"actions": (ObserveAgain(),)})
-    if is_begun(world):
-        made = TakeBack(handle=world.begun_upon, definitions=world.begun)
-        return RECONCILING.model_copy(update={"actions": (made,)})
+    if (first := disturbed(world)) is not None:
+        return first
     if not world.exists or claim is None:
         return standing.GONE
     if is_left_alone(world.names, claim):
-        return standing.LEFT_ALONE.model_copy(update={"actions": _let_go(world, claim)})
+        return standing.LEFT_ALONE.doing(*let_go(world.names, RESOURCE_CLAIM, claim))
     if is_deleting(claim):
         return _leaving(world, claim, now)
     if is_detached(claim):
@@ -179,10 +176,10 @@ def decide(world: Claim, now: datetime) -> Decision:
     if not handle_name(claim):
         return _unbound(world, now)
     if not handle and world.has_another is None:
-        return RECONCILING.model_copy(update={"actions": (FindAnother(claim=claim),)})
+        return RECONCILING.doing(FindAnother(claim=claim))
     if not handle and not world.has_another:
         gone = DeleteClaim(claim=claim, why="its handle does not exist any more")
-        return standing.ending(gone.why).model_copy(update={"actions": (gone,)})
+        return standing.ending(gone.why).doing(gone)
     if holder_of(handle) != name_of(claim):
         # The handle is authoritative: what it does not confirm is dropped, and the binder finds the right one.
         confirmed = without(object_at(claim, "status"), ("resourceHandle", "lifespan"))
@@ -192,7 +189,7 @@ def decide(world: Claim, now: datetime) -> Decision:
             return standing.HANDLE_LEFT_ALONE
         return _ending(world, "its handle is being deleted")
     if not world.fresh and not world.claim_read and passed(end_of_handle(handle), now):
-        return RECONCILING.model_copy(update={"actions": (ReadClaim(key=world.key, handle=handle),)})
+        return RECONCILING.doing(ReadClaim(key=world.key, handle=handle))
     return _bound(world, claim, now)
 
 
@@ -251,30 +248,30 @@ def _validated_again(world: Claim) -> tuple[Action, ...]:
 def _over(world: Claim, claim: JsonObject) -> Decision:
     """The end has come, or a condition of the claim says so."""
     if not world.fresh and not (world.claim_read and world.expired):
-        return RECONCILING.model_copy(update={"actions": (ObserveAgain(),)})
+        return RECONCILING.doing(ObserveAgain())
     if world.expired:
         seen = {"as_seen": True, "expired": True, "claim": claim, "states": world.states}
         return _ending(world, "it has expired", **seen)
     if world.plan.auto_delete:
         gone = DeleteClaim(claim=claim, why="its autoDelete condition holds")
-        return standing.ending(gone.why).model_copy(update={"actions": (gone,)})
+        return standing.ending(gone.why).doing(gone)
     link = {**object_at(claim, "status", "resourceHandle"), "detached": True}
     write = _with_status(claim, {**object_at(claim, "status"), "resourceHandle": link}, "detachment")
-    return RECONCILING.model_copy(update={"actions": (write,)})
+    return RECONCILING.doing(write)
 
 
 def _unbound(world: Claim, now: datetime, *first: Action) -> Decision:
     """A claim without a handle; while it is held what the binder would do is found out."""
     asked = standing.asked_binder(now + BINDER_PATIENCE)
     if first and not world.plans_only:
-        return asked.model_copy(update={"actions": first})
+        return asked.doing(*first)
     if world.plans_only:
         writes = (*first, *to_validate(world))
         if world.halted or world.claim_plan is None:
             stands = standing.halted(world.validation, now + standing.SOON) if world.halted else RECONCILING
-            return stands.model_copy(update={"actions": writes})
+            return stands.doing(*writes)
         return asked.model_copy(update={"actions": writes, "planned": (BIND,)})
-    return asked if world.asked else asked.model_copy(update={"actions": (AskBinder(claim=world.key),)})
+    return asked if world.asked else asked.doing(AskBinder(claim=world.key))
 
 
 def _with_status(claim: JsonObject, status: JsonObject, what: str) -> PutStatus:
@@ -286,18 +283,18 @@ def _with_status(claim: JsonObject, status: JsonObject, what: str) -> PutStatus:
 
 def _ending(world: Claim, why: str, **seen: object) -> Decision:
     end = EndHandleAndClaim(key=world.key, handle=world.handle, why=why, **seen)
-    return standing.ending(why).model_copy(update={"actions": (end,)})
+    return standing.ending(why).doing(end)
 
 
 def _leaving(world: Claim, claim: JsonObject, now: datetime) -> Decision:
     """A claim that is being deleted: its handle ends with it, and it waits for nothing."""
     end = world.end
     if end is None:
-        return standing.ending("it is being deleted").model_copy(update={"actions": (EndHandles(claim=claim),)})
+        return standing.ending("it is being deleted").doing(EndHandles(claim=claim))
     if end.refused:
         return _refused(end, now)
-    if letting_go := _let_go(world, claim):
-        return standing.ending(end.why).model_copy(update={"actions": letting_go})
+    if letting_go := let_go(world.names, RESOURCE_CLAIM, claim):
+        return standing.ending(end.why).doing(*letting_go)
     if others := others_finalizers(world.names, claim):
         why = "its handle and resources are deleted; waits for other finalizers"
         return standing.ending(why, [f"finalizer {each}" for each in others])
@@ -316,15 +313,8 @@ def _detached(world: Claim, claim: JsonObject, now: datetime) -> Decision:
     stands = standing.detached(claim, end)
     if world.plan.auto_detach and world.end is None:
         given_up = EndHandle(handle=world.handle, why="its claim was detached from it", states=world.states)
-        return stands.model_copy(update={"actions": (given_up,)})
+        return stands.doing(given_up)
     if not passed(end, now):
         return stands
     gone = DeleteClaim(claim=claim, why="it has expired", expired=True)
-    return standing.ending(gone.why).model_copy(update={"actions": (gone,)})
-
-
-def _let_go(world: Claim, claim: JsonObject) -> tuple[Action, ...]:
-    if not is_in_hand(world.names, claim):
-        return ()
-    after = with_metadata(claim, finalizers=others_finalizers(world.names, claim))
-    return (LetGo(kind=RESOURCE_CLAIM, before=claim, after=after),)
+    return standing.ending(gone.why).doing(gone)

@@ -20,7 +20,6 @@ from domain.claims.domain_names import DomainNames
 from domain.claims.durations import UnreadableMoment
 from domain.claims.finalizers import in_hand
 from domain.claims.handle_reconciliation import HandleWorld
-from domain.claims.marks import is_deleting
 from domain.claims.objects import (
     GivenObject,
     JsonObject,
@@ -182,11 +181,6 @@ def not_begun(claim: JsonObject, now: datetime) -> Decision | None:
     except UnreadableMoment:
         return None
     return standing.not_begun(start) if start > now else None
-
-
-def is_begun(world: Claim) -> bool:
-    """Whether something was made for a handle that is gone, or on its way out."""
-    return bool(world.begun) and (not world.handle or is_deleting(world.handle))
 
 
 def notices(world: Claim) -> tuple[Notice, ...]:

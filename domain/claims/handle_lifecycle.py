@@ -13,13 +13,13 @@ from datetime import datetime
 from typing import ClassVar
 
 from domain.claims import RESOURCE_HANDLE, standing
-from domain.claims.finalizers import is_in_hand, others_finalizers
+from domain.claims.finalizers import others_finalizers
 from domain.claims.handle_reconciliation import HandleEnded, HandleWorld, TakeBack, reconciled
 from domain.claims.marks import handle_name, is_deleting, is_detached, is_left_alone
-from domain.claims.objects import GivenObject, object_at, text_at, with_metadata
+from domain.claims.objects import GivenObject, object_at, text_at
 from domain.claims.timestamps import end_of_handle, passed
-from domain.claims.writes import ClaimsAction, LetGo
-from domain.decision import Action, Decision, Outcome
+from domain.claims.writes import ClaimsAction, let_go
+from domain.decision import Decision, Outcome
 from domain.identity import Key
 from domain.model import Model
 
@@ -112,18 +112,24 @@ class EndHandle(ClaimsAction):
         return world.model_copy(update={"end": result})
 
 
+def disturbed(world: HandleWorld) -> Decision | None:
+    """What comes first: what was observed is not so any more, or something was made for a handle that ends."""
+    if world.lost:
+        return RECONCILING.doing(ObserveAgain())
+    if world.begun and (not world.exists or not world.handle or is_deleting(world.handle)):
+        return RECONCILING.doing(TakeBack(handle=world.begun_upon, definitions=world.begun))
+    return None
+
+
 def decide(world: Handle, now: datetime) -> Decision:
     """What the handle has to do now, and how it stands."""
     handle = world.handle
-    if world.lost:
-        return RECONCILING.model_copy(update={"actions": (ObserveAgain(),)})
-    if world.begun and (not world.exists or is_deleting(handle)):
-        made = TakeBack(handle=world.begun_upon, definitions=world.begun)
-        return RECONCILING.model_copy(update={"actions": (made,)})
+    if (first := disturbed(world)) is not None:
+        return first
     if not world.exists:
         return standing.GONE
     if is_left_alone(world.question.names, handle):
-        return standing.LEFT_ALONE.model_copy(update={"actions": _let_go(world)})
+        return standing.LEFT_ALONE.doing(*let_go(world.question.names, RESOURCE_HANDLE, handle))
     if world.end is not None:
         return _ended(world, world.end, now)
     if is_deleting(handle):
@@ -131,14 +137,6 @@ def decide(world: Handle, now: datetime) -> Decision:
     if object_at(handle, "spec", "resourceClaim") and (held := _held(world)) is not None:
         return held
     return _free(world, now)
-
-
-def _let_go(world: Handle) -> tuple[Action, ...]:
-    names, handle = world.question.names, world.handle
-    if not is_in_hand(names, handle):
-        return ()
-    after = with_metadata(handle, finalizers=others_finalizers(names, handle))
-    return (LetGo(kind=RESOURCE_HANDLE, before=handle, after=after),)
 
 
 def _held(world: Handle) -> Decision | None:
@@ -155,13 +153,13 @@ def _held(world: Handle) -> Decision | None:
         return _ending(world, "its claim was detached from it")
     named = handle_name(claim)
     if not named and not world.asked:
-        return carried.model_copy(update={"actions": (AskBinder(claim=world.holder),)})
+        return carried.doing(AskBinder(claim=world.holder))
     if named in ("", text_at(handle, "metadata", "name")) or world.duplicate is False:
         return carried
     if not world.fresh:
-        return carried.model_copy(update={"actions": (ObserveAgain(),)})
+        return carried.doing(ObserveAgain())
     if world.duplicate is None:
-        return carried.model_copy(update={"actions": (FindDuplicate(handle=handle, claim=claim),)})
+        return carried.doing(FindDuplicate(handle=handle, claim=claim))
     return _ending(world, f"its claim has handle {named}", as_seen=True)
 
 
@@ -170,7 +168,7 @@ def _free(world: Handle, now: datetime) -> Decision:
     # While it is held, what its resources are changes nothing of its end.
     if world.expired or (world.hold and passed(end_of_handle(world.handle), world.question.now)):
         if not world.fresh:
-            return RECONCILING.model_copy(update={"actions": (ObserveAgain(),)})
+            return RECONCILING.doing(ObserveAgain())
         return _ending(world, "it has expired", as_seen=True, expired=True)
     if world.answer is None:
         return reconciled(world, RECONCILING)
@@ -183,7 +181,7 @@ def _free(world: Handle, now: datetime) -> Decision:
 
 def _ending(world: Handle, why: str, *, as_seen: bool = False, expired: bool = False) -> Decision:
     end = EndHandle(handle=world.handle, why=why, as_seen=as_seen, expired=expired)
-    return standing.ending(why).model_copy(update={"actions": (end,)})
+    return standing.ending(why).doing(end)
 
 
 def _ended(world: Handle, end: HandleEnded, now: datetime) -> Decision:

@@ -20,12 +20,13 @@ from domain.claims import RESOURCE_POOL, standing
 from domain.claims.conditions import with_stalled
 from domain.claims.constants import MANAGE_POOLS_INTERVAL
 from domain.claims.domain_names import DomainNames
-from domain.claims.finalizers import in_hand, is_in_hand, others_finalizers
-from domain.claims.objects import GivenObject, JsonObject, object_at, value_at, with_metadata
+from domain.claims.finalizers import in_hand
+from domain.claims.marks import is_deleting, is_left_alone
+from domain.claims.objects import GivenObject, JsonObject, object_at
 from domain.claims.passes import ObjectWorld, PoolKnown
 from domain.claims.plans import Fault
 from domain.claims.pools import NewHandle, PoolHandle, PoolPlan, Scaling, plan, pool_status, wants_of
-from domain.claims.writes import ClaimsAction, LetGo, ObjectsWorld, PutObject, PutStatus
+from domain.claims.writes import ClaimsAction, ObjectsWorld, PutObject, PutStatus, let_go
 from domain.decision import Action, Decision, World, earliest
 from domain.identity import Key
 from domain.model import Model
@@ -186,9 +187,9 @@ def decide(world: Pool, now: datetime) -> Decision:
     """What the pool has to do now, and how it stands."""
     if not world.exists:
         return standing.GONE
-    if world.names.ignore_label in object_at(world.pool, "metadata", "labels"):
-        return standing.LEFT_ALONE.model_copy(update={"actions": _let_go(world)})
-    if value_at(world.pool, "metadata", "deletionTimestamp"):
+    if is_left_alone(world.names, world.pool):
+        return standing.LEFT_ALONE.doing(*let_go(world.names, RESOURCE_POOL, world.pool))
+    if is_deleting(world.pool):
         return _leaving(world, now)
     planned = plan(
         wants_of(world.pool),
@@ -206,31 +207,20 @@ def decide(world: Pool, now: datetime) -> Decision:
         begins_at=planned.begins_at,
         look_at=earliest([now + world.interval if world.fault or _has_no_turn(world) else None, planned.gives_up_at]),
     )
-    return decision.model_copy(update={"actions": tuple(_actions(world, planned, now))})
+    return decision.doing(*_actions(world, planned, now))
 
 
 def _leaving(world: Pool, now: datetime) -> Decision:
     """The free handles go with the pool; those that claims hold live on."""
     if not world.handles:
-        letting_go = _let_go(world)
-        return (
-            standing.ending("it is being deleted").model_copy(update={"actions": letting_go})
-            if letting_go
-            else standing.GONE
-        )
+        letting_go = let_go(world.names, RESOURCE_POOL, world.pool)
+        return standing.ending("it is being deleted").doing(*letting_go) if letting_go else standing.GONE
     deletions = tuple(DeleteHandle(pool=world.pool, name=handle.name, at=now) for handle in world.handles)
     refusals = [refusal for each in deletions if (refusal := world.refusals.get(each.slot))]
     messages = [refusal.message for refusal in refusals]
     why = "; ".join(["its free handles are being deleted", *messages[:1]])
     decision = standing.ending(why, messages, earliest([refusal.retry_at for refusal in refusals]))
-    return decision.model_copy(update={"actions": deletions})
-
-
-def _let_go(world: Pool) -> tuple[Action, ...]:
-    if not is_in_hand(world.names, world.pool):
-        return ()
-    after = with_metadata(world.pool, finalizers=others_finalizers(world.names, world.pool))
-    return (LetGo(kind=RESOURCE_POOL, before=world.pool, after=after),)
+    return decision.doing(*deletions)
 
 
 def _actions(world: Pool, planned: PoolPlan, now: datetime) -> Iterator[Action]:

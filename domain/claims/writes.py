@@ -4,8 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar, TypeVar
 
+from domain.claims.domain_names import DomainNames
+from domain.claims.finalizers import is_in_hand, others_finalizers
 from domain.claims.merging import same
-from domain.claims.objects import GivenObject, JsonObject, object_at, text_at
+from domain.claims.objects import GivenObject, JsonObject, object_at, text_at, with_metadata
 from domain.decision import Action, Queue, World
 from domain.identity import Kind
 from domain.model import Model
@@ -99,3 +101,10 @@ class LetGo(PutObject):
     last: ClassVar[bool] = True
 
     what: str = "finalizers"
+
+
+def let_go(names: DomainNames, kind: Kind, obj: JsonObject) -> tuple[LetGo, ...]:
+    """Drop our finalizers, where the object has any."""
+    if not is_in_hand(names, obj):
+        return ()
+    return (LetGo(kind=kind, before=obj, after=with_metadata(obj, finalizers=others_finalizers(names, obj))),)
