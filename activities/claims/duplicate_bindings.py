@@ -11,7 +11,8 @@ from __future__ import annotations
 
 from activities.claims.known import Known
 from domain.claims import RESOURCE_HANDLE
-from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at
+from domain.claims.marks import handle_name, is_deleting
+from domain.claims.objects import JsonObject, object_at, objects_at, text_at
 from domain.claims.references import holder_of
 from engine.kube.api import FIELD_MANAGER
 
@@ -21,15 +22,11 @@ async def is_surplus(known: Known, handle: JsonObject, claim: JsonObject) -> boo
 
     `handle` is as the API server gives it, managedFields and all.
     """
-    named = text_at(claim, "status", "resourceHandle", "name")
+    named = handle_name(claim)
     if not named or named == text_at(handle, "metadata", "name") or not _bound_by_perdure(handle):
         return False
     other = await known.fresh(RESOURCE_HANDLE, known.namespace, named)
-    return other is not None and holder_of(other) == holder_of(handle) and not _ends(other)
-
-
-def _ends(handle: JsonObject) -> bool:
-    return bool(value_at(handle, "metadata", "deletionTimestamp"))
+    return other is not None and holder_of(other) == holder_of(handle) and not is_deleting(other)
 
 
 def _bound_by_perdure(handle: JsonObject) -> bool:

@@ -18,6 +18,7 @@ from domain.claims import RESOURCE_HANDLE
 from domain.claims.constants import RESOURCE_FIELD_MANAGER
 from domain.claims.definitions import reference_of
 from domain.claims.linked import recorded_reference
+from domain.claims.marks import is_deleting
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at, without
 from domain.claims.plans import Fault, Operations
 from domain.identity import Kind
@@ -178,7 +179,7 @@ class Managed:
             return False
         there = await self._known.fresh(RESOURCE_HANDLE, self._known.namespace, text_at(handle, "metadata", "name"))
         same_one = text_at(there, "metadata", "uid") == text_at(handle, "metadata", "uid")
-        if same_one and not text_at(there, "metadata", "deletionTimestamp"):
+        if same_one and not is_deleting(there):
             return False
         for definition in reversed(definitions):
             await self._delete(handle, reference_of(definition), bearing_its_name=True)
@@ -235,7 +236,7 @@ class Managed:
         for _ in range(MOST_DELETIONS):
             there = state or cast("JsonObject", await self._api.get(kind, namespace, name))
             state = None
-            if text_at(there, "metadata", "deletionTimestamp") or await self._other_owner(handle, there):
+            if is_deleting(there) or await self._other_owner(handle, there):
                 return
             uid = text_at(there, "metadata", "uid")
             if (bearing_its_name or (tried and tried != uid)) and not text_at(there, *self._owner):

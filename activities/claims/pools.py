@@ -19,8 +19,9 @@ from domain.claims.binding import new_handle
 from domain.claims.constants import MANAGE_POOLS_INTERVAL
 from domain.claims.durations import whole_seconds
 from domain.claims.handle_reconciliation import HandleWorld
+from domain.claims.marks import is_deleting
 from domain.claims.names import pool_handle_name
-from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at, with_metadata
+from domain.claims.objects import JsonObject, object_at, objects_at, text_at, with_metadata
 from domain.claims.passes import ObjectKnown, ObjectWorld, PassPool, PoolWorld
 from domain.claims.plans import HandleBody, PoolQuestion
 from domain.claims.pool_replenishment import (
@@ -90,7 +91,7 @@ class PoolActivities:
             return Pool(key=key, exists=False)
         name = text_at(pool, "metadata", "name")
         known.read(key, f"pool/{name}")
-        leaves = value_at(pool, "metadata", "deletionTimestamp")
+        leaves = is_deleting(pool)
         handles = await known.fresh_handles() if leaves else known.handles_of_pool(name)
         free = (pool_handle(known.names, handle, pool) for handle in handles)
         scalings = (scaling_of(scaling, pool) for scaling in known.scalings_of_pool(name))

@@ -16,7 +16,8 @@ from activities.claims.known import Known
 from activities.claims.managed import Managed
 from activities.claims.writing import Writer
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
-from domain.claims.objects import JsonObject, object_at, text_at, value_at
+from domain.claims.marks import handle_name, is_detached
+from domain.claims.objects import JsonObject, object_at, text_at
 from domain.claims.timestamps import born
 from domain.resource import parse_timestamp
 from engine.errors import ApiError, Conflict
@@ -71,9 +72,9 @@ class Releasing:
         if not holder:
             return None
         claim = claim or await self._known.fresh(RESOURCE_CLAIM, text_at(holder, "namespace"), text_at(holder, "name"))
-        if claim is None or value_at(claim, "status", "resourceHandle", "detached") is True:
+        if claim is None or is_detached(claim):
             return None
-        held = text_at(claim, "status", "resourceHandle", "name")
+        held = handle_name(claim)
         if held != text_at(handle, "metadata", "name") and (held or _made_after_the_end_of(handle, claim)):
             return None
         try:

@@ -16,8 +16,9 @@ from temporalio import activity
 from activities.claims.known import Known
 from domain.claims.constants import EVENT_COMPONENT
 from domain.claims.finalizers import is_in_hand, others_finalizers
+from domain.claims.marks import is_deleting
 from domain.claims.merging import same
-from domain.claims.objects import JsonObject, object_at, text_at, value_at
+from domain.claims.objects import JsonObject, object_at, text_at
 from domain.claims.writes import LetGo, PutObject, PutStatus, Stored
 from domain.identity import Kind
 from engine import kube
@@ -71,7 +72,7 @@ class Writer:
         Raises:
             Conflict: it has changed, or is another object of the name.
         """
-        if value_at(obj, "metadata", "deletionTimestamp"):
+        if is_deleting(obj):
             return obj
         version = text_at(obj, "metadata", "resourceVersion") if as_seen else ""
         try:
@@ -96,7 +97,7 @@ class Writer:
             )
         except Absent:
             return
-        if kept or not value_at(obj, "metadata", "deletionTimestamp"):
+        if kept or not is_deleting(obj):
             self._learnt(kind, cast("JsonObject", answer))
 
     async def tell(

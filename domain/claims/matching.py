@@ -27,6 +27,7 @@ from pydantic import JsonValue
 
 from domain.claims.constants import NEAR_EXPIRY
 from domain.claims.domain_names import DomainNames
+from domain.claims.marks import is_deleting, is_left_alone
 from domain.claims.merging import TooDeep, contains
 from domain.claims.objects import JsonObject, object_at, objects_at, paused, text_at, value_at
 from domain.claims.timestamps import born, end_of_handle
@@ -224,8 +225,8 @@ def tolerated_differences(held: JsonObject, wanted: JsonObject, match_ignore: It
 def free_handle(names: DomainNames, handle: JsonObject) -> FreeHandle | None:
     """What binding reads of a ResourceHandle; None for one that is bound, being deleted, left alone or unhealthy."""
     held = value_at(handle, "spec", "resourceClaim")
-    deleting = value_at(handle, "metadata", "deletionTimestamp")
-    left_alone = names.ignore_label in object_at(handle, "metadata", "labels") or paused(handle)
+    deleting = is_deleting(handle)
+    left_alone = is_left_alone(names, handle) or paused(handle)
     healthy = _known(value_at(handle, "status", "healthy"))
     if held or deleting or left_alone or healthy is False:
         return None

@@ -30,6 +30,7 @@ from pydantic import JsonValue
 from domain.claims.constants import MANAGE_POOLS_INTERVAL
 from domain.claims.domain_names import DomainNames
 from domain.claims.durations import UnreadableMoment, parse_moment, whole_seconds
+from domain.claims.marks import is_deleting
 from domain.claims.objects import JsonObject, object_at, paused, present, text_at, value_at
 from domain.claims.resources.shared import ScalingState
 from domain.claims.timestamps import born
@@ -182,13 +183,7 @@ def pool_handle(names: DomainNames, handle: JsonObject, pool: JsonObject) -> Poo
     ours = all(text_at(owner, field) == text_at(pool, "metadata", field) for field in ("name", "namespace"))
     labels = object_at(handle, "metadata", "labels")
     taken = value_at(handle, "spec", "resourceClaim")
-    if (
-        not owner
-        or not ours
-        or taken
-        or value_at(handle, "metadata", "deletionTimestamp")
-        or names.ignore_label in labels
-    ):
+    if not owner or not ours or taken or is_deleting(handle) or names.ignore_label in labels:
         return None
     healthy, ready = (value_at(handle, "status", field) for field in ("healthy", "ready"))
     return PoolHandle(
@@ -208,7 +203,7 @@ def scaling_of(scaling: JsonObject, pool: JsonObject) -> Scaling | None:
     """
     name = text_at(scaling, "spec", "resourcePool", "name")
     here = text_at(scaling, "metadata", "namespace") == text_at(pool, "metadata", "namespace")
-    if name != text_at(pool, "metadata", "name") or not here or value_at(scaling, "metadata", "deletionTimestamp"):
+    if name != text_at(pool, "metadata", "name") or not here or is_deleting(scaling):
         return None
     asked = text_at(scaling, "spec", "at")
     try:
