@@ -14,7 +14,7 @@ from activities.claims.binding import Binding
 from activities.claims.claims import ClaimActivities
 from activities.claims.evaluation import FUNCTIONS, Evaluation
 from activities.claims.evaluator import Evaluator
-from activities.claims.handle_reconciliation import Bundles
+from activities.claims.handle_reconciliation import Reconciliation
 from activities.claims.handles import HandleActivities
 from activities.claims.known import Known
 from activities.claims.managed import Managed
@@ -40,7 +40,7 @@ ACTIVITIES = (
     PoolActivities,
     BinderActivities,
     WriteActivities,
-    Bundles,
+    Reconciliation,
     Binding,
 )
 
@@ -61,8 +61,8 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
     managed = Managed(kube, Discovery(kube), known)
     requesters = Requesters(kube, known, settings.claims_refresh_interval)
     provider_conditions = ProviderConditions(writer, newer=not settings.claims_older_templates)
-    bundles = Bundles(known, writer, managed, evaluation, requesters, provider_conditions)
-    tools = Tools(known, writer, bundles, Releasing(known, writer, managed), settings)
+    reconciliation = Reconciliation(known, writer, managed, evaluation, requesters, provider_conditions)
+    tools = Tools(known, writer, reconciliation, Releasing(known, writer, managed), settings)
 
     async def ask_binder(claims: Sequence[Key]) -> None:
         await tell(client, binder(settings.claims_domain, claims[0].cluster), "serve_all", Asked(claims=tuple(claims)))
@@ -88,5 +88,5 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
         *PoolActivities(tools, evaluation, opened).all(),
         *BinderActivities(tools, binding.bind, claims.look, open_claim, wake_up).all(),
         *WriteActivities(writer).all(),
-        *bundles.all(),
+        *reconciliation.all(),
     ]

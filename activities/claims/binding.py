@@ -12,7 +12,6 @@ from temporalio import activity
 
 from activities.claims import metrics
 from activities.claims.evaluation import Beyond, Evaluation
-from activities.claims.handle_reconciliation import Bundle
 from activities.claims.tools import Tools
 from activities.inline import Passed, effects_of
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
@@ -45,7 +44,7 @@ class Binding:
         self._known = tools.known
         self._writer = tools.writer
         self._evaluation = evaluation
-        tools.bundles.effects |= effects_of(*self.all())
+        tools.reconciliation.effects |= effects_of(*self.all())
 
     def all(self) -> Sequence[Callable[..., object]]:
         """Every activity, for the worker."""
@@ -58,7 +57,7 @@ class Binding:
             return await self._observe(key, fresh=fresh)
 
         look = PassClaim(key=key, woken=False)
-        passed, world = await self._tools.bundles.carry_out(look, decide, observe)
+        passed, world = await self._tools.reconciliation.carry_out(look, decide, observe)
         seen = passed.world
         if handle_name(seen.claim) and not handle_name(seen.claim_observed):
             pool = text_at(seen.handle, "spec", "resourcePool", "name")
@@ -171,7 +170,7 @@ class Binding:
         labels = {**object_at(creation, "metadata", "labels"), **claim_labels(known.names, claim)}
         body = new_handle(known.names, known.namespace, name, labels, object_at(creation, "spec"))
         try:
-            body = await self._tools.bundles.with_references(Bundle(action.key, body, claim), action.at)
+            body = await self._tools.reconciliation.with_references(action.key, body, action.at, claim)
             return Created(handle=await self._writer.create(RESOURCE_HANDLE, body, known.namespace))
         except Conflict:
             # Another's, or an earlier one of this claim on its way out, which is never its handle again.

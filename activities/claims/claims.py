@@ -42,7 +42,7 @@ class ClaimActivities:
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
         self._known = tools.known
-        tools.bundles.effects |= effects_of(*self.all())
+        tools.reconciliation.effects |= effects_of(*self.all())
 
     def all(self) -> Sequence[Callable[..., object]]:
         """Every activity, for the worker."""
@@ -67,7 +67,7 @@ class ClaimActivities:
         async def observe(fresh: bool) -> Claim:
             return await self._observe(look, fresh=fresh)
 
-        _, world = await self._tools.bundles.carry_out(look, decide, observe)
+        _, world = await self._tools.reconciliation.carry_out(look, decide, observe)
         return world
 
     async def _observe(self, look: PassClaim, *, fresh: bool) -> Claim:

@@ -7,10 +7,9 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
 from datetime import datetime
 from functools import partial
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from pydantic import ValidationError
 from temporalio import activity
@@ -42,8 +41,8 @@ from domain.claims.handle_reconciliation import (
     decide,
 )
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at, value_at
-from domain.claims.passes import ObjectKnown, ObjectWorld, PassClaim, PassHandle
-from domain.claims.plans import ClaimQuestion, Fault, HandlePlan, HandleQuestion
+from domain.claims.passes import ObjectWorld, PassClaim, PassHandle
+from domain.claims.plans import ClaimQuestion, Fault, HandleQuestion
 from domain.claims.write_backoff import rest_in
 from domain.decision import Decision
 from domain.identity import Key
@@ -55,24 +54,8 @@ from engine.errors import ApiError, Conflict
 H = TypeVar("H", bound=HandleWorld)
 
 
-@dataclass(frozen=True)
-class Bundle:
-    """What a pass has in its hands.
-
-    `shown`: the claim's own object may be written.
-    """
-
-    key: Key
-    handle: JsonObject
-    claim: JsonObject | None = None
-    assigned: tuple[str, ...] = ()
-    push: bool = False
-    shown: bool = True
-    known: ObjectKnown = field(default_factory=ObjectKnown)
-
-
-class Bundles:
-    """Settling bundles."""
+class Reconciliation:
+    """Reconciling handles with their resources and claims."""
 
     def __init__(
         self,
@@ -103,17 +86,8 @@ class Bundles:
             self.take_back,
         )
 
-    async def plan(
-        self, bundle: Bundle, now: datetime, states: Sequence[JsonObject | None] | None = None
-    ) -> HandlePlan:
-        """What would have to be, nothing is written; raises `Beyond`."""
-        question = HandleQuestion.model_construct(**self._of(bundle, now), states=tuple(states or ()))
-        return await self._evaluation.handle(await self._whole(bundle.key, question, read=states is None))
-
-    async def settle(
-        self, bundle: Bundle, now: datetime, states: Sequence[JsonObject | None] | None = None
-    ) -> HandleWorld:
-        """Make it true. `states` of the resources, if they are known already.
+    async def settle(self, world: HandleWorld) -> HandleWorld:
+        """Bring a handle, as it is given, and its resources to what they have to be.
 
         What was made while the handle was ended beside it is taken back: no other pass knows of it.
 
@@ -121,24 +95,15 @@ class Bundles:
             Conflict: an object was written by others; observe again.
             ApiError: the API server gave no answer.
         """
-        world = HandleWorld.of(
-            bundle.key,
-            **self._of(bundle, now),
-            states=tuple(states or ()),
-            states_known=states is not None,
-            known=bundle.known,
-            conditional=_has_conditions(bundle),
-        )
+        path, handle = world.key.path, world.handle
         inline = Inline(decide, self.effects, tell=partial(self.tell, world))
         passed = await inline.go_on(State(world, dirty=False))
         if passed.refusals:
             with suppress(ApiError):
-                await self._managed.take_back(bundle.handle, passed.world.begun)
+                await self._managed.take_back(handle, passed.world.begun)
             passed.confirm()
         if passed.world.lost:
-            raise Conflict(
-                f"{bundle.key.path}: its handle was deleted while resources were created", code="HandleEnded"
-            )
+            raise Conflict(f"{path}: its handle was deleted while resources were created", code="HandleEnded")
         await self.show_around(passed.world)
         return passed.world
 
@@ -180,27 +145,20 @@ class Bundles:
         rest = rest_in(known.struggle, now(), passed.decision.deadline)
         return passed, passed.as_world(ObjectWorld, known=known, rest=rest, at=world.question.now)
 
-    async def with_references(self, bundle: Bundle, now: datetime) -> JsonObject:
+    async def with_references(
+        self, key: Key, handle: JsonObject, now: datetime, claim: JsonObject | None = None
+    ) -> JsonObject:
         """A handle that is to be made, with the names of its resources as far as they can be told; raises `Beyond`.
 
         It saves a write, and is the intent.
         """
-        spec = object_at(bundle.handle, "spec")
-        planned = await self.plan(bundle, now, tuple(None for _ in objects_at(spec, "resources")))
-        return {**bundle.handle, "spec": planned.spec or spec}
-
-    def _of(self, bundle: Bundle, now: datetime) -> dict[str, Any]:
-        """What a question says of the bundle itself."""
-        return {
-            "now": now,
-            "names": self._known.names,
-            "handle": bundle.handle,
-            "claim": bundle.claim,
-            "assigned": bundle.assigned,
-            "push": bundle.push,
-            "shown": bundle.shown,
-            "honoured": bundle.known.honoured,
-        }
+        spec = object_at(handle, "spec")
+        states = tuple(None for _ in objects_at(spec, "resources"))
+        question = HandleQuestion.model_construct(
+            now=now, names=self._known.names, handle=handle, claim=claim, states=states
+        )
+        planned = await self._evaluation.handle(await self._whole(key, question, read=False))
+        return {**handle, "spec": planned.spec or spec}
 
     # --- effects ---
 
@@ -299,9 +257,3 @@ def _outcome(outcome: JsonObject | Fault) -> ResourceOutcome:
 
 def _first_ready(claim: JsonObject) -> str:
     return text_at(claim, "status", "lifespan", "firstReady")
-
-
-def _has_conditions(bundle: Bundle) -> bool:
-    """Whether the claim's author has written conditions that were to be judged."""
-    spec = object_at(bundle.claim, "spec")
-    return bundle.push and any(object_at(spec, field) for field in ("autoDelete", "autoDetach"))

@@ -37,7 +37,7 @@ class HandleActivities:
         self._tools = tools
         self._known = tools.known
         self._ask_binder = ask_binder
-        tools.bundles.effects |= effects_of(*self.all())
+        tools.reconciliation.effects |= effects_of(*self.all())
 
     def all(self) -> Sequence[Callable[..., object]]:
         """Every activity, for the worker."""
@@ -51,7 +51,7 @@ class HandleActivities:
         async def observe(fresh: bool) -> Handle:
             return await self._observe(look, fresh=fresh)
 
-        _, world = await self._tools.bundles.carry_out(look, decide, observe)
+        _, world = await self._tools.reconciliation.carry_out(look, decide, observe)
         return world
 
     async def _observe(self, look: PassHandle, *, fresh: bool) -> Handle:

@@ -10,7 +10,6 @@ from datetime import datetime, timedelta
 from temporalio import activity
 
 from activities.claims.evaluation import Beyond, Evaluation
-from activities.claims.handle_reconciliation import Bundle
 from activities.claims.tools import Tools
 from activities.gathering import gathered
 from activities.inline import Inline, effects_of
@@ -59,7 +58,7 @@ class PoolActivities:
         self._writer = tools.writer
         self._evaluation = evaluation
         self._open_handle = open_handle
-        tools.bundles.effects |= effects_of(*self.all())
+        tools.reconciliation.effects |= effects_of(*self.all())
 
     def all(self) -> Sequence[Callable[..., object]]:
         """Every activity, for the worker."""
@@ -75,7 +74,7 @@ class PoolActivities:
     async def pass_pool(self, look: PassPool) -> PoolWorld:
         """One pass."""
         await self._known.settled()
-        inline = Inline(decide, self._tools.bundles.effects, lambda _: self._observe(look.key))
+        inline = Inline(decide, self._tools.reconciliation.effects, lambda _: self._observe(look.key))
         passed = await inline.carry_out(look, look.memory)
         return passed.as_world(PoolWorld, rest=rest(len(passed.world.handles)))
 
@@ -171,8 +170,9 @@ class PoolActivities:
             return Made(handle=pool_handle(names, handle, pool))
         key = key_of(RESOURCE_HANDLE, handle, self._tools.settings.cluster)
         states = tuple(None for _ in objects_at(handle, "spec", "resources"))
+        new = HandleWorld.of(key, now=now(), names=names, handle=handle, states=states, states_known=True)
         try:
-            settled = await self._tools.bundles.settle(Bundle(key, handle), now(), states)
+            settled = await self._tools.reconciliation.settle(new)
         except ApiError as error:
             log.info("%s: %s; its own lifecycle goes on with it", key, error.message)
             return Made(handle=pool_handle(names, handle, pool))
@@ -191,7 +191,7 @@ class PoolActivities:
             body = await self._body(question)
             scaling = {names.pool_scaling_name_label: action.new.scaling} if action.new.scaling else {}
             sent = new_handle(names, self._known.namespace, name, {**body.labels, **scaling}, body.spec)
-            sent = await self._tools.bundles.with_references(Bundle(key, sent), moment)
+            sent = await self._tools.reconciliation.with_references(key, sent, moment)
             try:
                 made = await self._writer.create(RESOURCE_HANDLE, sent, self._known.namespace)
             except Conflict:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
-from activities.claims.handle_reconciliation import Bundles
+from activities.claims.handle_reconciliation import Reconciliation
 from activities.claims.known import Known
 from activities.claims.releasing import Releasing
 from activities.claims.writing import Writer
@@ -23,7 +23,7 @@ class Tools:
 
     known: Known
     writer: Writer
-    bundles: Bundles
+    reconciliation: Reconciliation
     releasing: Releasing
     settings: Settings
 

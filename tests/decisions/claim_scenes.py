@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
-from typing import Any
+from typing import Any, cast
 
 from claim_domain import NAMES
 from temporalio.testing import ActivityEnvironment
 
-from activities.claims.handle_reconciliation import Bundle, Bundles
+from activities.claims.handle_reconciliation import Reconciliation
 from domain.claims.handle_reconciliation import HandleWorld
 from domain.claims.linked import NOBODY, Requester, Resources
 from domain.claims.plans import Fault, HandlePlan
@@ -97,8 +97,14 @@ def settled(
     return HandleWorld.of(KEY, answer=plan or HandlePlan(), unevaluated=faults, **asked)
 
 
-async def settle(api: Any, bundle: Bundle, now: datetime = NOW) -> HandleWorld:
+async def settle(api: Any, handle: Any, claim: Any = None, now: datetime = NOW, **fields: Any) -> HandleWorld:
     """A pass over a handle, within an activity; `api` plays everything that it works with."""
-    bundles = Bundles(api, api, api, api, api, api)
-    world: HandleWorld = await ActivityEnvironment().run(bundles.settle, bundle, now)
-    return world
+    pushed = {"push": claim is not None, "conditional": "autoDelete" in (claim or {}).get("spec", {})} | fields
+    pushed["conditional"] = pushed["conditional"] and pushed["push"]
+    world = HandleWorld.of(KEY, now=now, names=api.names, handle=handle, claim=claim, **pushed)
+    return cast(HandleWorld, await ActivityEnvironment().run(reconciling(api).settle, world))
+
+
+def reconciling(part: Any) -> Reconciliation:
+    """All of a pass's effects, as one object plays them."""
+    return Reconciliation(part, part, part, part, part, part)

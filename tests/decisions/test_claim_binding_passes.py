@@ -13,7 +13,7 @@ from told_known import told_known
 
 from activities.claims.binding import Binding
 from activities.claims.evaluation import Beyond
-from activities.claims.handle_reconciliation import Bundles
+from activities.claims.handle_reconciliation import Reconciliation
 from activities.claims.handles import HandleActivities
 from activities.claims.managed import States
 from activities.claims.tools import Tools
@@ -46,8 +46,8 @@ class Binder:
         self.meanwhile: Callable[[], None] | None = None
         writer = Writer(cast(KubeApi, self), self.known)
         part = cast(Any, self)
-        bundles = Bundles(self.known, writer, part, part, part, part)
-        tools = Tools(self.known, writer, bundles, part, Settings())
+        reconciliation = Reconciliation(self.known, writer, part, part, part, part)
+        tools = Tools(self.known, writer, reconciliation, part, Settings())
         HandleActivities(tools, part)
         self.binding = Binding(tools, part)
 

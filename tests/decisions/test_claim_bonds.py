@@ -15,7 +15,7 @@ from told_known import told_known
 
 from activities.claims.binding import Binding
 from activities.claims.duplicate_bindings import is_surplus
-from activities.claims.handle_reconciliation import Bundles
+from activities.claims.handle_reconciliation import Reconciliation
 from activities.claims.known import MAY_HAVE_MISSED, Known
 from activities.claims.tools import Tools
 from activities.claims.writing import Writer
@@ -149,8 +149,8 @@ async def bound(known: Known, cluster: Cluster, answers: Answers | None = None, 
     """The claim after the binder has looked for a handle; nothing else is done."""
     known.learn(RESOURCE_CLAIM, cast(Any, CLAIM))
     part, writer = cast(Any, answers or Answers()), Writer(cast(KubeApi, cluster), known)
-    bundles = Bundles(known, writer, part, part, part, part)
-    binding = Binding(Tools(known, writer, bundles, part, Settings()), part)
+    reconciliation = Reconciliation(known, writer, part, part, part, part)
+    binding = Binding(Tools(known, writer, reconciliation, part, Settings()), part)
     asked = {"now": NOW, "names": NAMES, "handle": {}, "claim": CLAIM, "claim_observed": CLAIM}
     world = Claim.of(KEY, **asked, binds=True, wrote=("ResourceClaim metadata and defaults",), **fields)
     passed = await ActivityEnvironment().run(

@@ -7,11 +7,10 @@ from typing import Any, cast
 
 import pytest
 from claim_domain import NAMES
-from claim_scenes import settle
+from claim_scenes import reconciling, settle
 
 from activities.claims.evaluation import Evaluation
 from activities.claims.evaluator import EvaluationBug
-from activities.claims.handle_reconciliation import Bundle, Bundles
 from activities.claims.managed import States
 from domain.claims.claim_validation import Validate
 from domain.claims.linked import NOBODY, Requester
@@ -78,23 +77,20 @@ class Api:
 
 
 async def plan_of(api: Api, claim: Any) -> ClaimPlan:
-    part = cast(Any, api)
-    asked = Validate(key=KEY, at=NOW, claim=claim)
-    return (await Bundles(part, part, part, part, part, part).validate_claim(asked)).plan
+    return (await reconciling(api).validate_claim(Validate(key=KEY, at=NOW, claim=claim))).plan
 
 
 @pytest.mark.parametrize("moment", [timestamp(NOW), "2026-01-01t00:00:00z"])
 @pytest.mark.parametrize("push", [True, False])
 async def test_an_end_that_has_come_is_kept_whatever_the_templates_do(push: bool, moment: str) -> None:
-    bundle = Bundle(KEY, cast(Any, ending_at(moment)), cast(Any, CLAIM), push=push)
-    assert (await settle(Api(), bundle, NOW)).expired
+    assert (await settle(Api(), ending_at(moment), CLAIM, NOW, push=push)).expired
 
 
 @pytest.mark.parametrize("always", [True, False])
 async def test_a_bug_is_shown_without_what_it_may_quote(always: bool, caplog: pytest.LogCaptureFixture) -> None:
     api = Api(always=always)
     handle = ending_at(timestamp(NOW + timedelta(hours=1)))
-    settled = await settle(api, Bundle(KEY, cast(Any, handle), cast(Any, CLAIM), push=True), NOW)
+    settled = await settle(api, handle, CLAIM, NOW)
     assert ([fault.reason for fault in settled.faults], settled.over) == (["Bug"], False)
     assert api.shown
     assert not any("secret" in message for message in api.shown)
@@ -110,7 +106,7 @@ async def test_a_claim_that_cannot_be_validated_halts_so_that_its_handle_still_e
 @pytest.mark.parametrize("shown", [True, False])
 async def test_an_evaluation_knows_whether_the_claim_can_record_what_it_finds(shown: bool) -> None:
     api = Api(always=False)
-    await settle(api, Bundle(KEY, cast(Any, ending_at("")), cast(Any, CLAIM), shown=shown), NOW)
+    await settle(api, ending_at(""), CLAIM, NOW, shown=shown, push=False)
     assert {question.shown for question in api.asked} == {shown}
 
 
@@ -120,15 +116,11 @@ async def test_a_claim_nested_too_deeply_to_be_asked_about_ends_all_the_same() -
         deep = {"deeper": deep}
     claim: Any = {**CLAIM, "spec": {"provider": {"name": "base", "parameterValues": deep}}}
     api = Api(always=False)
-    part = cast(Any, api)
-    plan = (
-        await Bundles(part, part, part, part, part, part).validate_claim(Validate(key=KEY, at=NOW, claim=claim))
-    ).plan
+    plan = await plan_of(api, claim)
     assert (plan.halt, plan.fault and plan.fault.reason) == (Halt.FAULT, "NestedTooDeep")
-    settled = await settle(api, Bundle(KEY, cast(Any, ending_at(timestamp(NOW))), claim), NOW)
+    settled = await settle(api, ending_at(timestamp(NOW)), claim, NOW, push=False)
     assert settled.expired
-    later = cast(Any, ending_at(timestamp(NOW + timedelta(hours=1))))
-    settled = await settle(api, Bundle(KEY, later, claim), NOW)
+    settled = await settle(api, ending_at(timestamp(NOW + timedelta(hours=1))), claim, NOW, push=False)
     assert ([fault.reason for fault in settled.faults], settled.expired) == (["NestedTooDeep"], False)
 
 

@@ -13,7 +13,7 @@ from temporalio.testing import ActivityEnvironment
 
 from activities.claims.binding import Binding
 from activities.claims.claims import ClaimActivities
-from activities.claims.handle_reconciliation import Bundles
+from activities.claims.handle_reconciliation import Reconciliation
 from activities.claims.handles import HandleActivities
 from activities.claims.managed import States
 from activities.claims.releasing import Ended
@@ -104,9 +104,9 @@ class Cluster:
     def tools(self) -> Tools:
         part = cast(Any, self)
         evaluation = cast(Any, SimpleNamespace(claim=self.claim_plan, handle=self.handle_plan))
-        bundles = Bundles(part, part, part, evaluation, part, part)
+        reconciliation = Reconciliation(part, part, part, evaluation, part, part)
         releasing = cast(Any, SimpleNamespace(end=self.end_all))
-        return Tools(part, part, bundles, releasing, Settings())
+        return Tools(part, part, reconciliation, releasing, Settings())
 
 
 async def look(cluster: Cluster, *, woken: bool = True) -> ObjectWorld:

@@ -11,7 +11,6 @@ from claim_domain import NAMES
 from claim_scenes import settled
 from temporalio.testing import ActivityEnvironment
 
-from activities.claims.handle_reconciliation import Bundle
 from activities.claims.pools import PoolActivities
 from activities.claims.releasing import Ended
 from activities.claims.tools import Tools
@@ -82,11 +81,11 @@ class Cluster:
     async def pool_handle(self, question: PoolQuestion) -> HandleBody:
         return HandleBody(spec={"resourcePool": pool_reference(NAMES, question.pool)}, fault=self.fault)
 
-    async def with_references(self, bundle: Bundle, _: datetime) -> Json:
-        return cast(Json, bundle.handle)
+    async def with_references(self, key: Key, handle: Json, now: datetime) -> Json:
+        return handle
 
-    async def settle(self, bundle: Bundle, *_: object) -> HandleWorld:
-        name = str(cast(Json, bundle.handle["metadata"])["name"])
+    async def settle(self, world: HandleWorld) -> HandleWorld:
+        name = str(cast(Json, world.handle["metadata"])["name"])
         self.handles[name]["status"] = {"healthy": self.healthy, "ready": False}
         return settled(self.handles[name], now=self.now)
 

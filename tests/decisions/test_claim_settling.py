@@ -9,9 +9,8 @@ from typing import Any, cast
 import jsonpatch
 import pytest
 from claim_domain import NAMES
-from claim_scenes import BOUND, NOW, asking, entry, handle, provider, settle
+from claim_scenes import BOUND, asking, entry, handle, provider, settle
 
-from activities.claims.handle_reconciliation import Bundle
 from activities.claims.managed import Managed, States
 from domain.claims.handle_pass import plan_handle
 from domain.claims.handle_reconciliation import MOST_PATCHES, HandleWorld
@@ -42,9 +41,7 @@ class Server:
         self.asked = 0
 
     async def settle(self) -> HandleWorld:
-        part = cast(Any, self)
-        bundle = Bundle(KEY, cast(Any, self.held), cast(Any, self.claim), push=self.claim is not None)
-        settled = await settle(part, bundle, NOW)
+        settled = await settle(self, self.held, self.claim)
         self.held, self.claim = cast(Any, settled.handle), cast(Any, settled.claim)
         return settled
 

@@ -7,10 +7,9 @@ from typing import Any, cast
 
 import pytest
 from claim_domain import NAMES
-from claim_scenes import settle
+from claim_scenes import reconciling, settle
 from temporalio.testing import ActivityEnvironment
 
-from activities.claims.handle_reconciliation import Bundle, Bundles
 from activities.claims.managed import States
 from domain.claims.handle_reconciliation import HandleWorld, decide
 from domain.claims.linked import NOBODY, Requester
@@ -127,14 +126,14 @@ async def test_an_object_that_is_deleted_each_time_it_is_made_is_made_with_rests
     known = ObjectKnown()
     for number in range(AT_ONCE + 1):
         moment = NOW + number * timedelta(seconds=1)
-        known = (await settle(api, Bundle(KEY, cast(Any, HANDLE), known=known), moment)).memory
+        known = (await settle(api, HANDLE, now=moment, known=known)).memory
     assert rest_in(known.struggle, moment, None) == FIRST_REST
 
 
 @pytest.mark.parametrize("changing", [True, False], ids=["taken back each time", "never taking effect"])
 async def test_a_pass_tells_how_often_its_changes_were_taken_back(changing: bool) -> None:
     api = cast(Any, Api(changing=changing))
-    bundles = Bundles(api, api, api, api, api, api)
+    reconciliation = reconciling(api)
 
     async def observe(fresh: bool) -> HandleWorld:
         return HandleWorld.of(KEY, now=NOW, names=NAMES, handle=HANDLE)
@@ -142,7 +141,7 @@ async def test_a_pass_tells_how_often_its_changes_were_taken_back(changing: bool
     known = ObjectKnown()
     for _ in range(AT_ONCE + 1):
         look = PassHandle(key=KEY, memory=known)
-        _, world = await ActivityEnvironment().run(bundles.carry_out, look, decide, observe)
+        _, world = await ActivityEnvironment().run(reconciliation.carry_out, look, decide, observe)
         known = world.known
     assert known.struggle.times == (AT_ONCE + 1 if changing else 0)
     assert (world.rest > timedelta(0)) is changing
