@@ -10,13 +10,14 @@ from functools import partial
 from activities.claims import metrics
 from activities.claims.asking import Asking
 from activities.claims.binder import BinderActivities
+from activities.claims.binder_queue import BinderQueue
 from activities.claims.binding import Binding
+from activities.claims.cache import ClaimCache
 from activities.claims.claims import ClaimActivities
 from activities.claims.evaluation import FUNCTIONS, Evaluation
 from activities.claims.evaluator import Evaluator
 from activities.claims.handle_reconciliation import Reconciliation
 from activities.claims.handles import HandleActivities
-from activities.claims.known import Known
 from activities.claims.managed import Managed
 from activities.claims.pools import PoolActivities
 from activities.claims.provider_conditions import ProviderConditions
@@ -56,21 +57,22 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
     wake_up = partial(wake, client)
     evaluation = Evaluation(await stack.enter_async_context(Evaluator(FUNCTIONS)), settings)
     store = await stack.enter_async_context(Store(kube))
-    known = Known(kube, store, settings, wake_up)
-    writer = Writer(kube, known)
-    managed = Managed(kube, Discovery(kube), known)
-    requesters = Requesters(kube, known, settings.claims_refresh_interval)
+    cache = ClaimCache(kube, store, settings, wake_up)
+    queue = BinderQueue(cache)
+    writer = Writer(kube, cache)
+    managed = Managed(kube, Discovery(kube), cache)
+    requesters = Requesters(kube, cache, settings.claims_refresh_interval)
     provider_conditions = ProviderConditions(writer, newer=not settings.claims_older_templates)
-    reconciliation = Reconciliation(known, writer, managed, evaluation, requesters, provider_conditions)
-    tools = Tools(known, writer, reconciliation, Releasing(known, writer, managed), settings)
+    reconciliation = Reconciliation(cache, writer, managed, evaluation, requesters, provider_conditions)
+    tools = Tools(cache, writer, reconciliation, Releasing(cache, writer, managed), settings)
 
     async def ask_binder(claims: Sequence[Key]) -> None:
         await tell(client, binder(settings.claims_domain, claims[0].cluster), "serve_all", Asked(claims=tuple(claims)))
 
     async def opened(key: Key, world: ObjectWorld, *, told: str = "") -> None:
-        if known.may_be_opened(key):
+        if cache.may_be_opened(key):
             await open_with(client, key, world, told=told)
-            if not known.may_be_opened(key):  # it has gone meanwhile: let its workflow see that
+            if not cache.may_be_opened(key):  # it has gone meanwhile: let its workflow see that
                 await wake_up(key)
 
     async def open_claim(key: Key, world: ObjectWorld) -> None:
@@ -80,13 +82,13 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
             await tell_open(client, key, "ended", world)
 
     handles = HandleActivities(tools, Asking(ask_binder).ask)
-    claims, binding = ClaimActivities(tools), Binding(tools, evaluation)
+    claims, binding = ClaimActivities(tools), Binding(tools, queue, evaluation)
     return [
         *claims.all(),
         *handles.all(),
         *binding.all(),
         *PoolActivities(tools, evaluation, opened).all(),
-        *BinderActivities(tools, binding.bind, claims.look, open_claim, wake_up).all(),
+        *BinderActivities(tools, queue, binding.bind, claims.look, open_claim, wake_up).all(),
         *WriteActivities(writer).all(),
         *reconciliation.all(),
     ]

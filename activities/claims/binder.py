@@ -24,6 +24,7 @@ from temporalio import activity
 from temporalio.service import RPCError
 
 from activities import attempt
+from activities.claims.binder_queue import BinderQueue
 from activities.claims.expiry_batch import Crowd
 from activities.claims.tools import Tools
 from activities.conflicts import MOST_CONFLICTS
@@ -75,11 +76,14 @@ log = logging.getLogger(__name__)
 class BinderActivities:
     """The ClaimBinder's activity."""
 
-    def __init__(self, tools: Tools, bind: Bind, look_at_claim: Look, open_claim: Open, wake: Wake) -> None:
+    def __init__(
+        self, tools: Tools, queue: BinderQueue, bind: Bind, look_at_claim: Look, open_claim: Open, wake: Wake
+    ) -> None:
         """`open_claim` opens the claim's workflow with what came of it; where the claim is gone it is only told."""
         self._tools = tools
         self._look_at_claim = look_at_claim
-        self._known = tools.known
+        self._cache = tools.cache
+        self._queue = queue
         self._bind = bind
         self._open_claim = open_claim
         self._wake = wake
@@ -94,24 +98,24 @@ class BinderActivities:
     @activity.defn(name=Serve.activity)
     async def serve(self, look: Serve) -> BinderWorld:
         """One batch."""
-        await self._known.settled()
+        await self._cache.settled()
         if look.dry_run:
-            return BinderWorld(key=look.key, decision=self._idle(self._known.ends.next))
+            return BinderWorld(key=look.key, decision=self._idle(self._queue.ends.next))
         for asked in look.asked:
             self._told.pop(asked.uid, None)  # it is waiting for an answer
-            self._known.await_binder((asked.namespace, asked.name))
+            self._queue.await_binder((asked.namespace, asked.name))
         if attempt.repeated():
             await self._wake_bound_since(look)
-        self._known.serving += 1
+        self._queue.serving += 1
         try:
             more = await _Batch(self, look.key.cluster, places_in(attempt.number())).run()
         finally:
-            self._known.serving -= 1
-        return BinderWorld(key=look.key, decision=self._idle(self._known.ends.wait()), more=more)
+            self._queue.serving -= 1
+        return BinderWorld(key=look.key, decision=self._idle(self._queue.ends.wait()), more=more)
 
     def _idle(self, next_end: datetime | None) -> Decision:
-        free, waiting = len(self._known.free), len(self._known.waiting)
-        claims = (self._known.get(RESOURCE_CLAIM, *name) for name in self._known.waiting)
+        free, waiting = len(self._queue.free), len(self._queue.waiting)
+        claims = (self._cache.get(RESOURCE_CLAIM, *name) for name in self._queue.waiting)
         oldest = min((text_at(claim, "metadata", "creationTimestamp") for claim in claims if claim), default="")
         return idle(
             f"{free} handles are free, {waiting} claims wait to be bound",
@@ -123,17 +127,17 @@ class BinderActivities:
 
     async def _wake_bound_since(self, look: Serve) -> None:
         since = attempt.since() - timedelta(seconds=1)
-        for claim in self._known.claims.all():
+        for claim in self._cache.claims.all():
             start = parse_timestamp(text_at(claim, "status", "lifespan", "start"))  # type: ignore[arg-type]
             if start is not None and start >= since:
                 await self._wake(key_of(RESOURCE_CLAIM, claim, look.key.cluster))  # type: ignore[arg-type]
 
     async def one(self, name: Name, cluster: str) -> tuple[Key, ObjectWorld] | None:
         """Serve one claim; what its own workflow has to know, None where there is nothing new."""
-        began, news_then = now(), self._known.news_for_all
-        claim = self._known.get(RESOURCE_CLAIM, *name)
-        if claim is None or not is_looked_after(self._known.names, claim):
-            self._known.waiting.pop(name, None)
+        began, news_then = now(), self._queue.news_for_all
+        claim = self._cache.get(RESOURCE_CLAIM, *name)
+        if claim is None or not is_looked_after(self._cache.names, claim):
+            self._queue.waiting.pop(name, None)
             return None  # it may have asked before it was deleted: its own workflow sees to that
         key = key_of(RESOURCE_CLAIM, claim, cluster)
         try:
@@ -144,7 +148,7 @@ class BinderActivities:
             log.exception("%s could not be served", key)
             return self._news(key, self._failed(name, key, "Bug", f"{type(error).__name__}: {error}", began))
         seen = passed.world
-        if not (seen.exists and seen.claim and is_looked_after(self._known.names, seen.claim)):
+        if not (seen.exists and seen.claim and is_looked_after(self._cache.names, seen.claim)):
             await self._leaves(key)
             return None
         if passed.refusals:
@@ -153,25 +157,25 @@ class BinderActivities:
             refusal = next(iter(passed.refusals.values()))
             return self._news(key, self._failed(name, key, refusal.type.value, refusal.message, began))
         self._failures.pop(key.uid, None)
-        self._known.looked_at(seen.claim, news_then, lacks(seen))
+        self._queue.looked_at(seen.claim, news_then, lacks(seen))
         return self._news(key, world)
 
     def still_waits(self, name: Name) -> bool:
         """Whether it waits for a free handle as its workflow has been told, so that there is no need to look at it."""
-        claim = self._known.get(RESOURCE_CLAIM, *name)
+        claim = self._cache.get(RESOURCE_CLAIM, *name)
         told = claim is not None and text_at(claim, "metadata", "uid") in self._told
-        if not told or not self._known.still_lacks(name, now()) or self._tools.hold(claim or {}):
+        if not told or not self._queue.still_lacks(name, now()) or self._tools.hold(claim or {}):
             return False
-        self._known.waiting.pop(name, None)
+        self._queue.waiting.pop(name, None)
         return True
 
     def ending(self) -> Name | None:
         """A claim whose end has come and is plainly so; each is given once."""
-        while (handle_name := self._known.ends.take(now())) is not None:
-            handle = self._known.get(RESOURCE_HANDLE, self._known.namespace, handle_name)
+        while (handle_name := self._queue.ends.take(now())) is not None:
+            handle = self._cache.get(RESOURCE_HANDLE, self._cache.namespace, handle_name)
             name = holder_of(handle)
-            claim = self._known.get(RESOURCE_CLAIM, *name) if name else None
-            if claim is None or handle is None or not may_end(self._known.names, claim, handle):
+            claim = self._cache.get(RESOURCE_CLAIM, *name) if name else None
+            if claim is None or handle is None or not may_end(self._cache.names, claim, handle):
                 continue
             if agreed_end(claim, handle) is not None and not (self._tools.hold(claim) or self._tools.hold(handle)):
                 return name
@@ -179,7 +183,7 @@ class BinderActivities:
 
     async def end(self, name: Name, cluster: str, crowd: Crowd) -> tuple[Key, ObjectWorld] | None:
         """End a claim, as its own workflow would; how it stands then, None if that has to see to it."""
-        claim = self._known.get(RESOURCE_CLAIM, *name)
+        claim = self._cache.get(RESOURCE_CLAIM, *name)
         if claim is None:
             return None
         key = key_of(RESOURCE_CLAIM, claim, cluster)
@@ -202,8 +206,8 @@ class BinderActivities:
     async def _leaves(self, key: Key) -> None:
         """The claim was deleted while it was served: what it has got meanwhile has to end as well."""
         name = (key.namespace, key.name)
-        self._known.waiting.pop(name, None)
-        for handle in self._known.handles_of_claim(*name):
+        self._queue.waiting.pop(name, None)
+        for handle in self._cache.handles_of_claim(*name):
             await self._wake(key_of(RESOURCE_HANDLE, handle, key.cluster))
         await self._wake(key)
 
@@ -227,10 +231,10 @@ class BinderActivities:
     def forget(self, key: Key) -> None:
         """The claim's workflow has not been told after all."""
         if self._told.pop(key.uid, None):
-            self._known.await_binder((key.namespace, key.name))
+            self._queue.await_binder((key.namespace, key.name))
 
     def _failed(self, name: Name, key: Key, type_: str, message: str, began: datetime) -> ObjectWorld:
-        self._known.waiting.pop(name, None)  # its own workflow asks again when it is time
+        self._queue.waiting.pop(name, None)  # its own workflow asks again when it is time
         failures = self._failures[key.uid] = self._failures.get(key.uid, 0) + 1
         delay = min(LONGEST_RETRY, FIRST_RETRY * (1 << min(failures - 1, 10)))
         decision = Decision(
@@ -258,8 +262,9 @@ class _Batch:
         self._served_at_least = max(1, at_once * SERVED_AT_LEAST // AT_ONCE)
         self._ended_at_least = max(1, at_once * ENDED_AT_LEAST // AT_ONCE)
         self._longest = LONGEST_BATCH * at_once / AT_ONCE
-        self._known = activities._known
-        self._crowd = Crowd(activities._known.news.set)
+        self._cache = activities._cache
+        self._queue = activities._queue
+        self._crowd = Crowd(activities._queue.news.set)
         self._cluster = cluster
         self._under_way: dict[asyncio.Task[tuple[Key, ObjectWorld] | None], Name] = {}
         self._to_open, activities.untold = activities.untold, []
@@ -273,8 +278,8 @@ class _Batch:
             while True:
                 seconds = time.monotonic() - began
                 serves = seconds < self._longest and self._served < MOST_SERVED
-                self._known.news.clear()
-                self._known.nearer_end.clear()
+                self._queue.news.clear()
+                self._queue.nearer_end.clear()
                 if serves or (self._serving() and seconds < LONGEST_WITH_ENDS):
                     self._begin_ends()
                 else:
@@ -289,9 +294,9 @@ class _Batch:
                     break
                 await self._open_while_quiet()
                 left = quiet_since + LINGER - time.monotonic()
-                if left <= 0 and not any(self._startable()) and not self._known.ends.is_near(now()):
+                if left <= 0 and not any(self._startable()) and not self._queue.ends.is_near(now()):
                     break
-                near = self._until_next_end() if self._known.ends.is_near(now()) else None
+                near = self._until_next_end() if self._queue.ends.is_near(now()) else None
                 await self._news_within(max(left, near or 0.0))
             await self._open_the_rest()
             self._activities.untold = self._to_open
@@ -305,16 +310,16 @@ class _Batch:
             for task in self._under_way:
                 task.cancel()
             for name in self._crowd.members:
-                self._known.end_again(name)
-        return bool(self._known.waiting or self._activities.untold) or self._known.ends.is_near(now())
+                self._queue.end_again(name)
+        return bool(self._queue.waiting or self._activities.untold) or self._queue.ends.is_near(now())
 
     def _until_next_end(self) -> float | None:
-        end = ahead(self._known.ends.next, now())
+        end = ahead(self._queue.ends.next, now())
         return (end - now()).total_seconds() if end is not None else None
 
     def _startable(self) -> Iterator[Name]:
         taken = set(self._under_way.values())
-        return (n for n in self._known.waiting if n not in taken and self._retried.get(n, 0) < MOST_CONFLICTS)
+        return (n for n in self._queue.waiting if n not in taken and self._retried.get(n, 0) < MOST_CONFLICTS)
 
     def _begin_ends(self) -> None:
         most = self._at_once - (self._served_at_least if any(self._startable()) else 0)
@@ -325,7 +330,7 @@ class _Batch:
                 continue  # it is served still, and sees by itself that its end has come
             self._crowd.join(name)
             self._start(name, self._activities.end(name, self._cluster, self._crowd))
-        if self._known.ends.are_over(now()):
+        if self._queue.ends.are_over(now()):
             self._crowd.gathers()
         elif not self._crowd.asking:
             self._crowd.is_asked()
@@ -353,7 +358,7 @@ class _Batch:
         """Until one has ended, or another claim has come while there is room, or the next end."""
         waits: set[asyncio.Task[object]] = set(self._under_way)
         has_room = self._places() > 0 or self._crowd.asking or self._crowd.is_gathering
-        event = self._known.news if has_room else self._known.nearer_end
+        event = self._queue.news if has_room else self._queue.nearer_end
         news = asyncio.create_task(event.wait())
         waits.add(news)
         # Those ends that have come already have no place yet.
@@ -368,22 +373,22 @@ class _Batch:
     async def _news_within(self, seconds: float) -> None:
         try:
             async with asyncio.timeout(max(seconds, 0.001)):
-                await self._known.news.wait()
+                await self._queue.news.wait()
         except TimeoutError:
             return
 
     async def _open_while_quiet(self) -> None:
         """Open the workflows of those served; behind them, so that no claim waits for it."""
-        while self._to_open and not self._known.news.is_set() and not self._known.ends.are_over(now()):
+        while self._to_open and not self._queue.news.is_set() and not self._queue.ends.are_over(now()):
             some, self._to_open = self._to_open[:OPENED_AT_ONCE], self._to_open[OPENED_AT_ONCE:]
             await self._open(some)
 
     async def _open_the_rest(self) -> None:
         """The same when the batch is over: ends come first, and those who wait before those who are gone."""
         self._to_open.sort(key=lambda told: not told[1].exists)
-        while self._to_open and not self._known.ends.are_over(now()):
+        while self._to_open and not self._queue.ends.are_over(now()):
             some = self._to_open[:OPENED_AT_ONCE]
-            if self._known.waiting and not some[0][1].exists:
+            if self._queue.waiting and not some[0][1].exists:
                 return
             del self._to_open[:OPENED_AT_ONCE]
             await self._open(some)

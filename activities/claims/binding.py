@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 from temporalio import activity
 
 from activities.claims import metrics
+from activities.claims.binder_queue import BinderQueue
 from activities.claims.evaluation import Beyond, Evaluation
 from activities.claims.tools import Tools
 from activities.inline import Passed, effects_of
@@ -39,10 +40,11 @@ class Unusable(Beyond):
 class Binding:
     """Giving handles to claims."""
 
-    def __init__(self, tools: Tools, evaluation: Evaluation) -> None:
+    def __init__(self, tools: Tools, queue: BinderQueue, evaluation: Evaluation) -> None:
         self._tools = tools
-        self._known = tools.known
+        self._cache = tools.cache
         self._writer = tools.writer
+        self._queue = queue
         self._evaluation = evaluation
         tools.reconciliation.effects |= effects_of(*self.all())
 
@@ -69,16 +71,16 @@ class Binding:
 
         That is a binding that was not finished, or whose trace was wiped out.
         """
-        known, tools, moment = self._known, self._tools, now()
-        claim = await known.seen(RESOURCE_CLAIM, key.namespace, key.name, fresh=fresh)
+        cache, tools, moment = self._cache, self._tools, now()
+        claim = await cache.seen(RESOURCE_CLAIM, key.namespace, key.name, fresh=fresh)
         if claim is None or text_at(claim, "metadata", "uid") != key.uid:
-            return Claim.of(key, now=moment, names=known.names, handle={}, exists=False)
-        named = (each for each in known.handles_of_claim(key.namespace, key.name) if not is_deleting(each))
+            return Claim.of(key, now=moment, names=cache.names, handle={}, exists=False)
+        named = (each for each in cache.handles_of_claim(key.namespace, key.name) if not is_deleting(each))
         handle: JsonObject = next(named, {})
         return Claim.of(
             key,
             now=moment,
-            names=known.names,
+            names=cache.names,
             handle=handle,
             claim=claim,
             claim_observed=claim,
@@ -97,21 +99,20 @@ class Binding:
         Raises:
             ApiError: no answer.
         """
-        known = self._known
         try:
-            fitting = known.free.candidates(wanted_of(action.plan), action.at)
+            fitting = self._queue.free.candidates(wanted_of(action.plan), action.at)
             best = next((each.name for each in fitting if each.name not in action.passed_over), "")
             if not best:
                 return Taken()
             # Out of the free ones before anything is awaited: no other claim of this batch can choose it.
-            known.free.remove(best)
+            self._queue.free.remove(best)
             try:
                 return Taken(name=best, handle=await self._try(action, best))
             except Unusable as error:
                 log.warning("%s: %s cannot be bound: %s", action.key, best, error)
                 return Taken(name=best, unusable=error.fault)
             finally:
-                known.may_be_free(best)
+                self._queue.may_be_free(best)
         except Beyond as beyond:
             return Taken(fault=beyond.fault)
         except FAULTS as error:
@@ -125,7 +126,7 @@ class Binding:
         Raises:
             ApiError: no answer.
         """
-        handle = self._known.get(RESOURCE_HANDLE, self._known.namespace, name)
+        handle = self._cache.get(RESOURCE_HANDLE, self._cache.namespace, name)
         if handle is None or holder_of(handle):
             return None
         try:
@@ -140,14 +141,14 @@ class Binding:
 
     async def _there_for(self, key: Key, name: str) -> JsonObject | None:
         """The handle of that name, if it holds the claim."""
-        there = await self._known.fresh(RESOURCE_HANDLE, self._known.namespace, name)
+        there = await self._cache.fresh(RESOURCE_HANDLE, self._cache.namespace, name)
         return there if is_held_by(there, (key.namespace, key.name)) else None
 
     async def _bind(self, action: TakeHandle, handle: JsonObject) -> JsonObject:
-        known, claim = self._known, action.claim
-        providers = await known.providers_for(action.key, claim, handle)
+        cache, claim = self._cache, action.claim
+        providers = await cache.providers_for(action.key, claim, handle)
         question = BindingQuestion(
-            now=action.at, names=known.names, claim=claim, handle=handle, providers=providers, wanted=action.plan.wanted
+            now=action.at, names=cache.names, claim=claim, handle=handle, providers=providers, wanted=action.plan.wanted
         )
         binding = await self._evaluation.binding(question)
         if binding.fault is not None:
@@ -165,13 +166,13 @@ class Binding:
         Raises:
             ApiError: no answer.
         """
-        known, claim, creation = self._known, action.claim, action.plan.creation or {}
+        cache, claim, creation = self._cache, action.claim, action.plan.creation or {}
         name = claim_handle_name(text_at(claim, "metadata", "uid"), action.salt)
-        labels = {**object_at(creation, "metadata", "labels"), **claim_labels(known.names, claim)}
-        body = new_handle(known.names, known.namespace, name, labels, object_at(creation, "spec"))
+        labels = {**object_at(creation, "metadata", "labels"), **claim_labels(cache.names, claim)}
+        body = new_handle(cache.names, cache.namespace, name, labels, object_at(creation, "spec"))
         try:
             body = await self._tools.reconciliation.with_references(action.key, body, action.at, claim)
-            return Created(handle=await self._writer.create(RESOURCE_HANDLE, body, known.namespace))
+            return Created(handle=await self._writer.create(RESOURCE_HANDLE, body, cache.namespace))
         except Conflict:
             # Another's, or an earlier one of this claim on its way out, which is never its handle again.
             return Created(handle=await self._there_for(action.key, name))

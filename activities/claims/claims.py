@@ -41,7 +41,7 @@ class ClaimActivities:
 
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
-        self._known = tools.known
+        self._cache = tools.cache
         tools.reconciliation.effects |= effects_of(*self.all())
 
     def all(self) -> Sequence[Callable[..., object]]:
@@ -58,7 +58,7 @@ class ClaimActivities:
     @activity.defn(name=PassClaim.activity)
     async def pass_claim(self, look: PassClaim) -> ObjectWorld:
         """One pass."""
-        await self._known.settled()
+        await self._cache.settled()
         return await self.look(look)
 
     async def look(self, look: PassClaim) -> ObjectWorld:
@@ -72,22 +72,22 @@ class ClaimActivities:
 
     async def _observe(self, look: PassClaim, *, fresh: bool) -> Claim:
         """The claim, and the handle that it says it has where that matters."""
-        key, known, tools, moment = look.key, self._known, self._tools, now()
-        claim = await known.seen(RESOURCE_CLAIM, key.namespace, key.name, fresh=fresh)
+        key, cache, tools, moment = look.key, self._cache, self._tools, now()
+        claim = await cache.seen(RESOURCE_CLAIM, key.namespace, key.name, fresh=fresh)
         if claim is None or text_at(claim, "metadata", "uid") != key.uid:
-            return Claim.of(key, now=moment, names=known.names, handle={}, exists=False)
+            return Claim.of(key, now=moment, names=cache.names, handle={}, exists=False)
         handle: JsonObject | None = None
-        if needs_its_handle(known.names, claim, moment):
-            place = (RESOURCE_HANDLE, known.namespace, handle_name(claim))
+        if needs_its_handle(cache.names, claim, moment):
+            place = (RESOURCE_HANDLE, cache.namespace, handle_name(claim))
             # One that was made a moment ago may not be known yet.
-            handle = await known.seen(*place, fresh=fresh) or (None if fresh else await known.fresh(*place))
+            handle = await cache.seen(*place, fresh=fresh) or (None if fresh else await cache.fresh(*place))
         hold = tools.hold(claim)
         if not hold and handle is not None and holder_of(handle) == name_of(claim):
             hold = f"its handle is {of_handle}" if (of_handle := tools.hold(handle)) else ""
         return Claim.of(
             key,
             now=moment,
-            names=known.names,
+            names=cache.names,
             handle=handle or {},
             claim=claim,
             claim_observed=claim,
@@ -109,14 +109,14 @@ class ClaimActivities:
         claim = await self._fresh(action.key)
         if claim is None or is_deleting(claim) or self._tools.hold(claim):
             return ClaimRead()
-        return ClaimRead(claim=claim if may_end(self._known.names, claim, action.handle) else None)
+        return ClaimRead(claim=claim if may_end(self._cache.names, claim, action.handle) else None)
 
     @activity.defn(name=FindAnother.activity)
     async def find_another_handle(self, action: FindAnother) -> HasAnother:
         """Whether some handle says that it holds the claim."""
-        known = self._known
-        for handle in known.handles_of_claim(*name_of(action.claim)):
-            there = await known.fresh(RESOURCE_HANDLE, known.namespace, text_at(handle, "metadata", "name"))
+        cache = self._cache
+        for handle in cache.handles_of_claim(*name_of(action.claim)):
+            there = await cache.fresh(RESOURCE_HANDLE, cache.namespace, text_at(handle, "metadata", "name"))
             if there is not None and not is_deleting(there):
                 return HasAnother(found=True)
         return HasAnother()
@@ -155,17 +155,17 @@ class ClaimActivities:
 
         One that is left alone or paused is only marked, which keeps it from a new claim of the name.
         """
-        known, holder = self._known, name_of(action.claim)
-        names = {text_at(handle, "metadata", "name") for handle in known.handles_of_claim(*holder)}
+        cache, holder = self._cache, name_of(action.claim)
+        names = {text_at(handle, "metadata", "name") for handle in cache.handles_of_claim(*holder)}
         for name in sorted((names | {handle_name(action.claim)}) - {""}):
-            handle = await known.fresh(RESOURCE_HANDLE, known.namespace, name)
+            handle = await cache.fresh(RESOURCE_HANDLE, cache.namespace, name)
             if handle is None or holder_of(handle) != holder:
                 continue
-            if is_left_alone(known.names, handle) or self._tools.hold(handle):
+            if is_left_alone(cache.names, handle) or self._tools.hold(handle):
                 await self._tools.writer.delete(RESOURCE_HANDLE, handle)
             else:
                 await self._tools.releasing.end(handle)
 
     async def _fresh(self, key: Key) -> JsonObject | None:
-        claim = await self._known.fresh(RESOURCE_CLAIM, key.namespace, key.name)
+        claim = await self._cache.fresh(RESOURCE_CLAIM, key.namespace, key.name)
         return claim if text_at(claim, "metadata", "uid") == key.uid else None

@@ -9,7 +9,7 @@ itself has written so: what a person has bound by hand stays, and `perdure audit
 
 from __future__ import annotations
 
-from activities.claims.known import Known
+from activities.claims.cache import ClaimCache
 from domain.claims import RESOURCE_HANDLE
 from domain.claims.marks import handle_name, is_deleting
 from domain.claims.objects import JsonObject, object_at, objects_at, text_at
@@ -17,7 +17,7 @@ from domain.claims.references import holder_of
 from engine.kube.api import FIELD_MANAGER
 
 
-async def is_surplus(known: Known, handle: JsonObject, claim: JsonObject) -> bool:
+async def is_surplus(cache: ClaimCache, handle: JsonObject, claim: JsonObject) -> bool:
     """Whether the claim has another handle, which says so too.
 
     `handle` is as the API server gives it, managedFields and all.
@@ -25,7 +25,7 @@ async def is_surplus(known: Known, handle: JsonObject, claim: JsonObject) -> boo
     named = handle_name(claim)
     if not named or named == text_at(handle, "metadata", "name") or not _bound_by_perdure(handle):
         return False
-    other = await known.fresh(RESOURCE_HANDLE, known.namespace, named)
+    other = await cache.fresh(RESOURCE_HANDLE, cache.namespace, named)
     return other is not None and holder_of(other) == holder_of(handle) and not is_deleting(other)
 
 

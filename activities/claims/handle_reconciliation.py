@@ -15,9 +15,9 @@ from pydantic import ValidationError
 from temporalio import activity
 
 from activities.claims import metrics
+from activities.claims.cache import ClaimCache
 from activities.claims.evaluation import Beyond, Evaluation, fault_of_evaluation
 from activities.claims.evaluator import EvaluationBug
-from activities.claims.known import Known
 from activities.claims.managed import Managed
 from activities.claims.provider_conditions import ProviderConditions
 from activities.claims.requester import Requesters
@@ -59,14 +59,14 @@ class Reconciliation:
 
     def __init__(
         self,
-        known: Known,
+        cache: ClaimCache,
         writer: Writer,
         managed: Managed,
         evaluation: Evaluation,
         requesters: Requesters,
         provider_conditions: ProviderConditions,
     ) -> None:
-        self._known = known
+        self._cache = cache
         self._writer = writer
         self._managed = managed
         self._evaluation = evaluation
@@ -155,7 +155,7 @@ class Reconciliation:
         spec = object_at(handle, "spec")
         states = tuple(None for _ in objects_at(spec, "resources"))
         question = HandleQuestion.model_construct(
-            now=now, names=self._known.names, handle=handle, claim=claim, states=states
+            now=now, names=self._cache.names, handle=handle, claim=claim, states=states
         )
         planned = await self._evaluation.handle(await self._whole(key, question, read=False))
         return {**handle, "spec": planned.spec or spec}
@@ -173,10 +173,10 @@ class Reconciliation:
         except FAULTS as error:
             unassigned = fault_of(error)
         try:
-            providers = await self._known.providers_for(key, claim, handle, names=assigned)
+            providers = await self._cache.providers_for(key, claim, handle, names=assigned)
             question = ClaimQuestion(
                 now=action.at,
-                names=self._known.names,
+                names=self._cache.names,
                 claim=claim,
                 handle=handle,
                 providers=providers,
@@ -191,7 +191,7 @@ class Reconciliation:
     def _assigned(self, claim: JsonObject) -> tuple[str, ...]:
         if value_at(claim, "spec", "provider") or not objects_at(claim, "spec", "resources"):
             return ()
-        return assign(claim, self._known.all_providers())
+        return assign(claim, self._cache.all_providers())
 
     @activity.defn(name=ReadResources.activity)
     async def read_resources(self, action: ReadResources) -> Read:
@@ -215,7 +215,7 @@ class Reconciliation:
             asked["states"], asked["unreadable"] = await self._managed.states(handle)
             if None in asked["states"]:
                 asked["unserved"], asked["outdated"] = await self._managed.unknown_kinds(handle, asked["states"])
-        asked["providers"] = await self._known.providers_for(key, handle, claim)
+        asked["providers"] = await self._cache.providers_for(key, handle, claim)
         return HandleQuestion(**asked)
 
     @activity.defn(name=Evaluate.activity)

@@ -35,7 +35,7 @@ class HandleActivities:
 
     def __init__(self, tools: Tools, ask_binder: Callable[[Key], Awaitable[None]]) -> None:
         self._tools = tools
-        self._known = tools.known
+        self._cache = tools.cache
         self._ask_binder = ask_binder
         tools.reconciliation.effects |= effects_of(*self.all())
 
@@ -46,7 +46,7 @@ class HandleActivities:
     @activity.defn(name=PassHandle.activity)
     async def pass_handle(self, look: PassHandle) -> ObjectWorld:
         """One pass."""
-        await self._known.settled()
+        await self._cache.settled()
 
         async def observe(fresh: bool) -> Handle:
             return await self._observe(look, fresh=fresh)
@@ -56,16 +56,16 @@ class HandleActivities:
 
     async def _observe(self, look: PassHandle, *, fresh: bool) -> Handle:
         """The handle, and the claim that it names."""
-        key, known = look.key, self._known
-        handle = await known.seen(RESOURCE_HANDLE, key.namespace, key.name, fresh=fresh)
+        key, cache = look.key, self._cache
+        handle = await cache.seen(RESOURCE_HANDLE, key.namespace, key.name, fresh=fresh)
         if handle is None or text_at(handle, "metadata", "uid") != key.uid:
-            return Handle.of(key, now=now(), names=known.names, handle=handle or {}, exists=False)
+            return Handle.of(key, now=now(), names=cache.names, handle=handle or {}, exists=False)
         hold, holder = self._tools.hold(handle), holder_of(handle)
-        claim = await known.fresh(RESOURCE_CLAIM, *holder) if holder and not hold else None
+        claim = await cache.fresh(RESOURCE_CLAIM, *holder) if holder and not hold else None
         return Handle.of(
             key,
             now=now(),
-            names=known.names,
+            names=cache.names,
             handle=handle,
             claim=claim,
             shown=claim is None,
@@ -79,7 +79,7 @@ class HandleActivities:
 
     def _left_alone(self, claim: JsonObject) -> bool:
         """Whether nothing looks after the claim, so that its handle has to look after itself."""
-        return is_left_alone(self._known.names, claim) or bool(self._tools.hold(claim))
+        return is_left_alone(self._cache.names, claim) or bool(self._tools.hold(claim))
 
     # --- effects ---
 
@@ -95,7 +95,7 @@ class HandleActivities:
     @activity.defn(name=FindDuplicate.activity)
     async def find_duplicate(self, action: FindDuplicate) -> Duplicate:
         """Whether the claim has another handle."""
-        return Duplicate(found=await is_surplus(self._known, action.handle, action.claim))
+        return Duplicate(found=await is_surplus(self._cache, action.handle, action.claim))
 
     @activity.defn(name=EndHandle.activity)
     async def end_handle(self, action: EndHandle) -> HandleEnded:

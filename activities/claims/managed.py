@@ -13,7 +13,7 @@ from contextlib import suppress
 from functools import partial
 from typing import NamedTuple, cast
 
-from activities.claims.known import Known
+from activities.claims.cache import ClaimCache
 from domain.claims import RESOURCE_HANDLE
 from domain.claims.constants import RESOURCE_FIELD_MANAGER
 from domain.claims.definitions import reference_of
@@ -42,11 +42,11 @@ class States(NamedTuple):
 class Managed:
     """Managed resources on the API server."""
 
-    def __init__(self, api: KubeApi, discovery: Discovery, known: Known) -> None:
+    def __init__(self, api: KubeApi, discovery: Discovery, cache: ClaimCache) -> None:
         self._api = api
         self._discovery = discovery
-        self._known = known
-        self._owner = ("metadata", "annotations", known.names.resource_handle_name_annotation)
+        self._cache = cache
+        self._owner = ("metadata", "annotations", cache.names.resource_handle_name_annotation)
 
     async def states(self, handle: JsonObject) -> States:
         """The live objects of the handle's resources, in order.
@@ -177,7 +177,7 @@ class Managed:
         """
         if not definitions:
             return False
-        there = await self._known.fresh(RESOURCE_HANDLE, self._known.namespace, text_at(handle, "metadata", "name"))
+        there = await self._cache.fresh(RESOURCE_HANDLE, self._cache.namespace, text_at(handle, "metadata", "name"))
         same_one = text_at(there, "metadata", "uid") == text_at(handle, "metadata", "uid")
         if same_one and not is_deleting(there):
             return False
@@ -254,7 +254,7 @@ class Managed:
         owner = text_at(state, *self._owner)
         if not owner or owner == text_at(handle, "metadata", "name"):
             return ""
-        return owner if await self._known.fresh(RESOURCE_HANDLE, self._known.namespace, owner) else ""
+        return owner if await self._cache.fresh(RESOURCE_HANDLE, self._cache.namespace, owner) else ""
 
     async def _kind(self, obj: JsonObject) -> Kind:
         served = await self._discovery.served(text_at(obj, "apiVersion"), text_at(obj, "kind"))

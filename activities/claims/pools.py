@@ -54,7 +54,7 @@ class PoolActivities:
 
     def __init__(self, tools: Tools, evaluation: Evaluation, open_handle: Open) -> None:
         self._tools = tools
-        self._known = tools.known
+        self._cache = tools.cache
         self._writer = tools.writer
         self._evaluation = evaluation
         self._open_handle = open_handle
@@ -73,7 +73,7 @@ class PoolActivities:
     @activity.defn(name=PassPool.activity)
     async def pass_pool(self, look: PassPool) -> PoolWorld:
         """One pass."""
-        await self._known.settled()
+        await self._cache.settled()
         inline = Inline(decide, self._tools.reconciliation.effects, lambda _: self._observe(look.key))
         passed = await inline.carry_out(look, look.memory)
         return passed.as_world(PoolWorld, rest=rest(len(passed.world.handles)))
@@ -84,20 +84,20 @@ class PoolActivities:
         A change that comes in right afterwards wakes it once more. When the pool goes, what is not seen now would stay
         for ever, also what another worker has made a moment ago: then all handles are listed.
         """
-        known, settings = self._known, self._tools.settings
-        pool = await known.fresh(RESOURCE_POOL, key.namespace, key.name)
+        cache, settings = self._cache, self._tools.settings
+        pool = await cache.fresh(RESOURCE_POOL, key.namespace, key.name)
         if pool is None or text_at(pool, "metadata", "uid") != key.uid:
             return Pool(key=key, exists=False)
         name = text_at(pool, "metadata", "name")
-        known.read(key, f"pool/{name}")
+        cache.read(key, f"pool/{name}")
         leaves = is_deleting(pool)
-        handles = await known.fresh_handles() if leaves else known.handles_of_pool(name)
-        free = (pool_handle(known.names, handle, pool) for handle in handles)
-        scalings = (scaling_of(scaling, pool) for scaling in known.scalings_of_pool(name))
+        handles = await cache.fresh_handles() if leaves else cache.handles_of_pool(name)
+        free = (pool_handle(cache.names, handle, pool) for handle in handles)
+        scalings = (scaling_of(scaling, pool) for scaling in cache.scalings_of_pool(name))
         return Pool(
             key=key,
             hold=self._tools.hold(pool),
-            names=known.names,
+            names=cache.names,
             pool=pool,
             handles=tuple(handle for handle in free if handle),
             scalings=tuple(scaling for scaling in scalings if scaling),
@@ -115,8 +115,8 @@ class PoolActivities:
             Conflict: it was written meanwhile.
             ApiError: it is held, or one of its resources cannot be asked to go.
         """
-        known = self._known
-        handle = await known.fresh(RESOURCE_HANDLE, known.namespace, action.name)
+        cache = self._cache
+        handle = await cache.fresh(RESOURCE_HANDLE, cache.namespace, action.name)
         if handle is None or object_at(handle, "spec", "resourceClaim"):
             return
         if hold := self._tools.hold(handle):
@@ -131,7 +131,7 @@ class PoolActivities:
         await gathered(self._write_scaling(action.pool, scaling) for scaling in action.scalings)
 
     async def _write_scaling(self, pool: JsonObject, scaling: Scaling) -> None:
-        there = self._known.get(RESOURCE_POOL_SCALING, self._known.namespace, scaling.name)
+        there = self._cache.get(RESOURCE_POOL_SCALING, self._cache.namespace, scaling.name)
         if there is None:
             return
         owner: JsonObject = {
@@ -165,7 +165,7 @@ class PoolActivities:
             handle, is_new = await self._made(action)
         except Beyond as beyond:
             return Made(fault=beyond.fault)
-        names, pool = self._known.names, action.pool
+        names, pool = self._cache.names, action.pool
         if not is_new:
             return Made(handle=pool_handle(names, handle, pool))
         key = key_of(RESOURCE_HANDLE, handle, self._tools.settings.cluster)
@@ -182,20 +182,20 @@ class PoolActivities:
 
     async def _made(self, action: MakeHandle) -> tuple[JsonObject, bool]:
         """The handle on the API server, and whether it was made just now."""
-        moment, names, pool = now(), self._known.names, action.pool
+        moment, names, pool = now(), self._cache.names, action.pool
         key = key_of(RESOURCE_POOL, pool, self._tools.settings.cluster)
-        providers = await self._known.providers_for(key, pool)
+        providers = await self._cache.providers_for(key, pool)
         for salt in range(MOST_SALTS):
             name = _name(action, salt)
             question = PoolQuestion(now=moment, names=names, pool=pool, providers=providers, handle_name=name)
             body = await self._body(question)
             scaling = {names.pool_scaling_name_label: action.new.scaling} if action.new.scaling else {}
-            sent = new_handle(names, self._known.namespace, name, {**body.labels, **scaling}, body.spec)
+            sent = new_handle(names, self._cache.namespace, name, {**body.labels, **scaling}, body.spec)
             sent = await self._tools.reconciliation.with_references(key, sent, moment)
             try:
-                made = await self._writer.create(RESOURCE_HANDLE, sent, self._known.namespace)
+                made = await self._writer.create(RESOURCE_HANDLE, sent, self._cache.namespace)
             except Conflict:
-                there = await self._known.fresh(RESOURCE_HANDLE, self._known.namespace, name)
+                there = await self._cache.fresh(RESOURCE_HANDLE, self._cache.namespace, name)
                 if there is not None and pool_handle(names, there, pool) is not None:
                     return there, False
                 continue

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from activities.claims.cache import ClaimCache
 from activities.claims.expiry_batch import behind_the_others
-from activities.claims.known import Known
 from activities.claims.managed import Managed
 from activities.claims.writing import Writer
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
@@ -34,8 +34,8 @@ class Ended:
 class Releasing:
     """Ending handles."""
 
-    def __init__(self, known: Known, writer: Writer, managed: Managed) -> None:
-        self._known = known
+    def __init__(self, cache: ClaimCache, writer: Writer, managed: Managed) -> None:
+        self._cache = cache
         self._writer = writer
         self._managed = managed
 
@@ -71,7 +71,7 @@ class Releasing:
         holder = object_at(handle, "spec", "resourceClaim")
         if not holder:
             return None
-        claim = claim or await self._known.fresh(RESOURCE_CLAIM, text_at(holder, "namespace"), text_at(holder, "name"))
+        claim = claim or await self._cache.fresh(RESOURCE_CLAIM, text_at(holder, "namespace"), text_at(holder, "name"))
         if claim is None or is_detached(claim):
             return None
         held = handle_name(claim)

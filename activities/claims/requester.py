@@ -11,7 +11,7 @@ import time
 from datetime import timedelta
 from typing import cast
 
-from activities.claims.known import Known
+from activities.claims.cache import ClaimCache
 from domain.claims.constants import NAMESPACE_REQUESTER_ANNOTATION
 from domain.claims.linked import NOBODY, Requester
 from domain.claims.objects import JsonObject, text_at, value_at
@@ -28,9 +28,9 @@ MOST_REMEMBERED = 10_000
 class Requesters:
     """Requesters by namespace."""
 
-    def __init__(self, api: KubeApi, known: Known, kept: timedelta) -> None:
+    def __init__(self, api: KubeApi, cache: ClaimCache, kept: timedelta) -> None:
         self._api = api
-        self._known = known
+        self._cache = cache
         self._kept = kept.total_seconds()
         self._users: dict[str, tuple[float, Requester]] = {}
 
@@ -39,8 +39,8 @@ class Requesters:
         if claim is None:
             return NOBODY
         name = text_at(claim, "metadata", "namespace")
-        self._known.read(key, f"namespace/{name}")
-        namespace = self._known.get(kube.NAMESPACE, "", name) or await self._known.fresh(kube.NAMESPACE, "", name)
+        self._cache.read(key, f"namespace/{name}")
+        namespace = self._cache.get(kube.NAMESPACE, "", name) or await self._cache.fresh(kube.NAMESPACE, "", name)
         user = text_at(namespace, "metadata", "annotations", NAMESPACE_REQUESTER_ANNOTATION)
         return await self._user(user) if user else NOBODY
 

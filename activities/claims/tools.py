@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import datetime
 
+from activities.claims.cache import ClaimCache
 from activities.claims.handle_reconciliation import Reconciliation
-from activities.claims.known import Known
 from activities.claims.releasing import Releasing
 from activities.claims.writing import Writer
 from domain.claims import RESOURCE_CLAIM
@@ -21,7 +21,7 @@ from engine.settings import Settings
 class Tools:
     """What the passes of the area work with."""
 
-    known: Known
+    cache: ClaimCache
     writer: Writer
     reconciliation: Reconciliation
     releasing: Releasing

@@ -13,7 +13,7 @@ from typing import cast
 
 from temporalio import activity
 
-from activities.claims.known import Known
+from activities.claims.cache import ClaimCache
 from domain.claims.constants import EVENT_COMPONENT
 from domain.claims.finalizers import is_in_hand, others_finalizers
 from domain.claims.marks import is_deleting
@@ -30,10 +30,10 @@ from engine.kube.events import Said, Subject, event, record
 class Writer:
     """Writes of claims, handles, pools and scalings."""
 
-    def __init__(self, api: KubeApi, known: Known) -> None:
+    def __init__(self, api: KubeApi, cache: ClaimCache) -> None:
         self.api = api
-        self.names = known.names
-        self._known = known
+        self.names = cache.names
+        self._cache = cache
 
     async def put(self, kind: Kind, before: JsonObject, after: JsonObject) -> JsonObject:
         """The object as `after` says, but for its status; its newest version comes back."""
@@ -116,7 +116,7 @@ class Writer:
         await record(self.api, event(Subject.of(self.names.of(kind), cast("kube.JsonObject", obj)), said, now))
 
     def _learnt(self, kind: Kind, answer: JsonObject) -> JsonObject:
-        self._known.learn(kind, answer)
+        self._cache.learn(kind, answer)
         return answer
 
 

@@ -6,10 +6,10 @@ from typing import Any, cast
 
 import pytest
 from claim_domain import BINDER
-from told_known import MOMENT, a_moment, told_known
+from told_cache import MOMENT, a_moment, told_queue
 
-from activities.claims import known as module
-from activities.claims.known import Known
+from activities.claims import binder_queue as module
+from activities.claims.binder_queue import BinderQueue
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.identity import Key
 
@@ -22,50 +22,50 @@ def woken(monkeypatch: pytest.MonkeyPatch) -> list[Key]:
 
 
 @pytest.fixture
-def known(woken: list[Key]) -> Known:
-    return told_known(woken)
+def queue(woken: list[Key]) -> BinderQueue:
+    return told_queue(woken)
 
 
-def edit(known: Known, name: str, version: int, *, handle: str = "") -> None:
+def edit(queue: BinderQueue, name: str, version: int, *, handle: str = "") -> None:
     status: Any = {"resourceHandle": {"name": handle}} if handle else {}
     metadata = {"namespace": "users", "name": name, "uid": name, "resourceVersion": str(version)}
-    known.learn(RESOURCE_CLAIM, {"metadata": metadata, "spec": {}, "status": status})
+    queue.cache.learn(RESOURCE_CLAIM, {"metadata": metadata, "spec": {}, "status": status})
 
 
-async def test_many_edits_of_many_claims_wake_the_binder_once(known: Known, woken: list[Key]) -> None:
+async def test_many_edits_of_many_claims_wake_the_binder_once(queue: BinderQueue, woken: list[Key]) -> None:
     for version in range(1, 20):
         for name in ("one", "two", "three"):
-            edit(known, name, version)
+            edit(queue, name, version)
     await a_moment()
     assert woken == [BINDER]
 
 
-async def test_what_comes_after_the_wake_wakes_again(known: Known, woken: list[Key]) -> None:
-    edit(known, "one", 1)
+async def test_what_comes_after_the_wake_wakes_again(queue: BinderQueue, woken: list[Key]) -> None:
+    edit(queue, "one", 1)
     await a_moment()
-    edit(known, "two", 1)
+    edit(queue, "two", 1)
     await a_moment()
     assert woken == [BINDER, BINDER]
 
 
-async def test_a_claim_that_got_its_handle_in_time_wakes_nobody(known: Known, woken: list[Key]) -> None:
-    edit(known, "one", 1)
-    edit(known, "one", 2, handle="guid-1")
+async def test_a_claim_that_got_its_handle_in_time_wakes_nobody(queue: BinderQueue, woken: list[Key]) -> None:
+    edit(queue, "one", 1)
+    edit(queue, "one", 2, handle="guid-1")
     await a_moment()
     assert woken == []
 
 
-async def test_one_claim_that_was_taken_does_not_hide_another(known: Known, woken: list[Key]) -> None:
-    edit(known, "one", 1)
-    edit(known, "two", 1)
-    edit(known, "one", 2, handle="guid-1")
+async def test_one_claim_that_was_taken_does_not_hide_another(queue: BinderQueue, woken: list[Key]) -> None:
+    edit(queue, "one", 1)
+    edit(queue, "two", 1)
+    edit(queue, "one", 2, handle="guid-1")
     await a_moment()
     assert woken == [BINDER]
 
 
-async def test_a_batch_under_way_takes_what_comes(known: Known, woken: list[Key]) -> None:
-    known.serving = True
-    edit(known, "one", 1)
+async def test_a_batch_under_way_takes_what_comes(queue: BinderQueue, woken: list[Key]) -> None:
+    queue.serving = True
+    edit(queue, "one", 1)
     await a_moment()
     assert woken == []
 
@@ -75,16 +75,16 @@ async def test_a_batch_under_way_takes_what_comes(known: Known, woken: list[Key]
 LAB: dict[str, Any] = {"resources": [{"name": "lab", "provider": {"name": "lab"}, "template": {"kind": "Lab"}}]}
 
 
-def look(known: Known, *names: str) -> None:
+def look(queue: BinderQueue, *names: str) -> None:
     """The binder looks at these claims, and finds nothing for them."""
     for name in names:
-        edit(known, name, 1)
-        known.looked_at(cast(Any, known.get(RESOURCE_CLAIM, "users", name)), known.news_for_all)
+        edit(queue, name, 1)
+        queue.looked_at(cast(Any, queue.cache.get(RESOURCE_CLAIM, "users", name)), queue.news_for_all)
 
 
-def write(known: Known, version: int, *, ready: bool = False, **spec: Any) -> None:
-    metadata = {"namespace": known.namespace, "name": "guid-1", "uid": "1", "resourceVersion": str(version)}
-    known.learn(RESOURCE_HANDLE, {"metadata": metadata, "spec": spec, "status": {"ready": ready}})
+def write(queue: BinderQueue, version: int, *, ready: bool = False, **spec: Any) -> None:
+    metadata = {"namespace": queue.cache.namespace, "name": "guid-1", "uid": "1", "resourceVersion": str(version)}
+    queue.cache.learn(RESOURCE_HANDLE, {"metadata": metadata, "spec": spec, "status": {"ready": ready}})
 
 
 @pytest.mark.parametrize(
@@ -99,12 +99,14 @@ def write(known: Known, version: int, *, ready: bool = False, **spec: Any) -> No
     ],
     ids=["another template", "another resource", "another provider", "rendered", "a later end", "no end"],
 )
-async def test_a_free_handle_that_may_fit_now_is_offered_to_every_claim(known: Known, before: Any, after: Any) -> None:
-    known.serving = True
-    write(known, 1, **before)
-    look(known, "one", "two")
-    write(known, 2, **after)
-    assert known.waiting.keys() == {("users", "one"), ("users", "two")}
+async def test_a_free_handle_that_may_fit_now_is_offered_to_every_claim(
+    queue: BinderQueue, before: Any, after: Any
+) -> None:
+    queue.serving = True
+    write(queue, 1, **before)
+    look(queue, "one", "two")
+    write(queue, 2, **after)
+    assert queue.waiting.keys() == {("users", "one"), ("users", "two")}
 
 
 @pytest.mark.parametrize(
@@ -115,19 +117,19 @@ async def test_a_free_handle_that_may_fit_now_is_offered_to_every_claim(known: K
     ],
     ids=["an end", "a reference"],
 )
-async def test_a_free_handle_that_fits_as_before_is_offered_to_nobody(known: Known, after: Any) -> None:
-    known.serving = True
-    write(known, 1, **LAB)
-    look(known, "one")
-    write(known, 2, ready=True, **after)
-    assert not known.waiting
+async def test_a_free_handle_that_fits_as_before_is_offered_to_nobody(queue: BinderQueue, after: Any) -> None:
+    queue.serving = True
+    write(queue, 1, **LAB)
+    look(queue, "one")
+    write(queue, 2, ready=True, **after)
+    assert not queue.waiting
 
 
-async def test_a_claim_that_a_handle_comes_to_name_is_looked_at(known: Known) -> None:
-    known.serving = True
-    look(known, "one", "two")
-    write(known, 1, resourceClaim={"namespace": "users", "name": "one"})
-    assert known.waiting.keys() == {("users", "one")}
-    look(known, "one")
-    write(known, 2, ready=True, resourceClaim={"namespace": "users", "name": "one"})
-    assert not known.waiting
+async def test_a_claim_that_a_handle_comes_to_name_is_looked_at(queue: BinderQueue) -> None:
+    queue.serving = True
+    look(queue, "one", "two")
+    write(queue, 1, resourceClaim={"namespace": "users", "name": "one"})
+    assert queue.waiting.keys() == {("users", "one")}
+    look(queue, "one")
+    write(queue, 2, ready=True, resourceClaim={"namespace": "users", "name": "one"})
+    assert not queue.waiting

@@ -9,7 +9,7 @@ from typing import Any, cast
 import pytest
 from claim_scenes import claim, entry, handle, provider
 from temporalio.testing import ActivityEnvironment
-from told_known import told_known
+from told_cache import told_queue
 
 from activities.claims.binding import Binding
 from activities.claims.evaluation import Beyond
@@ -39,23 +39,24 @@ class Binder:
     """The binder with the API server and the evaluator that it needs; it notes each write of a claim."""
 
     def __init__(self) -> None:
-        self.known = told_known([], self)
+        queue = told_queue([], self)
+        self.cache = queue.cache
         self.there: dict[str, Json] = {}
         self.written: list[str] = []
         self.now = NOW
         self.meanwhile: Callable[[], None] | None = None
-        writer = Writer(cast(KubeApi, self), self.known)
+        writer = Writer(cast(KubeApi, self), self.cache)
         part = cast(Any, self)
-        reconciliation = Reconciliation(self.known, writer, part, part, part, part)
-        tools = Tools(self.known, writer, reconciliation, part, Settings())
+        reconciliation = Reconciliation(self.cache, writer, part, part, part, part)
+        tools = Tools(self.cache, writer, reconciliation, part, Settings())
         HandleActivities(tools, part)
-        self.binding = Binding(tools, part)
+        self.binding = Binding(tools, queue, part)
 
     def has(self, kind: Kind, obj: Json) -> Json:
         version = str(int(self.there.get(obj["metadata"]["name"], obj)["metadata"].get("resourceVersion", "0")) + 1)
         made = {**obj, "metadata": {"creationTimestamp": timestamp(NOW), **obj["metadata"], "resourceVersion": version}}
         self.there[made["metadata"]["name"]] = made
-        self.known.learn(kind, cast(Any, made))
+        self.cache.learn(kind, cast(Any, made))
         return made
 
     async def look(self, now: datetime = NOW) -> Json:

@@ -11,12 +11,13 @@ from typing import Any, cast
 import pytest
 from claim_domain import NAMES
 from temporalio.testing import ActivityEnvironment
-from told_known import told_known
+from told_cache import told_queue
 
+from activities.claims.binder_queue import BinderQueue
 from activities.claims.binding import Binding
+from activities.claims.cache import MAY_HAVE_MISSED
 from activities.claims.duplicate_bindings import is_surplus
 from activities.claims.handle_reconciliation import Reconciliation
-from activities.claims.known import MAY_HAVE_MISSED, Known
 from activities.claims.tools import Tools
 from activities.claims.writing import Writer
 from activities.inline import Inline, effects_of
@@ -38,7 +39,7 @@ from engine.settings import Settings
 
 Json = dict[str, Any]
 HOLDER = claim_reference(NAMES, cast(Any, {"metadata": {"namespace": "users", "name": "mine"}}))
-Knower = Callable[["Cluster"], Known]
+Knower = Callable[["Cluster"], BinderQueue]
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
 CLAIM: Json = {"metadata": {"namespace": "users", "name": "mine", "uid": "1", "resourceVersion": "1"}, "spec": {}}
 KEY = Key(kind="ResourceClaim", namespace="users", name="mine", uid="1")
@@ -135,22 +136,22 @@ def woken() -> list[Key]:
 def know(woken: list[Key]) -> Knower:
     """What a worker knows of a cluster, once it has read it."""
 
-    def known(cluster: Cluster) -> Known:
-        found = told_known(woken, cluster)
-        cluster.mirrored.append(found.handles)
+    def queue(cluster: Cluster) -> BinderQueue:
+        found = told_queue(woken, cluster)
+        cluster.mirrored.append(found.cache.handles)
         for handle in cluster.there.values():
-            found.learn(RESOURCE_HANDLE, handle)
+            found.cache.learn(RESOURCE_HANDLE, handle)
         return found
 
-    return known
+    return queue
 
 
-async def bound(known: Known, cluster: Cluster, answers: Answers | None = None, **fields: Any) -> Claim:
+async def bound(queue: BinderQueue, cluster: Cluster, answers: Answers | None = None, **fields: Any) -> Claim:
     """The claim after the binder has looked for a handle; nothing else is done."""
-    known.learn(RESOURCE_CLAIM, cast(Any, CLAIM))
-    part, writer = cast(Any, answers or Answers()), Writer(cast(KubeApi, cluster), known)
-    reconciliation = Reconciliation(known, writer, part, part, part, part)
-    binding = Binding(Tools(known, writer, reconciliation, part, Settings()), part)
+    queue.cache.learn(RESOURCE_CLAIM, cast(Any, CLAIM))
+    part, writer = cast(Any, answers or Answers()), Writer(cast(KubeApi, cluster), queue.cache)
+    reconciliation = Reconciliation(queue.cache, writer, part, part, part, part)
+    binding = Binding(Tools(queue.cache, writer, reconciliation, part, Settings()), queue, part)
     asked = {"now": NOW, "names": NAMES, "handle": {}, "claim": CLAIM, "claim_observed": CLAIM}
     world = Claim.of(KEY, **asked, binds=True, wrote=("ResourceClaim metadata and defaults",), **fields)
     passed = await ActivityEnvironment().run(
@@ -162,11 +163,11 @@ async def bound(known: Known, cluster: Cluster, answers: Answers | None = None, 
 
 
 async def taken(
-    known: Known, cluster: Cluster, answers: Answers | None = None, creation: dict[str, Any] | None = None
+    queue: BinderQueue, cluster: Cluster, answers: Answers | None = None, creation: dict[str, Any] | None = None
 ) -> str:
     """The free handle that the claim gets; empty if it gets none."""
     plan = PLAN.model_copy(update={"creation": creation})
-    world = await bound(known, cluster, answers, claim_plan=plan)
+    world = await bound(queue, cluster, answers, claim_plan=plan)
     assert not creation or world.made
     return "" if world.made else text_at(cast(Any, world.handle), "metadata", "name")
 
@@ -179,18 +180,18 @@ def held(cluster: Cluster) -> list[str]:
 async def test_a_claim_gets_the_best_handle_and_no_other(know: Knower, fates: list[str]) -> None:
     cluster = Cluster(a_handle("guid-best"), a_handle("guid-other", creationTimestamp="2026-01-01T00:00:01Z"))
     cluster.fates = fates
-    known = know(cluster)
-    assert await taken(known, cluster) == "guid-best"
+    queue = know(cluster)
+    assert await taken(queue, cluster) == "guid-best"
     assert held(cluster) == ["guid-best"]
-    assert ("guid-best" in known.free, "guid-other" in known.free) == (False, True)
+    assert ("guid-best" in queue.free, "guid-other" in queue.free) == (False, True)
 
 
 async def test_a_handle_that_is_always_refused_is_left_to_others(know: Knower) -> None:
     cluster = Cluster(a_handle("guid-best"), a_handle("guid-other", creationTimestamp="2026-01-01T00:00:01Z"))
     cluster.fates = ["refused"] * MOST_TRIES
-    known = know(cluster)
-    assert await taken(known, cluster) == "guid-other"
-    assert ("guid-best" in known.free, "guid-other" in known.free) == (True, False)
+    queue = know(cluster)
+    assert await taken(queue, cluster) == "guid-other"
+    assert ("guid-best" in queue.free, "guid-other" in queue.free) == (True, False)
 
 
 async def test_a_handle_that_cannot_be_bound_as_it_is_keeps_no_claim_from_another(know: Knower) -> None:
@@ -206,22 +207,22 @@ async def test_a_handle_that_cannot_be_bound_as_it_is_keeps_no_claim_from_anothe
 async def test_a_binding_that_was_seen_before_its_answer_was_missed_leaves_no_free_handle(know: Knower) -> None:
     cluster = Cluster(a_handle("guid-best"), a_handle("guid-other", creationTimestamp="2026-01-01T00:00:01Z"))
     cluster.fates = ["seen before it is unanswered"]
-    known = know(cluster)
+    queue = know(cluster)
     with pytest.raises(ApiError):
-        await taken(known, cluster)
-    assert ("guid-best" in known.free, "guid-other" in known.free) == (False, True)
+        await taken(queue, cluster)
+    assert ("guid-best" in queue.free, "guid-other" in queue.free) == (False, True)
 
 
 async def test_a_handle_that_is_known_to_be_held_is_not_bound_again(know: Knower) -> None:
     cluster = Cluster(a_handle("guid-best"))
-    known = know(cluster)
-    candidate = next(iter(known.free.candidates(WANTED, NOW)))
+    queue = know(cluster)
+    candidate = next(iter(queue.free.candidates(WANTED, NOW)))
     another = {**CLAIM, "metadata": {**CLAIM["metadata"], "name": "another"}}
     bound = a_handle("guid-best", claim_reference(NAMES, another), resourceVersion="2")
     cluster.there["guid-best"] = bound
-    known.learn(RESOURCE_HANDLE, bound)
-    known.free.add(candidate)
-    assert await taken(known, cluster) == ""
+    queue.cache.learn(RESOURCE_HANDLE, bound)
+    queue.free.add(candidate)
+    assert await taken(queue, cluster) == ""
     assert cluster.written == []
 
 
@@ -233,28 +234,28 @@ async def test_a_handle_that_is_known_to_be_held_is_not_bound_again(know: Knower
 async def test_a_handle_that_is_made_without_an_answer_is_found(know: Knower, fates: list[str], made: int) -> None:
     cluster = Cluster()
     cluster.fates = fates
-    known = know(cluster)
+    queue = know(cluster)
     fields = {"claim_plan": ClaimPlan(creation={"spec": {"resourceClaim": HOLDER}}), "none_free": True}
     if made:
-        handle = (await bound(known, cluster, **fields)).handle
+        handle = (await bound(queue, cluster, **fields)).handle
         assert [text_at(handle, "metadata", "name")] == held(cluster)
     else:
         with pytest.raises(Unavailable):
-            await bound(known, cluster, **fields)
+            await bound(queue, cluster, **fields)
         assert held(cluster) == []
 
 
 async def test_who_has_read_something_long_ago_is_neither_told_nor_remembered(
     know: Knower, woken: list[Key], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    known, clock = know(Cluster()), [1000.0]
-    monkeypatch.setattr("activities.claims.known.time", SimpleNamespace(monotonic=lambda: clock[0]))
+    queue, clock = know(Cluster()), [1000.0]
+    monkeypatch.setattr("activities.claims.cache.time", SimpleNamespace(monotonic=lambda: clock[0]))
     keys = [KEY.model_copy(update={"uid": str(number)}) for number in range(100)]
     for key in (*keys, keys[0]):
-        known.read(key, "provider/lab")
+        queue.cache.read(key, "provider/lab")
         clock[0] += MAY_HAVE_MISSED / 10
-    assert len(known._readers["provider/lab"]) == 10
-    known._tell_readers("provider/lab")
+    assert len(queue.cache._readers["provider/lab"]) == 10
+    queue.cache._tell_readers("provider/lab")
     await asyncio.sleep(0)
     assert [key.uid for key in woken] == [str(number) for number in range(92, 100)] + ["0"]
 
@@ -292,27 +293,27 @@ async def test_only_what_perdure_bound_beside_the_claims_own_handle_is_surplus(
     know: Knower, first: Json | None, second: Json, claim: Json, surplus: bool
 ) -> None:
     cluster = Cluster(*([first] if first else []), second)
-    known = know(cluster)
-    assert await is_surplus(known, cast(Any, second), cast(Any, claim)) is surplus
+    queue = know(cluster)
+    assert await is_surplus(queue.cache, cast(Any, second), cast(Any, claim)) is surplus
     cluster = Cluster(a_handle("guid-first", HOLDER, managedFields=OURS), second)
-    known = know(cluster)
+    queue = know(cluster)
     own = cluster.there["guid-first"]
-    assert not await is_surplus(known, own, cast(Any, SAYS_THE_FIRST))
+    assert not await is_surplus(queue.cache, own, cast(Any, SAYS_THE_FIRST))
 
 
 async def test_two_handles_of_one_claim_are_woken_when_the_second_is_seen_and_when_the_claim_has_chosen(
     know: Knower, woken: list[Key]
 ) -> None:
     cluster = Cluster(a_handle("guid-first", HOLDER))
-    known = know(cluster)
-    known.learn(RESOURCE_CLAIM, CLAIM)
+    queue = know(cluster)
+    queue.cache.learn(RESOURCE_CLAIM, CLAIM)
     await asyncio.sleep(0)
     assert woken == []
-    known.learn(RESOURCE_HANDLE, a_handle("guid-second", HOLDER))
+    queue.cache.learn(RESOURCE_HANDLE, a_handle("guid-second", HOLDER))
     await asyncio.sleep(0)
     assert sorted(key.name for key in woken) == ["guid-first", "guid-second"]
     woken.clear()
     chosen = {**SAYS_THE_FIRST, "metadata": {**CLAIM["metadata"], "resourceVersion": "2"}}
-    known.learn(RESOURCE_CLAIM, chosen)
+    queue.cache.learn(RESOURCE_CLAIM, chosen)
     await asyncio.sleep(0)
     assert sorted(key.name for key in woken) == ["guid-first", "guid-second"]

@@ -9,15 +9,15 @@ from typing import Any, cast
 
 import pytest
 from claim_domain import BINDER, NAMES
-from told_known import MOMENT, a_moment, told_known
+from told_cache import MOMENT, a_moment, told_queue
 
 from activities.claims import binder as binder_module
+from activities.claims import binder_queue as queue_module
 from activities.claims import expiry_batch as crowd_module
-from activities.claims import known as known_module
 from activities.claims.binder import AT_ONCE, SERVED_AT_LEAST, BinderActivities, _Batch
+from activities.claims.binder_queue import BinderQueue
 from activities.claims.expiry_batch import Crowd, behind_the_others
 from activities.claims.expiry_queue import Ends
-from activities.claims.known import Known
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, standing
 from domain.claims.passes import ObjectWorld, PassClaim
 from domain.claims.plans import HandlePlan
@@ -149,13 +149,13 @@ def test_the_binder_is_told_of_an_end_ahead_that_it_does_not_wait_for(
 @pytest.fixture
 def woken(monkeypatch: pytest.MonkeyPatch) -> list[Key]:
     """Whom the process has woken."""
-    monkeypatch.setattr(known_module, "ENDS_GATHER", MOMENT)
+    monkeypatch.setattr(queue_module, "ENDS_GATHER", MOMENT)
     return []
 
 
 @pytest.fixture
-def known(woken: list[Key]) -> Known:
-    return told_known(woken)
+def queue(woken: list[Key]) -> BinderQueue:
+    return told_queue(woken)
 
 
 def far(hours: int) -> datetime:
@@ -163,36 +163,36 @@ def far(hours: int) -> datetime:
 
 
 async def test_ends_that_come_in_wake_the_binder_once_and_again_only_for_a_sooner_one(
-    known: Known, woken: list[Key]
+    queue: BinderQueue, woken: list[Key]
 ) -> None:
     for number in range(10):
-        known.learn(RESOURCE_HANDLE, cast(Any, a_handle(str(number), end=far(10 + number))))
+        queue.cache.learn(RESOURCE_HANDLE, cast(Any, a_handle(str(number), end=far(10 + number))))
     await a_moment()
     assert woken == [BINDER]
-    known.learn(RESOURCE_HANDLE, cast(Any, a_handle("late", end=far(30))))
-    known.learn(RESOURCE_HANDLE, cast(Any, a_handle("0", end=far(40), version=2)))
+    queue.cache.learn(RESOURCE_HANDLE, cast(Any, a_handle("late", end=far(30))))
+    queue.cache.learn(RESOURCE_HANDLE, cast(Any, a_handle("0", end=far(40), version=2)))
     await a_moment()
     assert woken == [BINDER]
-    known.learn(RESOURCE_HANDLE, cast(Any, a_handle("soon", end=far(1))))
+    queue.cache.learn(RESOURCE_HANDLE, cast(Any, a_handle("soon", end=far(1))))
     await a_moment()
     assert woken == [BINDER] * 2
 
 
-async def test_a_batch_under_way_hears_of_a_nearer_end_by_itself(known: Known, woken: list[Key]) -> None:
-    known.serving = 1
-    known.news.clear()
-    known.learn(RESOURCE_HANDLE, cast(Any, a_handle(end=far(1))))
-    assert known.news.is_set()
+async def test_a_batch_under_way_hears_of_a_nearer_end_by_itself(queue: BinderQueue, woken: list[Key]) -> None:
+    queue.serving = 1
+    queue.news.clear()
+    queue.cache.learn(RESOURCE_HANDLE, cast(Any, a_handle(end=far(1))))
+    assert queue.news.is_set()
     await a_moment()
     assert woken == []
 
 
-async def test_handles_without_claim_end_by_themselves(known: Known, woken: list[Key]) -> None:
+async def test_handles_without_claim_end_by_themselves(queue: BinderQueue, woken: list[Key]) -> None:
     free = a_handle("free")
     del free["spec"]["resourceClaim"]
-    known.learn(RESOURCE_HANDLE, cast(Any, free))
+    queue.cache.learn(RESOURCE_HANDLE, cast(Any, free))
     await a_moment()
-    assert (known.ends.next, woken) == (None, [])
+    assert (queue.ends.next, woken) == (None, [])
 
 
 # --- the batch ---
@@ -201,8 +201,9 @@ async def test_handles_without_claim_end_by_themselves(known: Known, woken: list
 class Area:
     """A worker's area with claims whose ends have come; what comes of looking at one is the test's."""
 
-    def __init__(self, known: Known, woken: list[Key]) -> None:
-        self.known, self.woken, self.held = known, woken, ""
+    def __init__(self, queue: BinderQueue, woken: list[Key]) -> None:
+        self.queue, self.woken, self.held = queue, woken, ""
+        self.cache = queue.cache
         self.looked: list[str] = []
         self.begun = asyncio.Event()
         self.told: list[tuple[str, bool]] = []
@@ -242,31 +243,31 @@ class Area:
 
     def has(self, *claims: dict[str, Any], **fields: Any) -> None:
         for claim in claims:
-            self.known.learn(RESOURCE_CLAIM, cast(Any, claim))
-            self.known.learn(RESOURCE_HANDLE, cast(Any, a_handle(claim["metadata"]["name"], **fields)))
+            self.queue.cache.learn(RESOURCE_CLAIM, cast(Any, claim))
+            self.queue.cache.learn(RESOURCE_HANDLE, cast(Any, a_handle(claim["metadata"]["name"], **fields)))
 
     async def batch(self) -> bool:
         return await _Batch(self.activities(), "").run()
 
     def activities(self) -> BinderActivities:
-        activities = BinderActivities(cast(Any, self), cast(Any, None), self.look, self.open, self.wake)
-        self.known.serving = 1
+        activities = BinderActivities(cast(Any, self), self.queue, cast(Any, None), self.look, self.open, self.wake)
+        self.queue.serving = 1
 
         async def serve(name: tuple[str, str], cluster: str) -> None:
             self.served.append(name[1])
             if self.slowly is not None:
                 await self.slowly.wait()
-            self.known.waiting.pop(name, None)
+            self.queue.waiting.pop(name, None)
 
         activities.one = serve  # type: ignore[assignment, method-assign]
         return activities
 
 
 @pytest.fixture
-def ended(known: Known, woken: list[Key], monkeypatch: pytest.MonkeyPatch) -> Area:
+def ended(queue: BinderQueue, woken: list[Key], monkeypatch: pytest.MonkeyPatch) -> Area:
     monkeypatch.setattr(binder_module, "now", lambda: NOW)
     monkeypatch.setattr(binder_module, "LINGER", 0.01)
-    return Area(known, woken)
+    return Area(queue, woken)
 
 
 async def test_all_that_end_are_ended_and_their_workflows_told(ended: Area) -> None:
@@ -310,7 +311,7 @@ async def test_ends_leave_places_to_the_claims_that_wait(ended: Area) -> None:
     go_on = ended.hangs()
     ended.has(*(a_claim(f"c{number}") for number in range(3 * AT_ONCE)))
     waiting = {("users", f"new-{number}") for number in range(SERVED_AT_LEAST)}
-    ended.known.waiting |= dict.fromkeys(waiting)
+    ended.queue.waiting |= dict.fromkeys(waiting)
     batch = asyncio.create_task(ended.batch())
     await a_moment()
     assert len(ended.served) == SERVED_AT_LEAST
@@ -415,7 +416,7 @@ async def test_an_end_comes_in_time_however_slowly_others_are_served(
     monkeypatch.setattr(binder_module, "LONGEST_BATCH", 0.1)
     end = NOW + timedelta(seconds=1)
     ended.has(a_claim("mine", end=end), end=end)
-    ended.known.waiting |= dict.fromkeys(("users", f"new-{number}") for number in range(AT_ONCE))
+    ended.queue.waiting |= dict.fromkeys(("users", f"new-{number}") for number in range(AT_ONCE))
     ended.slowly = slow
     batch = asyncio.create_task(ended.batch())
     async with asyncio.timeout(5):
@@ -430,8 +431,8 @@ async def test_who_is_new_is_served_however_slowly_others_end(ended: Area) -> No
     ended.has(*(a_claim(f"c{number}") for number in range(3 * AT_ONCE)))
     batch = asyncio.create_task(ended.batch())
     await a_moment()
-    ended.known.waiting[("users", "new")] = None
-    ended.known.news.set()
+    ended.queue.waiting[("users", "new")] = None
+    ended.queue.news.set()
     await a_moment()
     assert ended.served == ["new"]
     go_on.set()
@@ -458,7 +459,7 @@ async def test_a_batch_that_is_over_begins_no_more_ends_and_gives_way(
 async def test_a_nearer_end_is_heard_while_all_places_are_taken(ended: Area) -> None:
     slow = asyncio.Event()
     ended.slowly = slow
-    ended.known.waiting |= dict.fromkeys(("users", f"new-{number}") for number in range(AT_ONCE))
+    ended.queue.waiting |= dict.fromkeys(("users", f"new-{number}") for number in range(AT_ONCE))
     batch = asyncio.create_task(ended.batch())
     await a_moment()
     assert len(ended.served) == AT_ONCE
@@ -472,7 +473,7 @@ async def test_a_nearer_end_is_heard_while_all_places_are_taken(ended: Area) -> 
 async def test_a_claim_that_is_served_still_is_not_ended_beside_that(ended: Area) -> None:
     slow = asyncio.Event()
     ended.slowly = slow
-    ended.known.waiting[("users", "mine")] = None
+    ended.queue.waiting[("users", "mine")] = None
     batch = asyncio.create_task(ended.batch())
     await a_moment()
     ended.has(a_claim(), a_claim("other"))
@@ -504,7 +505,7 @@ async def test_workflows_of_those_that_have_ended_are_told_by_the_next_batch_whe
 
     async def slow(name: str) -> None:
         await asyncio.sleep(2 * MOMENT)
-        ended.known.waiting[("users", "new")] = None
+        ended.queue.waiting[("users", "new")] = None
 
     ended.answer = slow
     ended.has(a_claim())
@@ -523,23 +524,23 @@ async def test_who_is_on_its_way_out_already_goes_on_at_its_end(ended: Area) -> 
     marked = a_handle("marked")
     marked["metadata"]["deletionTimestamp"] = timestamp(NOW)
     ended.has(a_claim("marked"))
-    ended.known.learn(RESOURCE_HANDLE, cast(Any, marked))
+    ended.queue.cache.learn(RESOURCE_HANDLE, cast(Any, marked))
     await ended.batch()
     assert sorted(ended.looked) == ["going", "marked"]
 
 
 async def test_an_end_that_the_binder_does_not_take_is_told_once_more(
-    known: Known, woken: list[Key], monkeypatch: pytest.MonkeyPatch
+    queue: BinderQueue, woken: list[Key], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(known_module, "END_OVERDUE", timedelta(seconds=MOMENT))
-    monkeypatch.setattr(known_module, "ENDS_GATHER", 60.0)  # what is told at once has not been heard
-    known.learn(RESOURCE_HANDLE, cast(Any, a_handle(end=datetime.now(UTC))))
+    monkeypatch.setattr(queue_module, "END_OVERDUE", timedelta(seconds=MOMENT))
+    monkeypatch.setattr(queue_module, "ENDS_GATHER", 60.0)  # what is told at once has not been heard
+    queue.cache.learn(RESOURCE_HANDLE, cast(Any, a_handle(end=datetime.now(UTC))))
     await a_moment()
     assert woken == [BINDER]
     await a_moment()
     assert woken == [BINDER], "once: a paused one stays where it is"
     soon = datetime.now(UTC).replace(microsecond=0) + timedelta(seconds=1)
-    known.learn(RESOURCE_HANDLE, cast(Any, a_handle("next", end=soon)))
+    queue.cache.learn(RESOURCE_HANDLE, cast(Any, a_handle("next", end=soon)))
     await asyncio.sleep((soon - datetime.now(UTC)).total_seconds() + 3 * MOMENT)
     assert woken == [BINDER] * 2
 

@@ -157,7 +157,7 @@ async def test_a_claim_that_is_deleted_leaves_a_paused_handle_marked_and_with_it
 async def test_a_claim_whose_handle_was_found_paused_shows_it_and_no_more_is_done() -> None:
     cluster = Cluster(claim(), paused(handle(**BOUND)))
     tools = cluster.tools()
-    binding = Binding(tools, cast(Any, None))
+    binding = Binding(tools, cast(Any, None), cast(Any, None))
     passed, _ = await ActivityEnvironment().run(binding.bind, KEY)
     passed.confirm()
     assert cluster.done == ["ResourceClaim", "status of ResourceClaim"]

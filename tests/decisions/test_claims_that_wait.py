@@ -8,7 +8,7 @@ from typing import Any, cast
 
 import pytest
 from claim_domain import NAMES
-from told_known import told_known
+from told_cache import told_queue
 
 from activities.claims import binder as binder_module
 from activities.claims.binder import AT_ONCE, BinderActivities, _Batch, places_in
@@ -33,15 +33,18 @@ class Area:
     """A worker's area in which every claim asks for the pool `theirs`, and nothing may be made for it."""
 
     def __init__(self) -> None:
-        self.known = told_known([])
-        self.known.serving = 1
+        self.queue = told_queue([])
+        self.queue.serving = 1
+        self.cache = self.queue.cache
         self.settings = Settings()
         self.held = ""
         self.by_clock = False
         self.meanwhile: Callable[[], object] | None = None  # what happens once while a claim is looked at
         self.looked: list[str] = []
         self.told: list[str] = []
-        self.activities = BinderActivities(cast(Any, self), self.bind, cast(Any, None), self.open, self.open)
+        self.activities = BinderActivities(
+            cast(Any, self), self.queue, self.bind, cast(Any, None), self.open, self.open
+        )
         self.version = 0
 
     def hold(self, obj: Json) -> str:
@@ -53,8 +56,8 @@ class Area:
     async def bind(self, key: Key) -> tuple[Passed[Claim], ObjectWorld]:
         self.looked.append(key.name)
         wanted = Wanted((WantedResource("things"),), pool="theirs")
-        claim = self.known.get(RESOURCE_CLAIM, key.namespace, key.name)
-        if (free := next(self.known.free.candidates(wanted, NOW), None)) is None:
+        claim = self.queue.cache.get(RESOURCE_CLAIM, key.namespace, key.name)
+        if (free := next(self.queue.free.candidates(wanted, NOW), None)) is None:
             happens, self.meanwhile = self.meanwhile, None
             if happens:
                 happens()
@@ -81,7 +84,7 @@ class Area:
         metadata = {"namespace": namespace, "name": name, "uid": name, "resourceVersion": str(self.version)}
         metadata |= {"creationTimestamp": created} if created else {}
         obj = {"metadata": metadata, "spec": {}, **fields}
-        self.known.learn(kind, cast(Any, obj))
+        self.queue.cache.learn(kind, cast(Any, obj))
         return obj
 
     def provider(self) -> None:
@@ -97,14 +100,14 @@ class Area:
             return Passed(seen, passed.decision), world
 
         self.activities._bind = bind
-        self.known.await_binder(("users", "b"))
+        self.queue.await_binder(("users", "b"))
         return await self.activities.one(("users", "b"), "")
 
     async def batch(self, places: int = AT_ONCE) -> list[str]:
         """Who was looked at."""
         self.looked.clear()
         assert not await _Batch(self.activities, "", places).run()
-        assert not self.known.waiting
+        assert not self.queue.waiting
         return sorted(self.looked)
 
 
@@ -123,7 +126,7 @@ async def area(monkeypatch: pytest.MonkeyPatch) -> Area:
 
 async def test_a_handle_that_fits_nobody_has_nobody_looked_at(area: Area) -> None:
     area.handle("guid-1", pool="others")
-    assert area.known.waiting
+    assert area.queue.waiting
     assert await area.batch() == []
 
 
@@ -133,10 +136,10 @@ async def test_of_many_that_a_handle_fits_only_those_begun_together_are_looked_a
     await area.batch()
     area.handle("guid-1")
     assert len(await area.batch()) == AT_ONCE
-    assert area.known.free.get("guid-1") is None
+    assert area.queue.free.get("guid-1") is None
     area.handle("guid-2")
     await area.batch()
-    assert area.known.free.get("guid-2") is None
+    assert area.queue.free.get("guid-2") is None
 
 
 async def test_a_batch_that_was_broken_off_twice_looks_at_fewer_at_once(area: Area) -> None:
@@ -156,7 +159,7 @@ async def test_who_has_waited_longest_is_served_first(area: Area) -> None:
     area.handle("guid-1")
     await area.batch()
     last = f"more-{3 * AT_ONCE - 1:02}"
-    assert text_at(area.known.get(RESOURCE_CLAIM, "users", last), "status", "resourceHandle", "name") == "guid-1"
+    assert text_at(area.queue.cache.get(RESOURCE_CLAIM, "users", last), "status", "resourceHandle", "name") == "guid-1"
 
 
 async def test_what_is_new_of_a_claim_has_it_looked_at(area: Area) -> None:
@@ -171,7 +174,7 @@ async def test_a_changed_provider_has_all_looked_at(area: Area) -> None:
 
 async def test_one_whose_workflow_asks_is_looked_at(area: Area) -> None:
     area.activities._told.pop("c")
-    area.known.await_binder(("users", "c"))
+    area.queue.await_binder(("users", "c"))
     assert await area.batch() == ["c"]
 
 
@@ -205,12 +208,12 @@ async def test_what_comes_while_a_claim_is_looked_at_is_not_missed(area: Area, w
     area.meanwhile = comes[what]
     area.claim("b")
     assert (await area.batch()).count("b") == 2
-    assert area.known.free.get("guid-1") is None
+    assert area.queue.free.get("guid-1") is None
 
 
 async def test_one_that_is_always_written_by_others_stays_among_those_that_wait(area: Area) -> None:
     await area.refused(Refusal(type=ErrorType.CONFLICT, message="changed", at=NOW))
-    assert area.known.waiting
+    assert area.queue.waiting
     assert sorted(area.told) == ["a", "b", "c"]
 
 
@@ -218,7 +221,7 @@ async def test_one_that_cannot_be_served_has_its_workflow_told_and_holds_up_nobo
     told = await area.refused(Refusal(type=ErrorType.UNAVAILABLE, message="no answer", at=NOW))
     assert told is not None
     assert (told[1].decision.at_deadline, told[1].decision.why) == ("try again", "Unavailable: no answer")
-    assert not area.known.waiting
+    assert not area.queue.waiting
 
 
 async def test_what_a_claim_has_got_while_it_was_deleted_ends_as_well(area: Area) -> None:
@@ -226,4 +229,4 @@ async def test_what_a_claim_has_got_while_it_was_deleted_ends_as_well(area: Area
     area.told.clear()
     assert await area.refused(gone=True) is None
     assert area.told == ["guid-1", "b"]
-    assert not area.known.waiting
+    assert not area.queue.waiting

@@ -10,7 +10,7 @@ import pytest
 from claim_domain import NAMES
 from claim_scenes import entry, handle
 
-from activities.claims.known import Known
+from activities.claims.cache import ClaimCache
 from activities.claims.managed import Managed, States
 from domain.claims.plans import Operations
 from engine.errors import Absent, Conflict, Denied, Unavailable
@@ -61,7 +61,7 @@ class Cluster:
 
 def managed(live: Json = LIVE) -> Managed:
     cluster = Cluster(live)
-    return Managed(cast(KubeApi, cluster), cast(Discovery, cluster), cast(Known, cluster))
+    return Managed(cast(KubeApi, cluster), cast(Discovery, cluster), cast(ClaimCache, cluster))
 
 
 def holding(*names: str) -> Any:

@@ -7,7 +7,7 @@ from typing import Any, cast
 
 from claim_domain import NAMES
 
-from activities.claims.known import Known
+from activities.claims.cache import ClaimCache
 from activities.claims.managed import Managed
 from domain.claims.constants import RESOURCE_FIELD_MANAGER
 from domain.claims.plans import Operations
@@ -45,7 +45,7 @@ class Cluster:
 
 async def test_what_handles_make_and_change_is_told_from_what_its_own_lifecycle_writes() -> None:
     cluster = Cluster()
-    managed = Managed(cast(KubeApi, cluster), cast(Discovery, cluster), cast(Known, cluster))
+    managed = Managed(cast(KubeApi, cluster), cast(Discovery, cluster), cast(ClaimCache, cluster))
     await managed.create(HANDLE, cast(Any, ACCOUNT))
     await managed.update(cast(Any, ACCOUNT), Operations(index=0, patch=({"op": "add", "path": "/spec", "value": {}},)))
     assert cluster.writers == [RESOURCE_FIELD_MANAGER] * 2

@@ -8,7 +8,7 @@ from typing import Any, cast
 import pytest
 from claim_domain import NAMES
 
-from activities.claims.known import Known
+from activities.claims.cache import ClaimCache
 from activities.claims.managed import Managed
 from engine.errors import Absent, ApiError, Conflict, Unavailable
 from engine.kube import CONFIG_MAP, KubeApi
@@ -73,7 +73,7 @@ class Cluster:
 
 
 async def taken_back(cluster: Cluster, *names: str) -> bool:
-    managed = Managed(cast(KubeApi, cluster), cast(Discovery, cluster), cast(Known, cluster))
+    managed = Managed(cast(KubeApi, cluster), cast(Discovery, cluster), cast(ClaimCache, cluster))
     return await managed.take_back(HANDLE, [an_object(name) for name in names])
 
 
@@ -109,7 +109,7 @@ async def test_a_handle_that_lives_keeps_what_was_made() -> None:
 async def deleted(cluster: Cluster, *names: str) -> list[ApiError]:
     """What could not be asked to go of a handle's resources."""
     references = [{"reference": {"apiVersion": "v1", "kind": "ConfigMap", "name": name}} for name in names]
-    managed = Managed(cast(KubeApi, cluster), cast(Discovery, cluster), cast(Known, cluster))
+    managed = Managed(cast(KubeApi, cluster), cast(Discovery, cluster), cast(ClaimCache, cluster))
     return await managed.delete_all({**HANDLE, "spec": {"resources": references}})
 
 

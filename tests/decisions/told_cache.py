@@ -1,11 +1,12 @@
-"""What a worker knows of the claims area where nothing is watched: what a test tells it."""
+"""A worker's cache of the claims area where nothing is watched: it holds what a test tells it."""
 
 from __future__ import annotations
 
 import asyncio
 from typing import Any, cast
 
-from activities.claims.known import Known
+from activities.claims.binder_queue import BinderQueue
+from activities.claims.cache import ClaimCache
 from domain.identity import Key
 from engine.kube import KubeApi
 from engine.kube.store import Followed, Mirror, Store
@@ -25,13 +26,18 @@ class Mirrors:
         return mirror
 
 
-def told_known(woken: list[Key], api: object = None) -> Known:
-    """A worker's knowledge of an API server, where one is asked; whom it wakes is added to the list."""
+def told_cache(woken: list[Key], api: object = None) -> ClaimCache:
+    """A worker's cache of an API server, where one is asked; whom it wakes is added to the list."""
 
     async def wake(key: Key) -> None:
         woken.append(key)
 
-    return Known(cast(KubeApi, api), cast(Store, Mirrors()), Settings(), wake)
+    return ClaimCache(cast(KubeApi, api), cast(Store, Mirrors()), Settings(), wake)
+
+
+def told_queue(woken: list[Key], api: object = None) -> BinderQueue:
+    """The binder's work over such a cache."""
+    return BinderQueue(told_cache(woken, api))
 
 
 async def a_moment() -> None:

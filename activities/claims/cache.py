@@ -1,14 +1,13 @@
-"""What a worker knows of claims, handles, pools and providers, so that a pass reads others' objects without a request.
+"""The informer cache of the claims area, with the indexes by which a pass finds others' objects without a request.
 
-    watch streams, own writes --> mirrors --> indices: free handles, handles by claim and by pool, ends, waiting claims
+    ResourceClaim: unbound ones · ResourceHandle by its claim and by its pool · ResourcePoolScaling by its pool
 
-Mirrors are some milliseconds behind the API server. Where that could lose something it is made good:
+The cache is some milliseconds behind the API server. Where that could lose something it is made good:
 
 - what a pass writes is put in at once, and every write carries the resourceVersion that it was decided upon;
 - a pass that was woken reads its own objects from the API server;
 - what a pass has read of others is noted (`read`): a change of it that comes in right afterwards wakes that lifecycle
-  once more, as the pass may have missed what the watcher woke it for;
-- claims that came in and that no batch has taken wake the binder, and so does an end that it does not expect.
+  once more, as the pass may have missed what the watcher woke it for.
 """
 
 from __future__ import annotations
@@ -18,55 +17,43 @@ import logging
 import time
 from collections import defaultdict
 from collections.abc import Awaitable, Callable, Iterable, Iterator
-from datetime import UTC, datetime, timedelta
 from typing import cast
 
-from activities.claims.expiry_queue import Ends
 from domain.claims import (
     RESOURCE_CLAIM,
     RESOURCE_HANDLE,
     RESOURCE_POOL,
     RESOURCE_POOL_SCALING,
     RESOURCE_PROVIDER,
-    binder,
 )
 from domain.claims.domain_names import DomainNames
-from domain.claims.faults import FAULTS
 from domain.claims.marks import Name, is_unbound, name_of
-from domain.claims.matching import FreeHandles, Wanted, free_handle, may_fit_now
-from domain.claims.merging import TooDeep
 from domain.claims.objects import JsonObject, object_at, text_at
 from domain.claims.providers import named_providers, providers_to_fetch
 from domain.claims.references import holder_of, key_of
-from domain.claims.timestamps import end_of_handle
 from domain.identity import Key, Kind
 from engine import kube
 from engine.errors import Absent
 from engine.kube import KubeApi
-from engine.kube.store import Followed, Mirror, Store
+from engine.kube.store import Followed, Listener, Mirror, Store
 from engine.settings import Settings
 
 # For how long after a read a change of what was read may have been missed: far more than a mirror ever lags.
 MAY_HAVE_MISSED = 2.0
-UNTAKEN = 1.0
-# Ends that come in together are told to the binder together.
-ENDS_GATHER = 0.2
-END_OVERDUE = timedelta(seconds=1)
 
 Wake = Callable[[Key], Awaitable[None]]
 
 log = logging.getLogger(__name__)
 
 
-class Known:
-    """The area's objects as one worker process knows them."""
+class ClaimCache:
+    """The area's objects, and the Namespaces of claims."""
 
     def __init__(self, api: KubeApi, store: Store, settings: Settings, wake: Wake) -> None:
         self.namespace = settings.claims_namespace
         self.names = DomainNames(domain=settings.claims_domain)
+        self.cluster = settings.cluster
         self._api = api
-        self._cluster = settings.cluster
-        self._binder = binder(settings.claims_domain, settings.cluster)
         self._wake = wake
         self.claims = store.follow(Followed(self.names.of(RESOURCE_CLAIM)), {"unbound": self._unbound})
         handles = Followed(self.names.of(RESOURCE_HANDLE), self.namespace)
@@ -80,28 +67,23 @@ class Known:
             mirror.followed.kind.name: mirror
             for mirror in (self.claims, self.handles, self.pools, self.scalings, self.providers, self.namespaces)
         }
-        self.free = FreeHandles()
-        self.ends = Ends()
-        self.waiting: dict[Name, None] = {}  # unbound claims that have to be looked at, in this order
-        self.news = asyncio.Event()  # something has come to wait
-        self.news_for_all = 0  # how often something has changed that any unbound claim may wait for
-        self.nearer_end = asyncio.Event()  # an end has come in that is the next one now
-        self.serving = 0  # batches of this process: one, and at times one more that is being given up
-        self._end_untold = False
-        self._end_timer: asyncio.TimerHandle | None = None
-        self._untaken: set[Name] = set()  # those that the binder is woken for, if they still wait in a moment
-        self._lacks: dict[Name, Wanted] = {}  # what claims ask for that no free handle was, while that is still so
         self._readers: defaultdict[str, dict[Key, float]] = defaultdict(dict)
         self._tasks: set[asyncio.Task[None]] = set()
-        self.claims.listen(cast("kube.store.Listener", self._claim_changed))
-        self.handles.listen(cast("kube.store.Listener", self._handle_changed))
-        self.providers.listen(cast("kube.store.Listener", self._provider_changed))
-        self.namespaces.listen(cast("kube.store.Listener", self._namespace_changed))
+        self.claims.listen(cast(Listener, self._claim_changed))
+        self.handles.listen(cast(Listener, self._handle_changed))
+        self.providers.listen(cast(Listener, self._provider_changed))
+        self.namespaces.listen(cast(Listener, self._namespace_changed))
 
     async def settled(self) -> None:
         """Until every kind is known completely, or known not to be installed."""
         for mirror in self._mirrors.values():
             await mirror.settled()
+
+    def wake(self, key: Key) -> None:
+        """Wake a lifecycle; nothing waits for that."""
+        task = asyncio.get_running_loop().create_task(self._told(key))
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
 
     # --- reading ---
 
@@ -136,6 +118,14 @@ class Known:
         """What a write has answered."""
         if kind.name in self._mirrors:
             self._mirrors[kind.name].learn(cast("kube.JsonObject", obj))
+
+    def unbound(self) -> list[JsonObject]:
+        """The claims that have no handle, the oldest first."""
+        found = cast("list[JsonObject]", self.claims.find("unbound", True))
+        return sorted(found, key=lambda claim: text_at(claim, "metadata", "creationTimestamp"))
+
+    def _unbound(self, claim: object) -> tuple[bool, ...]:
+        return (True,) if is_unbound(self.names, cast("JsonObject", claim)) else ()
 
     def handles_of_claim(self, namespace: str, name: str) -> list[JsonObject]:
         """The handles that name the claim as theirs, oldest first; one is as it should be."""
@@ -186,166 +176,34 @@ class Known:
         while moment - readers[oldest := next(iter(readers))] >= MAY_HAVE_MISSED:
             del readers[oldest]
 
-    # --- claims that wait for the binder ---
-
-    def await_binder(self, name: Name) -> None:
-        """The claim has to be looked at by the binder."""
-        self.waiting[name] = None
-        self.news.set()
-        if not self.serving:
-            if not self._untaken:
-                asyncio.get_running_loop().call_later(UNTAKEN, self._wake_binder)
-            self._untaken.add(name)
-
-    def await_binder_all(self) -> None:
-        """Every unbound claim has to be looked at, the oldest first: something that any may wait for has changed."""
-        self.news_for_all += 1
-        unbound = cast("list[JsonObject]", self.claims.find("unbound", True))
-        for claim in sorted(unbound, key=lambda each: text_at(each, "metadata", "creationTimestamp")):
-            self.await_binder(name_of(claim))
-
-    def _unbound(self, claim: object) -> tuple[bool, ...]:
-        return (True,) if is_unbound(self.names, cast("JsonObject", claim)) else ()
-
-    def may_be_free(self, name: str) -> None:
-        """The handle was chosen and could not be bound: it is among the free ones again, if it is free."""
-        self._free_or_not(name, self.get(RESOURCE_HANDLE, self.namespace, name))
-
-    def looked_at(self, claim: JsonObject, news_then: int, lacks: Wanted | None = None) -> None:
-        """The binder has done what it can for the claim as it is now, if nothing came in while it did.
-
-        Args:
-            claim: As the look has left it.
-            news_then: `news_for_all` when the look began.
-            lacks: What it asks for, if no free handle is that, and only another one, or an edit, can change it.
-        """
-        name = name_of(claim)
-        newest = self.get(RESOURCE_CLAIM, *name)
-        if newest is not None and (_version(newest) != _version(claim) or news_then != self.news_for_all):
-            return
-        self.waiting.pop(name, None)
-        if newest is not None and lacks is not None:
-            self._lacks[name] = lacks
-
-    def still_lacks(self, name: Name, moment: datetime) -> bool:
-        """Whether a look at the claim could only find what the last one has: nothing is new of it, nothing fits."""
-        lacks = self._lacks.get(name)
-        if lacks is None or self.handles.find("claim", name):
-            return False
-        try:
-            return next(self.free.candidates(lacks, moment), None) is None
-        except FAULTS:
-            return False
-
-    def _wake_binder(self) -> None:
-        """One wake for all: while wakes keep coming faster than it ends a run, a run cannot end."""
-        untaken, self._untaken = self._untaken, set()
-        if untaken & self.waiting.keys() and not self.serving:
-            self._spawn(self._binder)
-
-    # --- ends that the binder carries out ---
-
-    def _await_end(self, name: str, handle: JsonObject | None) -> None:
-        # One that is on its way out keeps its end: who was ending it may have died in the middle.
-        if not self.ends.put(name, end_of_handle(handle) if handle and holder_of(handle) else None):
-            return
-        self._look_after(self.ends.next)
-        if self.serving:
-            self.nearer_end.set()
-            self.news.set()
-        elif not self._end_untold:
-            self._end_untold = True
-            asyncio.get_running_loop().call_later(ENDS_GATHER, self._tell_of_end)
-
-    def _tell_of_end(self) -> None:
-        self._end_untold = False
-        # This machine's clock: it tells only whether to ask, and the binder goes by the engine's.
-        if not self.serving and self.ends.await_sooner(datetime.now(UTC)):
-            self._spawn(self._binder)
-
-    def end_again(self, claim: Name) -> None:
-        """The claim was being ended, and whether it was is not known."""
-        for handle in self.handles_of_claim(*claim):
-            self.ends.give_back(text_at(handle, "metadata", "name"))
-        self.nearer_end.set()
-        self.news.set()
-        self._look_after(datetime.now(UTC))
-
-    def _look_after(self, end: datetime | None) -> None:
-        """Who should have told the binder may have died, or not been heard: what it does not take is told once more."""
-        if end is None:
-            return
-        loop = asyncio.get_running_loop()
-        seconds = max(timedelta(0), end - datetime.now(UTC)) + END_OVERDUE
-        moment = loop.time() + seconds.total_seconds()
-        if self._end_timer is None or moment < self._end_timer.when():
-            if self._end_timer is not None:
-                self._end_timer.cancel()
-            self._end_timer = loop.call_at(moment, self._tell_of_overdue)
-
-    def _tell_of_overdue(self) -> None:
-        self._end_timer = None
-        moment = datetime.now(UTC)
-        if self.ends.become_overdue(moment) and not self.serving:
-            self._spawn(self._binder)
-        self._look_after(self.ends.next_after(moment))
-
     # --- changes ---
 
     def _claim_changed(self, before: JsonObject | None, after: JsonObject | None) -> None:
         claim = after or before or {}
-        name = name_of(claim)
-        self._lacks.pop(name, None)
-        if after is None or not is_unbound(self.names, after):
-            self.waiting.pop(name, None)
-            if after is None:
-                self._tell_readers(_of_object(RESOURCE_CLAIM.name, *name))
-            elif is_unbound(self.names, before or {}):
-                self._doubled(name)
-        else:
-            self.await_binder(name)
+        if after is None:
+            self._tell_readers(_of_object(RESOURCE_CLAIM.name, *name_of(claim)))
+        elif is_unbound(self.names, before or {}) and not is_unbound(self.names, after):
+            self._doubled(name_of(claim))
 
     def _handle_changed(self, before: JsonObject | None, after: JsonObject | None) -> None:
-        name = text_at(after or before, "metadata", "name")
-        free_before, holder = self.free.get(name), holder_of(after)
-        if holder != holder_of(before):
+        if (holder := holder_of(after)) != holder_of(before):
             self._doubled(holder)
-            claim = self.get(RESOURCE_CLAIM, *holder) if holder else None
-            if holder and claim and is_unbound(self.names, claim):
-                self.await_binder(holder)
         if after is None:
+            name = text_at(before, "metadata", "name")
             self._tell_readers(_of_object(RESOURCE_HANDLE.name, self.namespace, name))
         for pool in {*_pools(before), *_pools(after)}:
             self._tell_readers(f"pool/{pool}")
-        self._free_or_not(name, after)
-        self._await_end(name, after)
-        if self.claims.values_of("unbound") and may_fit_now(free_before, self.free.get(name)):
-            self.await_binder_all()
-
-    def _free_or_not(self, name: str, handle: JsonObject | None) -> None:
-        try:
-            free = free_handle(self.names, handle) if handle is not None else None
-        except TooDeep:
-            log.warning("ResourceHandle %s has a template nested beyond reason: no claim is bound to it", name)
-            free = None
-        if free is None:
-            self.free.remove(name)
-        else:
-            self.free.add(free)
 
     def _doubled(self, claim: Name | None) -> None:
         """Where several handles name one claim, each looks whether the claim has another (duplicate_bindings.py)."""
         handles = self.handles.find("claim", claim) if claim else ()
         if len(handles) > 1:
             for handle in cast("list[JsonObject]", handles):
-                self._spawn(key_of(RESOURCE_HANDLE, handle, self._cluster))
+                self.wake(key_of(RESOURCE_HANDLE, handle, self.cluster))
 
     def _provider_changed(self, before: JsonObject | None, after: JsonObject | None) -> None:
-        if before is not None and after is not None and _as_rendered(before) == _as_rendered(after):
-            return  # its status, which no pass reads
-        self._tell_readers(f"provider/{text_at(after or before, 'metadata', 'name')}")
-        self._lacks.clear()
-        self.await_binder_all()
+        if is_rendered_otherwise(before, after):
+            self._tell_readers(f"provider/{text_at(after or before, 'metadata', 'name')}")
 
     def _namespace_changed(self, before: JsonObject | None, after: JsonObject | None) -> None:
         self._tell_readers(f"namespace/{text_at(after or before, 'metadata', 'name')}")
@@ -354,18 +212,18 @@ class Known:
         readers = self._readers.pop(topic, None)
         for key, moment in (readers or {}).items():
             if time.monotonic() - moment < MAY_HAVE_MISSED:
-                self._spawn(key)
-
-    def _spawn(self, key: Key) -> None:
-        task = asyncio.get_running_loop().create_task(self._told(key))
-        self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+                self.wake(key)
 
     async def _told(self, key: Key) -> None:
         try:
             await self._wake(key)
         except Exception as error:  # the watcher wakes as well; this is the second chance
             log.warning("%s could not be woken: %s", key, error)
+
+
+def is_rendered_otherwise(before: JsonObject | None, after: JsonObject | None) -> bool:
+    """Whether a provider differs in what passes read: not in its status alone."""
+    return before is None or after is None or _as_rendered(before) != _as_rendered(after)
 
 
 def _as_rendered(provider: JsonObject) -> tuple[JsonObject, ...]:
@@ -376,10 +234,6 @@ def _as_rendered(provider: JsonObject) -> tuple[JsonObject, ...]:
 
 def _of_object(kind: str, namespace: str, name: str) -> str:
     return f"{kind}/{namespace}/{name}"
-
-
-def _version(obj: JsonObject) -> str:
-    return text_at(obj, "metadata", "resourceVersion")
 
 
 def _holders(handle: object) -> tuple[Name, ...]:
