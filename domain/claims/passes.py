@@ -105,24 +105,24 @@ class _Pass(Pass):
     start_to_close: ClassVar[timedelta] = LONGEST_PASS
 
 
-class PassClaim(_Pass):
+class _ObjectPass(_Pass):
+    result: ClassVar[type[Model] | None] = ObjectWorld
+
+    memory: ObjectKnown = ObjectKnown()
+
+
+class PassClaim(_ObjectPass):
     """Bring a claim, its handle and their resources to what they have to be; ask the binder while there is none."""
 
     activity: ClassVar[str] = "claims.pass_claim"
     title: ClassVar[str] = "reconcile the claim, its handle and their resources"
-    result: ClassVar[type[Model] | None] = ObjectWorld
-
-    memory: ObjectKnown = ObjectKnown()
 
 
-class PassHandle(_Pass):
+class PassHandle(_ObjectPass):
     """Bring a handle that no claim looks after and its resources to what they have to be."""
 
     activity: ClassVar[str] = "claims.pass_handle"
     title: ClassVar[str] = "reconcile the handle and its resources"
-    result: ClassVar[type[Model] | None] = ObjectWorld
-
-    memory: ObjectKnown = ObjectKnown()
 
 
 class PassPool(_Pass):

@@ -9,6 +9,7 @@ from claim_domain import NAMES
 from temporalio.testing import ActivityEnvironment
 
 from activities.claims.handle_reconciliation import Reconciliation
+from activities.claims.managed import States
 from domain.claims.handle_reconciliation import HandleWorld
 from domain.claims.linked import NOBODY, Requester, Resources
 from domain.claims.plans import Fault, HandlePlan
@@ -87,6 +88,40 @@ def resources(
     **objects: dict[str, Any],
 ) -> Resources:
     return Resources(scene(*providers, handle=held, newer=newer, **objects), states or [], requester)
+
+
+class Parts:
+    """All that a pass over a handle works with: nothing is there, and no write changes anything."""
+
+    names = NAMES
+    namespace = OPERATOR_NAMESPACE
+
+    async def of(self, *_: object) -> Requester:
+        return NOBODY
+
+    async def providers_for(self, *_: object, **__: object) -> Any:
+        return {}
+
+    async def states(self, *_: object) -> States:
+        return States(())
+
+    async def unknown_kinds(self, *_: object) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        return (), ()
+
+    async def show(self, *_: object) -> None:
+        pass
+
+    async def take_back(self, *_: object) -> bool:
+        return False
+
+    async def put(self, kind: Any, before: Any, after: Any) -> Any:
+        return before
+
+    async def put_status(self, kind: Any, before: Any, status: Any) -> Any:
+        return before
+
+    async def tell(self, *_: object, **__: object) -> None:
+        pass
 
 
 def settled(

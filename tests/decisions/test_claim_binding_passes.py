@@ -7,7 +7,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import pytest
-from claim_scenes import claim, entry, handle, provider
+from claim_scenes import Parts, claim, entry, handle, provider
 from temporalio.testing import ActivityEnvironment
 from told_cache import told_queue
 
@@ -20,7 +20,6 @@ from activities.claims.tools import Tools
 from activities.claims.writing import Writer
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_PROVIDER
 from domain.claims.claim_pass import plan_claim
-from domain.claims.linked import NOBODY, Requester
 from domain.claims.objects import text_at, value_at
 from domain.claims.plans import ClaimPlan, ClaimQuestion, Fault, HandlePlan, HandleQuestion
 from domain.identity import Key, Kind
@@ -35,7 +34,7 @@ KEY = Key(kind="ResourceClaim", namespace="user-ada", name="mine", uid="claim-ui
 SIZES = [{"name": "size", "validation": {"openAPIV3Schema": {"type": "integer"}}}]
 
 
-class Binder:
+class Binder(Parts):
     """The binder with the API server and the evaluator that it needs; it notes each write of a claim."""
 
     def __init__(self) -> None:
@@ -96,14 +95,8 @@ class Binder:
 
     # The rest.
 
-    async def of(self, *_: object) -> Requester:
-        return NOBODY
-
     async def states(self, *_: object) -> States:
         return States((None,))
-
-    async def unknown_kinds(self, *_: object) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        return (), ()
 
 
 class Shown(Exception):  # noqa: N818 - ends the look

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import pytest
 from claim_domain import NAMES
+from claim_scenes import Parts
 from temporalio.testing import ActivityEnvironment
 from told_cache import told_queue
 
@@ -24,7 +25,6 @@ from activities.inline import Inline, effects_of
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.claim_binding import MOST_TRIES, decide
 from domain.claims.claim_validation import Claim
-from domain.claims.linked import NOBODY, Requester
 from domain.claims.matching import Wanted, WantedResource
 from domain.claims.objects import text_at
 from domain.claims.plans import BindingPlan, ClaimPlan, Fault, HandlePlan, WantedEntry
@@ -101,14 +101,11 @@ class Cluster:
         return made
 
 
-class Answers:
+class Answers(Parts):
     """Binds without asking a template."""
 
     async def binding(self, question: Any) -> BindingPlan:
         return BindingPlan(spec={**question.handle["spec"], "resourceClaim": claim_reference(NAMES, question.claim)})
-
-    async def of(self, *_: object) -> Requester:
-        return NOBODY
 
     async def handle(self, question: Any) -> HandlePlan:
         return HandlePlan()

@@ -7,13 +7,11 @@ from typing import Any, cast
 
 import pytest
 from claim_domain import NAMES
-from claim_scenes import reconciling, settle
+from claim_scenes import Parts, reconciling, settle
 
 from activities.claims.evaluation import Evaluation
 from activities.claims.evaluator import EvaluationBug
-from activities.claims.managed import States
 from domain.claims.claim_validation import Validate
-from domain.claims.linked import NOBODY, Requester
 from domain.claims.plans import ClaimPlan, ClaimQuestion, Halt, HandlePlan, HandleQuestion
 from domain.identity import Key
 from domain.resource import timestamp
@@ -31,30 +29,16 @@ def ending_at(moment: str) -> dict[str, Any]:
     return {"metadata": {"name": "guid-b7k2q"}, "spec": {"lifespan": {"end": moment}}}
 
 
-class Api:
+class Api(Parts):
     """All that a pass works with; its evaluations meet a bug, at least where the claim's conditions are judged."""
-
-    names = NAMES
 
     def __init__(self, *, always: bool = True) -> None:
         self.always = always
         self.shown: list[str] = []
         self.asked: list[Any] = []
 
-    async def of(self, *_: object) -> Requester:
-        return NOBODY
-
-    async def providers_for(self, *_: object, **__: object) -> Any:
-        return {}
-
-    async def states(self, *_: object) -> States:
-        return States(())
-
     async def claim(self, question: Any) -> Any:
         raise EvaluationBug("plan_claim: KeyError: 'a secret'")
-
-    async def show(self, *_: object) -> None:
-        pass
 
     async def handle(self, question: Any) -> HandlePlan:
         self.asked.append(question)
@@ -62,18 +46,9 @@ class Api:
             raise EvaluationBug("plan_handle: KeyError: 'a secret'")
         return HandlePlan(spec=question.handle["spec"])
 
-    async def take_back(self, *_: object) -> bool:
-        return False
-
-    async def put(self, kind: object, before: Any, after: Any) -> Any:
-        return before
-
     async def put_status(self, kind: object, before: Any, status: Any, **_: object) -> Any:
         self.shown += [each["message"] for each in status.get("conditions", [])]
         return before
-
-    async def tell(self, *_: object, **__: object) -> None:
-        return None
 
 
 async def plan_of(api: Api, claim: Any) -> ClaimPlan:

@@ -8,17 +8,15 @@ from typing import Any, cast
 
 import pytest
 from claim_domain import NAMES
-from claim_scenes import BOUND, claim, handle
+from claim_scenes import BOUND, Parts, claim, handle
 from temporalio.testing import ActivityEnvironment
 
 from activities.claims.binding import Binding
 from activities.claims.claims import ClaimActivities
 from activities.claims.handle_reconciliation import Reconciliation
 from activities.claims.handles import HandleActivities
-from activities.claims.managed import States
 from activities.claims.releasing import Ended
 from activities.claims.tools import Tools
-from domain.claims.linked import NOBODY, Requester
 from domain.claims.passes import ObjectWorld, PassClaim
 from domain.claims.plans import ClaimPlan, HandlePlan
 from domain.identity import Key
@@ -40,11 +38,8 @@ def paused(each: Json, **metadata: str) -> Json:
     return {**each, "metadata": {**each["metadata"], "annotations": {PAUSED: "true"}, **metadata}}
 
 
-class Cluster:
+class Cluster(Parts):
     """A claim and its handle, and all that a pass over them works with; it notes what is done."""
-
-    names = NAMES
-    namespace = "poolboy"
 
     def __init__(self, asked: Json, held: Json) -> None:
         self.claim, self.handle = asked, held
@@ -59,9 +54,6 @@ class Cluster:
     def handles_of_claim(self, namespace: str, name: str) -> list[Json]:
         return [self.handle]
 
-    async def providers_for(self, *_: object, **__: object) -> Json:
-        return {}
-
     async def seen(self, kind: Any, namespace: str, name: str, *, fresh: bool) -> Json:
         return self.get(kind, namespace, name)
 
@@ -71,12 +63,6 @@ class Cluster:
     async def handle_plan(self, *_: object) -> HandlePlan:
         spec = {**self.handle["spec"], "vars": {"size": 2}}
         return HandlePlan(spec=spec, end=self.end, handle_status={})
-
-    async def of(self, *_: object) -> Requester:
-        return NOBODY
-
-    async def states(self, *_: object) -> States:
-        return States(())
 
     @property
     def end(self) -> datetime | None:

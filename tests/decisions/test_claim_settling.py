@@ -9,12 +9,11 @@ from typing import Any, cast
 import jsonpatch
 import pytest
 from claim_domain import NAMES
-from claim_scenes import BOUND, asking, entry, handle, provider, settle
+from claim_scenes import BOUND, Parts, asking, entry, handle, provider, settle
 
 from activities.claims.managed import Managed, States
 from domain.claims.handle_pass import plan_handle
 from domain.claims.handle_reconciliation import MOST_PATCHES, HandleWorld
-from domain.claims.linked import NOBODY, Requester
 from domain.claims.objects import object_at, objects_at, text_at
 from domain.claims.plans import Fault, HandlePlan, HandleQuestion, Operations
 from domain.identity import Key
@@ -27,10 +26,8 @@ GADGET = {"apiVersion": "lab.perdure.dev/v1", "kind": "Gadget"}
 ANYTHING = [{"pathMatch": "/spec/.*"}]
 
 
-class Server:
+class Server(Parts):
     """A claim, its handle and the live objects of its resources, as an API server has them; plans are the real ones."""
-
-    names = NAMES
 
     def __init__(self, asked: Json | None, held: Json, *providers: Json) -> None:
         self.claim, self.held = asked, held
@@ -45,14 +42,8 @@ class Server:
         self.held, self.claim = cast(Any, settled.handle), cast(Any, settled.claim)
         return settled
 
-    async def of(self, *_: object) -> Requester:
-        return NOBODY
-
     async def providers_for(self, *_: object) -> Any:
         return self.providers
-
-    async def show(self, *_: object) -> None:
-        pass
 
     async def handle(self, question: HandleQuestion) -> HandlePlan:
         self.asked += 1
@@ -81,17 +72,11 @@ class Server:
         self.live[name] = {**obj, "metadata": {**obj["metadata"], "resourceVersion": str(next(self.versions))}}
         return self.live[name]
 
-    async def take_back(self, *_: object) -> bool:
-        return False
-
     async def put(self, kind: object, before: Json, after: Json) -> Json:
         return after
 
     async def put_status(self, kind: object, before: Json, status: Json, **_: object) -> Json:
         return {**before, "status": status}
-
-    async def tell(self, *_: object, **__: object) -> None:
-        return None
 
 
 def specs(server: Server) -> dict[str, Json]:

@@ -7,12 +7,11 @@ from typing import Any, cast
 
 import pytest
 from claim_domain import NAMES
-from claim_scenes import reconciling, settle
+from claim_scenes import Parts, reconciling, settle
 from temporalio.testing import ActivityEnvironment
 
 from activities.claims.managed import States
 from domain.claims.handle_reconciliation import HandleWorld, decide
-from domain.claims.linked import NOBODY, Requester
 from domain.claims.passes import ObjectKnown, PassHandle
 from domain.claims.plans import HandlePlan, Operations
 from domain.claims.write_backoff import AT_ONCE, FIRST_REST, FORGOTTEN, LONGEST_REST, Struggle, rest_in, struggle_after
@@ -67,26 +66,15 @@ def test_no_rest_goes_beyond_a_deadline() -> None:
     assert rest_in(struggle, NOW, NOW - timedelta(seconds=3)) == timedelta(0)
 
 
-class Api:
+class Api(Parts):
     """An API server that takes each change, or takes it without changing anything; and all that a pass works with."""
-
-    names = NAMES
 
     def __init__(self, *, changing: bool) -> None:
         self.changing = changing
         self.version = 0
 
-    async def of(self, *_: object) -> Requester:
-        return NOBODY
-
-    async def providers_for(self, *_: object) -> Any:
-        return {}
-
     async def states(self, *_: object) -> States:
         return States(({"metadata": {"resourceVersion": str(self.version)}},))
-
-    async def show(self, *_: object) -> None:
-        pass
 
     async def handle(self, question: Any) -> HandlePlan:
         return HandlePlan(spec=HANDLE["spec"], updates=(operations(),))
@@ -94,15 +82,6 @@ class Api:
     async def update(self, state: Any, changes: Operations) -> Any:
         self.version += self.changing
         return {"metadata": {"resourceVersion": str(self.version)}}
-
-    async def take_back(self, *_: object) -> bool:
-        return False
-
-    async def put(self, kind: object, before: Any, after: Any) -> Any:
-        return before
-
-    async def put_status(self, kind: object, before: Any, status: Any, **_: object) -> Any:
-        return before
 
 
 class Deleting(Api):
@@ -113,9 +92,6 @@ class Deleting(Api):
 
     async def handle(self, question: Any) -> HandlePlan:
         return HandlePlan(spec=HANDLE["spec"], creations=() if question.states[0] else ((0, {"kind": "Job"}),))
-
-    async def unknown_kinds(self, *_: object) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        return (), ()
 
     async def create(self, handle: Any, definition: Any) -> Any:
         return {"metadata": {"resourceVersion": "1"}}
