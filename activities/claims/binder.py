@@ -25,7 +25,7 @@ from temporalio.service import RPCError
 
 from activities import attempt
 from activities.claims.binder_queue import BinderQueue
-from activities.claims.expiry_batch import Crowd
+from activities.claims.expiry_batch import ExpiryBatch
 from activities.claims.tools import Tools
 from activities.conflicts import MOST_CONFLICTS
 from activities.gathering import gathered
@@ -181,14 +181,14 @@ class BinderActivities:
                 return name
         return None
 
-    async def end(self, name: Name, cluster: str, crowd: Crowd) -> tuple[Key, ObjectWorld] | None:
+    async def end(self, name: Name, cluster: str, batch: ExpiryBatch) -> tuple[Key, ObjectWorld] | None:
         """End a claim, as its own workflow would; how it stands then, None if that has to see to it."""
         claim = self._cache.get(RESOURCE_CLAIM, *name)
         if claim is None:
             return None
         key = key_of(RESOURCE_CLAIM, claim, cluster)
         try:
-            async with crowd.asks(name):
+            async with batch.asks(name):
                 world = await self._look_at_claim(PassClaim(key=key, woken=False))
             for refusal in world.refusals.values():
                 raise as_error(refusal)
@@ -264,7 +264,7 @@ class _Batch:
         self._longest = LONGEST_BATCH * at_once / AT_ONCE
         self._cache = activities._cache
         self._queue = activities._queue
-        self._crowd = Crowd(activities._queue.news.set)
+        self._expiring = ExpiryBatch(activities._queue.news.set)
         self._cluster = cluster
         self._under_way: dict[asyncio.Task[tuple[Key, ObjectWorld] | None], Name] = {}
         self._to_open, activities.untold = activities.untold, []
@@ -283,7 +283,7 @@ class _Batch:
                 if serves or (self._serving() and seconds < LONGEST_WITH_ENDS):
                     self._begin_ends()
                 else:
-                    self._crowd.is_asked()
+                    self._expiring.is_asked()
                 if serves:
                     self._begin()
                 if self._under_way:
@@ -309,7 +309,7 @@ class _Batch:
         finally:
             for task in self._under_way:
                 task.cancel()
-            for name in self._crowd.members:
+            for name in self._expiring.members:
                 self._queue.end_again(name)
         return bool(self._queue.waiting or self._activities.untold) or self._queue.ends.is_near(now())
 
@@ -323,17 +323,17 @@ class _Batch:
 
     def _begin_ends(self) -> None:
         most = self._at_once - (self._served_at_least if any(self._startable()) else 0)
-        while self._crowd.asking < (most if self._places() > 0 else self._ended_at_least):
+        while self._expiring.asking < (most if self._places() > 0 else self._ended_at_least):
             if (name := self._activities.ending()) is None:
                 break
             if name in self._under_way.values():
                 continue  # it is served still, and sees by itself that its end has come
-            self._crowd.join(name)
-            self._start(name, self._activities.end(name, self._cluster, self._crowd))
+            self._expiring.join(name)
+            self._start(name, self._activities.end(name, self._cluster, self._expiring))
         if self._queue.ends.are_over(now()):
-            self._crowd.gathers()
-        elif not self._crowd.asking:
-            self._crowd.is_asked()
+            self._expiring.gathers()
+        elif not self._expiring.asking:
+            self._expiring.is_asked()
 
     def _begin(self) -> None:
         room = max(0, self._places(), self._served_at_least - self._serving())
@@ -346,10 +346,10 @@ class _Batch:
             self._start(name, self._activities.one(name, self._cluster))
 
     def _serving(self) -> int:
-        return len(self._under_way) - len(self._crowd)
+        return len(self._under_way) - len(self._expiring)
 
     def _places(self) -> int:
-        return self._at_once - len(self._under_way) + self._crowd.asked
+        return self._at_once - len(self._under_way) + self._expiring.asked
 
     def _start(self, name: Name, work: Coroutine[None, None, tuple[Key, ObjectWorld] | None]) -> None:
         self._under_way[asyncio.create_task(work)] = name
@@ -357,7 +357,7 @@ class _Batch:
     async def _next(self) -> None:
         """Until one has ended, or another claim has come while there is room, or the next end."""
         waits: set[asyncio.Task[object]] = set(self._under_way)
-        has_room = self._places() > 0 or self._crowd.asking or self._crowd.is_gathering
+        has_room = self._places() > 0 or self._expiring.asking or self._expiring.is_gathering
         event = self._queue.news if has_room else self._queue.nearer_end
         news = asyncio.create_task(event.wait())
         waits.add(news)
@@ -366,7 +366,7 @@ class _Batch:
         news.cancel()
         for task in done:
             if task in self._under_way:
-                self._crowd.leave(self._under_way.pop(task))  # type: ignore[arg-type]
+                self._expiring.leave(self._under_way.pop(task))  # type: ignore[arg-type]
                 if told := task.result():
                     self._to_open.append(told)  # type: ignore[arg-type]
 

@@ -21,7 +21,7 @@ LONGEST_ASKING = 10.0
 LONGEST_WAIT = 5.0
 
 
-class Crowd:
+class ExpiryBatch:
     """The claims that a batch ends: each is asked to go, waits for the others, and is let go."""
 
     def __init__(self, arrived: Callable[[], None]) -> None:
@@ -107,9 +107,9 @@ class Crowd:
 
 @dataclass(frozen=True)
 class _Asked:
-    """Whom the task at hand ends as a member of a crowd."""
+    """Whom the task at hand ends as a member of a batch."""
 
-    crowd: Crowd
+    batch: ExpiryBatch
     claim: Name
     limit: asyncio.Timeout
 
@@ -119,14 +119,14 @@ _asked_here: ContextVar[_Asked | None] = ContextVar("asked_here", default=None)
 
 @asynccontextmanager
 async def behind_the_others() -> AsyncIterator[None]:
-    """For letting go of what the task at hand has asked to go; whoever ends no member of a crowd waits for nobody."""
+    """For letting go of what the task at hand has asked to go; a task that ends no member of a batch does not wait."""
     asked = _asked_here.get()
     if asked is None:
         yield
         return
     asked.limit.reschedule(None)
     try:
-        async with asked.crowd.lets_go(asked.claim):
+        async with asked.batch.lets_go(asked.claim):
             yield
     except Exception:
         asked.limit.reschedule(asyncio.get_running_loop().time() + LONGEST_ASKING)

@@ -3,7 +3,7 @@
     handle marked as deleted --> resources, newest first --> claim (unless detached) --> finalizer of the handle dropped
 
 The mark comes first: from then on it is not bound or renewed, and each pass goes on from there. Resources are
-asked to go and not waited for. The finalizer stays while one of them cannot be asked, and of a crowd until all are.
+asked to go and not waited for. The finalizer stays while one of them cannot be asked, and of a batch until all are.
 """
 
 from __future__ import annotations

@@ -13,10 +13,10 @@ from told_cache import MOMENT, a_moment, told_queue
 
 from activities.claims import binder as binder_module
 from activities.claims import binder_queue as queue_module
-from activities.claims import expiry_batch as crowd_module
+from activities.claims import expiry_batch as batch_module
 from activities.claims.binder import AT_ONCE, SERVED_AT_LEAST, BinderActivities, _Batch
 from activities.claims.binder_queue import BinderQueue
-from activities.claims.expiry_batch import Crowd, behind_the_others
+from activities.claims.expiry_batch import ExpiryBatch, behind_the_others
 from activities.claims.expiry_queue import Ends
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, standing
 from domain.claims.passes import ObjectWorld, PassClaim
@@ -366,25 +366,25 @@ async def test_a_batch_goes_on_for_an_end_that_is_near(ended: Area, monkeypatch:
 
 async def test_only_who_ends_a_member_waits_and_not_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
     arrived: list[bool] = []
-    crowd = Crowd(lambda: arrived.append(True))
+    batch = ExpiryBatch(lambda: arrived.append(True))
     one = ("users", "one")
-    crowd.join(one)
-    crowd.gathers()
+    batch.join(one)
+    batch.gathers()
     async with behind_the_others():  # a pass of the claim's own workflow, say
-        assert (crowd.asking, arrived) == (1, [])
+        assert (batch.asking, arrived) == (1, [])
 
     async def let_go() -> None:
-        async with crowd.asks(one), behind_the_others():
+        async with batch.asks(one), behind_the_others():
             pass
 
     task = asyncio.create_task(let_go())
     await asyncio.sleep(0)
-    assert (crowd.asking, crowd.asked, arrived, task.done()) == (0, 1, [True], False)
-    crowd.is_asked()
+    assert (batch.asking, batch.asked, arrived, task.done()) == (0, 1, [True], False)
+    batch.is_asked()
     async with asyncio.timeout(1):
         await task
-    monkeypatch.setattr(crowd_module, "LONGEST_WAIT", MOMENT)
-    crowd.gathers()
+    monkeypatch.setattr(batch_module, "LONGEST_WAIT", MOMENT)
+    batch.gathers()
     async with asyncio.timeout(1):
         await let_go()
 
@@ -392,7 +392,7 @@ async def test_only_who_ends_a_member_waits_and_not_for_long(monkeypatch: pytest
 async def test_one_that_cannot_be_asked_in_time_looks_at_itself_and_waiting_is_not_asking(
     ended: Area, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(crowd_module, "LONGEST_ASKING", MOMENT)
+    monkeypatch.setattr(batch_module, "LONGEST_ASKING", MOMENT)
 
     async def end(name: str) -> None:
         if name == "hangs":
@@ -484,18 +484,18 @@ async def test_a_claim_that_is_served_still_is_not_ended_beside_that(ended: Area
 
 
 async def test_one_that_somebody_has_written_meanwhile_is_asked_once_more() -> None:
-    crowd = Crowd(lambda: None)
+    batch = ExpiryBatch(lambda: None)
     one = ("users", "one")
-    crowd.join(one)
-    async with crowd.asks(one):
+    batch.join(one)
+    async with batch.asks(one):
         with pytest.raises(Conflict):
             async with behind_the_others():
                 raise Conflict("written")
-        assert (crowd.asking, crowd.asked) == (1, 0)
+        assert (batch.asking, batch.asked) == (1, 0)
         async with behind_the_others():
-            assert (crowd.asking, crowd.asked) == (0, 1)
-    crowd.leave(one)
-    assert (crowd.asking, crowd.asked) == (0, 0)
+            assert (batch.asking, batch.asked) == (0, 1)
+    batch.leave(one)
+    assert (batch.asking, batch.asked) == (0, 0)
 
 
 async def test_workflows_of_those_that_have_ended_are_told_by_the_next_batch_where_this_one_is_over(
