@@ -7,16 +7,20 @@ from typing import Any
 
 import pytest
 from claim_domain import NAMES
-from claim_scenes import BOUND, NOW, claim, handle
+from claim_scenes import BOUND, NOW, claim, entry, handle
 
 from domain.claims import claim_binding
-from domain.claims.claim_lifecycle import ClaimEnded, decide
+from domain.claims.claim_binding import MOST_SALTS, Created, TakeHandle, Taken
+from domain.claims.claim_lifecycle import ClaimEnded, ClaimRead, decide
 from domain.claims.claim_validation import Claim, Validated
 from domain.claims.handle_reconciliation import HandleEnded
+from domain.claims.objects import text_at
 from domain.claims.passes import Cadence
 from domain.claims.plans import ClaimPlan, Fault, Halt, HandlePlan
+from domain.claims.writes import PutStatus, Stored
 from domain.decision import Decision
 from domain.identity import Key
+from domain.refusal import ErrorType, Refusal
 from domain.resource import timestamp
 
 Json = dict[str, Any]
@@ -288,3 +292,76 @@ def test_what_is_not_carried_out_is_planned_to_its_end(halt: Halt) -> None:
 def test_the_binder_brings_a_claim_to_its_handle_and_ends_nothing(seen: Claim, phase: str, actions: list[str]) -> None:
     decision = claim_binding.decide(seen.model_copy(update={"binds": True}), NOW)
     assert (decision.phase, does(decision)) == (phase, actions)
+
+
+# --- what results say ---
+
+
+def test_a_free_handle_that_cannot_be_had_is_passed_over_after_some_tries() -> None:
+    seen = validated(ours(claim({})), plan=ClaimPlan(creation={"spec": {}}), binds=True)
+    for passed_over in [(), (), (), ("guid-b7k2q",)]:
+        (take,) = claim_binding.decide(seen, NOW).actions
+        assert isinstance(take, TakeHandle)
+        assert take.passed_over == passed_over
+        seen = take.fold(seen, Taken(name="guid-b7k2q") if not passed_over else Taken())
+    assert does(claim_binding.decide(seen, NOW)) == ["create_handle"]
+
+
+def test_names_that_are_taken_again_and_again_are_a_fault() -> None:
+    seen = validated(ours(claim({})), plan=ClaimPlan(creation={"spec": {}}), binds=True, none_free=True)
+    for _ in range(MOST_SALTS):
+        (create,) = claim_binding.decide(seen, NOW).actions
+        seen = create.fold(seen, Created())
+    assert does(claim_binding.decide(seen, NOW)) == ["put_status"]
+    assert seen.validation.fault == Fault(reason="NameTaken", message="8 names for a ResourceHandle are taken")
+
+
+def test_a_handle_that_was_made_has_no_resources_yet_and_is_shown_before_they_are_made() -> None:
+    seen = validated(ours(claim({})), plan=ClaimPlan(creation={"spec": {}}), binds=True, none_free=True)
+    (create,) = claim_binding.decide(seen, NOW).actions
+    seen = create.fold(seen, Created(handle=ours(handle(entry("base"), **BOUND))))
+    assert (seen.made, seen.states_known, seen.states) == (True, True, (None,))
+    (write,) = claim_binding.decide(seen, NOW).actions
+    assert isinstance(write, PutStatus)
+    assert text_at(write.after, "status", "resourceHandle", "name") == "guid-b7k2q"
+
+
+@pytest.mark.parametrize(("left", "actions"), [(named(**GOING), ["end_handles"]), (named(), [])])
+def test_a_claim_that_nothing_keeps_is_gone_once_it_is_deleted(left: Json, actions: list[str]) -> None:
+    seen = world(named(), has_another=False)
+    (delete,) = decide(seen, NOW).actions
+    assert does(decide(delete.fold(seen, Stored(obj=left)), NOW)) == actions
+
+
+@pytest.mark.parametrize(
+    ("ended", "phase", "actions"),
+    [
+        (ClaimEnded(why="it has expired", claim=named(**GOING)), "Deleting", ["let_go"]),
+        (REFUSED.model_copy(update={"claim": named(**GOING)}), "Deleting", []),
+        (ClaimEnded(why="it has expired", claim=named()), "Deleting", []),
+        (ClaimEnded(why="it has expired"), "Deleted", []),
+    ],
+    ids=["it ends as well", "a resource cannot be asked to go", "it lives on", "it is gone"],
+)
+def test_a_claim_lets_go_of_itself_once_its_handle_has_ended(ended: ClaimEnded, phase: str, actions: list[str]) -> None:
+    seen = settled(named(), held(), HandlePlan(end=NOW))
+    (end,) = decide(seen, NOW).actions
+    decision = decide(end.fold(seen, ended), NOW)
+    assert (decision.phase, does(decision)) == (phase, actions)
+
+
+def test_a_claim_that_asks_for_another_end_at_its_end_is_observed_again() -> None:
+    seen = world(named(), held(lifespan=OVER), fresh=False)
+    (read,) = decide(seen, NOW).actions
+    assert does(decide(read.fold(seen, ClaimRead()), NOW)) == ["observe_again"]
+    assert does(decide(read.fold(seen, ClaimRead(claim=named())), NOW)) == ["validate_claim"]
+
+
+def test_what_was_made_is_taken_back_where_the_rest_of_a_pass_is_refused() -> None:
+    plan = HandlePlan(creations=((0, {"kind": "Job"}), (1, {"kind": "Job"})))
+    seen = settled(named(), held(), plan, begun=({"kind": "Job"},), begun_upon=held())
+    assert does(decide(seen, NOW)) == ["create_resource", "create_resource"]
+    refused = seen.model_copy(
+        update={"refusals": {"resource 1": Refusal(type=ErrorType.UNAVAILABLE, message="no answer", at=NOW)}}
+    )
+    assert does(decide(refused, NOW)) == ["create_resource", "create_resource", "take_back"]
