@@ -20,12 +20,12 @@ from domain.claims.claim_lifecycle import (
     EndHandleAndClaim,
     EndHandles,
     FindAnother,
-    HasAnother,
     ReadClaim,
     decide,
     needs_its_handle,
 )
 from domain.claims.claim_validation import Claim
+from domain.claims.handle_lifecycle import Found
 from domain.claims.marks import handle_name, is_deleting, is_left_alone, may_end, name_of
 from domain.claims.objects import JsonObject, text_at
 from domain.claims.passes import ObjectWorld, PassClaim
@@ -112,14 +112,14 @@ class ClaimActivities:
         return ClaimRead(claim=claim if may_end(self._cache.names, claim, action.handle) else None)
 
     @activity.defn(name=FindAnother.activity)
-    async def find_another_handle(self, action: FindAnother) -> HasAnother:
+    async def find_another_handle(self, action: FindAnother) -> Found:
         """Whether some handle says that it holds the claim."""
         cache = self._cache
         for handle in cache.handles_of_claim(*name_of(action.claim)):
             there = await cache.fresh(RESOURCE_HANDLE, cache.namespace, text_at(handle, "metadata", "name"))
             if there is not None and not is_deleting(there):
-                return HasAnother(found=True)
-        return HasAnother()
+                return Found(found=True)
+        return Found()
 
     @activity.defn(name=DeleteClaim.activity)
     async def delete_claim(self, action: DeleteClaim) -> Stored:

@@ -13,9 +13,9 @@ from activities.inline import effects_of
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.handle_lifecycle import (
     AskBinder,
-    Duplicate,
     EndHandle,
     FindDuplicate,
+    Found,
     Handle,
     ObserveAgain,
     decide,
@@ -93,9 +93,9 @@ class HandleActivities:
         await self._ask_binder(action.claim)
 
     @activity.defn(name=FindDuplicate.activity)
-    async def find_duplicate(self, action: FindDuplicate) -> Duplicate:
+    async def find_duplicate(self, action: FindDuplicate) -> Found:
         """Whether the claim has another handle."""
-        return Duplicate(found=await is_surplus(self._cache, action.handle, action.claim))
+        return Found(found=await is_surplus(self._cache, action.handle, action.claim))
 
     @activity.defn(name=EndHandle.activity)
     async def end_handle(self, action: EndHandle) -> HandleEnded:

@@ -16,7 +16,7 @@ from domain.claims import RESOURCE_CLAIM, standing
 from domain.claims.claim_validation import Claim, not_begun, notices, to_validate, validate
 from domain.claims.domain_names import DomainNames
 from domain.claims.finalizers import others_finalizers
-from domain.claims.handle_lifecycle import RECONCILING, AskBinder, EndHandle, ObserveAgain, disturbed
+from domain.claims.handle_lifecycle import RECONCILING, AskBinder, EndHandle, Finding, ObserveAgain, disturbed
 from domain.claims.handle_reconciliation import HandleEnded, reconciled
 from domain.claims.marks import handle_name, is_deleting, is_detached, is_left_alone, is_looked_after, name_of
 from domain.claims.objects import GivenObject, JsonObject, object_at, without
@@ -62,24 +62,11 @@ class ReadClaim(ClaimsAction):
         return world.model_copy(update=read)
 
 
-class HasAnother(Model):
-    """Whether some handle says that it holds the claim."""
-
-    found: bool = False
-
-
-class FindAnother(ClaimsAction):
+class FindAnother(Finding):
     """Find out whether some handle says that it holds the claim: a wrong name may have been written into the status."""
 
     activity: ClassVar[str] = "claims.find_another_handle"
-    result: ClassVar[type[Model] | None] = HasAnother
-    reads: ClassVar[bool] = True
-
-    claim: GivenObject
-
-    def fold(self, world: Claim, result: Model | None) -> Claim:  # type: ignore[override]
-        """It is known."""
-        return world.model_copy(update={"has_another": isinstance(result, HasAnother) and result.found})
+    fact: ClassVar[str] = "has_another"
 
 
 class DeleteClaim(ClaimsAction):

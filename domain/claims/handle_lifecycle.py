@@ -65,25 +65,33 @@ class AskBinder(ClaimsAction):
         return world.model_copy(update={"asked": True})
 
 
-class Duplicate(Model):
-    """Whether the claim has another handle."""
+class Found(Model):
+    """The answer to a question about other handles."""
 
-    found: bool
+    found: bool = False
 
 
-class FindDuplicate(ClaimsAction):
+class Finding(ClaimsAction):
+    """A question about other handles, whose answer is one fact of the world."""
+
+    result: ClassVar[type[Model] | None] = Found
+    reads: ClassVar[bool] = True
+    fact: ClassVar[str]
+
+    claim: GivenObject
+
+    def fold(self, world: HandleWorld, result: Model | None) -> HandleWorld:  # type: ignore[override]
+        """It is known."""
+        return world.model_copy(update={self.fact: isinstance(result, Found) and result.found})
+
+
+class FindDuplicate(Finding):
     """Find out whether the claim has another handle, which says so too."""
 
     activity: ClassVar[str] = "claims.find_duplicate"
-    result: ClassVar[type[Model] | None] = Duplicate
-    reads: ClassVar[bool] = True
+    fact: ClassVar[str] = "duplicate"
 
     handle: GivenObject
-    claim: GivenObject
-
-    def fold(self, world: Handle, result: Model | None) -> Handle:  # type: ignore[override]
-        """It is known."""
-        return world.model_copy(update={"duplicate": isinstance(result, Duplicate) and result.found})
 
 
 class EndHandle(ClaimsAction):
