@@ -161,8 +161,8 @@ def _without_free(world: Claim) -> Claim:
 def decide(world: Claim, now: datetime) -> Decision:
     """What the binder has to do for the claim now, and what its own workflow has to know."""
     claim, plan = world.claim, world.validation
-    if (first := disturbed(world)) is not None:
-        return first
+    if (interrupted := disturbed(world)) is not None:
+        return interrupted
     if not world.exists or claim is None or not is_looked_after(world.names, claim):
         return standing.GONE
     if world.hold:
