@@ -97,6 +97,7 @@ class Inline(Generic[W]):
             given: such a pass ends at the first refusal.
         tell: writes an Event.
         places: the limit of actions at once; passes over many objects share it.
+        cached: the cache shows what has woken the object: only a repeated observation asks the other side itself.
     """
 
     decide: Callable[[W, datetime], Decision]
@@ -104,6 +105,7 @@ class Inline(Generic[W]):
     observe: Callable[[bool], Awaitable[W]] | None = None
     tell: Callable[[Notice], Awaitable[None]] | None = None
     places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
+    cached: bool = False
 
     async def carry_out(self, asked: Pass, known: Model) -> Passed[W]:
         """Observe, and make the decisions true until they ask for nothing more that can be done here and now.
@@ -126,7 +128,8 @@ class Inline(Generic[W]):
         rounds = 0
         while True:
             if state.dirty and self.observe is not None:
-                fresh = state.asked or state.world.unsure or state.observed_at is not None
+                asked = state.asked and not self.cached
+                fresh = asked or state.world.unsure or state.observed_at is not None
                 state = state.observing(now())
                 state = state.observed(await self.observe(fresh))
             state, step = state.step(self.decide, now(), dry_run=dry_run)

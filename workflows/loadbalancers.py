@@ -20,17 +20,18 @@ from domain.loadbalancers.machine.world import MachineWorld, ObserveMachine
 from domain.loadbalancers.passes import (
     RETRYABLE,
     LoadBalancerWorld,
+    PassService,
     PassSet,
     SweepProjects,
+    SweptProjects,
 )
-from domain.loadbalancers.services.passes import PassService, ServiceWorld
 from workflows.entity import Entity
 from workflows.lifecycle import lifecycle
 from workflows.passes import Passes
 
 
-@lifecycle("Service", world=ServiceWorld, observe=PassService)
-class ServiceWorkflow(Passes[ServiceWorld]):
+@lifecycle("Service", world=LoadBalancerWorld, observe=PassService)
+class ServiceWorkflow(Passes[LoadBalancerWorld]):
     """A Service of type LoadBalancer: it is given a LoadBalancer, whose address it shows.
 
         Creating ──► Ready ──► Releasing ──► (end)
@@ -82,8 +83,8 @@ class LoadBalancerMachineWorkflow(Entity[MachineWorld]):
     retryable_phases = RETRYABLE
 
 
-@lifecycle("OpenStackProjects", world=LoadBalancerWorld, observe=SweepProjects)
-class OpenStackProjectsWorkflow(Passes[LoadBalancerWorld]):
+@lifecycle("OpenStackProjects", world=SweptProjects, observe=SweepProjects)
+class OpenStackProjectsWorkflow(Passes[SweptProjects]):
     """The sweep over all OpenStack projects, every five minutes while there are load balancers.
 
         woken by a new LoadBalancer --> sweep (one activity, five lists a project) --> wait for the next one

@@ -7,6 +7,7 @@ from contextlib import AsyncExitStack
 from functools import partial
 
 from activities.clients import Clients
+from activities.kube import KubeActivities
 from activities.loadbalancers.balancers import LoadBalancerActivities
 from activities.loadbalancers.cloud_steps import CloudActivities
 from activities.loadbalancers.ground import Ground
@@ -20,8 +21,8 @@ from activities.openstack.projects import Projects
 from engine.kube.store import Store
 from engine.temporal import wake
 
-ON_GROUND = (LoadBalancerActivities, SetActivities, MachineActivities, CloudActivities, SweepActivities)
-ACTIVITIES = (*ON_GROUND, ServiceActivities)
+ON_GROUND = (LoadBalancerActivities, MachineActivities, CloudActivities, SweepActivities)
+ACTIVITIES = (*ON_GROUND, SetActivities, ServiceActivities)
 
 
 async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callable[..., object]]:
@@ -35,5 +36,7 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
     known = Known(kube, store, partial(wake, clients.temporal))
     clients.on_write(known.wrote)
     ground = Ground(kube, blocking, projects, settings, known)
-    services = ServiceActivities(kube, clients.served, settings, installation_of(settings))
-    return [*(method for each in ON_GROUND for method in each(ground).all()), *services.all()]
+    writes = KubeActivities(kube, clients.temporal, clients.served, clients.wrote)
+    services = ServiceActivities(kube, clients.served, settings, installation_of(settings), writes)
+    made = (*(each(ground) for each in ON_GROUND), SetActivities(ground, writes), services)
+    return [method for each in made for method in each.all()]

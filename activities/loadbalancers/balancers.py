@@ -56,9 +56,10 @@ class LoadBalancerActivities:
     @activity.defn(name=PatchSet.activity)
     async def patch_set(self, change: PatchSet) -> None:
         """A set that is there as it should be."""
-        await self._ground.patch_other(LOAD_BALANCER_SET, change.namespace, change.name, change.patch)
+        await self._ground.patch(LOAD_BALANCER_SET, change.namespace, change.name, change.patch)
 
     @activity.defn(name=DeleteSets.activity)
     async def delete_sets(self, deletion: DeleteSets) -> None:
         """Sets that are to go."""
-        await self._ground.delete(LOAD_BALANCER_SET, deletion.namespace, deletion.names)
+        for name in deletion.names:
+            await self._ground.delete(LOAD_BALANCER_SET, deletion.namespace, name)

@@ -15,13 +15,14 @@ from domain.identity import Kind
 from domain.levers import is_paused
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
 from domain.loadbalancers.constants import LOAD_BALANCER_COMPONENT
-from domain.loadbalancers.fleet import Fleet
+from domain.loadbalancers.fleet import AskFleet, Fleet
 from domain.loadbalancers.health import Timings
 from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
 from domain.loadbalancers.scaling import selects
 from domain.notices import Notice
 from domain.resource import CustomResource, ObjectMeta
 from domain.writes import JsonPatch
+from engine.clock import now
 from engine.errors import Absent, Conflict
 from engine.kube import BlockingKube, KubeApi
 from engine.kube.events import Said, Subject, ToldOnce
@@ -71,6 +72,11 @@ class Ground:
         paused = {f"{text(each, 'namespace')}/{text(each, 'name')}" for each in metadata}
         return self._reports.fleet(await self._documents(LOAD_BALANCER_MACHINE), now, self.timings, paused)
 
+    async def ask_fleet(self, ask: AskFleet) -> Fleet:
+        """The same now, and when that was."""
+        moment = now()
+        return (await self.fleet(moment)).model_copy(update={"at": moment})
+
     async def looked_after(self, machine: LoadBalancerMachine) -> bool:
         """Whether a set has the machine among its own."""
         meta = machine.metadata
@@ -92,28 +98,10 @@ class Ground:
         mirror = self.known.mirror(kind)
         return mirror.all() if mirror is not None else (await self.kube.list(kind)).items
 
-    async def patch(self, before: R, patch: JsonPatch, *, status: bool = False) -> R:
-        """The object after a merge patch of what was read; as it was if there is nothing to patch."""
-        if not patch:
-            return before
-        meta = before.metadata
-        answer = await self.kube.patch(
-            before.kind_of,
-            meta.namespace,
-            meta.name,
-            patch,
-            subresource="status" if status else "",
-            resource_version=meta.resource_version,
-        )
-        self.known.learn(before.kind_of, answer)
-        return type(before).model_validate(answer)
-
-    async def patch_other(
+    async def patch(
         self, kind: Kind, namespace: str, name: str, patch: JsonPatch, *, status: bool = False, version: str = ""
-    ) -> str:
-        """Patch another object of the area, if it is there, and as long as it has this version; its version then."""
-        if not patch:
-            return version
+    ) -> JsonObject | None:
+        """Another object of the area after a merge patch, as long as it has this version; None if it is gone."""
         subresource = "status" if status else ""
         try:
             answer = await self.kube.patch(
@@ -121,9 +109,9 @@ class Ground:
             )
         except Absent:
             log.info("%s %s/%s is gone", kind.name, namespace, name)
-            return version
+            return None
         self.known.learn(kind, answer)
-        return text(answer, "metadata", "resourceVersion")
+        return answer
 
     async def create(self, kind: Kind, body: Mapping[str, object], namespace: str) -> JsonObject | None:
         """Make an object; one of its name is it already, and nothing is answered."""
@@ -135,23 +123,17 @@ class Ground:
         self.known.learn(kind, made)
         return made
 
-    async def delete(self, kind: Kind, namespace: str, names: Iterable[str]) -> None:
-        """Ask for deletions."""
-        for name in names:
-            try:
-                left = await self.kube.delete(kind, namespace, name)
-                if text(left, "kind") == kind.name:  # else a Status: it is gone
-                    self.known.learn(kind, left)
-            except Absent:
-                log.info("%s %s/%s is gone", kind.name, namespace, name)
-
-    async def drop_finalizer(self, obj: CustomResource) -> None:
-        """Let the object go."""
-        kept = obj.metadata.finalizers_without(obj.kind_of.finalizer)
+    async def delete(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
+        """Ask for a deletion; the object as it goes, None if it has gone."""
         try:
-            await self.patch(obj, {"metadata": {"finalizers": kept}})
+            left = await self.kube.delete(kind, namespace, name)
         except Absent:
-            return
+            log.info("%s %s/%s is gone", kind.name, namespace, name)
+            return None
+        if text(left, "kind") != kind.name:  # a Status: it has gone
+            return None
+        self.known.learn(kind, left)
+        return left
 
     def hold(self, meta: ObjectMeta) -> str:
         """Why nothing may be changed on behalf of this object now, empty if it may."""

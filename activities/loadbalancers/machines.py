@@ -12,8 +12,9 @@ from domain.identity import Kind, all_kinds
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
 from domain.loadbalancers.cloud.lifecycle import TellPeople
 from domain.loadbalancers.cloud.served import ServedBalancer
-from domain.loadbalancers.machine.actions import AskFleet, GrantAccess, RevokeAccess
-from domain.loadbalancers.machine.world import FleetReports, MachineWorld, ObserveMachine
+from domain.loadbalancers.fleet import AskFleet, Fleet
+from domain.loadbalancers.machine.actions import GrantAccess, RevokeAccess
+from domain.loadbalancers.machine.world import MachineWorld, ObserveMachine
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 from engine.clock import now
 from engine.kube import SECRET
@@ -79,14 +80,12 @@ class MachineActivities:
     async def revoke_access(self, revoke: RevokeAccess) -> None:
         """None of them is left; the Secret goes with its ServiceAccount."""
         for kind in revoke.kinds:
-            await self._ground.delete(RIGHTS[kind], revoke.namespace, (revoke.name,))
+            await self._ground.delete(RIGHTS[kind], revoke.namespace, revoke.name)
 
     @activity.defn(name=AskFleet.activity)
-    async def ask_fleet(self, ask: AskFleet) -> FleetReports:
-        """Whether any machine of the installation reports."""
-        moment = now()
-        silent = (await self._ground.fleet(moment)).silent
-        return FleetReports(silent_until=moment + self._ground.timings.window if silent else None)
+    async def ask_fleet(self, ask: AskFleet) -> Fleet:
+        """All machines of the installation together."""
+        return await self._ground.ask_fleet(ask)
 
     @activity.defn(name=TellPeople.activity)
     async def tell_people(self, tell: TellPeople) -> None:

@@ -23,7 +23,7 @@ from activities.openstack.session import Project
 from domain.loadbalancers import LOAD_BALANCER
 from domain.loadbalancers.cloud.sweep import difference_of_balancer, difference_of_machine, orphans, to_be_compared
 from domain.loadbalancers.constants import DRIFT_ANNOTATION
-from domain.loadbalancers.passes import LoadBalancerWorld, Memory, SweepProjects
+from domain.loadbalancers.passes import SweepKnown, SweepProjects, SweptProjects
 from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 from domain.passes import swept
@@ -50,7 +50,7 @@ class SweepActivities:
         return (self.sweep_projects,)
 
     @activity.defn(name=SweepProjects.activity)
-    async def sweep_projects(self, look: SweepProjects) -> LoadBalancerWorld:
+    async def sweep_projects(self, look: SweepProjects) -> SweptProjects:
         """One sweep; none before its time has come."""
         moment, due = now(), look.memory.next_sweep
         if due is not None and moment < due:
@@ -110,7 +110,7 @@ class SweepActivities:
     async def _tell(self, differs: Owner, moment: datetime) -> None:
         meta = differs.metadata
         patch: JsonPatch = {"metadata": {"annotations": {DRIFT_ANNOTATION: timestamp(moment)}}}
-        await self._ground.patch_other(differs.kind_of, meta.namespace, meta.name, patch)
+        await self._ground.patch(differs.kind_of, meta.namespace, meta.name, patch)
 
 
 def _difference(each: Owner, cloud: ProjectCloud, owners: dict[tuple[str, str], LoadBalancer], moment: datetime) -> str:
@@ -121,5 +121,5 @@ def _difference(each: Owner, cloud: ProjectCloud, owners: dict[tuple[str, str], 
     return difference_of_machine(each, cloud.of_machine(each), owner) if owner else ""
 
 
-def _world(look: SweepProjects, why: str, due: datetime | None) -> LoadBalancerWorld:
-    return LoadBalancerWorld(key=look.key, known=Memory(next_sweep=due), decision=swept(why, due, over="projects"))
+def _world(look: SweepProjects, why: str, due: datetime | None) -> SweptProjects:
+    return SweptProjects(key=look.key, known=SweepKnown(next_sweep=due), decision=swept(why, due, over="projects"))

@@ -30,15 +30,10 @@ from domain.loadbalancers.balancer_world import (
 from domain.loadbalancers.cloud.lifecycle import (
     Moment,
     blocker_of,
-    gone,
-    held_by,
     looked_again,
     nearest,
     needs_look,
-    release,
     tell,
-    write,
-    writes,
 )
 from domain.loadbalancers.cloud.load_balancer import CloudPlan, plan_cloud, released_status
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud
@@ -52,6 +47,7 @@ from domain.loadbalancers.constants import (
 )
 from domain.loadbalancers.hindrances import notices_of
 from domain.loadbalancers.migration import migrated, spec_migration, status_migration
+from domain.loadbalancers.object_world import adopt, gone, held_by, release, write, writes
 from domain.loadbalancers.patches import combined
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerSet
 from domain.loadbalancers.rollout import Rollout, plan_rollout, sets_of
@@ -69,7 +65,6 @@ class Phase(StrEnum):
     READY = "Ready"
     WAITING = "Waiting"
     DELETING = "Deleting"
-    GONE = "Gone"
 
 
 def decide_balancer(world: BalancerWorld, now: datetime) -> Decision:
@@ -78,11 +73,11 @@ def decide_balancer(world: BalancerWorld, now: datetime) -> Decision:
     if not world.exists:
         return gone()
     if world.left_to:
-        return held_by(world.left_to, world.again, balancer.owner)
+        return held_by(world)
     own = sets_of(balancer, world.sets)
     if balancer.metadata.deleting:
         return _ending(world, own, now)
-    if LOAD_BALANCER_FINALIZER not in balancer.metadata.finalizers:
+    if adopt(world):
         return _new(world, own)
     return _provided(world, own, now)
 
@@ -247,8 +242,8 @@ def _phase(
 def _ending(world: BalancerWorld, sets: tuple[LoadBalancerSet, ...], now: datetime) -> Decision:
     """Machines first: they use all the rest."""
     balancer = world.balancer
-    if LOAD_BALANCER_FINALIZER not in balancer.metadata.finalizers:
-        return Decision(phase=Phase.GONE, outcome=Outcome.GONE, why="it has released everything", owner=balancer.owner)
+    if adopt(world):
+        return gone("it has released everything")
     if sets:
         names = tuple(each.metadata.name for each in sets if not each.metadata.deleting)
         left = (DeleteSets(namespace=balancer.metadata.namespace, names=names),) if names else ()

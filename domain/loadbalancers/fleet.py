@@ -11,11 +11,15 @@ from __future__ import annotations
 
 from collections.abc import Container, Iterable
 from datetime import datetime
+from typing import ClassVar, TypeVar
 
+from domain.decision import Action, Queue, World
 from domain.loadbalancers import LOAD_BALANCER_SET
 from domain.loadbalancers.health import DEFAULT_TIMINGS, Timings, last_report
 from domain.loadbalancers.resources import LoadBalancerMachine
 from domain.model import Model
+
+W = TypeVar("W", bound=World)
 
 
 class Fleet(Model):
@@ -24,6 +28,7 @@ class Fleet(Model):
     reported: int = 0
     reporting: int = 0
     scout: str = ""
+    at: datetime | None = None  # when that was asked
 
     @property
     def silent(self) -> bool:
@@ -48,6 +53,24 @@ def fleet_that_reported(
     reporting = sum(moment >= now - timings.window for moment, _ in reports)
     able = [each for each in reports if each[1] and each[1] not in paused]
     return Fleet(reported=len(reports), reporting=reporting, scout=min(able)[1] if able else "")
+
+
+class AskFleet(Action):
+    """Find out whether any machine of the installation reports."""
+
+    activity: ClassVar[str] = "loadbalancers.ask_fleet"
+    queue: ClassVar[str] = Queue.LOAD_BALANCERS
+    result: ClassVar[type[Model] | None] = Fleet
+    reads: ClassVar[bool] = True
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return "find out whether any other machine reports"
+
+    def fold(self, world: W, result: Model | None) -> W:
+        """Whether it is silent, until the next observation."""
+        return world.model_copy(update={"fleet": result})
 
 
 def report_of(machine: LoadBalancerMachine) -> Report | None:

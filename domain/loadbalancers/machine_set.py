@@ -2,28 +2,26 @@
 
     New --finalizer--> Scaling <--> Ready          any --deletion--> Deleting: its machines, then the finalizer
 
-What it does with its machines is `scaling.py`'s to say. A machine is deleted by its object: its own lifecycle takes it
-out of the cloud.
+What it does with its machines is `scaling.py`'s to say. The set's own patch comes before anything else: it holds the
+memory of what is done next.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 
+from domain.decision import Action, Decision, Outcome
 from domain.levers import retry_wanted
 from domain.loadbalancers.boots import tried_again
-from domain.loadbalancers.constants import REVISION_ANNOTATION, SET_FINALIZER
-from domain.loadbalancers.fleet import Fleet
-from domain.loadbalancers.health import DEFAULT_TIMINGS, Timings, health_of, mark_patches
+from domain.loadbalancers.constants import QUOTA_ANNOTATION, REVISION_ANNOTATION
+from domain.loadbalancers.fleet import AskFleet, Fleet
+from domain.loadbalancers.health import Standing, health_of, mark_patches
+from domain.loadbalancers.object_world import adopt, gone, held_by, release, writes
 from domain.loadbalancers.patches import combined
-from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
-from domain.loadbalancers.scaling import plan_set
-from domain.loadbalancers.set_status import MachineStanding
-from domain.model import Model
-from domain.notices import Notice, normal
-from domain.schema import Document
+from domain.loadbalancers.scaling import SetPlan, plan_set
+from domain.loadbalancers.set_world import CreateMachine, DeleteMachine, PatchMachine, SetWorld
 from domain.writes import JsonPatch
 
 
@@ -35,138 +33,111 @@ class SetPhase(StrEnum):
     READY = "Ready"
     WAITING = "Waiting"
     DELETING = "Deleting"
-    GONE = "Gone"
 
 
-class MachinePatch(Model):
-    """Merge patches of one machine and of its status; either may be empty.
-
-    A patch of the status replaces what the agent has written as a whole, so it is for the machine of this version only.
-    """
-
-    name: str
-    patch: JsonPatch = {}
-    status: JsonPatch = {}
-    version: str = ""
-
-
-class SetWork(Model):
-    """What to do now for a set, and how it stands.
-
-    Attributes:
-        phase: where it stands.
-        why: what is waited for, in words.
-        patch: the merge patch of the set; before anything else, it holds the memory of what is done next.
-        create: machines to be made, as documents for the API server.
-        machine_patches: marks and revisions.
-        delete: names of machines to be deleted.
-        status: the merge patch of the set's status.
-        drop_finalizer: nothing is left, and the object may go.
-        deadline: when another look can differ without anything happening.
-        notices: what a person is told.
-    """
-
-    phase: SetPhase
-    why: str = ""
-    patch: JsonPatch = {}
-    create: tuple[Document, ...] = ()
-    machine_patches: tuple[MachinePatch, ...] = ()
-    delete: tuple[str, ...] = ()
-    status: JsonPatch = {}
-    drop_finalizer: bool = False
-    deadline: datetime | None = None
-    notices: tuple[Notice, ...] = ()
-
-    @property
-    def idle(self) -> bool:
-        """Whether nothing is to be done now."""
-        done = (self.patch, self.create, self.machine_patches, self.delete, self.status)
-        return not any(done) and not self.drop_finalizer
-
-
-def work_for_set(
-    machine_set: LoadBalancerSet,
-    machines: Sequence[LoadBalancerMachine],
-    fleet: Fleet,
-    now: datetime,
-    *,
-    timings: Timings = DEFAULT_TIMINGS,
-    quota_refused: bool = False,
-    taken: Collection[str] = (),
-) -> SetWork:
-    """What to do now for a set that exists.
-
-    Args:
-        machine_set: the set as it was read last.
-        machines: its machines (`scaling.machines_of`), oldest first.
-        fleet: all machines of the installation.
-        now: the moment.
-        timings: how long is waited.
-        quota_refused: whether the project's quota refused the last machine of the set.
-        taken: names that machines have which are not the set's, or not any more.
-    """
+def decide_set(world: SetWorld, now: datetime) -> Decision:
+    """What a set needs now."""
+    machine_set = world.machine_set
+    if not world.exists:
+        return gone()
+    if world.left_to:
+        return held_by(world)
     if machine_set.metadata.deleting:
-        return _farewell(machine_set, machines)
+        return _ending(world)
     if token := retry_wanted(machine_set.metadata):
-        return SetWork(phase=SetPhase.SCALING, why="try again at once, as the retry asks", patch=tried_again(token))
-    adopted: JsonPatch = {}
-    if SET_FINALIZER not in machine_set.metadata.finalizers:
-        adopted = {"metadata": {"finalizers": [*machine_set.metadata.finalizers, SET_FINALIZER]}}
-    plan = plan_set(machine_set, machines, fleet, now, timings=timings, quota_refused=quota_refused, taken=taken)
-    why = plan.why or _lacking(machine_set, machines, now, timings)
+        retried = writes(world, tried_again(token))
+        return _decision(world, SetPhase.SCALING, "try again at once, as the retry asks", retried)
+    if world.fleet is None and _asks_fleet(world, now):
+        return _decision(world, SetPhase.SCALING, "find out whether any other machine reports", (AskFleet(),))
+    quota = any(QUOTA_ANNOTATION in each.metadata.annotations for each in world.machines)
+    plan = plan_set(
+        machine_set,
+        world.machines,
+        world.fleet or Fleet(),
+        now,
+        timings=world.timings,
+        quota_refused=quota,
+        taken=world.taken,
+        noted=world.noted,
+    )
+    why = plan.why or _lacking(world, now)
     ready = why == "" and not plan.create and not plan.delete
-    phase = SetPhase.WAITING if plan.hold else SetPhase.READY if ready else SetPhase.SCALING
-    return SetWork(
-        phase=phase,
-        why=why,
-        patch=combined(adopted, plan.annotate),
-        create=plan.create,
-        machine_patches=_machine_patches(machine_set, plan.marks, plan.restamp, plan.delete),
-        delete=plan.delete,
-        status=plan.status,
-        deadline=plan.deadline,
-        notices=(*plan.notices, *_deleted(plan.delete)),
+    first, scaled = writes(world, combined(adopt(world), plan.annotate)), _scaled(world, plan)
+    return _decision(
+        world,
+        SetPhase.WAITING if plan.hold else SetPhase.READY if ready else SetPhase.SCALING,
+        why,
+        first or scaled,
+    ).model_copy(
+        update={
+            "deadline": plan.deadline,
+            "at_deadline": "check its machines again" if plan.deadline else "",
+            "notices": plan.notices,
+            "planned": tuple(each.summary for each in scaled) if first else (),
+        }
     )
 
 
-def _lacking(
-    machine_set: LoadBalancerSet, machines: Sequence[LoadBalancerMachine], now: datetime, timings: Timings
-) -> str:
+def _asks_fleet(world: SetWorld, now: datetime) -> bool:
+    """All machines are asked for only when one that has reported is to be replaced."""
+    standings = (health_of(each, now, world.timings) for each in world.machines if not each.metadata.deleting)
+    return any(each.standing is Standing.CONDEMNED and each.reported for each in standings)
+
+
+def _lacking(world: SetWorld, now: datetime) -> str:
     """How many of the wanted machines are ready, empty if all are."""
-    alive = (each for each in machines if not each.metadata.deleting)
-    ready, wanted = sum(health_of(each, now, timings).ready for each in alive), machine_set.spec.replicas
+    alive = (each for each in world.machines if not each.metadata.deleting)
+    ready, wanted = sum(health_of(each, now, world.timings).ready for each in alive), world.machine_set.spec.replicas
     return f"ready machines: {ready} of {wanted}" if ready < wanted else ""
 
 
-def _machine_patches(
-    machine_set: LoadBalancerSet, marks: Sequence[MachineStanding], restamp: Sequence[str], leaving: Sequence[str]
-) -> tuple[MachinePatch, ...]:
-    found: dict[str, MachinePatch] = {}
-    for each in marks:
+def _scaled(world: SetWorld, plan: SetPlan) -> tuple[Action, ...]:
+    return (
+        *(CreateMachine(machine_set=world.machine_set, name=name) for name in plan.create),
+        *_machine_patches(world, plan),
+        *_deletions(world, plan.delete),
+        *writes(world, plan.status, subresource="status"),
+    )
+
+
+def _machine_patches(world: SetWorld, plan: SetPlan) -> tuple[PatchMachine, ...]:
+    """Marks and revisions of the machines that stay."""
+    found: dict[str, PatchMachine] = {}
+    for each in plan.marks:
         patch, status = mark_patches(each.machine, each.health)
         version = each.machine.metadata.resource_version if status else ""
-        found[each.name] = MachinePatch(name=each.name, patch=patch, status=status, version=version)
-    revision: JsonPatch = {"metadata": {"annotations": {REVISION_ANNOTATION: machine_set.revision}}}
-    for name in restamp:
-        before = found.get(name, MachinePatch(name=name))
+        found[each.name] = PatchMachine(
+            machine_set=world.machine_set, name=each.name, patch=patch, status=status, version=version
+        )
+    revision: JsonPatch = {"metadata": {"annotations": {REVISION_ANNOTATION: world.machine_set.revision}}}
+    for name in plan.restamp:
+        before = found.get(name, PatchMachine(machine_set=world.machine_set, name=name))
         found[name] = before.model_copy(update={"patch": combined(before.patch, revision)})
-    return tuple(each for each in found.values() if (each.patch or each.status) and each.name not in leaving)
+    return tuple(each for each in found.values() if (each.patch or each.status) and each.name not in plan.delete)
 
 
-def created(machine: LoadBalancerMachine) -> Notice:
-    """What is told of a machine that its set has made."""
-    return normal("Created", f"Created loadBalancerMachine {machine.metadata.name}")
+def _deletions(world: SetWorld, names: Sequence[str]) -> tuple[DeleteMachine, ...]:
+    return tuple(DeleteMachine(machine_set=world.machine_set, name=name) for name in names)
 
 
-def _deleted(names: Sequence[str]) -> tuple[Notice, ...]:
-    return tuple(normal("Deleted", f"Deleted loadBalancerMachine {name}") for name in names)
+def _ending(world: SetWorld) -> Decision:
+    if adopt(world):
+        return gone("it has released everything")
+    if not world.machines:
+        drop = release(world, "release the set: no machine is left")
+        return _decision(world, SetPhase.DELETING, "no machine is left", (drop,))
+    names = [each.metadata.name for each in world.machines if not each.metadata.deleting]
+    why = f"waits until {len(world.machines)} machines are gone"
+    return _decision(world, SetPhase.DELETING, why, _deletions(world, names))
 
 
-def _farewell(machine_set: LoadBalancerSet, machines: Sequence[LoadBalancerMachine]) -> SetWork:
-    if SET_FINALIZER not in machine_set.metadata.finalizers:
-        return SetWork(phase=SetPhase.GONE, why="it has released everything")
-    if not machines:
-        return SetWork(phase=SetPhase.DELETING, why="no machine is left", drop_finalizer=True)
-    names = tuple(each.metadata.name for each in machines if not each.metadata.deleting)
-    why = f"waits until {len(machines)} machines are gone"
-    return SetWork(phase=SetPhase.DELETING, why=why, delete=names, notices=_deleted(names))
+def _decision(world: SetWorld, phase: SetPhase, why: str, actions: tuple[Action, ...]) -> Decision:
+    settled = phase is SetPhase.READY
+    return Decision(
+        phase=phase.value,
+        outcome=Outcome.SETTLED if settled else Outcome.WAITING,
+        why=why or "its machines are ready",
+        waits_for=() if settled else (why or "its machines",),
+        owner=world.machine_set.owner,
+        actions=actions,
+    )

@@ -1,7 +1,4 @@
-"""The passes of the area: each is one activity that observes, decides, acts, and hands back what it came to.
-
-A pass leaves a little memory for the next one. Losing it costs a look at the cloud, and nothing else.
-"""
+"""The area's passes, each of which is one activity: over a Service, over a set, and over all projects."""
 
 from __future__ import annotations
 
@@ -10,48 +7,41 @@ from typing import ClassVar
 
 from domain.decision import Action, Queue
 from domain.identity import Key
+from domain.loadbalancers.object_world import ObjectKnown
 from domain.model import Model
-from domain.passes import PassedWorld
-
-# A pass makes a few calls to OpenStack, each of which may take its whole time-out.
-LONGEST_PASS = timedelta(minutes=5)
-HEARTBEAT = timedelta(seconds=10)
-
-
-class Memory(Model):
-    """What a pass leaves for the next one.
-
-    Attributes:
-        version: the resourceVersion that it left the object with: an older one is not read again.
-        next_sweep: when the projects are looked at again.
-    """
-
-    version: str = ""
-    next_sweep: datetime | None = None
-
+from domain.passes import Pass, PassedWorld
 
 # Phases in which something stands in the way, or a pause runs: a person may have the next attempt made at once.
 RETRYABLE = frozenset({"Waiting", "Scaling"})
 
 
 class LoadBalancerWorld(PassedWorld):
-    """What a pass came to."""
+    """What a pass over an object came to."""
 
-    known: Memory = Memory()
+    known: ObjectKnown = ObjectKnown()
 
 
-class _Pass(Action):
+class _ObjectPass(Pass):
     queue: ClassVar[str] = Queue.LOAD_BALANCERS
     result: ClassVar[type[Model] | None] = LoadBalancerWorld
-    start_to_close: ClassVar[timedelta] = LONGEST_PASS
-    heartbeat: ClassVar[timedelta] = HEARTBEAT
+    start_to_close: ClassVar[timedelta] = timedelta(minutes=2)
+    heartbeat: ClassVar[timedelta] = timedelta(seconds=10)
 
-    key: Key
-    memory: Memory = Memory()
-    dry_run: bool = False
+    memory: ObjectKnown = ObjectKnown()
 
 
-class PassSet(_Pass):
+class PassService(_ObjectPass):
+    """Bring a Service's LoadBalancer, address, condition and Events to what they have to be."""
+
+    activity: ClassVar[str] = "loadbalancers.pass_service"
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return "reconcile the Service, its LoadBalancer and the nodes"
+
+
+class PassSet(_ObjectPass):
     """Bring a set's machines to their number, judge their health, replace what is dead."""
 
     activity: ClassVar[str] = "loadbalancers.pass_set"
@@ -62,10 +52,30 @@ class PassSet(_Pass):
         return "count the set's machines, check their health, create and replace machines"
 
 
-class SweepProjects(_Pass):
+class SweepKnown(Model):
+    """When the projects are looked at again."""
+
+    next_sweep: datetime | None = None
+
+
+class SweptProjects(PassedWorld):
+    """What a sweep came to."""
+
+    known: SweepKnown = SweepKnown()
+
+
+class SweepProjects(Action):
     """Look at every project once, and wake whoever differs from what it has there."""
 
     activity: ClassVar[str] = "loadbalancers.sweep_projects"
+    queue: ClassVar[str] = Queue.LOAD_BALANCERS
+    result: ClassVar[type[Model] | None] = SweptProjects
+    start_to_close: ClassVar[timedelta] = timedelta(minutes=5)
+    heartbeat: ClassVar[timedelta] = timedelta(seconds=10)
+
+    key: Key
+    memory: SweepKnown = SweepKnown()
+    dry_run: bool = False
 
     @property
     def summary(self) -> str:

@@ -50,7 +50,7 @@ class SetPlan(Model):
     """What to do now for a set, and how it stands.
 
     Attributes:
-        create: machines to be made, as documents for the API server.
+        create: names of machines to be made.
         delete: names of machines to be deleted.
         marks: machines whose mark is to be set or removed, see `mark_patches`.
         restamp: names of machines that need the set's revision.
@@ -62,7 +62,7 @@ class SetPlan(Model):
         notices: what a person is told.
     """
 
-    create: tuple[Document, ...] = ()
+    create: tuple[str, ...] = ()
     delete: tuple[str, ...] = ()
     marks: tuple[MachineStanding, ...] = ()
     restamp: tuple[str, ...] = ()
@@ -107,6 +107,7 @@ def plan_set(
     timings: Timings = DEFAULT_TIMINGS,
     quota_refused: bool = False,
     taken: Collection[str] = (),
+    noted: bool = False,
 ) -> SetPlan:
     """What to do now for a set that is not being deleted.
 
@@ -118,6 +119,7 @@ def plan_set(
         timings: how long is waited.
         quota_refused: whether the project's quota refused the last machine of the set.
         taken: names that machines have which are not the set's, or not any more.
+        noted: since when all of them are ready has just been noted.
     """
     alive = [
         MachineStanding(machine=each, health=health_of(each, now, timings))
@@ -138,11 +140,11 @@ def plan_set(
     staying = [each for each in alive if each not in leaving]
     waits = paused_to if missing > 0 else None
     return SetPlan(
-        create=tuple(machine_document(machine_set, next(names)) for _ in range(create)),
+        create=tuple(next(names) for _ in range(create)),
         delete=tuple(each.name for each in (*leaving, *_surplus(ranks.counted, -missing))),
         marks=tuple(each for each in alive if each.health.mark or each.health.unmark),
         restamp=_outdated(machine_set, alive),
-        annotate=combined(memory, readiness_patch(machine_set, staying, now)),
+        annotate=combined(memory, {} if noted else readiness_patch(machine_set, staying, now)),
         status=status_patch(machine_set, staying, now),
         hold=ranks.hold,
         why=ranks.hold or _why(missing, waits),

@@ -10,9 +10,11 @@ from domain.loadbalancers.balancer_world import BalancerWorld, LookAtBalancer
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud, MachineCloud
 from domain.loadbalancers.cloud.served import ServedBalancer
 from domain.loadbalancers.constants import MARKED_AT_ANNOTATION
+from domain.loadbalancers.fleet import Fleet
 from domain.loadbalancers.machine.world import MachineWorld
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, LoadBalancerSet
 from domain.loadbalancers.services.objects import Installation
+from domain.loadbalancers.set_world import SetWorld
 from domain.refusal import ErrorType, Refusal
 from domain.resource import timestamp
 from domain.writes import merge
@@ -188,6 +190,12 @@ def balancer_world(
     if refusal is not None:
         return world.model_copy(update={"refusals": {LookAtBalancer.activity: refusal}})
     return world.looked(cloud, NOW) if cloud is not None else world.learn(settled=world.look)
+
+
+def set_world(of: LoadBalancerSet, *machines: LoadBalancerMachine, **changes: Any) -> SetWorld:
+    """What the decision about a set sees; other machines report."""
+    fleet = Fleet(reported=9, reporting=9)
+    return SetWorld(key=of.key, machine_set=of, machines=machines, fleet=fleet, **changes)
 
 
 def refusal(type_: ErrorType, message: str, code: str = "") -> Refusal:

@@ -39,10 +39,11 @@ from domain.loadbalancers.machine.actions import (
 )
 from domain.loadbalancers.machine.lifecycle import decide_machine
 from domain.loadbalancers.machine.world import MachineWorld
-from domain.loadbalancers.machine_set import SetWork, work_for_set
+from domain.loadbalancers.machine_set import decide_set
 from domain.loadbalancers.names import cloud_name
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, LoadBalancerSet
-from domain.loadbalancers.scaling import machines_of
+from domain.loadbalancers.scaling import machine_document, machines_of
+from domain.loadbalancers.set_world import CreateMachine, DeleteMachine, FoundMachine, PatchMachine, SetWorld
 from domain.model import Model
 from domain.resource import timestamp
 from domain.runner import State
@@ -186,23 +187,42 @@ class World:
                 raise AssertionError(action)
         return None
 
+    def set_world(self, name: str) -> SetWorld:
+        """As its pass observes it, and knows of the fleet."""
+        current, machines = LoadBalancerSet.model_validate(self.objects["lbs"][name]), self.machines()
+        own, fleet = machines_of(current, machines), fleet_of(machines, self.now)
+        return SetWorld(key=current.key, machine_set=current, machines=own, fleet=fleet)
+
     def _set_pass(self, name: str) -> bool:
-        current = LoadBalancerSet.model_validate(self.objects["lbs"][name])
-        machines = self.machines()
-        work: SetWork = work_for_set(current, machines_of(current, machines), fleet_of(machines, self.now), self.now)
-        self.write("lbs", name, work.patch)
-        for body in work.create:
-            if not self.lose("create"):
+        """One observation, and all that can be done then."""
+        state, busy = State(self.set_world(name)), False
+        while True:
+            state, step = state.step(decide_set, self.now)
+            for action in step.start:
+                state = state.finished(action.slot, self._perform_for_set(name, action))
+            if not step.start:
+                return busy
+            busy = True
+
+    def _perform_for_set(self, name: str, action: Action) -> Model:
+        match action:
+            case Patch():
+                self.write("lbs", name, action.patch)
+                return Written(gone=name not in self.objects["lbs"])
+            case CreateMachine():
+                body = machine_document(action.machine_set, action.name)
+                if self.lose("create"):
+                    return FoundMachine(machine=LoadBalancerMachine.model_validate(body))
                 self.create("lbm", body)
-        for each in work.machine_patches:
-            self.write("lbm", each.name, each.patch)
-            self.write("lbm", each.name, each.status)
-        for gone in work.delete:
-            self.delete("lbm", gone)
-        self.write("lbs", name, work.status)
-        if work.drop_finalizer:
-            self.drop_finalizer("lbs", name)
-        return not work.idle
+            case PatchMachine():
+                self.write("lbm", action.name, action.patch)
+                self.write("lbm", action.name, action.status)
+            case DeleteMachine():
+                self.delete("lbm", action.name)
+            case _:
+                raise AssertionError(action)
+        left = self.objects["lbm"].get(action.name)
+        return FoundMachine(machine=LoadBalancerMachine.model_validate(left) if left else None)
 
     def _machine_pass(self, name: str) -> bool:
         """One observation, one decision, and all that can be done then."""

@@ -8,7 +8,7 @@ from datetime import timedelta
 from typing import Any, TypeVar
 
 import pytest
-from lb_objects import NOW, balancer, balancer_world, healthy, machine, machine_set, machine_world
+from lb_objects import NOW, balancer, balancer_world, healthy, machine, machine_set, machine_world, set_world
 from lb_world import MINUTE, SPEC, World, started
 
 from domain.decision import Action
@@ -21,15 +21,15 @@ from domain.loadbalancers.cloud.objects import CloudPort, FixedIp, LoadBalancerC
 from domain.loadbalancers.cloud.ownership import mark_of
 from domain.loadbalancers.cloud.steps import CreatePort, CreateServer
 from domain.loadbalancers.cloud.sweep import to_be_compared
-from domain.loadbalancers.fleet import Fleet
 from domain.loadbalancers.hashes import template_hash
 from domain.loadbalancers.health import is_master
 from domain.loadbalancers.machine.actions import GrantAccess, LookAtMachine, SeenMachine
 from domain.loadbalancers.machine.lifecycle import MachinePhase, decide_machine
-from domain.loadbalancers.machine_set import SetPhase, work_for_set
+from domain.loadbalancers.machine_set import decide_set
 from domain.loadbalancers.patches import combined
 from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
+from domain.loadbalancers.set_world import DeleteMachine, PatchMachine
 from domain.resource import timestamp
 from domain.writes import Patch, merge
 
@@ -350,8 +350,13 @@ def test_the_finalizer_comes_before_the_first_step() -> None:
         MachinePhase.NEW,
         {"metadata": {"finalizers": ["x", "yawol.stackit.cloud/controller4"]}},
     )
-    adopted = work_for_set(machine_set(), (), Fleet(), NOW)
-    assert adopted.patch["metadata"] == {"finalizers": ["stackit.cloud/loadbalancermachine"]}
+    adopted = decide_set(set_world(machine_set()), NOW)
+    (write,) = adopted.actions
+    assert isinstance(write, Patch)
+    assert write.patch["metadata"] == {"finalizers": ["stackit.cloud/loadbalancermachine"]}
+    create, status = adopted.planned
+    assert create.startswith("create LoadBalancerMachine web--shop-aaaa-")
+    assert status == "write its status"
 
 
 BALANCERS = {"finalizers": ["yawol.stackit.cloud/controller2"]}
@@ -442,9 +447,11 @@ def test_what_keeps_a_machine_from_its_server_is_told() -> None:
 
 def test_a_machine_that_goes_is_not_written_before() -> None:
     two = (machine("a", healthy()), machine("b", healthy()))
-    newer = machine_set(metadata={"annotations": {"loadbalancer.yawol.stackit.cloud/revision": "2"}})
-    work = work_for_set(newer, two, Fleet(reported=2, reporting=2), NOW)
-    assert (work.delete, [each.name for each in work.machine_patches]) == (("a",), ["b"])
+    revised = {"loadbalancer.yawol.stackit.cloud/revision": "2"}
+    newer = machine_set(metadata={"annotations": revised, "finalizers": ["stackit.cloud/loadbalancermachine"]})
+    actions = decide_set(set_world(newer, *two), NOW).actions
+    assert [each.name for each in of(actions, DeleteMachine)] == ["a"]
+    assert [each.name for each in of(actions, PatchMachine)] == ["b"]
 
 
 def test_an_object_that_let_go_of_everything_asks_for_nothing() -> None:
@@ -453,8 +460,8 @@ def test_an_object_that_let_go_of_everything_asks_for_nothing() -> None:
     assert (let_go.gone, let_go.actions) == (True, ())
     released = decide_machine(machine_world(machine(metadata=deleting)), NOW)
     assert (released.gone, released.actions) == (True, ())
-    gone = work_for_set(machine_set(metadata=deleting), (machine(),), Fleet(), NOW)
-    assert (gone.idle, gone.phase) == (True, SetPhase.GONE)
+    gone = decide_set(set_world(machine_set(metadata=deleting), machine()), NOW)
+    assert (gone.gone, gone.actions) == (True, ())
 
 
 def test_patches_are_combined_with_their_nulls() -> None:

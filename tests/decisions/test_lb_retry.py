@@ -7,19 +7,24 @@ from typing import Any
 
 from lb_objects import NOW, ago, machine_set
 
+from domain.decision import Decision
 from domain.loadbalancers.balancer import Phase
-from domain.loadbalancers.fleet import Fleet
 from domain.loadbalancers.machine.lifecycle import MachinePhase
-from domain.loadbalancers.machine_set import SetPhase, SetWork, work_for_set
+from domain.loadbalancers.machine_set import SetPhase, decide_set
 from domain.loadbalancers.passes import RETRYABLE
 from domain.loadbalancers.resources import LoadBalancerSet
-from domain.writes import merge
+from domain.loadbalancers.set_world import CreateMachine, SetWorld
+from domain.writes import Patch, merge
 
 PAUSING = {"perdure.dev/boot-failures": "a,b,c", "perdure.dev/boot-failed-at": ago(seconds=10)}
 
 
-def work(found: LoadBalancerSet) -> SetWork:
-    return work_for_set(found, [], Fleet(), NOW)
+def decided(found: LoadBalancerSet) -> Decision:
+    return decide_set(SetWorld(key=found.key, machine_set=found), NOW)
+
+
+def created(found: LoadBalancerSet) -> int:
+    return sum(isinstance(each, CreateMachine) for each in decided(found).actions)
 
 
 def pausing(**more: str) -> LoadBalancerSet:
@@ -32,21 +37,22 @@ def after(found: LoadBalancerSet, patch: dict[str, Any]) -> LoadBalancerSet:
 
 
 def test_a_set_that_pauses_makes_no_machine() -> None:
-    told = work(pausing())
-    assert told.create == ()
-    assert told.deadline == NOW + timedelta(minutes=2) - timedelta(seconds=10)
+    assert created(pausing()) == 0
+    assert decided(pausing()).deadline == NOW + timedelta(minutes=2) - timedelta(seconds=10)
 
 
 def test_a_retry_ends_the_pause_once_and_forgets_no_failure() -> None:
     asked = pausing(**{"perdure.dev/retry": "one"})
-    honoured = after(asked, work(asked).patch)
+    (retried,) = decided(asked).actions
+    assert isinstance(retried, Patch)
+    honoured = after(asked, retried.patch)
     annotations = honoured.metadata.annotations
     assert annotations["perdure.dev/retried"] == "one"
     assert annotations["perdure.dev/boot-failures"] == "a,b,c"
-    assert len(work(honoured).create) == 1
+    assert created(honoured) == 1
 
     failed_again = after(honoured, {"metadata": {"annotations": {"perdure.dev/boot-failed-at": ago(seconds=10)}}})
-    assert work(failed_again).create == (), "the same retry counts once"
+    assert created(failed_again) == 0, "the same retry counts once"
 
 
 def test_retries_are_taken_in_phases_that_each_kind_has() -> None:

@@ -9,12 +9,15 @@ from lb_objects import NOW, balancer
 from test_lb_services import DELETING, INSTALLATION, NODES, after, service, work
 
 from domain.decision import Outcome
+from domain.identity import Key
 from domain.loadbalancers.resources import LoadBalancer
+from domain.loadbalancers.services.lifecycle import decide_service
 from domain.loadbalancers.services.objects import Service
-from domain.loadbalancers.services.passes import decision_of, planned
 from domain.loadbalancers.services.standing import MISCONFIGURED, Standing, standing_of
-from domain.loadbalancers.services.synchronization import ServiceWork, work_for
+from domain.loadbalancers.services.synchronization import ServiceWork
 from domain.loadbalancers.services.wishes import wishes_of
+from domain.loadbalancers.services.world import ServiceWorld
+from domain.runner import planned
 from domain.writes import merge
 
 Json = dict[str, Any]
@@ -25,6 +28,11 @@ OTHERS = {
     "lastTransitionTime": "2026-01-01T00:00:00Z",
 }
 READY = balancer(status={"readyReplicas": 1})
+
+
+def service_world(of: Service, existing: LoadBalancer | None = None) -> ServiceWorld:
+    key = Key(kind="Service", namespace="web", name="shop", uid="1")
+    return ServiceWorld(key=key, service=of, balancer=existing, nodes=tuple(NODES), installation=INSTALLATION)
 
 
 def standing(of: Service, existing: LoadBalancer | None = READY) -> Standing:
@@ -202,22 +210,23 @@ def test_a_load_balancer_of_that_name_that_names_another_service_is_left_to_it()
         (service(spec={"allocateLoadBalancerNodePorts": False}), READY, "Unservable", Outcome.WAITING),
         (service(metadata=DELETING), balancer(metadata=DELETING), "Releasing", Outcome.WAITING),
         (service(spec={"loadBalancerClass": "other"}), None, "Left", Outcome.GONE),
-        (service(spec={"type": "ClusterIP"}), None, "Left", Outcome.GONE),
+        (service(spec={"type": "ClusterIP"}), None, "Releasing", Outcome.WAITING),
+        (service(spec={"type": "ClusterIP"}, metadata={"finalizers": None}), None, "Left", Outcome.GONE),
     ],
 )
 def test_how_a_service_stands(of: Service, existing: LoadBalancer | None, phase: str, outcome: Outcome) -> None:
-    found = decision_of(of, existing, work(of, existing))
+    found = decide_service(service_world(of, existing), NOW)
     assert (found.phase, found.outcome, found.deadline) == (phase, outcome, None)
 
 
 def test_a_ready_service_says_what_of_it_is_ignored() -> None:
     of = service({"replicas": "three"})
-    why = decision_of(of, READY, work(of, READY)).why
+    why = decide_service(service_world(of, READY), NOW).why
     assert why.startswith("it is served at 203.0.113.7. Could not read annotation")
 
 
 def test_what_would_be_done_is_said_in_order() -> None:
-    new = work_for(service(metadata={"finalizers": None}), None, NODES, INSTALLATION)
-    assert planned(new, status=False) == ("add the finalizer", "create its LoadBalancer")
-    gone = work(service(metadata=DELETING))
-    assert planned(gone, status=True) == ("write its status", "remove the finalizer")
+    new = decide_service(service_world(service(metadata={"finalizers": None})), NOW)
+    assert planned(new) == ("add the finalizer", "create its LoadBalancer")
+    gone = decide_service(service_world(service(metadata=DELETING)), NOW)
+    assert planned(gone) == ("write its status", "remove the finalizer")

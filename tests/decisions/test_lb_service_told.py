@@ -9,14 +9,16 @@ from typing import Any, cast
 
 from lb_objects import INSTALLATION
 from memory_kube import MemoryKube
+from temporalio.client import Client
 from temporalio.testing import ActivityEnvironment
 
+from activities.kube import KubeActivities
 from activities.loadbalancers.services import ServiceActivities
 from domain.identity import Key
 from domain.loadbalancers import LOAD_BALANCER, SERVICE
 from domain.loadbalancers.constants import LOAD_BALANCER_COMPONENT
 from domain.loadbalancers.notices import bad_source_range
-from domain.loadbalancers.services.passes import PassService
+from domain.loadbalancers.passes import PassService
 from domain.notices import Notice, normal, warning
 from engine.kube import EVENT, KubeApi
 from engine.kube.events import Said, Subject, event, named, record
@@ -34,8 +36,9 @@ class Installed:
 
     def restart(self) -> None:
         """A worker that has told nothing yet."""
-        apis = (cast(KubeApi, self.kube), cast(KubeApi, self.served))
-        self._services = ServiceActivities(*apis, Settings(), INSTALLATION)
+        kube, served = cast(KubeApi, self.kube), cast(KubeApi, self.served)
+        writes = KubeActivities(kube, cast(Client, None), served)
+        self._services = ServiceActivities(kube, served, Settings(), INSTALLATION, writes)
 
     async def create(self, **annotations: str) -> None:
         port = {"name": "http", "protocol": "TCP", "port": 80, "targetPort": 8080, "nodePort": 30080}

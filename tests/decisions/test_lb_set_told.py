@@ -8,8 +8,10 @@ from typing import Any, cast
 
 from lb_objects import healthy, machine_set
 from memory_kube import MemoryKube
+from temporalio.client import Client
 from temporalio.testing import ActivityEnvironment
 
+from activities.kube import KubeActivities
 from activities.loadbalancers.ground import Ground
 from activities.loadbalancers.known import Known
 from activities.loadbalancers.sets import SetActivities
@@ -35,7 +37,9 @@ class Installation:
         self.kube = MemoryKube()
         nobody = (cast(BlockingKube, None), cast(Projects, None))
         api, store = cast(KubeApi, self.kube), cast(Store, self.kube)
-        self._sets = SetActivities(Ground(api, *nobody, Settings(), Known(api, store)))
+        known = Known(api, store)
+        writes = KubeActivities(api, cast(Client, None), wrote=known.wrote)
+        self._sets = SetActivities(Ground(api, *nobody, Settings(), known), writes)
         self.mirror = self.kube.follow(Followed(LOAD_BALANCER_MACHINE))
         self.mirror._reflector.listed = True
 

@@ -6,24 +6,21 @@ import pytest
 from lb_objects import NOW, Json, ago, balancer, balancer_world, condition, healthy, machine, machine_world
 from lb_world import MINUTE, SPEC, World
 
-from activities.loadbalancers.sets import _decision as set_decision
 from domain.decision import Decision
 from domain.loadbalancers.balancer import decide_balancer
-from domain.loadbalancers.fleet import fleet_of
 from domain.loadbalancers.machine.lifecycle import decide_machine
-from domain.loadbalancers.machine_set import work_for_set
+from domain.loadbalancers.machine_set import decide_set
 from domain.loadbalancers.names import cloud_name
-from domain.loadbalancers.scaling import machines_of
 
 
 def told(world: World) -> list[str]:
     """Of the LoadBalancer, its sets and its machines, in this order."""
-    machines, fleet = world.machines(), fleet_of(world.machines(), world.now)
+    machines = world.machines()
     found: list[Decision] = []
     shop = world.balancer()
     found.append(decide_balancer(balancer_world(shop, world.project.of_balancer(), world.sets()), world.now))
     for one in world.sets():
-        found.append(set_decision(one.owner, work_for_set(one, machines_of(one, machines), fleet, world.now)))
+        found.append(decide_set(world.set_world(one.metadata.name), world.now))
     for each in machines:
         cloud = world.project.of_machine(cloud_name(each.metadata), each.spec.port_id)
         found.append(decide_machine(machine_world(each, shop, cloud), world.now))

@@ -22,20 +22,17 @@ from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
 from activities.loadbalancers.cloud_steps import to_its_end
-from activities.loadbalancers.sets import _decision as set_decision
 from domain.decision import Action, Queue
 from domain.identity import Key
 from domain.loadbalancers.cloud.lifecycle import TellPeople
 from domain.loadbalancers.cloud.ownership import mark_of
 from domain.loadbalancers.cloud.steps import CreatePort, CreateServer, DeletePort, DeleteServer
 from domain.loadbalancers.constants import DRIFT_ANNOTATION, OUTAGE_ANNOTATION
-from domain.loadbalancers.fleet import fleet_of
 from domain.loadbalancers.machine.actions import AwaitServer, GrantAccess, LookAtMachine, RevokeAccess
 from domain.loadbalancers.machine.world import MachineWorld, ObserveMachine
-from domain.loadbalancers.machine_set import work_for_set
+from domain.loadbalancers.machine_set import decide_set
 from domain.loadbalancers.passes import LoadBalancerWorld, PassSet
 from domain.loadbalancers.resources import LoadBalancerSet
-from domain.loadbalancers.scaling import machines_of
 from domain.why import Why
 from domain.writes import Patch
 from engine import clock
@@ -84,10 +81,8 @@ class Played:
             pass
         self.births += [world.now] * len(set(world.objects["lbm"]) - before)
         self.deaths += [world.now] * len(self._leaving() - leaving)
-        current, machines = LoadBalancerSet.model_validate(world.objects["lbs"][look.key.name]), world.machines()
-        work = work_for_set(current, machines_of(current, machines), fleet_of(machines, world.now), world.now)
         await self._wake_machines()
-        return LoadBalancerWorld(key=look.key, decision=set_decision(current.owner, work))
+        return LoadBalancerWorld(key=look.key, decision=decide_set(world.set_world(look.key.name), world.now))
 
     @activity.defn(name=ObserveMachine.activity)
     async def observe_machine(self, look: ObserveMachine) -> MachineWorld:

@@ -17,7 +17,7 @@ from temporalio.worker import Worker
 
 from domain.decision import Decision, Outcome, Queue
 from domain.identity import Key
-from domain.loadbalancers.services.passes import PassService, ServiceWorld
+from domain.loadbalancers.passes import LoadBalancerWorld, PassService
 from engine import clock
 from engine.temporal import wake
 from tests.replay.recording import keep, recording
@@ -28,16 +28,16 @@ KEY = Key(kind="Service", namespace="web", name="shop", uid="1")
 READY = Decision(phase="Ready", outcome=Outcome.SETTLED, why="a test")
 LEFT = Decision(phase="Left", outcome=Outcome.GONE, why="a test")
 
-Answer = Callable[[Key], ServiceWorld]
+Answer = Callable[[Key], LoadBalancerWorld]
 
 
 def world(decision: Decision, **fields: object) -> Answer:
-    return lambda key: ServiceWorld(key=key, decision=decision).model_copy(update=fields)
+    return lambda key: LoadBalancerWorld(key=key, decision=decision).model_copy(update=fields)
 
 
-def held(key: Key) -> ServiceWorld:
+def held(key: Key) -> LoadBalancerWorld:
     deadline = clock.now() + timedelta(minutes=1)
-    return ServiceWorld(key=key, hold="yawol leads", decision=READY.model_copy(update={"deadline": deadline}))
+    return LoadBalancerWorld(key=key, hold="yawol leads", decision=READY.model_copy(update={"deadline": deadline}))
 
 
 class Passes:
@@ -50,7 +50,7 @@ class Passes:
         self.go_on = asyncio.Event()
 
     @activity.defn(name=PassService.activity)
-    async def one(self, look: PassService) -> ServiceWorld:
+    async def one(self, look: PassService) -> LoadBalancerWorld:
         self.made += 1
         answer = self.answers[min(self.made, len(self.answers)) - 1]
         if self.made == self.hold_up:

@@ -1,4 +1,4 @@
-"""What the lifecycles of load balancers and machines have in common: looking at the cloud, blockers, writes, Events."""
+"""What the lifecycles of load balancers and machines have in common: looking at the cloud, blockers, Events."""
 
 from __future__ import annotations
 
@@ -6,19 +6,18 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 from typing import ClassVar, TypeVar
 
-from domain.decision import Action, Decision, Outcome, Queue
+from domain.decision import Action, Queue
 from domain.identity import Key
 from domain.loadbalancers.cloud.world import CloudWorld
 from domain.loadbalancers.hindrances import Hindrance, Nature, overdue
+from domain.loadbalancers.object_world import OBSERVE_AGAIN
 from domain.model import Model
 from domain.notices import Notice
 from domain.refusal import ErrorType, Refusal
 from domain.resource import EVENTS_KEPT
-from domain.writes import DropFinalizer, JsonPatch, Patch
 
 W = TypeVar("W", bound=CloudWorld)
 
-OBSERVE_AGAIN = "observe again"
 MOST_TOLD = 20  # as many different ones as an object's life has
 
 
@@ -86,49 +85,11 @@ def looked_again(world: CloudWorld, problem: str) -> list[Moment]:
     return [Moment(at=again)]
 
 
-def writes(world: CloudWorld, patch: JsonPatch, *, subresource: str = "") -> tuple[Patch, ...]:
-    """The write of a patch, none if it is empty."""
-    if not patch:
-        return ()
-    metadata = patch.get("metadata")
-    what = subresource or (", ".join(metadata) if isinstance(metadata, dict) else "spec")
-    return (write(world, patch, subresource=subresource, note=f"write its {what}"),)
-
-
-def write(world: CloudWorld, patch: JsonPatch, *, subresource: str = "", note: str) -> Patch:
-    """A write of what was observed."""
-    version = world.resource.metadata.resource_version
-    return Patch(key=world.key, patch=patch, subresource=subresource, resource_version=version, note=note)
-
-
-def release(world: CloudWorld, note: str) -> DropFinalizer:
-    """The write that lets the object go."""
-    return DropFinalizer.of(world.key, world.resource.metadata, world.resource.kind_of.finalizer, note)
-
-
 def tell(world: CloudWorld, about: Key, notices: Iterable[Notice], now: datetime) -> tuple[TellPeople, ...]:
     """Each notice is told once, and again when the API server has forgotten it."""
     told = world.known.told
     fresh = tuple(each for each in notices if each.digest not in told or now - told[each.digest] >= EVENTS_KEPT)
     return (TellPeople(about=about, notices=fresh, at=now),) if fresh else ()
-
-
-def gone() -> Decision:
-    """The object does not exist any more."""
-    return Decision(phase="Deleted", outcome=Outcome.GONE, why="it does not exist any more")
-
-
-def held_by(leader: str, again: datetime | None, owner: str) -> Decision:
-    """The replaced controller still leads: nothing is looked at until it does not."""
-    return Decision(
-        phase="Held",
-        outcome=Outcome.WAITING,
-        why=leader,
-        waits_for=("yawol giving up its leader lease",),
-        deadline=again,
-        at_deadline=OBSERVE_AGAIN,
-        owner=owner,
-    )
 
 
 def nearest(moments: Sequence[Moment]) -> dict[str, object]:

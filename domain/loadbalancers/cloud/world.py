@@ -9,28 +9,23 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Any, NamedTuple, Self
 
-from domain.decision import World
 from domain.loadbalancers.cloud.changes import Brought
+from domain.loadbalancers.object_world import ObjectKnown, ObjectWorld
 from domain.loadbalancers.project import ProjectReference
-from domain.model import Model
-from domain.resource import CustomResource
-from domain.writes import patched
 
 IN_OPENSTACK = "openstack."  # how the activities there begin
 LEAVING = "leaving"  # what the cloud was seen for, of an object that is being deleted
 
 
-class CloudKnown(Model):
+class CloudKnown(ObjectKnown):
     """What a workflow knows beside the custom resource; losing it costs a look at the cloud.
 
     Attributes:
-        version: the resourceVersion that it left the object with: an older one is not read again.
         settled: what the cloud was found whole for, see `CloudWorld.look`.
         blocked_since: since when something in the cloud stands in the way that no call has refused.
         told: when the Event of this digest was written.
     """
 
-    version: str = ""
     settled: str = ""
     blocked_since: datetime | None = None
     told: dict[str, datetime] = {}
@@ -43,12 +38,10 @@ class Judged(NamedTuple):
     problem: str
 
 
-class CloudWorld(World):
+class CloudWorld(ObjectWorld):
     """What the decision about a LoadBalancer or a machine sees.
 
     Attributes:
-        left_to: why the kind is left to the replaced controller.
-        again: when observing again can differ although nothing is written.
         cloud: the candidates in the cloud; None where they have not been seen.
         seen: what they were seen for; they may show less than there is if it is not `look`.
         seen_at: when.
@@ -56,8 +49,6 @@ class CloudWorld(World):
         stale: a step has failed since, and may have had its effect.
     """
 
-    left_to: str = ""
-    again: datetime | None = None
     cloud: Any = None
     seen: str = ""
     seen_at: datetime | None = None
@@ -68,11 +59,6 @@ class CloudWorld(World):
     # --- what each kind says ---
 
     @property
-    def resource(self) -> CustomResource:
-        """The custom resource."""
-        raise NotImplementedError
-
-    @property
     def look(self) -> str:
         """All of the object that its objects in the cloud rest on."""
         raise NotImplementedError
@@ -80,10 +66,6 @@ class CloudWorld(World):
     @property
     def project(self) -> ProjectReference:
         """Where its objects in the cloud are."""
-        raise NotImplementedError
-
-    def with_resource(self, changed: CustomResource) -> Self:
-        """This world with the object as it is now."""
         raise NotImplementedError
 
     def judged(self) -> Judged | None:
@@ -105,13 +87,13 @@ class CloudWorld(World):
 
     def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:
         """This world after a write of the object: for the cloud it is as it was."""
-        if gone:
-            return self.model_copy(update={"exists": False})
-        world = self.with_resource(patched(self.resource, patch, resource_version))
+        world = super().written(patch, resource_version, gone=gone)
+        if not world.exists:
+            return world
         if self.seen == self.look:
             world = world.model_copy(update={"seen": world.look})
         settled = world.look if self.known.settled == self.look else self.known.settled
-        return world.learn(version=resource_version, settled=settled)._noted()
+        return world.learn(settled=settled)._noted()
 
     def brought(self, brought: Brought) -> Self:
         """This world after a step in the cloud."""

@@ -9,7 +9,7 @@ from domain.decision import Action, Queue
 from domain.loadbalancers.cloud.changes import Brought
 from domain.loadbalancers.cloud.objects import MachineCloud
 from domain.loadbalancers.cloud.steps import CloudAction, Look, Seen
-from domain.loadbalancers.machine.world import FleetReports, MachineWorld
+from domain.loadbalancers.machine.world import MachineWorld
 from domain.loadbalancers.resources import LoadBalancerMachine
 from domain.model import Model
 from domain.schema import Document
@@ -104,22 +104,3 @@ class RevokeAccess(_Access):
     def fold(self, world: MachineWorld, result: Model | None) -> MachineWorld:  # type: ignore[override]
         """Gone."""
         return world.learn(revoked=True)
-
-
-class AskFleet(Action):
-    """Find out whether any machine of the installation reports."""
-
-    activity: ClassVar[str] = "loadbalancers.ask_fleet"
-    queue: ClassVar[str] = Queue.LOAD_BALANCERS
-    result: ClassVar[type[Model] | None] = FleetReports
-    reads: ClassVar[bool] = True
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return "find out whether any other machine reports"
-
-    def fold(self, world: MachineWorld, result: Model | None) -> MachineWorld:  # type: ignore[override]
-        """Whether it is silent."""
-        assert isinstance(result, FleetReports)  # noqa: S101 - the activity's type
-        return world.model_copy(update={"fleet": result})

@@ -21,15 +21,10 @@ from domain.loadbalancers.cloud.lifecycle import (
     Moment,
     TellPeople,
     blocker_of,
-    gone,
-    held_by,
     looked_again,
     nearest,
     needs_look,
-    release,
     tell,
-    write,
-    writes,
 )
 from domain.loadbalancers.cloud.machine import MachinePlan, ServerState, machine_servers
 from domain.loadbalancers.cloud.objects import MachineCloud
@@ -39,23 +34,18 @@ from domain.loadbalancers.constants import (
     BOOTS_SINCE_ANNOTATION,
     DRIFT_ANNOTATION,
     GIVEN_UP_ANNOTATION,
-    MACHINE_FINALIZER,
     MARKED_AT_ANNOTATION,
     OUTAGE_ANNOTATION,
     QUOTA_ANNOTATION,
 )
+from domain.loadbalancers.fleet import AskFleet
 from domain.loadbalancers.health import Standing, expires_at, health_of, mark_patches
 from domain.loadbalancers.hindrances import OVERDUE_AFTER, Hindrance, Nature, notices_of, overdue
 from domain.loadbalancers.machine.access import REMOVED, access_objects, access_status, has_access
-from domain.loadbalancers.machine.actions import (
-    AskFleet,
-    AwaitServer,
-    GrantAccess,
-    LookAtMachine,
-    RevokeAccess,
-)
+from domain.loadbalancers.machine.actions import AwaitServer, GrantAccess, LookAtMachine, RevokeAccess
 from domain.loadbalancers.machine.world import MachineWorld
 from domain.loadbalancers.migration import machine_migration
+from domain.loadbalancers.object_world import adopt, gone, held_by, release, write, writes
 from domain.loadbalancers.patches import combined
 from domain.loadbalancers.resources import LoadBalancerMachine
 from domain.loadbalancers.scaling import config_fault
@@ -77,7 +67,6 @@ class MachinePhase(StrEnum):
     GIVEN_UP = "GivenUp"
     WAITING = "Waiting"
     DELETING = "Deleting"
-    GONE = "Gone"
 
 
 _PHASES = {
@@ -101,11 +90,10 @@ def decide_machine(world: MachineWorld, now: datetime) -> Decision:
     if not world.exists:
         return gone()
     if world.left_to:
-        return held_by(world.left_to, world.again, machine.owner)
+        return held_by(world)
     if machine.metadata.deleting:
         return _ending(world, now)
-    if MACHINE_FINALIZER not in machine.metadata.finalizers:
-        patch: JsonPatch = {"metadata": {"finalizers": [*machine.metadata.finalizers, MACHINE_FINALIZER]}}
+    if patch := adopt(world):
         added = write(world, patch, note="add the finalizer")
         return _decision(world, MachinePhase.NEW, "add its finalizer", (added,), working=True)
     judged, moments = _judged(world, now)
@@ -317,8 +305,8 @@ def _condemned(world: MachineWorld, now: datetime, *, reported: bool) -> tuple[t
             return (), [Moment(at=now + world.timings.window)]
         if world.fleet is None:
             return (AskFleet(),), []
-        if world.fleet.silent_until is not None:
-            return (), [Moment(at=world.fleet.silent_until)]
+        if world.fleet.silent:
+            return (), [Moment(at=(world.fleet.at or now) + world.timings.window)]
     return (Delete(key=world.key),), []
 
 
@@ -328,10 +316,8 @@ def _condemned(world: MachineWorld, now: datetime, *, reported: bool) -> tuple[t
 def _ending(world: MachineWorld, now: datetime) -> Decision:
     """What costs money first; the rights last, so that the agent can report until its server is gone."""
     machine = world.machine
-    if MACHINE_FINALIZER not in machine.metadata.finalizers:
-        return Decision(
-            phase=MachinePhase.GONE, outcome=Outcome.GONE, why="it has released everything", owner=machine.owner
-        )
+    if adopt(world):
+        return gone("it has released everything")
     wanted = _removal(world)
     if wanted:
         return _leaving(world, wanted, now)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import ClassVar, Self
 
 from domain.loadbalancers.cloud.changes import Brought, machine_changed
@@ -12,6 +11,7 @@ from domain.loadbalancers.cloud.objects import MachineCloud
 from domain.loadbalancers.cloud.served import ServedBalancer
 from domain.loadbalancers.cloud.steps import Observe
 from domain.loadbalancers.cloud.world import LEAVING, CloudKnown, CloudWorld, Judged
+from domain.loadbalancers.fleet import Fleet
 from domain.loadbalancers.health import Timings
 from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.resources import LoadBalancerMachine
@@ -33,12 +33,6 @@ class MachineKnown(CloudKnown):
     server_gone: str = ""
 
 
-class FleetReports(Model):
-    """Until when a silence of the whole fleet is believed; None if any machine reports."""
-
-    silent_until: datetime | None = None
-
-
 class MachineWorld(CloudWorld):
     """One LoadBalancerMachine.
 
@@ -47,7 +41,7 @@ class MachineWorld(CloudWorld):
         balancer: its LoadBalancer, None if there is none.
         orphan: no set has it among its own.
         sets_left_to: why sets are left to the replaced controller.
-        fleet: whether any other machine reports; None if that has not been asked since the last observation.
+        fleet: all machines of the installation; None if that has not been asked since the last observation.
     """
 
     machine: LoadBalancerMachine = LoadBalancerMachine()
@@ -56,7 +50,7 @@ class MachineWorld(CloudWorld):
     sets_left_to: str = ""
     timings: Timings = Timings()
     cloud: MachineCloud | None = None
-    fleet: FleetReports | None = None
+    fleet: Fleet | None = None
     known: MachineKnown = MachineKnown()
 
     @property

@@ -7,5 +7,5 @@
 | `endpoints.py` | which nodes answer |
 | `synchronization.py` | what to do for a Service now |
 | `write_back.py`, `standing.py` | the address, and what else stands in the Service's status |
-| `passes.py` | the pass, and how a Service stands after it |
+| `lifecycle.py`, `world.py` | what is done now, and what the decision sees |
 """

@@ -41,11 +41,10 @@ class Standing(Model):
 def standing_of(service: Service, balancer: LoadBalancer | None, work: ServiceWork, now: datetime) -> Standing:
     """What the Service's status lacks, once the work is done."""
     wrong = [notice for notice in work.notices if notice.type is NoticeType.WARNING]
-    told = tuple(notice for notice in work.notices if notice.type is NoticeType.NORMAL)
     known = _stored(service)
     news = tuple(notice for notice in wrong if known is None or notice.message not in known.message)
     address, gets = _address(service, balancer, work)
-    return Standing(patch=combined(address, _condition(service, wrong, work, now)), notices=(*news, *told, *gets))
+    return Standing(patch=combined(address, _condition(service, wrong, work, now)), notices=(*news, *gets))
 
 
 def _address(

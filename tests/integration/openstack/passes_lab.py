@@ -35,8 +35,9 @@ from domain.loadbalancers.balancer import decide_balancer
 from domain.loadbalancers.balancer_world import BalancerWorld, ObserveBalancer
 from domain.loadbalancers.machine.lifecycle import decide_machine
 from domain.loadbalancers.machine.world import MachineWorld, ObserveMachine
-from domain.loadbalancers.passes import LoadBalancerWorld, Memory, PassSet, SweepProjects
+from domain.loadbalancers.passes import PassSet, SweepProjects
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
+from domain.passes import PassedWorld
 from domain.resource import timestamp
 from domain.runner import State
 from engine.errors import Absent, Throttled, Unavailable
@@ -63,15 +64,14 @@ class Passes:
         )
         self.of(seed_cluster(api))
         ground = Ground(api, lab.kube, lab.projects, self.settings)
-        self._sets = SetActivities(ground)
-        durable = (LoadBalancerActivities(ground), MachineActivities(ground), CloudActivities(ground))
         writes = KubeActivities(api, cast(Client, None))
+        self._sets = SetActivities(ground, writes)
+        durable = (LoadBalancerActivities(ground), MachineActivities(ground), CloudActivities(ground), self._sets)
         self._durable = [each for of in (*durable, writes) for each in of.all()]
         self.lives: dict[Key, Driven[Any]] = {}
         self._sweeps = SweepActivities(ground)
         self.ahead = timedelta(0)  # how far the passes' clock is ahead
-        self.memory: dict[Key, Memory] = {}
-        self.worlds: dict[Key, LoadBalancerWorld] = {}
+        self.worlds: dict[Key, PassedWorld] = {}
 
     def of(self, made: Coroutine[Any, Any, T]) -> T:
         """Run on the API client's loop."""
@@ -169,7 +169,7 @@ class Passes:
                 key = Key(kind=kind.name, namespace=NAMESPACE_NAME, name=text(meta, "name"), uid=text(meta, "uid"))
                 self.look(key)
 
-    def look(self, key: Key) -> LoadBalancerWorld:
+    def look(self, key: Key) -> PassedWorld:
         """One pass over one object, as the server does: again where the API server is busy with itself."""
         deadline = time.monotonic() + 60
         while True:
@@ -179,28 +179,26 @@ class Passes:
                 assert time.monotonic() < deadline, "the API server answers nobody"
                 time.sleep(0.5)
 
-    def _look(self, key: Key) -> LoadBalancerWorld:
-        memory = self.memory.get(key, Memory())
+    def _look(self, key: Key) -> PassedWorld:
         environment = ActivityEnvironment()
         environment.info = replace(environment.info, started_time=self.now)
         if key.kind in (LOAD_BALANCER.name, LOAD_BALANCER_MACHINE.name):
             self.worlds[key] = self.of(self._turn(key))
             return self.worlds[key]
         if key.kind == LOAD_BALANCER_SET.name:
-            made = environment.run(self._sets.pass_set, PassSet(key=key, memory=memory))
+            made = environment.run(self._sets.pass_set, PassSet(key=key))
         else:
-            made = environment.run(self._sweeps.sweep_projects, SweepProjects(key=key, memory=memory))
-        world = self.of(made)
-        self.memory[key], self.worlds[key] = world.known, world
-        return world
+            made = environment.run(self._sweeps.sweep_projects, SweepProjects(key=key))
+        self.worlds[key] = self.of(made)
+        return self.worlds[key]
 
-    async def _turn(self, key: Key) -> LoadBalancerWorld:
+    async def _turn(self, key: Key) -> PassedWorld:
         """A durable lifecycle is driven; what it came to, as a pass tells it."""
         if key not in self.lives:
             self.lives[key] = self._driven(key)
         life = self.lives[key]
         decision = (await life.turn(self.now)).model_copy(update={"deadline": life.until})
-        return LoadBalancerWorld(key=key, hold=life.state.world.hold, decision=decision)
+        return PassedWorld(key=key, hold=life.state.world.hold, decision=decision)
 
     def _driven(self, key: Key) -> Driven[Any]:
         def balancer(state: State[BalancerWorld]) -> ObserveBalancer:
@@ -215,12 +213,10 @@ class Passes:
 
     def forget(self) -> None:
         """As a worker that knows nothing of before."""
-        self.memory.clear()
         self.lives.clear()
 
-    def sweep(self) -> LoadBalancerWorld:
+    def sweep(self) -> PassedWorld:
         """A look at all projects, whenever the last one was."""
-        self.memory.pop(THE_PROJECTS, None)
         return self.look(THE_PROJECTS)
 
     def until(self, name: str, holds: Callable[[], bool], what: str, seconds: float = 90) -> None:

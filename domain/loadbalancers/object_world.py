@@ -1,0 +1,94 @@
+"""A world around one custom resource, and the writes of it: what the lifecycles of the area have in common."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, Self
+
+from domain.decision import Decision, Outcome, World
+from domain.model import Model
+from domain.writes import DropFinalizer, JsonPatch, Patch, patched
+
+OBSERVE_AGAIN = "observe again"
+
+
+class ObjectKnown(Model):
+    """What a lifecycle remembers; losing it costs a request.
+
+    Attributes:
+        version: the resourceVersion that it left the object with: an older one is not read again.
+    """
+
+    version: str = ""
+
+
+class ObjectWorld(World):
+    """What a decision about one object sees.
+
+    Attributes:
+        left_to: why the kind is left to the replaced controller.
+        again: when observing again can differ although nothing is written.
+    """
+
+    left_to: str = ""
+    again: datetime | None = None
+    known: ObjectKnown = ObjectKnown()
+
+    @property
+    def resource(self) -> Any:
+        """The object, as it was observed and changed by own writes since."""
+        raise NotImplementedError
+
+    def with_resource(self, changed: Any) -> Self:
+        """This world with the object as it is now."""
+        raise NotImplementedError
+
+    def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:
+        """This world after a write of the object."""
+        if gone:
+            return self.model_copy(update={"exists": False})
+        return self.with_resource(patched(self.resource, patch, resource_version)).learn(version=resource_version)
+
+
+def write(world: ObjectWorld, patch: JsonPatch, *, subresource: str = "", note: str) -> Patch:
+    """A write of what was observed."""
+    version = world.resource.metadata.resource_version
+    return Patch(key=world.key, patch=patch, subresource=subresource, resource_version=version, note=note)
+
+
+def writes(world: ObjectWorld, patch: JsonPatch, *, subresource: str = "") -> tuple[Patch, ...]:
+    """The write of a patch, none if it is empty."""
+    if not patch:
+        return ()
+    metadata = patch.get("metadata")
+    what = subresource or (", ".join(metadata) if isinstance(metadata, dict) else "spec")
+    return (write(world, patch, subresource=subresource, note=f"write its {what}"),)
+
+
+def adopt(world: ObjectWorld) -> JsonPatch:
+    """The merge patch that adds our finalizer, empty if it is there."""
+    finalizers, ours = world.resource.metadata.finalizers, world.resource.kind_of.finalizer
+    return {} if ours in finalizers else {"metadata": {"finalizers": [*finalizers, ours]}}
+
+
+def release(world: ObjectWorld, note: str) -> DropFinalizer:
+    """The write that lets the object go."""
+    return DropFinalizer.of(world.key, world.resource.metadata, world.resource.kind_of.finalizer, note)
+
+
+def gone(why: str = "it does not exist any more") -> Decision:
+    """Nothing is left to look after."""
+    return Decision(phase="Deleted", outcome=Outcome.GONE, why=why)
+
+
+def held_by(world: ObjectWorld) -> Decision:
+    """The replaced controller still leads: nothing is looked at until it does not."""
+    return Decision(
+        phase="Held",
+        outcome=Outcome.WAITING,
+        why=world.left_to,
+        waits_for=("yawol giving up its leader lease",),
+        deadline=world.again,
+        at_deadline=OBSERVE_AGAIN,
+        owner=world.resource.owner,
+    )

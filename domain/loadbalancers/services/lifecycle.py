@@ -1,0 +1,113 @@
+"""The lifecycle of a Service of type LoadBalancer, from what is observed to what is to be done now.
+
+    finalizer --> LoadBalancer --> Events, status: address and condition --deleted--> LoadBalancer gone --> finalizer
+
+What the LoadBalancer lacks is `synchronization.py`'s to say, and what the status lacks `standing.py`'s. Each step waits
+for the one before it. What the API server refuses as invalid is shown on the one Service that asks for it.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+from enum import StrEnum
+
+from domain.decision import Action, Decision, Outcome
+from domain.loadbalancers.names import load_balancer_name
+from domain.loadbalancers.object_world import adopt, gone, release, write
+from domain.loadbalancers.resources import LoadBalancer
+from domain.loadbalancers.services.objects import Installation, Service
+from domain.loadbalancers.services.standing import standing_of
+from domain.loadbalancers.services.synchronization import ServiceWork, work_for
+from domain.loadbalancers.services.world import BALANCER, CreateBalancer, DeleteBalancer, PatchBalancer, ServiceWorld
+from domain.notices import NoticeType, warning
+from domain.refusal import ErrorType
+
+NOT_SERVED = "this worker serves no Services: see the settings PERDURE_LOADBALANCERS_NAMESPACE and those after it"
+
+
+class ServicePhase(StrEnum):
+    """How a Service stands, for lists."""
+
+    CREATING = "Creating"
+    READY = "Ready"
+    UNSERVABLE = "Unservable"
+    RELEASING = "Releasing"
+    LEFT = "Left"
+
+
+def decide_service(world: ServiceWorld, now: datetime) -> Decision:
+    """What a Service needs now."""
+    if not world.exists:
+        return gone()
+    if world.installation is None:
+        return Decision(phase="Held", outcome=Outcome.WAITING, why=NOT_SERVED, waits_for=("the settings",))
+    service, balancer = world.service, world.balancer
+    work = work_for(service, balancer, world.nodes, world.installation)
+    acts = _balancer_actions(world, work, world.installation)
+    refused = world.refused(BALANCER) if acts else None
+    if refused and refused.type is ErrorType.INVALID:
+        work = _without_success(work, f"the LoadBalancer could not be written: {refused.message}")
+    standing = standing_of(service, balancer, work, now)
+    status = (write(world, standing.patch, subresource="status", note="write its status"),) if standing.patch else ()
+    adopted = (write(world, adopt(world), note="add the finalizer"),) if work.add_finalizer else ()
+    dropped = (release(world, "remove the finalizer"),) if work.drop_finalizer else ()
+    # What the LoadBalancer is refused is tried again, and keeps nobody from showing it.
+    if refused and not adopted:
+        stages: tuple[tuple[Action, ...], ...] = ((*acts, *status),)
+    else:
+        stages = tuple(each for each in (adopted, acts, status, dropped) if each)
+    shown = stages and (refused or stages[0] is status)
+    return decision_of(service, balancer, work).model_copy(
+        update={
+            "actions": stages[0] if stages else (),
+            "planned": tuple(action.summary for stage in stages[1:] for action in stage),
+            "deadline": world.again,
+            "notices": standing.notices if shown else (),
+        }
+    )
+
+
+def _balancer_actions(world: ServiceWorld, work: ServiceWork, installation: Installation) -> tuple[Action, ...]:
+    meta, told = world.service.metadata, tuple(each for each in work.notices if each.type is NoticeType.NORMAL)
+    if work.create:
+        namespace, name = installation.control_namespace, load_balancer_name(meta)
+        return (CreateBalancer(service=meta, namespace=namespace, name=name, document=work.create, notices=told),)
+    if world.balancer is None:
+        return ()
+    of = world.balancer.metadata
+    if work.patch:
+        return (
+            PatchBalancer(
+                service=meta, namespace=of.namespace, name=of.name, uid=of.uid, patch=work.patch, notices=told
+            ),
+        )
+    return (DeleteBalancer(service=meta, namespace=of.namespace, name=of.name, uid=of.uid),) if work.delete else ()
+
+
+def _without_success(work: ServiceWork, problem: str) -> ServiceWork:
+    """The work that could not be done, and why: without what would have been told of it."""
+    wrong = tuple(notice for notice in work.notices if notice.type is NoticeType.WARNING)
+    return work.model_copy(update={"problem": problem, "notices": (*wrong, warning("Failed", problem))})
+
+
+def decision_of(service: Service, balancer: LoadBalancer | None, work: ServiceWork) -> Decision:
+    """How the Service stands."""
+    if work.problem:
+        return _waiting(ServicePhase.UNSERVABLE, work.problem, "a change of the Service")
+    if work.waits_for:
+        return _waiting(ServicePhase.RELEASING, f"waits until {work.waits_for}", work.waits_for)
+    if work.drop_finalizer:
+        return _waiting(ServicePhase.RELEASING, "its load balancer is gone", "the removal of its finalizer")
+    if work.idle and balancer is None:
+        return Decision(phase=ServicePhase.LEFT, outcome=Outcome.GONE, why="it has no load balancer from Perdure")
+    if not service.ingress:
+        why = "its load balancer has no address or no ready machine yet"
+        return _waiting(ServicePhase.CREATING, why, "the load balancer's address and first machine")
+    ignored = [notice.message for notice in work.notices if notice.type is NoticeType.WARNING]
+    address = ", ".join(each.ip or each.hostname for each in service.ingress)
+    why = " ".join((f"it is served at {address}.", *ignored))
+    return Decision(phase=ServicePhase.READY, outcome=Outcome.SETTLED, why=why)
+
+
+def _waiting(phase: ServicePhase, why: str, waits_for: str) -> Decision:
+    return Decision(phase=phase, outcome=Outcome.WAITING, why=why, waits_for=(waits_for,))
