@@ -107,24 +107,24 @@ class State(Generic[W]):
 
     def wake(self) -> State[W]:
         """An observation is asked for."""
-        return self._with(dirty=True, asked=True)
+        return self.copy(dirty=True, asked=True)
 
     def observing(self, now: datetime) -> State[W]:
         """The observation begins. A wake that comes from here on leads to another one."""
         eager = frozenset(self.world.refusals) if self.asked else self.eager
-        return self._with(dirty=False, asked=False, woken=self.asked, eager=eager, observed_at=now)
+        return self.copy(dirty=False, asked=False, woken=self.asked, eager=eager, observed_at=now)
 
     def observed(self, seen: W) -> State[W]:
         """The observation brought this world."""
         seen = _without_refusal(seen.recall(self.world), OBSERVE)
         if unsure := self.world.unsure or unanswered(seen.refusals):
             seen = seen.model_copy(update={"unsure": unsure})
-        return self._with(world=seen, outdated=False)
+        return self.copy(world=seen, outdated=False)
 
     def not_observed(self, failure: Refusal) -> State[W]:
         """The observation failed; what was asked for has not been observed yet."""
         refusals = {**self.world.refusals, OBSERVE: self._counted(OBSERVE, failure)}
-        return self._with(world=self.world.model_copy(update={"refusals": refusals}), asked=self.asked or self.woken)
+        return self.copy(world=self.world.model_copy(update={"refusals": refusals}), asked=self.asked or self.woken)
 
     def finished(self, slot: str, result: Model | None) -> State[W]:
         """The slot's action brought this result."""
@@ -155,7 +155,13 @@ class State(Generic[W]):
 
     def moment_came(self, decision: Decision) -> State[W]:
         """The step's wait is over: what was refused is observed again before it is tried again."""
-        return self._with(dirty=self.dirty or self.observes_at_deadline or bool(self._waiting(decision)))
+        return self.copy(dirty=self.dirty or self.observes_at_deadline or bool(self._waiting(decision)))
+
+    def copy(self, **changes: object) -> State[W]:
+        """This state with changes: ten times as fast as `dataclasses.replace`, and each action needs three of these."""
+        state: State[W] = object.__new__(type(self))
+        state.__dict__.update(self.__dict__, **changes)
+        return state
 
     # --- the step ---
 
@@ -191,7 +197,7 @@ class State(Generic[W]):
         start = tuple(action for slot, action in running.items() if slot not in self.running)
         told = self.told if held else tuple(dict.fromkeys(decision.notices))
         tell = tuple(notice for notice in told if notice not in self.told)
-        state = self._with(
+        state = self.copy(
             world=self.world if running else self._settled(),
             running=running,
             cancelled=self.cancelled.union(cancel),
@@ -263,15 +269,9 @@ class State(Generic[W]):
 
     # --- parts ---
 
-    def _with(self, **changes: object) -> State[W]:
-        """As `dataclasses.replace`, which takes ten times as long: each action of a pass needs three of these."""
-        state: State[W] = object.__new__(type(self))
-        state.__dict__.update(self.__dict__, **changes)
-        return state
-
     def _ended(self, slot: str, **changes: object) -> State[W]:
         running = {name: action for name, action in self.running.items() if name != slot}
-        return self._with(running=running, cancelled=self.cancelled - {slot}, **changes)
+        return self.copy(running=running, cancelled=self.cancelled - {slot}, **changes)
 
     def _counted(self, slot: str, failure: Refusal, *, grows: bool = True) -> Refusal:
         before = self.world.refusals.get(slot)

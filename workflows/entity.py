@@ -19,7 +19,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 from collections.abc import Awaitable, Callable, Container
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, ClassVar, Generic, NoReturn, TypeVar, cast
 
@@ -116,7 +116,7 @@ class Entity(Generic[W]):
 
     @world.setter
     def world(self, world: W) -> None:
-        self.state = replace(self.state, world=world)
+        self.state = self.state.copy(world=world)
 
     @property
     def dirty(self) -> bool:
@@ -125,7 +125,7 @@ class Entity(Generic[W]):
 
     @dirty.setter
     def dirty(self, dirty: bool) -> None:
-        self.state = replace(self.state, dirty=dirty)
+        self.state = self.state.copy(dirty=dirty)
 
     @property
     def woken(self) -> bool:
@@ -499,7 +499,7 @@ class Entity(Generic[W]):
             now: the clock.
             ask: carries out a read that the decision needs; its answer, or a `Refusal`.
         """
-        beside = replace(self.state.observed(seen), running={})
+        beside = self.state.observed(seen).copy(running={})
         for _ in range(MOST_READS):
             beside, step = beside.step(self._decide, now(), dry_run=True)
             if not step.start:
@@ -508,7 +508,7 @@ class Entity(Generic[W]):
                 answer = await ask(read)
                 refused = isinstance(answer, Refusal)
                 beside = beside.failed(read.slot, answer) if refused else beside.finished(read.slot, answer)
-        return replace(beside, running=self.state.running).why(self.key, self._decide(beside.world, now()))
+        return beside.copy(running=self.state.running).why(self.key, self._decide(beside.world, now()))
 
     async def _answer(self, read: Action) -> Any:
         try:
