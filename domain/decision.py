@@ -53,10 +53,14 @@ class Action(Model):
     within its object (e.g. one region): the loop runs at most one action per slot, lets a running one finish while its
     slot is still wanted, and keeps the last refusal by slot. Of two actions of one slot in a decision the first runs;
     the next decision asks for the other.
+
+    `title` is its line for the timeline of the web UI and for `plan`, with fields in braces (`create port {name}`);
+    `slot_by` is the field that tells its slots apart.
     """
 
     activity: ClassVar[str]
-    title: ClassVar[str] = ""  # its summary, where that is always the same
+    title: ClassVar[str] = ""
+    slot_by: ClassVar[str] = ""
     queue: ClassVar[str] = Queue.KUBE  # of the `Queue`s, or one of an area from elsewhere
     result: ClassVar[type[Model] | None] = None
     start_to_close: ClassVar[timedelta] = timedelta(seconds=60)
@@ -90,13 +94,13 @@ class Action(Model):
 
     @property
     def slot(self) -> str:
-        """Its place within the object: by default one per activity."""
-        return self.activity
+        """Its place within the object: one per activity, or one for each value of `slot_by`."""
+        return f"{self.activity}/{getattr(self, self.slot_by)}" if self.slot_by else self.activity
 
     @property
     def summary(self) -> str:
         """A line for the timeline of the web UI and for `plan`."""
-        return self.title or self.activity
+        return self.title.format(**self.__dict__) or self.activity
 
     @property
     def most_attempts(self) -> int:

@@ -83,14 +83,10 @@ class ObserveBalancer(Observe):
     """Read the LoadBalancer and its sets."""
 
     activity: ClassVar[str] = "loadbalancers.observe_load_balancer"
+    title: ClassVar[str] = "read the load balancer and its sets"
     result: ClassVar[type[Model] | None] = BalancerWorld
 
     memory: BalancerKnown = BalancerKnown()
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return "read the load balancer and its sets"
 
 
 class SeenBalancer(Seen):
@@ -140,16 +136,12 @@ class CreateSet(_SetAction):
     """Make a set. That there is one of its name already asks for an observation."""
 
     activity: ClassVar[str] = "loadbalancers.create_set"
+    title: ClassVar[str] = "create LoadBalancerSet {name}"
     result: ClassVar[type[Model] | None] = LoadBalancerSet
     awaited_when_cancelled: ClassVar[bool] = True
 
     name: str
     document: Document
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return f"create LoadBalancerSet {self.name}"
 
     def fold(self, world: BalancerWorld, result: Model | None) -> BalancerWorld:  # type: ignore[override]
         """One more."""
@@ -161,16 +153,12 @@ class PatchSet(_SetAction):
     """Bring a set up to date, or empty it."""
 
     activity: ClassVar[str] = "loadbalancers.patch_set"
+    slot_by: ClassVar[str] = "name"
     observed_after: ClassVar[bool] = True
 
     name: str
     patch: JsonPatch
     note: str = ""
-
-    @property
-    def slot(self) -> str:
-        """One for each set."""
-        return f"{self.activity}/{self.name}"
 
     @property
     def summary(self) -> str:

@@ -59,14 +59,10 @@ class AskFleet(Action):
     """Find out whether any machine of the installation reports."""
 
     activity: ClassVar[str] = "loadbalancers.ask_fleet"
+    title: ClassVar[str] = "find out whether any other machine reports"
     queue: ClassVar[str] = Queue.LOAD_BALANCERS
     result: ClassVar[type[Model] | None] = Fleet
     reads: ClassVar[bool] = True
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return "find out whether any other machine reports"
 
     def fold(self, world: W, result: Model | None) -> W:
         """Whether it is silent, until the next observation."""

@@ -34,22 +34,14 @@ class PassService(_ObjectPass):
     """Bring a Service's LoadBalancer, address, condition and Events to what they have to be."""
 
     activity: ClassVar[str] = "loadbalancers.pass_service"
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return "reconcile the Service, its LoadBalancer and the nodes"
+    title: ClassVar[str] = "reconcile the Service, its LoadBalancer and the nodes"
 
 
 class PassSet(_ObjectPass):
     """Bring a set's machines to their number, judge their health, replace what is dead."""
 
     activity: ClassVar[str] = "loadbalancers.pass_set"
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return "count the set's machines, check their health, create and replace machines"
+    title: ClassVar[str] = "count the set's machines, check their health, create and replace machines"
 
 
 class SweepKnown(Model):
@@ -68,6 +60,7 @@ class SweepProjects(Action):
     """Look at every project once, and wake whoever differs from what it has there."""
 
     activity: ClassVar[str] = "loadbalancers.sweep_projects"
+    title: ClassVar[str] = "compare all projects, and wake the objects that differ"
     queue: ClassVar[str] = Queue.LOAD_BALANCERS
     result: ClassVar[type[Model] | None] = SweptProjects
     start_to_close: ClassVar[timedelta] = timedelta(minutes=5)
@@ -76,8 +69,3 @@ class SweepProjects(Action):
     key: Key
     memory: SweepKnown = SweepKnown()
     dry_run: bool = False
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return "compare all projects, and wake the objects that differ"

@@ -64,19 +64,10 @@ class FoundMachine(Model):
 class _MachineAction(Action):
     queue: ClassVar[str] = Queue.LOAD_BALANCERS
     result: ClassVar[type[Model] | None] = FoundMachine
+    slot_by: ClassVar[str] = "name"
 
     machine_set: LoadBalancerSet
     name: str
-
-    @property
-    def slot(self) -> str:
-        """One for each machine."""
-        return f"{self.activity}/{self.name}"
-
-    @property
-    def summary(self) -> str:
-        """For the timeline and for `plan`."""
-        return f"{self.activity.partition('.')[2].partition('_')[0]} LoadBalancerMachine {self.name}"
 
     def fold(self, world: SetWorld, result: Model | None) -> SetWorld:  # type: ignore[override]
         """The machine as it is now."""
@@ -91,6 +82,7 @@ class CreateMachine(_MachineAction):
     """
 
     activity: ClassVar[str] = "loadbalancers.create_machine"
+    title: ClassVar[str] = "create LoadBalancerMachine {name}"
 
     def fold(self, world: SetWorld, result: Model | None) -> SetWorld:  # type: ignore[override]
         """One more, or another name that is taken."""
@@ -106,6 +98,7 @@ class PatchMachine(_MachineAction):
     """
 
     activity: ClassVar[str] = "loadbalancers.patch_machine"
+    title: ClassVar[str] = "patch LoadBalancerMachine {name}"
 
     patch: JsonPatch = {}
     status: JsonPatch = {}
@@ -116,3 +109,4 @@ class DeleteMachine(_MachineAction):
     """Ask for the deletion of a machine: its own lifecycle takes it out of the cloud."""
 
     activity: ClassVar[str] = "loadbalancers.delete_machine"
+    title: ClassVar[str] = "delete LoadBalancerMachine {name}"

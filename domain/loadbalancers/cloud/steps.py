@@ -95,12 +95,9 @@ class Seen(Model):
 
 
 class _Deletion(Step):
-    id: str
+    slot_by: ClassVar[str] = "id"
 
-    @property
-    def slot(self) -> str:
-        """One for each object."""
-        return f"{self.activity}/{self.id}"
+    id: str
 
 
 def in_project(steps: Iterable[Step], project: ProjectReference) -> tuple[Step, ...]:
@@ -112,14 +109,10 @@ class CreateSecurityGroup(Step):
     """Neutron gives it two rules of its own: everything may go out."""
 
     activity: ClassVar[str] = "openstack.create_security_group"
+    title: ClassVar[str] = "create security group {name}"
 
     name: str
     description: str
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return f"create security group {self.name}"
 
 
 class ChangeRules(Step):
@@ -141,6 +134,7 @@ class CreatePort(Step):
     """With all that it needs, so that it is never open to the project's default group."""
 
     activity: ClassVar[str] = "openstack.create_port"
+    title: ClassVar[str] = "create port {name}"
 
     name: str
     description: str
@@ -149,80 +143,56 @@ class CreatePort(Step):
     security_groups: tuple[str, ...]
     allowed_addresses: tuple[str, ...] = ()
 
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return f"create port {self.name}"
-
 
 class UpdatePort(Step):
     """What is None stays as it is."""
 
     activity: ClassVar[str] = "openstack.update_port"
+    title: ClassVar[str] = "update port {port_id}"
+    slot_by: ClassVar[str] = "port_id"
 
     port_id: str
     security_groups: tuple[str, ...] | None = None
     allowed_addresses: tuple[str, ...] | None = None
-
-    @property
-    def slot(self) -> str:
-        """One for each port."""
-        return f"{self.activity}/{self.port_id}"
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return f"update port {self.port_id}"
 
 
 class CreateFloatingIp(Step):
     """Leads to its port from birth: that is also how it is found again."""
 
     activity: ClassVar[str] = "openstack.create_floating_ip"
+    title: ClassVar[str] = "create floating IP"
 
     description: str
     network_id: str
     port_id: str
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return "create floating IP"
 
 
 class UpdateFloatingIp(Step):
     """What is None stays as it is; an empty port leads nowhere."""
 
     activity: ClassVar[str] = "openstack.update_floating_ip"
+    title: ClassVar[str] = "update floating IP {floating_ip_id}"
 
     floating_ip_id: str
     port_id: str | None = None
     description: str | None = None
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return f"update floating IP {self.floating_ip_id}"
 
 
 class CreateServerGroup(Step):
     """Soft policies need Nova's API from 2.15 on."""
 
     activity: ClassVar[str] = "openstack.create_server_group"
+    title: ClassVar[str] = "create server group {name} ({policy})"
 
     name: str
     policy: str
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return f"create server group {self.name} ({self.policy})"
 
 
 class CreateServer(Step):
     """A machine of a LoadBalancer. The user data is made where the step is carried out: it holds a token."""
 
     activity: ClassVar[str] = "openstack.create_server"
+    title: ClassVar[str] = "create server {name}"
 
     name: str
     namespace: str
@@ -238,54 +208,33 @@ class CreateServer(Step):
     key_name: str = ""
     server_group_id: str = ""
 
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return f"create server {self.name}"
-
 
 class DeleteSecurityGroup(_Deletion):
     """Refused by Neutron while a port has it."""
 
     activity: ClassVar[str] = "openstack.delete_security_group"
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return f"delete security group {self.id}"
+    title: ClassVar[str] = "delete security group {id}"
 
 
 class DeletePort(_Deletion):
     """Its floating IP leads nowhere afterwards."""
 
     activity: ClassVar[str] = "openstack.delete_port"
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return f"delete port {self.id}"
+    title: ClassVar[str] = "delete port {id}"
 
 
 class DeleteFloatingIp(_Deletion):
     """The address is given back for good."""
 
     activity: ClassVar[str] = "openstack.delete_floating_ip"
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return f"delete floating IP {self.id}"
+    title: ClassVar[str] = "delete floating IP {id}"
 
 
 class DeleteServerGroup(_Deletion):
     """Servers in it stay."""
 
     activity: ClassVar[str] = "openstack.delete_server_group"
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return f"delete server group {self.id}"
+    title: ClassVar[str] = "delete server group {id}"
 
 
 class DeleteServer(_Deletion):
@@ -296,10 +245,6 @@ class DeleteServer(_Deletion):
     """
 
     activity: ClassVar[str] = "openstack.delete_server"
+    title: ClassVar[str] = "delete server {id}"
 
     asked: bool = False
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return f"delete server {self.id}"

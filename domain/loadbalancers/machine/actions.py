@@ -25,34 +25,22 @@ class LookAtMachine(Look):
     """Find a machine's port and server, and the port with its LoadBalancer's address."""
 
     activity: ClassVar[str] = "openstack.look_at_machine"
+    title: ClassVar[str] = "find its port and server in OpenStack"
     result: ClassVar[type[Model] | None] = SeenMachine
 
     machine: LoadBalancerMachine
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return "find its port and server in OpenStack"
 
 
 class AwaitServer(CloudAction):
     """Wait until Nova has built a server, or has failed to."""
 
     activity: ClassVar[str] = "openstack.await_server"
+    title: ClassVar[str] = "wait until Nova has built server {id}"
+    slot_by: ClassVar[str] = "id"
     result: ClassVar[type[Model] | None] = Brought
     renewable: ClassVar[bool] = True
 
     id: str
-
-    @property
-    def slot(self) -> str:
-        """One for each server."""
-        return f"{self.activity}/{self.id}"
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return f"wait until Nova has built server {self.id}"
 
     def fold(self, world: MachineWorld, result: Model | None) -> MachineWorld:  # type: ignore[override]
         """What became of it."""

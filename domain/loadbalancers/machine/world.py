@@ -101,11 +101,7 @@ class ObserveMachine(Observe):
     """Read the machine, its LoadBalancer, and whether a set looks after it."""
 
     activity: ClassVar[str] = "loadbalancers.observe_machine"
+    title: ClassVar[str] = "read the machine and its LoadBalancer"
     result: ClassVar[type[Model] | None] = MachineWorld
 
     memory: MachineKnown = MachineKnown()
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return "read the machine and its LoadBalancer"

@@ -62,11 +62,6 @@ class _BalancerAction(Action):
         """One for each Service."""
         return BALANCER
 
-    @property
-    def summary(self) -> str:
-        """For the timeline and for `plan`."""
-        return f"{self.activity.partition('.')[2].partition('_')[0]} its LoadBalancer"
-
     def fold(self, world: ServiceWorld, result: Model | None) -> ServiceWorld:  # type: ignore[override]
         """The LoadBalancer as it is now."""
         assert isinstance(result, FoundBalancer)  # noqa: S101 - the activity's type
@@ -77,6 +72,7 @@ class CreateBalancer(_BalancerAction):
     """Make the whole LoadBalancer in one request, and tell the Service."""
 
     activity: ClassVar[str] = "loadbalancers.create_load_balancer"
+    title: ClassVar[str] = "create its LoadBalancer"
 
     document: Document
     notices: tuple[Notice, ...] = ()
@@ -86,6 +82,7 @@ class PatchBalancer(_BalancerAction):
     """Patch all that differs at once, in that very LoadBalancer, and tell the Service."""
 
     activity: ClassVar[str] = "loadbalancers.patch_load_balancer"
+    title: ClassVar[str] = "patch its LoadBalancer"
 
     uid: str
     patch: JsonPatch
@@ -96,5 +93,6 @@ class DeleteBalancer(_BalancerAction):
     """Ask for the deletion of that very LoadBalancer: its own lifecycle takes away what it has."""
 
     activity: ClassVar[str] = "loadbalancers.delete_load_balancer"
+    title: ClassVar[str] = "delete its LoadBalancer"
 
     uid: str
