@@ -4,9 +4,10 @@ Worker, watcher, CLI, tests and replayer connect with `connect`, so that all spe
 differs does not fail fast, it fails workflow tasks for ever. Where Temporal is and how we prove who we are stands in
 `engine/temporal_connection.py`, how payloads are encrypted in `engine/encryption`.
 
-`wake` is what nearly everybody says to a lifecycle: signal-with-start without payload, atomically starting the workflow
-if it is not open. It means "look again"; lost, doubled and reordered wakes are harmless. What a look would not find, or
-what somebody has just seen, is said with `tell`, `ask` and `open_with`, which start it in the same way.
+`wake` is what nearly everybody says to a lifecycle: signal-with-start, atomically starting the workflow if it is not
+open. It means "look again", and at most says up to which versions; lost, doubled and reordered wakes are harmless. What
+a look would not find, or what somebody has just seen, is said with `tell`, `ask` and `open_with`, which start it in the
+same way.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ from __future__ import annotations
 import logging
 import os
 import socket
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from functools import cache
 from typing import Any, TypeVar
@@ -99,23 +100,25 @@ async def connect(settings: Settings, process: str = "perdure", *, log_core: boo
     return Client(connection, namespace=connection.namespace, data_converter=converter, interceptors=tracing)
 
 
-async def wake(client: Client, key: Key) -> None:
+async def wake(client: Client, key: Key, seen: Mapping[str, str] | None = None) -> None:
     """Tell the object's lifecycle to look again, starting it if it is not open.
+
+    Args:
+        client: the connection.
+        key: the object.
+        seen: by kind the resourceVersion that a cache must have reached to show what has changed.
 
     Raises:
         KeyError: no area has this kind.
         RPCError: Temporal refused or did not answer within the SDK's own retries (about 10 s).
     """
-    await client.start_workflow(key.kind, Carry(key=key), start_signal=WAKE, **_known_by(key))
+    args = [dict(seen)] if seen else []
+    await client.start_workflow(key.kind, Carry(key=key), start_signal=WAKE, start_signal_args=args, **_known_by(key))
 
 
-async def wake_open(client: Client, key: Key) -> None:
-    """Tell the object's lifecycle to look again if it is open; none is started, as for an object that is gone.
-
-    Raises:
-        RPCError: as for `wake`.
-    """
-    await wake_listed(client, key.workflow_id)
+async def wake_open(client: Client, key: Key, seen: Mapping[str, str] | None = None) -> None:
+    """As `wake`, if the lifecycle is open; none is started, as for an object that is gone."""
+    await _signal_open(client, key.workflow_id, WAKE, *([dict(seen)] if seen else []))
 
 
 async def tell_open(client: Client, key: Key, signal: str, about: BaseModel) -> None:
@@ -136,7 +139,7 @@ async def wake_listed(client: Client, workflow_id: str) -> bool:
     return await _signal_open(client, workflow_id, WAKE)
 
 
-async def _signal_open(client: Client, workflow_id: str, signal: str, *about: BaseModel) -> bool:
+async def _signal_open(client: Client, workflow_id: str, signal: str, *about: BaseModel | dict[str, str]) -> bool:
     """Signal one that is open; False if there is none."""
     try:
         await client.get_workflow_handle(workflow_id).signal(signal, args=about)

@@ -89,6 +89,7 @@ class Entity(Generic[W]):
     def __init__(self, carry: Carry, before: W, decide: Callable[[W, datetime], Decision]) -> None:
         self.key: Key = carry.key
         self.runs = carry.runs
+        self._seen = dict(carry.seen)
         memory = type(before.known).model_validate(carry.known)
         world: W = before.model_copy(update={"known": memory, "refusals": carry.refusals})
         told = carry.world is not None  # a new run observes, unless it is told what somebody has just seen
@@ -158,6 +159,7 @@ class Entity(Generic[W]):
             "memory": self.world.known,
             "woken": self.woken,
             "outdated": self.state.outdated,
+            "seen": dict(self._seen),
         }
 
     def begin(self) -> None:
@@ -366,6 +368,7 @@ class Entity(Generic[W]):
             known=self.world.known.model_dump(mode="json"),
             refusals=self.world.refusals,
             told=self.state.told,
+            seen=self._seen,
             runs=self.runs + 1,
         )
 
@@ -398,8 +401,10 @@ class Entity(Generic[W]):
     # --- a person's levers ---
 
     @workflow.signal(description="Reconcile now. Harmless at any time.")
-    def wake(self) -> None:
-        """Look again."""
+    def wake(self, seen: dict[str, str] | None = None) -> None:
+        """Look again, at what is no older than this, by kind."""
+        for kind, version in (seen or {}).items():
+            self._seen[kind] = max(self._seen.get(kind, ""), version, key=lambda each: (len(each), each))
         self.state = self.state.wake()
 
     def tell(self, world: W) -> None:

@@ -4,22 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
-from functools import partial
 
 from activities.clients import Clients
 from activities.kube import KubeActivities
 from activities.loadbalancers.balancers import LoadBalancerActivities
+from activities.loadbalancers.cache import LoadBalancerCache
 from activities.loadbalancers.cloud_steps import CloudActivities
 from activities.loadbalancers.ground import Ground
 from activities.loadbalancers.installation import installation_of
-from activities.loadbalancers.known import Known
 from activities.loadbalancers.machines import MachineActivities
 from activities.loadbalancers.services import ServiceActivities
 from activities.loadbalancers.sets import SetActivities
 from activities.loadbalancers.sweeps import SweepActivities
 from activities.openstack.projects import Projects
 from engine.kube.store import Store
-from engine.temporal import wake
 
 ON_GROUND = (LoadBalancerActivities, MachineActivities, CloudActivities, SweepActivities)
 ACTIVITIES = (*ON_GROUND, SetActivities, ServiceActivities)
@@ -33,9 +31,9 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
     projects = Projects(blocking, settings)
     stack.callback(projects.close)
     store = await stack.enter_async_context(Store(kube))
-    known = Known(kube, store, partial(wake, clients.temporal))
-    clients.on_write(known.wrote)
-    ground = Ground(kube, blocking, projects, settings, known)
+    cache = LoadBalancerCache(kube, store)
+    clients.on_write(cache.wrote)
+    ground = Ground(kube, blocking, projects, settings, cache)
     writes = KubeActivities(kube, clients.temporal, clients.served, clients.wrote)
     services = ServiceActivities(kube, clients.served, settings, installation_of(settings), writes)
     made = (*(each(ground) for each in ON_GROUND), SetActivities(ground, writes), services)

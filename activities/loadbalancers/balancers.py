@@ -29,8 +29,8 @@ class LoadBalancerActivities:
     async def observe_load_balancer(self, look: ObserveBalancer) -> BalancerWorld:
         """The LoadBalancer, without the endpoints that only machines read, and its sets."""
         ground, key = self._ground, look.key
-        view = ground.known.view(key, fresh=look.outdated)
-        balancer = await view.own(LoadBalancer, look.memory.version)
+        view = await ground.cache.view(look.seen, fresh=look.outdated)
+        balancer = await view.own(LoadBalancer, key, look.memory.version)
         if balancer is None:
             return BalancerWorld(key=key, exists=False)
         hold = ground.hold(balancer.metadata)

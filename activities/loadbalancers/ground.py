@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import TypeVar
 
-from activities.loadbalancers.known import Known
+from activities.loadbalancers.cache import LoadBalancerCache
 from activities.loadbalancers.predecessor import Predecessor
 from activities.loadbalancers.reports import Reports
 from activities.openstack.projects import Projects
@@ -45,10 +45,10 @@ class Ground:
         blocking: BlockingKube,
         projects: Projects,
         settings: Settings,
-        known: Known | None = None,
+        cache: LoadBalancerCache | None = None,
     ) -> None:
         self.kube = kube
-        self.known = known or Known(kube)
+        self.cache = cache or LoadBalancerCache(kube)
         self.blocking = blocking
         self.settings = settings
         self.timings = Timings(boot=settings.loadbalancers_boot_timeout, grace=settings.loadbalancers_deletion_grace)
@@ -90,12 +90,12 @@ class Ground:
 
     async def read(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
         """One object, None if there is none."""
-        mirror = self.known.mirror(kind)
+        mirror = self.cache.mirror(kind)
         known = mirror.get(namespace, name) if mirror is not None else None
-        return known or await self.known.fresh(kind, namespace, name)
+        return known or await self.cache.fresh(kind, namespace, name)
 
     async def _documents(self, kind: Kind) -> Iterable[JsonObject]:
-        mirror = self.known.mirror(kind)
+        mirror = self.cache.mirror(kind)
         return mirror.all() if mirror is not None else (await self.kube.list(kind)).items
 
     async def patch(
@@ -110,7 +110,7 @@ class Ground:
         except Absent:
             log.info("%s %s/%s is gone", kind.name, namespace, name)
             return None
-        self.known.learn(kind, answer)
+        self.cache.learn(kind, answer)
         return answer
 
     async def create(self, kind: Kind, body: Mapping[str, object], namespace: str) -> JsonObject | None:
@@ -120,7 +120,7 @@ class Ground:
         except Conflict as error:
             log.info("%s", error.message)
             return None
-        self.known.learn(kind, made)
+        self.cache.learn(kind, made)
         return made
 
     async def delete(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
@@ -132,7 +132,7 @@ class Ground:
             return None
         if text(left, "kind") != kind.name:  # a Status: it has gone
             return None
-        self.known.learn(kind, left)
+        self.cache.learn(kind, left)
         return left
 
     def hold(self, meta: ObjectMeta) -> str:

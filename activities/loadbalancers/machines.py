@@ -46,8 +46,8 @@ class MachineActivities:
     async def observe_machine(self, look: ObserveMachine) -> MachineWorld:
         """The machine with its LoadBalancer, and whether a set looks after it."""
         ground, key = self._ground, look.key
-        view = ground.known.view(key, fresh=look.outdated)
-        machine = await view.own(LoadBalancerMachine, look.memory.version)
+        view = await ground.cache.view(look.seen, fresh=look.outdated)
+        machine = await view.own(LoadBalancerMachine, key, look.memory.version)
         if machine is None:
             return MachineWorld(key=key, exists=False)
         hold = ground.hold(machine.metadata)

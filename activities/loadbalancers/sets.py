@@ -61,8 +61,8 @@ class SetActivities:
     async def _observe(self, look: PassSet, *, fresh: bool) -> SetWorld:
         """The set and its machines."""
         ground, key = self._ground, look.key
-        view = ground.known.view(key, fresh=fresh)
-        machine_set = await view.own(LoadBalancerSet, look.memory.version)
+        view = await ground.cache.view(look.seen, fresh=fresh)
+        machine_set = await view.own(LoadBalancerSet, key, look.memory.version)
         if machine_set is None:
             return SetWorld(key=key, exists=False)
         hold = ground.hold(machine_set.metadata)
@@ -95,7 +95,7 @@ class SetActivities:
             told = normal("Created", f"Created loadBalancerMachine {create.name}")
             await self._ground.tell(machine, (told,), now(), SET_COMPONENT)
             return FoundMachine(machine=machine)
-        there = await self._ground.known.fresh(LOAD_BALANCER_MACHINE, namespace, create.name)
+        there = await self._ground.cache.fresh(LOAD_BALANCER_MACHINE, namespace, create.name)
         if there is None:
             raise Conflict(f"LoadBalancerMachine {namespace}/{create.name} has just gone")
         machine = LoadBalancerMachine.model_validate(there)

@@ -28,6 +28,7 @@ class _ObjectPass(Pass):
     heartbeat: ClassVar[timedelta] = timedelta(seconds=10)
 
     memory: ObjectKnown = ObjectKnown()
+    seen: dict[str, str] = {}
 
 
 class PassService(_ObjectPass):

@@ -45,6 +45,10 @@ class Indexer(MutableMapping[Name, T], Generic[T]):
         """The objects that an index lists under a value."""
         return [self._objects[name] for name in self._names[index].get(value, ())]
 
+    def count(self, index: Hashable, value: Hashable) -> int:
+        """How many objects an index lists under a value."""
+        return len(self._names[index].get(value, ()))
+
     def values_of(self, index: Hashable) -> Iterable[Hashable]:
         """The values under which an index lists objects."""
         return self._names[index].keys()

@@ -151,6 +151,8 @@ class Reflector(Generic[M]):
         self._timing = timing or Timing()
         self._broken_streams = 0
         self.position = ""  # the resource version up to which everything is known
+        self.newest = ""  # that of the newest object or event; a position may be ahead of it by bookmarks
+        self._moved = asyncio.Event()
         self.listed = False
         self.installed = installed
         self.trouble = ""  # why the last attempt failed, empty after a list and while the stream runs
@@ -173,6 +175,11 @@ class Reflector(Generic[M]):
         except Exception as bug:
             self._ended_by = bug
             raise
+
+    async def reach(self, version: str) -> None:
+        """Until everything up to a version is known; versions that are no numbers are never reached."""
+        while version and newer(version, self.position):
+            await self._moved.wait()
 
     def stalled(self) -> Iterable[str]:
         """Why only a restart brings this watch back; an API server that is away is no reason."""
@@ -239,7 +246,8 @@ class Reflector(Generic[M]):
         self.trouble = ""
         self._sign()
         self._replace(seen, position)
-        self.position = position
+        self.newest = max((each.resource_version for each in seen.values()), key=_number, default="")
+        self._move(position)
 
     async def _watch(self) -> None:
         selected = self.selection
@@ -271,7 +279,13 @@ class Reflector(Generic[M]):
         if event.type != "BOOKMARK":
             EVENTS.labels(self.selection.name).inc()
             self._change(self._read(event.object), deleted=event.type == "DELETED")
-        self.position = version
+            self.newest = version
+        self._move(version)
+
+    def _move(self, position: str) -> None:
+        self.position = position
+        self._moved.set()
+        self._moved = asyncio.Event()
 
     def _change(self, seen: M, *, deleted: bool) -> None:
         name = seen.name
@@ -359,6 +373,10 @@ class Reflector(Generic[M]):
 
     def _count(self) -> None:
         OBJECTS.labels(self.selection.name).set(len(self._objects))
+
+
+def _number(version: str) -> int:
+    return int(version) if version.isdecimal() else -1
 
 
 def newer(version: str, than: str) -> bool:

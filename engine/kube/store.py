@@ -10,7 +10,8 @@ then `Mirror.trouble` says why it is empty.
 
 A mirror is some milliseconds behind the API server. So every write's answer is put in at once (`learn`), and of two
 versions of an object the larger resourceVersion stays: whoever reads after writing finds what was written. What others
-write is found late by those milliseconds, and whoever must not miss it is told of each change (`listen`).
+write is found late by those milliseconds: whoever knows of its version waits for that (`reached`), or is told of each
+change (`listen`).
 """
 
 from __future__ import annotations
@@ -49,6 +50,8 @@ class Followed:
         return f"{self.kind.name}.{self.kind.group}{where}" if self.kind.group else f"{self.kind.name}{where}"
 
 
+# A cache is behind by milliseconds; one that is not within this long has a stream that hangs.
+LONGEST_BEHIND = 2.0
 # Far more than go within the time that an answer takes.
 MOST_GONE_REMEMBERED = 10_000
 # Longer texts are hardly ever alike.
@@ -93,6 +96,10 @@ class Mirror:
         """Until its stream runs, or runs again: what it holds is behind by milliseconds then."""
         await self._reflector.running.wait()
 
+    async def reach(self, version: str) -> None:
+        """Until it holds everything up to a version."""
+        await self._reflector.reach(version)
+
     def get(self, namespace: str, name: str) -> JsonObject | None:
         """One object."""
         entry = self._entries.get((namespace, name))
@@ -106,6 +113,10 @@ class Mirror:
         """The objects that an index lists under a value, by their names."""
         found = self._entries.find(index, value)
         return [entry.object for entry in sorted(found, key=lambda each: each.name)]
+
+    def count(self, index: str, value: Hashable) -> int:
+        """How many objects an index lists under a value."""
+        return self._entries.count(index, value)
 
     def values_of(self, index: str) -> Iterable[Hashable]:
         """The values under which an index lists objects."""
@@ -198,6 +209,17 @@ class Store:
         if followed in self._mirrors:
             del self._mirrors[followed]
             self._tasks.pop(followed).cancel()
+
+
+async def reached(mirrors: Iterable[Mirror], versions: Mapping[str, str]) -> bool:
+    """Wait until the mirrors hold everything up to the versions of their kinds; False if they do not soon."""
+    try:
+        async with asyncio.timeout(LONGEST_BEHIND):
+            for mirror in mirrors:
+                await mirror.reach(versions.get(mirror.followed.kind.name, ""))
+    except TimeoutError:
+        return False
+    return True
 
 
 def _uid(entry: Entry) -> str:

@@ -19,7 +19,7 @@ from functools import partial
 
 from temporalio.client import Client
 
-from domain.identity import Key
+from domain.identity import Key, all_kinds
 from engine.health import Health, serve
 from engine.kube import KubeApi, LeaderElection, LeadershipLost
 from engine.kube.clusters import served_cluster
@@ -169,17 +169,24 @@ def _watcher(settings: Settings, api: KubeApi, served: KubeApi, client: Client, 
     async def unmatched_keys(kind: str, keys: list[Key]) -> list[Key]:
         return await unmatched(client, kind, settings.cluster, keys)
 
-    return Watcher(
+    async def wake_one(key: Key) -> None:
+        await wake(client, key, watcher.seen(all_kinds()[key.kind].area))
+
+    async def wake_one_that_is_open(key: Key) -> None:
+        await wake_open(client, key, watcher.seen(all_kinds()[key.kind].area))
+
+    watcher = Watcher(
         api,
-        partial(wake, client),
+        wake_one,
         watched_under(settings),
         cluster=settings.cluster,
         unmatched=unmatched_keys,
         is_open=partial(is_open, client),
-        wake_open=partial(wake_open, client),
+        wake_open=wake_one_that_is_open,
         checkpoint=checkpoint,
         served=served,
     )
+    return watcher
 
 
 def identity(settings: Settings) -> str:

@@ -345,6 +345,11 @@ class Mirrors:
         mirrors = self._reflectors.items()
         return {name: mirror.position for name, mirror in mirrors if mirror.listed and mirror.position}
 
+    def newest(self, area: str) -> dict[str, str]:
+        """By kind of an area the resource version of the newest object or event."""
+        mirrors = [each for each in self._reflectors.values() if each.selection.kind.area == area]
+        return {each.selection.kind.name: each.newest for each in mirrors if each.listed and each.newest}
+
     def names(self) -> set[str]:
         """The kinds that are watched, or are to be; parts that are watched as a whole left out."""
         return {*self._reflectors, *(one.entry.name for one in self._declared.values() if one.task is not None)}

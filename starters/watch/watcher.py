@@ -120,6 +120,10 @@ class Watcher:
             group.create_task(self._after_start())
             group.create_task(self._listen_for_silence())
 
+    def seen(self, area: str) -> dict[str, str]:
+        """By kind of an area the version that a cache must have reached to show all that has woken anybody so far."""
+        return self._mirrors.newest(area)
+
     def checkpoint(self) -> str:
         """The versions up to which nothing has to be looked at again, for the Lease; renewed when nothing waits."""
         if self._adopted and not len(self.queue):

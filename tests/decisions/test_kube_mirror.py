@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import cast
 
+import pytest
+
 from domain.claims import RESOURCE_CLAIM
-from engine.kube import JsonObject, KubeApi
-from engine.kube.store import Followed, Mirror, _entry
+from engine.kube import JsonObject, KubeApi, store
+from engine.kube.api import WatchEvent
+from engine.kube.store import Followed, Mirror, _entry, reached
 
 
 def an_object(uid: str = "1", version: str = "7") -> JsonObject:
@@ -39,3 +43,23 @@ def test_another_object_of_the_name_is_learnt() -> None:
     mirror = mirror_that_saw_go(an_object())
     mirror.learn(an_object(uid="2", version="9"))
     assert mirror.get("users", "mine") == an_object(uid="2", version="9")
+
+
+async def test_a_version_is_reached_by_an_event_or_a_bookmark_and_waited_for_until_then() -> None:
+    mirror = Mirror(cast(KubeApi, None), Followed(RESOURCE_CLAIM))
+    take = mirror._reflector._take
+    take(WatchEvent("ADDED", an_object(version="9")))
+    versions = {RESOURCE_CLAIM.name: "10", "AnotherKind": "700"}
+    waiting = asyncio.create_task(reached([mirror], versions))
+    await asyncio.sleep(0)
+    assert not waiting.done()
+    take(WatchEvent("BOOKMARK", {"metadata": {"resourceVersion": "11"}}))
+    assert await waiting
+    assert mirror._reflector.newest == "9", "whoever has seen nothing newer waits for no bookmark"
+
+
+async def test_a_stream_that_hangs_is_not_waited_for_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store, "LONGEST_BEHIND", 0.01)
+    mirror = Mirror(cast(KubeApi, None), Followed(RESOURCE_CLAIM))
+    assert not await reached([mirror], {RESOURCE_CLAIM.name: "1"})
+    assert await reached([mirror], {})

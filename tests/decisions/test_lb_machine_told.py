@@ -13,9 +13,9 @@ from temporalio.client import Client
 
 from activities.kube import KubeActivities
 from activities.leaders import HELD_FOR
+from activities.loadbalancers.cache import LoadBalancerCache
 from activities.loadbalancers.cloud_steps import CloudActivities
 from activities.loadbalancers.ground import Ground
-from activities.loadbalancers.known import Known
 from activities.loadbalancers.machines import MachineActivities
 from activities.loadbalancers.predecessor import LEASES
 from activities.openstack.projects import Projects
@@ -56,12 +56,12 @@ class Installation:
     def __init__(self) -> None:
         self.kube = MemoryKube()
         api, store = cast(KubeApi, self.kube), cast(Store, self.kube)
-        known = Known(api, store)
+        cache = LoadBalancerCache(api, store)
         for kind in (LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET):
             self.kube.follow(Followed(kind))._reflector.listed = True
-        ground = Ground(api, cast(BlockingKube, None), cast(Projects, NoProjects()), Settings(), known)
+        ground = Ground(api, cast(BlockingKube, None), cast(Projects, NoProjects()), Settings(), cache)
         of_area = (*MachineActivities(ground).all(), *CloudActivities(ground).all())
-        self._activities = (*of_area, *KubeActivities(api, cast(Client, None), wrote=known.wrote).all())
+        self._activities = (*of_area, *KubeActivities(api, cast(Client, None), wrote=cache.wrote).all())
         self._life: Driven[MachineWorld] | None = None
 
     async def begun(self, conditions: Any = None, **changes: Any) -> None:

@@ -9,8 +9,8 @@ from lb_objects import NOW, ago, healthy, machine
 from memory_kube import MemoryKube
 
 from activities.loadbalancers import reports as module
+from activities.loadbalancers.cache import LoadBalancerCache
 from activities.loadbalancers.ground import Ground
-from activities.loadbalancers.known import Known
 from activities.loadbalancers.reports import Reports
 from activities.openstack.projects import Projects
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
@@ -76,7 +76,7 @@ def test_a_machine_that_goes_or_is_made_anew_counts_no_more(read: list[str]) -> 
 async def test_a_set_that_a_person_has_paused_is_no_scout() -> None:
     kube = MemoryKube()
     nobody = (cast(BlockingKube, None), cast(Projects, None))
-    ground = Ground(cast(KubeApi, kube), *nobody, Settings(), Known(cast(KubeApi, kube), cast(Store, kube)))
+    ground = Ground(cast(KubeApi, kube), *nobody, Settings(), LoadBalancerCache(cast(KubeApi, kube), cast(Store, kube)))
     for kind in (LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET):
         kube.follow(Followed(kind))._reflector.listed = True
     for body in (document("a", 1, hours=2), document("b", 2, hours=1)):

@@ -12,8 +12,8 @@ from temporalio.client import Client
 from temporalio.testing import ActivityEnvironment
 
 from activities.kube import KubeActivities
+from activities.loadbalancers.cache import LoadBalancerCache
 from activities.loadbalancers.ground import Ground
-from activities.loadbalancers.known import Known
 from activities.loadbalancers.sets import SetActivities
 from activities.openstack.projects import Projects
 from domain.identity import Key
@@ -37,9 +37,9 @@ class Installation:
         self.kube = MemoryKube()
         nobody = (cast(BlockingKube, None), cast(Projects, None))
         api, store = cast(KubeApi, self.kube), cast(Store, self.kube)
-        known = Known(api, store)
-        writes = KubeActivities(api, cast(Client, None), wrote=known.wrote)
-        self._sets = SetActivities(Ground(api, *nobody, Settings(), known), writes)
+        cache = LoadBalancerCache(api, store)
+        writes = KubeActivities(api, cast(Client, None), wrote=cache.wrote)
+        self._sets = SetActivities(Ground(api, *nobody, Settings(), cache), writes)
         self.mirror = self.kube.follow(Followed(LOAD_BALANCER_MACHINE))
         self.mirror._reflector.listed = True
 

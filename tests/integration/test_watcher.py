@@ -108,6 +108,15 @@ def config_map(name: str, **data: str) -> JsonObject:
     return {"metadata": {"name": name, "labels": {"test": "watcher"}}, "data": data}
 
 
+def version(obj: JsonObject) -> int:
+    return int(text(obj, "metadata", "resourceVersion"))
+
+
+def newest(watcher: Watcher) -> int:
+    """What the caches of those that it has woken must have reached."""
+    return int(watcher.seen(CONFIG_MAP.area)[CONFIG_MAP.name])
+
+
 @asynccontextmanager
 async def running(watcher: Watcher) -> AsyncIterator[None]:
     """The watcher, ended with the block; an error of its own surfaces."""
@@ -126,12 +135,15 @@ async def test_every_change_is_followed_by_a_wake(kube: KubeApi, namespace: str)
     watcher = Watcher(kube, recorder.wake, [config_maps(namespace)], timing=TIMING)
     async with running(watcher):
         await eventually(lambda: not watcher.unready())
-        await kube.create(CONFIG_MAP, config_map("a", x="1"), namespace)
+        made = await kube.create(CONFIG_MAP, config_map("a", x="1"), namespace)
         await eventually(lambda: recorder.wakes["a"] == 1)
-        await kube.patch(CONFIG_MAP, namespace, "a", {"data": {"x": "2"}}, field_manager="somebody")
+        assert newest(watcher) == version(made)
+        changed = await kube.patch(CONFIG_MAP, namespace, "a", {"data": {"x": "2"}}, field_manager="somebody")
         await eventually(lambda: recorder.wakes["a"] == 2)
+        assert newest(watcher) == version(changed)
         await kube.delete(CONFIG_MAP, namespace, "a")
         await eventually(lambda: "gone" in recorder.seen.values())
+        assert newest(watcher) > version(changed), "a cache that still has what is gone is behind"
 
 
 async def test_our_own_write_and_one_of_no_interest_wake_nobody(kube: KubeApi, namespace: str) -> None:

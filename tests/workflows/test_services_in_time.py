@@ -19,7 +19,7 @@ from domain.decision import Decision, Outcome, Queue
 from domain.identity import Key
 from domain.loadbalancers.passes import LoadBalancerWorld, PassService
 from engine import clock
-from engine.temporal import wake
+from engine.temporal import wake, wake_open
 from tests.replay.recording import keep, recording
 from workers.boundary import Boundary
 from workers.roster import workflows_of
@@ -46,12 +46,14 @@ class Passes:
     def __init__(self, *answers: Answer) -> None:
         self.answers = answers
         self.made = 0
+        self.seen: dict[str, str] = {}
         self.hold_up: int = 0  # the number of the pass that waits for `go_on`
         self.go_on = asyncio.Event()
 
     @activity.defn(name=PassService.activity)
     async def one(self, look: PassService) -> LoadBalancerWorld:
         self.made += 1
+        self.seen = look.seen
         answer = self.answers[min(self.made, len(self.answers)) - 1]
         if self.made == self.hold_up:
             await self.go_on.wait()
@@ -139,3 +141,14 @@ async def phase(handle: WorkflowHandle[object, object]) -> str:
             continue
         await asyncio.sleep(0.02)
     return found
+
+
+async def test_a_pass_is_told_the_newest_version_of_each_kind_that_has_woken_it(env: WorkflowEnvironment) -> None:
+    passes = Passes(world(READY))
+    async with at_work(env, passes, "is_told_what_was_seen"):
+        for number, seen in enumerate(({"LoadBalancer": "99", "Service": "7"}, {"LoadBalancer": "100"}, {}), 1):
+            await wake(env.client, KEY, seen)
+            await passes.until(number)
+        await wake_open(env.client, KEY, {"LoadBalancer": "98"})
+        await passes.until(4)
+        assert passes.seen == {"LoadBalancer": "100", "Service": "7"}

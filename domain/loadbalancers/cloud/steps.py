@@ -39,6 +39,7 @@ class Observe(Action):
     heartbeat: ClassVar[timedelta] = HEARTBEAT
 
     key: Key
+    seen: dict[str, str] = {}
     outdated: bool = False
     dry_run: bool = False
 

@@ -1,0 +1,113 @@
+"""The informer cache of LoadBalancers, sets and machines, with the index by which they are found: their labels.
+
+A pass is told up to which versions its lifecycle has been woken. It waits until the cache has reached them, and reads
+from the API server where that takes too long. What a write has answered is put in at once, and every write of an own
+object carries the version that it was decided upon. A cache whose stream is broken is not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+from domain.identity import Key, Kind
+from domain.loadbalancers import CUSTOM_KINDS
+from domain.resource import CustomResource
+from engine.errors import Absent
+from engine.kube import KubeApi
+from engine.kube.json import JsonObject, mapping, text
+from engine.kube.reflector import newer
+from engine.kube.store import Followed, Mirror, Store, reached
+
+R = TypeVar("R", bound=CustomResource)
+
+_LABEL = "label"
+Label = tuple[str, str, str]  # namespace, name and value; without the latter two all of a namespace are found
+
+
+def _labels(obj: JsonObject) -> Iterable[Label]:
+    namespace = text(obj, "metadata", "namespace")
+    yield (namespace, "", "")
+    for name, value in mapping(obj, "metadata", "labels").items():
+        if isinstance(value, str):
+            yield (namespace, name, value)
+
+
+class LoadBalancerCache:
+    """One per worker; without a store everything is asked of the API server."""
+
+    def __init__(self, api: KubeApi, store: Store | None = None) -> None:
+        self._api = api
+        followed = ((kind, store.follow(Followed(kind), {_LABEL: _labels})) for kind in CUSTOM_KINDS if store)
+        self._mirrors = {kind.name: mirror for kind, mirror in followed}
+
+    async def view(self, seen: Mapping[str, str], *, fresh: bool) -> View:
+        """What a pass reads that was woken by these versions; from the API server where it is to be fresh."""
+        return View(self, fresh=fresh or not await reached(self._mirrors.values(), seen))
+
+    def mirror(self, kind: Kind) -> Mirror | None:
+        """The kind's objects, if they can be trusted."""
+        found = self._mirrors.get(kind.name)
+        return found if found is not None and found.listed and not found.trouble else None
+
+    def learn(self, kind: Kind, obj: JsonObject) -> None:
+        """Put in what a write of ours has answered."""
+        if kind.name in self._mirrors and text(obj, "metadata", "uid"):
+            self._mirrors[kind.name].learn(obj)
+
+    def wrote(self, writer: Key, kind: Kind, answer: JsonObject) -> None:
+        """A lifecycle has written its own object."""
+        self.learn(kind, answer)
+
+    async def fresh(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
+        """The object as the API server has it, None if there is none."""
+        try:
+            answer = await self._api.get(kind, namespace, name)
+        except Absent:
+            return None
+        self.learn(kind, answer)
+        return answer
+
+    async def list(self, kind: Kind, namespace: str, labels: Mapping[str, str]) -> Iterable[JsonObject]:
+        """Objects as the API server has them."""
+        selector = ",".join(f"{name}={value}" for name, value in labels.items())
+        return (await self._api.list(kind, namespace, label_selector=selector)).items
+
+
+@dataclass(frozen=True)
+class View:
+    """What one pass reads."""
+
+    cache: LoadBalancerCache
+    fresh: bool
+
+    async def own(self, model: type[R], key: Key, version: str) -> R | None:
+        """The object that a key names, not one made anew under its name, and no older than its lifecycle left it."""
+        found = self._known(model.kind_of, key.namespace, key.name)
+        stale = found is not None and version and newer(version, text(found, "metadata", "resourceVersion"))
+        if found is None or stale or text(found, "metadata", "uid") != key.uid:
+            found = await self.cache.fresh(model.kind_of, key.namespace, key.name)
+        return model.model_validate(found) if found and text(found, "metadata", "uid") == key.uid else None
+
+    async def get(self, model: type[R], namespace: str, name: str) -> R | None:
+        """An object, None if there is none."""
+        known = self._known(model.kind_of, namespace, name)
+        found = known or await self.cache.fresh(model.kind_of, namespace, name)
+        return None if found is None else model.model_validate(found)
+
+    async def all(self, model: type[R], namespace: str, labels: Mapping[str, str]) -> tuple[R, ...]:
+        """The objects of a namespace that have these labels."""
+        mirror = None if self.fresh else self.cache.mirror(model.kind_of)
+        if mirror is None:
+            found = await self.cache.list(model.kind_of, namespace, labels)
+        else:
+            wanted = [(namespace, *label) for label in labels.items()] or [(namespace, "", "")]
+            rarest = min(wanted, key=lambda label: mirror.count(_LABEL, label))  # one label may be everybody's
+            found = mirror.find(_LABEL, rarest)
+            found = [each for each in found if labels.items() <= mapping(each, "metadata", "labels").items()]
+        return tuple(model.model_validate(each) for each in found)
+
+    def _known(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
+        mirror = None if self.fresh else self.cache.mirror(kind)
+        return mirror.get(namespace, name) if mirror is not None else None
