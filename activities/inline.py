@@ -8,9 +8,11 @@ What follows from what is `domain/runner.py`'s to say. The effects are the funct
 (`workflows/entity.py`) reaches through Temporal. An action without an effect here is left to the object's own workflow.
 What runs is left to its end: it is one quick call, and cancelled it would be a lost answer.
 
+- In order (`in_order`), actions follow one another, and what follows a refusal waits for the next decision.
 - What was refused because the observation was outdated is tried again on a new one; so often in a pass.
 - Any other refusal ends its own slot only. The pass hands it back, and the workflow says when the next pass is.
-- A short pause that the other side asks for is waited for.
+- A short pause that the other side asks for is waited for; in order, before anything else is asked of it.
+- An answer that `fold` cannot use (`UnusableAnswerError`) is none.
 - A bug ends the pass, after what runs beside it.
 """
 
@@ -29,7 +31,7 @@ from domain.decision import Action, Decision, World
 from domain.model import Model
 from domain.notices import Notice
 from domain.passes import Pass, PassedWorld
-from domain.refusal import RETRIED_BY_SERVER, Refusal
+from domain.refusal import RETRIED_BY_SERVER, Refusal, UnusableAnswerError
 from domain.runner import State, blocked_by, unanswered
 from engine.clock import now
 from engine.errors import ApiError, Unavailable, api_error, as_error
@@ -98,6 +100,8 @@ class Inline(Generic[W]):
         tell: writes an Event.
         places: the limit of actions at once; passes over many objects share it.
         cached: the cache shows what has woken the object: only a repeated observation asks the other side itself.
+        in_order: each action of a decision builds on those before it.
+        second_looks: how often in a pass what was refused as outdated is tried again at once.
     """
 
     decide: Callable[[W, datetime], Decision]
@@ -106,6 +110,8 @@ class Inline(Generic[W]):
     tell: Callable[[Notice], Awaitable[None]] | None = None
     places: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(AT_ONCE))
     cached: bool = False
+    in_order: bool = False
+    second_looks: int = SECOND_LOOKS
 
     async def carry_out(self, asked: Pass, known: Model) -> Passed[W]:
         """Observe, and make the decisions true until they ask for nothing more that can be done here and now.
@@ -120,7 +126,7 @@ class Inline(Generic[W]):
         """
         unsure = attempt.repeated() or unanswered(asked.refusals)
         before = World(key=asked.key, refusals=asked.refusals, unsure=unsure, known=known)
-        state: State[Any] = State(before, asked=asked.woken, second_looks=SECOND_LOOKS, told=asked.told)
+        state: State[Any] = State(before, asked=asked.woken, second_looks=self.second_looks, told=asked.told)
         return await self.go_on(state, dry_run=asked.dry_run)
 
     async def go_on(self, state: State[W], *, dry_run: bool = False) -> Passed[W]:
@@ -132,7 +138,7 @@ class Inline(Generic[W]):
                 fresh = asked or state.world.unsure or state.observed_at is not None
                 state = state.observing(now())
                 state = state.observed(await self.observe(fresh))
-            state, step = state.step(self.decide, now(), dry_run=dry_run)
+            state, step = state.step(self.decide, now(), dry_run=dry_run, in_order=self.in_order)
             if self.tell is not None:
                 for notice in step.tell:
                     await self.tell(notice)
@@ -143,10 +149,10 @@ class Inline(Generic[W]):
                     names = ", ".join(action.summary for action in served)
                     path = state.world.key.path
                     raise Unavailable(f"{path}: no end after {MOST_ROUNDS} rounds of: {names}", code="NoEnd")
-                state = await self._act(state, served)
-                if not (state.world.refusals and self.observe is None):
-                    continue
-            until = state.pauses_until(step.decision, now())
+                state = await (self._act_in_order if self.in_order else self._act)(state, served)
+            until = state.pauses_until(step.decision, now()) if self.in_order or not served else None
+            if until is None and served and not (state.world.refusals and self.observe is None):
+                continue
             if until is None:
                 return Passed(state.world, state.handed_back(step.decision, dry_run=dry_run))
             await asyncio.sleep((until - now()).total_seconds())
@@ -159,14 +165,22 @@ class Inline(Generic[W]):
             ended = [*await asyncio.gather(*(self._one(each) for each in actions))]
         bugs: list[Exception] = []
         for action, result in zip(actions, ended, strict=True):
-            if not isinstance(result, Exception):
-                state = state.finished(action.slot, result)
-            elif error := api_error(result):
-                state = state.failed(action.slot, _refusal(action, error, state.world.refusals.get(action.slot)))
-            else:
-                bugs.append(result)
+            try:
+                state, _ = _ended(state, action, result)
+            except Exception as bug:
+                bugs.append(bug)
         if bugs:
             raise bugs[0]
+        return state
+
+    async def _act_in_order(self, state: State[W], actions: Sequence[Action]) -> State[W]:
+        """Do one after the other, until one is refused."""
+        for number, action in enumerate(actions):
+            state, done = _ended(state, action, await self._one(action))
+            if not done or state.dirty:
+                for left in actions[number + 1 :]:
+                    state = state.stopped(left.slot)
+                break
         return state
 
     async def _one(self, action: Action) -> Model | Exception | None:
@@ -177,10 +191,24 @@ class Inline(Generic[W]):
                 return error
 
 
+def _ended(state: State[W], action: Action, result: Model | Exception | None) -> tuple[State[W], bool]:
+    """The state after an action's result or error, and whether it was done. A bug is raised."""
+    if not isinstance(result, Exception):
+        try:
+            return state.finished(action.slot, result), True
+        except UnusableAnswerError as unusable:
+            result = Unavailable(str(unusable), code="UnreadableAnswer")
+    error = api_error(result)
+    if error is None:
+        raise result
+    return state.failed(action.slot, _refusal(action, error, state.world.refusals.get(action.slot))), False
+
+
 def _refusal(action: Action, error: ApiError, before: Refusal | None) -> Refusal:
     """Why the action was not done. What passes by itself is tried again as soon as the server would."""
     pause = error.delay
     if pause is None and error.type in RETRIED_BY_SERVER:
         grown: timedelta = action.first_retry * (1 << min(before.attempts if before else 0, 10))
         pause = min(action.longest_retry, grown)
-    return Refusal(type=error.type, message=error.message, code=error.code, at=now(), pause=pause)
+    asked = error.delay or timedelta(0)
+    return Refusal(type=error.type, message=error.message, code=error.code, at=now(), pause=pause, asked=asked)

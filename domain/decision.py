@@ -87,6 +87,8 @@ class Action(Model):
     reads: ClassVar[bool] = False
     # True: what it leaves behind is not folded but observed.
     observed_after: ClassVar[bool] = False
+    # False: its conflict or absence says nothing of what was observed; `refuse` forgets what earlier actions have read.
+    outdates: ClassVar[bool] = True
     # Errors that pass by themselves and that the decision wants to know of at once: the server does not try again.
     reaches_decision: ClassVar[tuple[ErrorType, ...]] = ()
 

@@ -40,6 +40,10 @@ FIRST_RETRY = timedelta(seconds=5)
 LONGEST_RETRY = timedelta(minutes=10)
 
 
+class UnusableAnswerError(ValueError):
+    """An action's result is of no known shape: whether it had its effect is not known."""
+
+
 class Refusal(Model):
     """One action's last failure.
 

@@ -14,6 +14,7 @@ A `State` is where a lifecycle stands; each event gives the next `State`. Two dr
 - A conflict or an absence means that the world is not as it was observed: it is observed again. Where `second_looks` are
   left, what was refused is then tried again at once.
 - An answer that was lost makes the world unsure, until nothing of what may have been done twice is left to do.
+- In order, an action starts only after all before it in the decision; what follows a refusal waits for the next decision.
 - While the world is held, and in a dry run, only what reads starts. Nothing starts while it cannot be observed; what
   runs is then left alone.
 - A notice that stands from decision to decision is given once.
@@ -137,14 +138,16 @@ class State(Generic[W]):
         outdated = failure.type in OUTDATED
         at_once = outdated and self.second_looks > 0
         refusal = self._counted(slot, failure, grows=not at_once)
-        world: W = self.running[slot].refuse(self.world, refusal)
+        action = self.running[slot]
+        if at_once:
+            refusal = refusal.model_copy(update={"pause": timedelta(0), "asked": timedelta(0)})
+        world: W = action.refuse(self.world, refusal)
         if refusal.type is ErrorType.UNAVAILABLE:
             world = world.model_copy(update={"unsure": True})
         return self._ended(
             slot,
             world=world,
-            dirty=self.dirty or outdated,
-            eager=self.eager | {slot} if at_once else self.eager,
+            dirty=self.dirty or (outdated and action.outdates),
             second_looks=self.second_looks - at_once,
             outdated=self.outdated or failure.type is ErrorType.CONFLICT,
         )
@@ -172,6 +175,7 @@ class State(Generic[W]):
         *,
         ending: bool = False,
         dry_run: bool = False,
+        in_order: bool = False,
     ) -> tuple[State[W], Step]:
         """What to do now.
 
@@ -180,6 +184,8 @@ class State(Generic[W]):
             now: the present.
             ending: observations that can be renewed are given up, because the driver's run ends.
             dry_run: nothing may be changed, as if the world were held.
+            in_order: each action builds on those before it. One that waits after a refusal holds up all that follow,
+                and so does a second one of its slot until the next decision.
         """
         decision = decide(self.world, now)
         if OBSERVE in self.world.refusals:
@@ -187,6 +193,8 @@ class State(Generic[W]):
         wanted: dict[str, Action] = {}
         held = dry_run or bool(self.world.hold)
         for action in decision.actions:
+            if in_order and action.slot in wanted:
+                break
             if not (action.renewable and ending) and (action.reads or not held):
                 wanted.setdefault(action.slot, action)
         cancel = tuple(slot for slot in self.running if slot not in wanted and slot not in self.cancelled)
@@ -194,6 +202,8 @@ class State(Generic[W]):
         for slot, action in wanted.items():
             if slot not in running and not (action.last and running) and self._may_start(slot, now):
                 running[slot] = action
+            elif in_order:
+                break
         start = tuple(action for slot, action in running.items() if slot not in self.running)
         told = self.told if held else tuple(dict.fromkeys(decision.notices))
         tell = tuple(notice for notice in told if notice not in self.told)
@@ -223,7 +233,9 @@ class State(Generic[W]):
     def handed_back(self, decision: Decision, *, dry_run: bool = False) -> Decision:
         """A decision as a pass that is one activity hands it back: lines and slots stand for its actions."""
         lines = planned(decision) if dry_run or self.world.hold else ()
-        blocked = tuple(blocked_by(self.world, decision))
+        blocked = tuple(blocked_by(self.world, decision)) if self.world.refusals else ()
+        if not (decision.actions or lines or blocked or decision.blocked):
+            return decision
         return decision.model_copy(update={"actions": (), "planned": lines, "blocked": blocked})
 
     def rests_until(self, rest: timedelta, gather: timedelta, now: datetime) -> datetime:

@@ -8,14 +8,15 @@
 | `client.py` | the calls of one tenant: reads in pages, writes that may be repeated |
 | `tenants.py` | all tenants of a worker: seats for passes, lists that several ask for |
 | `known.py`, `secrets.py`, `sources.py` | objects and Secrets of the cluster, documents of APIs |
-| `subjects.py` | what a pass knows of an object |
+| `subjects.py` | what a pass observes beside an object |
 | `sweeps.py` | the sweep over all tenants |
 | `kept.py` | what a worker keeps of 3scale from one pass to the next |
 | `products.py`, `open_api.py` | the same of Products and Backends, and of OpenAPIs, of which both are made |
 | `documents.py` | the same of ActiveDocs and policies |
 | `developer_accounts.py`, `application_auth.py` | the same of accounts, users and applications, of credentials |
 | `promotion.py`, `tenant.py` | the same of promotions and of Tenants |
-| `passes.py`, `ground.py`, `area.py` | the pass, what it stands on, and how a worker gets it |
+| `passes.py`, `effects.py` | the pass, and what it observes and does |
+| `ground.py`, `area.py` | what passes stand on, and how a worker gets them |
 | `predecessor.py` | whether the 3scale operator still leads |
 | `metrics.py` | numbers |
 """

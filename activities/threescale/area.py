@@ -9,6 +9,7 @@ from functools import partial
 
 from activities.clients import Clients
 from activities.threescale.client import Connections
+from activities.threescale.effects import Effects
 from activities.threescale.ground import Ground
 from activities.threescale.known import Known
 from activities.threescale.passes import PassActivities
@@ -19,7 +20,7 @@ from engine.kube.store import Store
 from engine.temporal import wake
 
 CALL_TIMEOUT = timedelta(seconds=30)
-ACTIVITIES = (PassActivities, SweepActivities)
+ACTIVITIES = (PassActivities, Effects, SweepActivities)
 
 
 async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callable[..., object]]:

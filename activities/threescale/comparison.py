@@ -13,10 +13,10 @@ from activities.threescale.secrets import insecure
 from activities.threescale.tenants import Calls
 from domain.identity import Key
 from domain.resource import CustomResource
-from domain.threescale.calls import Read, Resource
+from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.drift import Lists, listed
+from domain.threescale.observed import Phase
 from domain.threescale.providers import ProviderAccount
-from domain.threescale.work import Phase
 from engine.clock import now
 
 
@@ -35,20 +35,21 @@ class Comparison:
         Raises:
             ApiError: something could not be read.
         """
-        subject = self._ground.subject(resource, View(self._ground.known, self._sweeper))
-        await subject.gather()
-        work, account = subject.work({}, now(), look=False), subject.provider
-        if not work.idle or work.phase is not Phase.SYNCED or not isinstance(account, ProviderAccount):
+        secrets = self._ground.secrets()
+        world = await self._ground.subject(resource, View(self._ground.known, self._sweeper), secrets).observed()
+        decision, provider = world.decide(now()), world.provider
+        if decision.actions or decision.phase != Phase.SYNCED or not isinstance(provider, ProviderAccount):
             return False
-        token = await subject.secrets.text(account.token) or ""
-        calls = self._ground.tenants.calls(account.url, token, insecure=insecure(resource))
+        token = await secrets.text(provider.token) or ""
+        calls = self._ground.tenants.calls(provider.url, token, insecure=insecure(resource))
+        world = world.beside({"look": True})
         async with calls.seat():
-            while (work := subject.work({}, now(), look=True)).reads:
-                for each in work.reads:
-                    answer = await self._answer(calls, each)
-                    with of_known_shape(Call(method="GET", path=each.path, tenant=account.url)):
-                        subject.read(each, answer)
-        return bool(work.writes)
+            while reads := [each for each in world.decide(now()).actions if isinstance(each, Read)]:
+                for each in reads:
+                    body = await self._answer(calls, each)
+                    with of_known_shape(Call(method="GET", path=each.path, tenant=provider.url)):
+                        world = each.learn(world, body)
+        return any(isinstance(each, Write) for each in world.decide(now()).actions)
 
     async def _answer(self, calls: Calls, read: Read) -> object:
         own = listed(self._lists, read)

@@ -1,51 +1,44 @@
-"""ActiveDoc, OpenAPI and CustomPolicyDefinition in a pass: documents of an API, and policies of the tenant's own."""
+"""ActiveDoc and CustomPolicyDefinition as passes observe them: documents of APIs, and a tenant's own policies."""
 
 from __future__ import annotations
 
-from typing import ClassVar
+from typing import Any
 
 from activities.threescale.known import View
 from activities.threescale.secrets import Secrets
 from activities.threescale.sources import Sources, as_sent
-from activities.threescale.subjects import SingleSubject
-from domain.threescale.active_doc import (
-    ObservedDocument,
-    Text,
-    is_document,
-    read_document,
-    work_for_document,
-    wrote_document,
-)
-from domain.threescale.calls import Read, Resource, Write
-from domain.threescale.found import FoundDocument, FoundPolicy
-from domain.threescale.policy import ObservedPolicy, is_policy, work_for_policy
-from domain.threescale.providers import NoAccount
+from activities.threescale.subjects import Subject
+from domain.threescale.active_doc import ObservedDocument, Text
+from domain.threescale.calls import Read
+from domain.threescale.found import answer_of
+from domain.threescale.policy import ObservedPolicy
 from domain.threescale.resources import ActiveDoc, CustomPolicyDefinition, Product
 
 _REFERENCE = "spec.activeDocOpenAPIRef"
 
 
-class DocumentSubject(SingleSubject[ActiveDoc, FoundDocument]):
+class DocumentSubject(Subject[ActiveDoc]):
     """An ActiveDoc."""
-
-    decide = staticmethod(work_for_document)
-    item = FoundDocument
-    wrapper: ClassVar[Resource] = Resource.DOCUMENT
 
     def __init__(self, resource: ActiveDoc, view: View, secrets: Secrets, sources: Sources) -> None:
         super().__init__(resource, view, secrets)
         self._sources = sources
-        self._products: tuple[Product, ...] = ()
-        self._text = Text()
 
-    async def gather(self) -> None:
+    async def observed(self) -> ObservedDocument:
         """Tenant, product, and the document itself, which one that goes needs no more."""
-        spec = self.resource.spec
+        name = self.resource.spec.product_system_name
         await self.find_tenant()
-        name = spec.product_system_name
-        self._products = self.view.named(Product, f"Product/{self.namespace}/{name}") if name else ()
+        text = Text()
         if not self.resource.metadata.deleting:
-            self._text = await as_sent(_REFERENCE, await self._document())
+            text = await as_sent(_REFERENCE, await self._document())
+        siblings = self.siblings()
+        return ObservedDocument(
+            **self.common(),
+            text=text,
+            products=self.view.named(Product, f"Product/{self.namespace}/{name}") if name else (),
+            siblings=tuple(each.metadata for each in siblings),
+            holders=self.holders(siblings),
+        )
 
     async def _document(self) -> Text:
         where = self.resource.spec.active_doc_open_api_ref
@@ -53,65 +46,27 @@ class DocumentSubject(SingleSubject[ActiveDoc, FoundDocument]):
             return await self._sources.in_secret(_REFERENCE, where.secret_ref, self.namespace, self.secrets)
         return await self._sources.at(where.url or "")
 
-    def observed(self) -> ObservedDocument:
-        """What its decision sees."""
-        siblings = self.siblings()
-        return ObservedDocument(
-            document=self.resource,
-            account=self.provider,
-            text=self._text,
-            products=self._products,
-            siblings=tuple(each.metadata for each in siblings),
-            holders=self.holders(siblings),
-            found=self.found,
-        )
-
-    def is_it(self, found: FoundDocument) -> bool:
-        """By its system name."""
-        return is_document(found, self.resource)
-
-    def read(self, read: Read, answer: object) -> None:
-        """It, or all among which it may be."""
-        before = self.found.item
-        self.found = read_document(self.found, read, answer, self.resource)
-        if before is not None and self.found.former == before.id and self._is_wanted(before.system_name):
-            self.found = self.found.model_copy(update={"former": 0})  # left to the object that has that name now
-
-    def wrote(self, write: Write, answer: object) -> None:
-        """It, or its former one."""
-        self.found = wrote_document(self.found, write, answer)
-
-    def _is_wanted(self, name: str) -> bool:
-        """Whether another ActiveDoc of the tenant, which stays, is called so now."""
-        if isinstance(self.provider, NoAccount):
-            return False
-        url, spec = self.provider.url, self.resource.spec.model_copy(update={"system_name": name})
-        alike = self.view.siblings(self.resource.model_copy(update={"spec": spec}))
-        return any(not each.metadata.deleting and self._is_of_tenant(each, url) for each in alike)
+    async def noticed(self, read: Read, body: object) -> dict[str, Any]:
+        """Of one that is called otherwise, whether another ActiveDoc of the tenant, which stays, is called so now."""
+        if not read.of or body is None:
+            return {}
+        name, spec = str(answer_of(read.resource.value, body).get("system_name") or ""), self.resource.spec
+        if not name or name == spec.system_name:
+            return {}
+        renamed = self.resource.model_copy(update={"spec": spec.model_copy(update={"system_name": name})})
+        alike = self.view.siblings(renamed)
+        return {"wanted": any(not each.metadata.deleting and self.is_of_tenant(each) for each in alike)}
 
 
-class PolicySubject(SingleSubject[CustomPolicyDefinition, FoundPolicy]):
+class PolicySubject(Subject[CustomPolicyDefinition]):
     """A CustomPolicyDefinition."""
 
-    decide = staticmethod(work_for_policy)
-    item = FoundPolicy
-    wrapper: ClassVar[Resource] = Resource.POLICY
-
-    async def gather(self) -> None:
-        """Its tenant."""
+    async def observed(self) -> ObservedPolicy:
+        """Its tenant, and others of its name and version."""
         await self.find_tenant()
-
-    def observed(self) -> ObservedPolicy:
-        """What its decision sees."""
         siblings = self.siblings()
         return ObservedPolicy(
-            policy=self.resource,
-            account=self.provider,
+            **self.common(),
             siblings=tuple(each.metadata for each in siblings),
             holders=self.holders(siblings),
-            found=self.found,
         )
-
-    def is_it(self, found: FoundPolicy) -> bool:
-        """By name and version."""
-        return is_policy(found, self.resource)

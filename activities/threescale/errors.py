@@ -14,7 +14,6 @@ nothing is repeated, since it may come from a Secret.
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from datetime import timedelta
@@ -22,6 +21,7 @@ from datetime import timedelta
 from pydantic import ValidationError
 
 from domain.model import Model
+from domain.threescale.calls import named, shortened, unexpected
 from domain.threescale.found import UnexpectedAnswerError
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Throttled, Unavailable
 
@@ -29,10 +29,7 @@ NO_ANSWER = "NoAnswer"
 UNREADABLE = "UnreadableAnswer"
 ACCESS_DENIED = "AccessDenied"
 
-_LONGEST_MESSAGE = 500
-_SPACE = re.compile(r"\s+")
 _KINDS: dict[int, type[ApiError]] = {401: Denied, 403: Denied, 404: Absent, 409: Conflict, 429: Throttled}
-_SHAPE = "Check that the address is that of 3scale's Account Management API, and that no proxy answers for it."
 _TOKEN = (
     "Check the token in the tenant's Secret: it must belong to this tenant, and have write permission and the scope."  # noqa: S105
 )
@@ -46,7 +43,7 @@ class Call(Model):
     tenant: str
 
     def __str__(self) -> str:
-        return f"3scale {self.method} {self.path} at {self.tenant}"
+        return named(self.method, self.path, self.tenant)
 
 
 def refusal(call: Call, status: int, text: str, headers: Mapping[str, str]) -> ApiError:
@@ -59,13 +56,13 @@ def refusal(call: Call, status: int, text: str, headers: Mapping[str, str]) -> A
     hint = ""
     if kind is Denied and not _is_validation(body):
         code, hint = ACCESS_DENIED, f" {_TOKEN}"
-    said = _shortened(_said(body) or ("" if text.lstrip().startswith("<") else text)) or "no message"
+    said = shortened(_said(body) or ("" if text.lstrip().startswith("<") else text)) or "no message"
     return kind(f"{call}: {status}: {said}{hint}", code=code, delay=_delay(kind, headers))
 
 
 def no_answer(call: Call, error: BaseException) -> Unavailable:
     """There was no answer, or not all of it."""
-    said = _shortened(str(error)) or type(error).__name__
+    said = shortened(str(error)) or type(error).__name__
     return Unavailable(f"{call}: no answer, {said}. The next attempt finds out whether it took effect.", code=NO_ANSWER)
 
 
@@ -84,16 +81,7 @@ def of_known_shape(call: Call) -> Iterator[None]:
     try:
         yield
     except (UnexpectedAnswerError, ValidationError) as error:
-        raise _unexpected(call, error) from None
-
-
-def _unexpected(call: Call, error: ValueError) -> Unavailable:
-    """The message names fields, and repeats none of their values: they may be secret."""
-    problems = [str(error)]
-    if isinstance(error, ValidationError):
-        problems = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors(include_input=False)]
-    said = _shortened("; ".join(problems))
-    return Unavailable(f"{call}: an answer of an unexpected shape ({said}). {_SHAPE}", code=UNREADABLE)
+        raise Unavailable(unexpected(str(call), error), code=UNREADABLE) from None
 
 
 def _kind(status: int, body: object) -> type[ApiError]:
@@ -132,11 +120,6 @@ def _parsed(text: str) -> object:
         return json.loads(text)
     except ValueError:
         return None
-
-
-def _shortened(words: str) -> str:
-    told = _SPACE.sub(" ", words).strip()
-    return told if len(told) <= _LONGEST_MESSAGE else f"{told[:_LONGEST_MESSAGE]}..."
 
 
 def _delay(kind: type[ApiError], headers: Mapping[str, str]) -> timedelta | None:

@@ -21,9 +21,10 @@ from activities.threescale.tenant import TenantSubject
 from activities.threescale.tenants import Tenants
 from domain.custom_resources import custom_resources
 from domain.identity import Key, Kind
+from domain.notices import Notice
 from domain.reading import Malformed, read
 from domain.resource import CustomResource
-from domain.threescale.notices import notices, recorder_of
+from domain.threescale.notices import recorder_of
 from domain.threescale.resources import (
     ActiveDoc,
     Application,
@@ -37,7 +38,6 @@ from domain.threescale.resources import (
     ProxyConfigPromote,
     Tenant,
 )
-from domain.threescale.work import Work
 from domain.writes import JsonPatch
 from engine.clock import now
 from engine.errors import Absent
@@ -69,9 +69,8 @@ class Ground:
         """The Secrets as one pass reads them."""
         return Secrets(self.kube, self._homes)
 
-    def subject(self, resource: CustomResource, view: View) -> Subject[CustomResource]:
-        """What a pass knows of an object, to begin with."""
-        secrets = self.secrets()
+    def subject(self, resource: CustomResource, view: View, secrets: Secrets) -> Subject[CustomResource]:
+        """The object as a pass observes it."""
         made: object
         match resource:
             case Product():
@@ -122,14 +121,6 @@ class Ground:
         self.known.learn(before.kind_of, answer)
         return answer
 
-    async def drop_finalizer(self, obj: CustomResource) -> None:
-        """Let the object go."""
-        kept = obj.metadata.finalizers_without(obj.kind_of.finalizer)
-        try:
-            await self.patch(obj, {"metadata": {"finalizers": kept}})
-        except Absent:
-            return
-
     async def deleted(self, obj: CustomResource) -> JsonObject | None:
         """Ask for the object's deletion: the object where finalizers keep it."""
         meta = obj.metadata
@@ -142,9 +133,7 @@ class Ground:
         self.known.learn(obj.kind_of, left)
         return left
 
-    async def tell(self, obj: CustomResource, work: Work) -> None:
-        """Kubernetes Events of what is the matter, each once, whatever restarts."""
-        subject = EventSubject.with_metadata(obj.kind_of, obj.metadata)
-        for notice in notices(obj.kind_of, work):
-            said = Said(notice.type.value, notice.reason, notice.message, recorder_of(obj.kind_of))
-            await self._events.tell(subject, said, now())
+    async def tell(self, obj: CustomResource, notice: Notice) -> None:
+        """A Kubernetes Event, once, whatever restarts."""
+        said = Said(notice.type.value, notice.reason, notice.message, recorder_of(obj.kind_of))
+        await self._events.tell(EventSubject.with_metadata(obj.kind_of, obj.metadata), said, now())

@@ -12,9 +12,8 @@ from __future__ import annotations
 
 from collections import OrderedDict
 
-from activities.threescale.subjects import Subject
-from domain.resource import CustomResource
 from domain.threescale.digests import digests_of
+from domain.threescale.observed import Observed
 from domain.threescale.providers import ProviderAccount, plain
 
 MOST_KEPT = 1_000
@@ -30,28 +29,24 @@ class Kept:
         self._most = most
         self._known: OrderedDict[str, tuple[_Standing, object]] = OrderedDict()
 
-    def recall(self, subject: Subject[CustomResource]) -> bool:
-        """Give a pass that begins what the last one has left; whether there was anything."""
-        meta = subject.resource.metadata
+    def recall(self, world: Observed) -> object:
+        """What the last pass has left for one that begins; None if that is nothing."""
+        meta = world.resource.metadata
         before, known = self._known.pop(meta.uid, (("", None), None))
-        if known is None or before != _standing(subject) or meta.deleting:
-            return False
-        subject.recall(known)
-        return True
+        return None if before != _standing(world) or meta.deleting else known
 
-    def keep(self, subject: Subject[CustomResource]) -> None:
+    def keep(self, world: Observed) -> None:
         """Keep what a pass knows that has ended in step."""
-        standing, known = _standing(subject), subject.known()
+        standing, known = _standing(world), world.kept()
         digest, _ = standing
         if known is None or not digest:
             return
-        self._known[subject.resource.metadata.uid] = (standing, known)
+        self._known[world.resource.metadata.uid] = (standing, known)
         if len(self._known) > self._most:
             self._known.popitem(last=False)
 
 
-def _standing(subject: Subject[CustomResource]) -> _Standing:
+def _standing(world: Observed) -> _Standing:
     """The digest that the object remembers, and the tenant that it is in."""
-    provider = subject.provider
-    place = plain(provider.url) if isinstance(provider, ProviderAccount) else None
-    return digests_of(subject.resource).synced or "", place
+    place = plain(world.provider.url) if isinstance(world.provider, ProviderAccount) else None
+    return digests_of(world.resource).synced or "", place

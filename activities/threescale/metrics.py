@@ -26,7 +26,7 @@ from importlib.metadata import version
 from prometheus_client import Counter, Gauge
 
 from domain.decision import Decision, Outcome
-from domain.threescale.work import Phase
+from domain.threescale.observed import Phase
 from engine.errors import ApiError
 from engine.metrics import Histogram, Request, requesting
 

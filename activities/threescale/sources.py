@@ -16,12 +16,11 @@ import httpx
 from activities.threescale.pages import fetch
 from activities.threescale.secrets import Secrets
 from domain.threescale.active_doc import Text
-from domain.threescale.conditions import Standing
+from domain.threescale.observed import invalid, waiting
 from domain.threescale.open_api_document import Unreadable, parsed, read_api
 from domain.threescale.resources.shared import ObjectReference
 from domain.threescale.texts import text_at, text_in_secret
 from domain.threescale.validation import Fault
-from domain.threescale.work import Blocker
 from engine.errors import ApiError
 
 
@@ -51,7 +50,7 @@ class Sources:
         try:
             return text_at(await self.fetched(url))
         except ApiError as error:
-            return Text(blocker=Blocker(standing=Standing.WAITING, message=error.message))
+            return Text(blocker=waiting(error.message))
 
 
 async def understood(text: str) -> None:
@@ -71,7 +70,7 @@ async def as_sent(field: str, text: Text) -> Text:
         body = await asyncio.to_thread(_json, text.body)
     except Unreadable as problem:
         fault = Fault(path=field, value=None, detail=str(problem))
-        return Text(blocker=Blocker(standing=Standing.INVALID, message=str(fault)))
+        return Text(blocker=invalid(str(fault)))
     return Text(body=body, version=hashlib.sha256(body.encode()).hexdigest()[:24])
 
 

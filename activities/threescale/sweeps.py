@@ -41,7 +41,8 @@ from domain.threescale.drift import (
     with_list,
     without_owner,
 )
-from domain.threescale.passes import LONGEST_PASS, Memory, SweepTenants, ThreescaleWorld
+from domain.threescale.observed import Memory
+from domain.threescale.passes import LONGEST_PASS, SweepTenants, ThreescaleWorld
 from domain.threescale.providers import NoAccount, ProviderAccount, plain
 from domain.threescale.resources import Application, DeveloperAccount
 from domain.threescale.resources.shared import LocalReference

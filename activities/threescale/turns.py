@@ -15,8 +15,11 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from activities.guard import spread
+from domain.runner import SHORT_PAUSE
 
 COME_BACK = timedelta(seconds=5)
+# A shorter pause would be waited for within the pass, which would keep its place in the worker.
+LEAST_AWAY = SHORT_PAUSE + timedelta(milliseconds=1)
 LONGEST_AWAY = timedelta(minutes=1)
 # What is learnt from one pass, and from the slowest.
 _SHARE = 0.1
@@ -44,7 +47,8 @@ class Turns:
     def away(self, still_seconds: float = 0.0) -> timedelta:
         """For how long a pass that finds no seat goes away; nobody has left one with an answer for `still_seconds`."""
         now = self._clock()
-        soonest = now + spread(max(COME_BACK, timedelta(seconds=still_seconds))).total_seconds()
+        pause = max(spread(max(COME_BACK, timedelta(seconds=still_seconds))), LEAST_AWAY)
+        soonest = now + pause.total_seconds()
         turn = max(self._next, soonest)
         self._next = min(max(self._next, now), now + LONGEST_AWAY.total_seconds()) + self._sitting / self._seats
         return min(timedelta(seconds=turn - now), LONGEST_AWAY)

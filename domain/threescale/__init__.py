@@ -12,14 +12,16 @@
 | `product_sync.py`, `backend_sync.py` | which calls bring a product or a backend to what is wanted |
 | `metrics.py`, `application_plans.py`, `gateway.py` | the same for metrics and rules, for plans, for the gateway |
 | `renames.py` | values that must be unique, changed one at a time |
-| `product.py`, `backend.py` | what is to be done for such an object now: `work_for_product(observed, now)` |
+| `product.py`, `backend.py` | what is to be done for such an object now |
 | `developer_account.py`, `developer_user.py`, `application.py`, `application_auth.py` | the same for who uses APIs |
 | `active_doc.py`, `policy.py`, `promotion.py` | the same for documents, policies and promotions |
 | `production.py` | a product that is promoted by itself |
 | `tenant.py`, `tenant_sync.py` | the same for tenants, which a master makes |
 | `open_api_document.py`, `open_api_generated.py`, `open_api.py` | a document, the product and backend of it, the same |
 | `texts.py`, `source_labels.py` | where such a document comes from, and how its Secret is labelled |
-| `work.py`, `remote_object.py`, `application_sync.py` | what deciding is made of, and objects without parts |
+| `reconciliation.py` | `decide(world, now)` for an object of any kind |
+| `observed.py`, `actions.py`, `remote_object.py` | what decisions see, say and ask for; objects without parts |
+| `application_sync.py` | which calls bring an application to what is wanted |
 | `developer_credentials.py` | where a user's password is, and what an address looks like |
 | `providers.py`, `references.py`, `orphans.py` | which tenant, which referents, and when to look for them again |
 | `relations.py`, `wakes.py`, `belonging.py` | what wakes whom, by which names, and what goes with a Tenant |

@@ -13,41 +13,28 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable
 from datetime import datetime, timedelta
+from functools import partial
+from typing import ClassVar, Self
 
-from domain.decision import earliest
+from domain.decision import Decision, earliest
 from domain.model import Model
 from domain.resource import ObjectMeta
 from domain.schema import Json
-from domain.threescale import ACTIVE_DOC
-from domain.threescale.calls import Read, Resource, Write
-from domain.threescale.conditions import INVALID, Standing
+from domain.threescale.calls import Read, Resource, Write, change, creation, deletion
+from domain.threescale.conditions import INVALID
 from domain.threescale.defaults import of_active_doc
 from domain.threescale.digests import created, digest, digests_of
 from domain.threescale.found import FoundDocument
 from domain.threescale.holders import Holder
 from domain.threescale.normalize import same_json
+from domain.threescale.observed import Blocker, Leaving, ObservedOne, invalid, is_true, lets_go, waiting
 from domain.threescale.product_sync import Sync
-from domain.threescale.providers import NoAccount, ProviderAccount, known_at, same_tenant
+from domain.threescale.providers import same_tenant
 from domain.threescale.references import elder, seniority, usable
 from domain.threescale.remote_object import One, differing, read_one, wrote_one
 from domain.threescale.resources import ActiveDoc, Product
 from domain.threescale.resources.shared import Digests, Document, LocalReference
 from domain.threescale.validation import fault_of_system_name, message_of
-from domain.threescale.work import (
-    Blocker,
-    Leaving,
-    Observed,
-    Phase,
-    Work,
-    adopted,
-    blocked,
-    compared,
-    deprovision,
-    fine,
-    is_true,
-    lets_go,
-    without_account,
-)
 
 FETCH_EVERY = timedelta(minutes=5)
 _PATH = "active_docs"
@@ -61,55 +48,62 @@ class Text(Model):
     blocker: Blocker | None = None
 
 
-class ObservedDocument(Observed):
+class ObservedDocument(ObservedOne):
     """What one decision sees.
 
     Attributes:
-        document: the object.
-        account: its tenant.
         text: the document.
         products: those of its namespace.
         siblings: other ActiveDocs with its system name and tenant.
         holders: those siblings that have something there, with its id.
         found: what is known of 3scale.
+        wanted: whether what has its id is called as another ActiveDoc of the tenant, which stays, is to be called.
     """
 
-    document: ActiveDoc
-    account: ProviderAccount | NoAccount
-    text: Text
+    item: ClassVar[type[FoundDocument]] = FoundDocument
+    wrapper: ClassVar[Resource] = Resource.DOCUMENT
+
+    resource: ActiveDoc
+    text: Text = Text()
     products: tuple[Product, ...] = ()
     siblings: tuple[ObjectMeta, ...] = ()
     holders: tuple[Holder, ...] = ()
     found: One[FoundDocument] = One()
+    wanted: bool = False
+
+    def decide(self, now: datetime) -> Decision:
+        """What to do now for an ActiveDoc that exists."""
+        document = self.resource
+        decision = self.begins(_leaving, now, of_active_doc(document)) or _decided(self, now)
+        if document.metadata.deleting:
+            return decision
+        return fetched_again(decision, document.spec.active_doc_open_api_ref, now)
+
+    def read(self, read: Read, body: object) -> Self:
+        """It, or all among which it may be; its former one is left to the object that has that name now."""
+        found = read_document(self.found, read, body, self.resource)
+        return self.beside({"found": found.model_copy(update={"former": 0}) if self.wanted else found})
+
+    def wrote(self, write: Write, body: object) -> Self:
+        """It, or its former one."""
+        return self.beside({"found": wrote_document(self.found, write, body)})
 
 
-def work_for_document(observed: ObservedDocument, now: datetime) -> Work:
-    """What to do now for an ActiveDoc that exists."""
-    document = observed.document
-    if document.metadata.deleting:
-        return deprovision(document, _leaving(observed), observed.refusals, now)
-    return fetched_again(_kept(observed, now), document.spec.active_doc_open_api_ref, now)
-
-
-def fetched_again(work: Work, document: Document, now: datetime) -> Work:
-    """The work; a page does not tell of its changes, so a document at an address is fetched again."""
+def fetched_again(decision: Decision, document: Document, now: datetime) -> Decision:
+    """The decision; a page does not tell of its changes, so a document at an address is fetched again."""
     if not document.url:
-        return work
-    return work.model_copy(update={"deadline": earliest([work.deadline, now + FETCH_EVERY])})
+        return decision
+    deadline = earliest([decision.deadline, now + FETCH_EVERY])
+    return decision.model_copy(update={"deadline": deadline, "at_deadline": "observe again"})
 
 
-def _kept(observed: ObservedDocument, now: datetime) -> Work:
-    document, account = observed.document, observed.account
-    patch = adopted(document.metadata, ACTIVE_DOC, of_active_doc(document))
-    if patch:
-        return Work(phase=Phase.NEW, why="set its finalizer and defaults", patch=patch)
-    if isinstance(account, NoAccount):
-        return without_account(document, account, now)
-    fields: dict[str, object] = {"provider_account_host": account.url}
-    product = _product(document, observed.products, account.url)
-    blocker = _blocker(observed, product, account.url)
+def _decided(observed: ObservedDocument, now: datetime) -> Decision:
+    document, url = observed.resource, observed.provider.url
+    fields: dict[str, object] = {"provider_account_host": url}
+    product = _product(document, observed.products, url)
+    blocker = _blocker(observed, product, url)
     if blocker is not None:
-        return blocked(document, blocker, now, fields)
+        return observed.blocked(blocker, now, fields)
     fields["product_resource_name"] = LocalReference(name=product.metadata.name) if product else None
     service_id = product.status.product_id or 0 if product else 0
     return _synced(observed, service_id, fields, now)
@@ -150,13 +144,13 @@ def _product(document: ActiveDoc, products: Iterable[Product], url: str) -> Prod
 
 
 def _blocker(observed: ObservedDocument, product: Product | None, url: str) -> Blocker | None:
-    document = observed.document
+    document = observed.resource
     if nameless := fault_of_system_name(document.spec.system_name):
-        return Blocker(standing=Standing.INVALID, message=message_of(nameless))
+        return invalid(message_of(nameless))
     older = elder(document.metadata, observed.siblings)
     if older is not None:
         message = f"ActiveDoc {older.namespace}/{older.name} has the system name {document.spec.system_name} already"
-        return Blocker(standing=Standing.INVALID, message=message)
+        return invalid(message)
     name = document.spec.product_system_name
     if not name:
         return observed.text.blocker
@@ -164,29 +158,27 @@ def _blocker(observed: ObservedDocument, product: Product | None, url: str) -> B
     waits_for = (f"Product/{document.metadata.namespace}/{called}",)
     lost = f'spec.productSystemName: Invalid value: "{name}": not a valid reference'
     if product is None:
-        return Blocker(standing=Standing.WAITING, message=lost, waits_for=waits_for)
+        return waiting(lost, *waits_for)
     host = product.status.provider_account_host
     if host and not same_tenant(host, url):
-        message = f"{lost}: Product {called} belongs to another tenant"
-        return Blocker(standing=Standing.INVALID, message=message, waits_for=waits_for)
+        return invalid(f"{lost}: Product {called} belongs to another tenant", *waits_for)
     if is_true(product.status.conditions, INVALID):
-        return Blocker(standing=Standing.INVALID, message=f"Product {called} is invalid", waits_for=waits_for)
+        return invalid(f"Product {called} is invalid", *waits_for)
     if not product.status.product_id or not usable(product.status.conditions) or product.metadata.deleting:
-        return Blocker(standing=Standing.WAITING, message=lost, waits_for=waits_for)
+        return waiting(lost, *waits_for)
     return observed.text.blocker
 
 
-def _synced(observed: ObservedDocument, service_id: int, fields: dict[str, object], now: datetime) -> Work:
-    document, found = observed.document, observed.found
+def _synced(observed: ObservedDocument, service_id: int, fields: dict[str, object], now: datetime) -> Decision:
+    document, found = observed.resource, observed.found
     wished = Digests(synced=digest(fields["provider_account_host"], document.spec, observed.text.version, service_id))
     settled = wished == digests_of(document) and document.status.active_doc_id
     if settled and not observed.look and found.untouched:
-        return fine(document, now, fields)
-    known_id = known_at(str(fields["provider_account_host"]), _host(document), document.status.active_doc_id)
-    whole = sync_document(document, observed.text.body, service_id, found, known_id)
+        return observed.fine(now, fields)
+    whole = sync_document(document, observed.text.body, service_id, found, observed.known_id)
     if found.item is not None and not found.former:  # by whose id it is found again until it is gone
         fields = {**fields, "active_doc_id": found.item.id}
-    return compared(document, whole, observed.refusals, now, fields, wished)
+    return observed.compared(whole, now, fields, wished)
 
 
 def sync_document(
@@ -206,7 +198,9 @@ def sync_document(
     }
     if found.item is None:
         fields = {**wanted, "system_name": spec.system_name, "body": body, "service_id": service_id or None}
-        return Sync(writes=(_creation(spec.system_name, fields),))
+        return Sync(
+            writes=(creation(Resource.DOCUMENT, _PATH, fields, {"system_name": spec.system_name}, spec.system_name),)
+        )
     there = found.item
     if _is_former(there, document):
         return Sync(reads=(Read(resource=Resource.DOCUMENT, path=_PATH),))
@@ -216,28 +210,8 @@ def sync_document(
     if service_id != there.service_id:
         fields["service_id"] = service_id or None
     if fields:
-        return Sync(writes=(_change(there.id, spec.system_name, fields),))
-    return Sync(writes=(_deletion(found.former),) if found.former else ())
-
-
-def _host(document: ActiveDoc) -> str | None:
-    return document.status.provider_account_host
-
-
-def _creation(system_name: str, fields: dict[str, Json]) -> Write:
-    return Write(
-        resource=Resource.DOCUMENT,
-        method="POST",
-        path=_PATH,
-        fields={name: value for name, value in fields.items() if value is not None},
-        key={"system_name": system_name},
-        about=system_name,
-    )
-
-
-def _change(id_: int, system_name: str, fields: dict[str, Json]) -> Write:
-    path = f"{_PATH}/{id_}"
-    return Write(resource=Resource.DOCUMENT, method="PUT", path=path, id=id_, fields=fields, about=system_name)
+        return Sync(writes=(change(Resource.DOCUMENT, _PATH, there.id, fields, spec.system_name),))
+    return Sync(writes=(deletion(Resource.DOCUMENT, _PATH, found.former),) if found.former else ())
 
 
 def _same_document(one: str, other: str) -> bool:
@@ -250,14 +224,10 @@ def _same_document(one: str, other: str) -> bool:
 
 
 def _leaving(observed: ObservedDocument) -> Leaving:
-    document = observed.document
-    account = observed.account
-    known_id = known_at(account.url, _host(document), document.status.active_doc_id)
-    leaving = Leaving(account=account, outside=document.outside, holders=observed.holders)
+    document, known_id = observed.resource, observed.known_id
+    leaving = Leaving(holders=observed.holders)
     alone = all(each.deleting for each in observed.siblings)
     look = Read(resource=Resource.DOCUMENT, path=_PATH) if alone and created(document.metadata) else None
-    return lets_go(leaving, observed.found, known_id, look, lambda id_: _deletion(id_, document.spec.system_name))
-
-
-def _deletion(id_: int, name: str = "") -> Write:
-    return Write(resource=Resource.DOCUMENT, method="DELETE", path=f"{_PATH}/{id_}", id=id_, about=name)
+    name = document.spec.system_name
+    deletes = partial(deletion, Resource.DOCUMENT, _PATH, about=name)
+    return lets_go(leaving, observed.found, known_id, look, deletes)

@@ -15,46 +15,42 @@ A pending application is left to the person who approves it. Credentials are set
 from __future__ import annotations
 
 from datetime import datetime
+from functools import partial
+from typing import ClassVar, Self
 
-from domain.threescale import APPLICATION, DEVELOPER_ACCOUNT
-from domain.threescale.application_sync import credentials, known_id_of, natural_key, sync_application
+from domain.decision import Decision
+from domain.threescale import DEVELOPER_ACCOUNT
+from domain.threescale.application_sync import credentials, is_application, known_id_of, natural_key, sync_application
 from domain.threescale.belonging import takes_along
-from domain.threescale.calls import Read, Resource, SecretKey, Write
+from domain.threescale.calls import Read, Resource, SecretKey, deletion
 from domain.threescale.conditions import INVALID, Standing
 from domain.threescale.digests import created, digest, digests_of, retained
-from domain.threescale.found import FoundApplication, FoundPlan
+from domain.threescale.found import FoundApplication, FoundPlan, answers_of
 from domain.threescale.holders import Holder
 from domain.threescale.notes import bereft, combined, owned
+from domain.threescale.observed import (
+    Blocker,
+    Leaving,
+    ObservedOne,
+    Phase,
+    acts,
+    finalizer_set,
+    is_true,
+    lets_go,
+    waiting,
+)
 from domain.threescale.product_sync import Sync
-from domain.threescale.providers import NoAccount, ProviderAccount, known_at, same_tenant
+from domain.threescale.providers import known_at, same_tenant
 from domain.threescale.references import elder, has_let_go, id_of_account, takes_its_own
 from domain.threescale.remote_object import One, differing
 from domain.threescale.resources import Application, DeveloperAccount, Product
 from domain.threescale.resources.shared import Digests
-from domain.threescale.work import (
-    Blocker,
-    Leaving,
-    Observed,
-    Phase,
-    Work,
-    adopted,
-    as_refused,
-    attempted,
-    blocked,
-    deprovision,
-    fine,
-    is_true,
-    lets_go,
-    without_account,
-)
 
 
-class ObservedApplication(Observed):
+class ObservedApplication(ObservedOne):
     """What one decision sees.
 
     Attributes:
-        application: the object.
-        provider: the tenant of its account.
         account: its DeveloperAccount, if there is one of that name.
         product: its Product, likewise.
         holders: other Applications of the account that have an application there, with its id.
@@ -64,8 +60,11 @@ class ObservedApplication(Observed):
         plans: those of the product, None if not read.
     """
 
-    application: Application
-    provider: ProviderAccount | NoAccount
+    item: ClassVar[type[FoundApplication]] = FoundApplication
+    wrapper: ClassVar[Resource] = Resource.APPLICATION
+    learnt: ClassVar[tuple[str, ...]] = ("found", "listed", "plans")
+
+    resource: Application
     account: DeveloperAccount | None = None
     product: Product | None = None
     holders: tuple[Holder, ...] = ()
@@ -74,28 +73,44 @@ class ObservedApplication(Observed):
     listed: tuple[FoundApplication, ...] = ()
     plans: tuple[FoundPlan, ...] | None = None
 
+    def decide(self, now: datetime) -> Decision:
+        """What to do now for an Application that exists."""
+        application = self.resource
+        if application.metadata.deleting:
+            return self.deprovision(_leaving(self), now)
+        if bereft(application.metadata, DEVELOPER_ACCOUNT, application.spec.account_cr.name, self.account):
+            return self.deleted("its account does not exist any more")
+        if why := _goes_with_product(self):
+            return self.deleted(why)
+        return _decided(self, now)
 
-def work_for_application(observed: ObservedApplication, now: datetime) -> Work:
-    """What to do now for an Application that exists."""
-    application, account, product = observed.application, observed.account, observed.product
-    if application.metadata.deleting:
-        return deprovision(application, _leaving(observed), observed.refusals, now)
-    if bereft(application.metadata, DEVELOPER_ACCOUNT, application.spec.account_cr.name, account):
-        return Work(phase=Phase.DELETING, why="its account does not exist any more", delete=True)
-    if why := _goes_with_product(observed):
-        return Work(phase=Phase.DELETING, why=why, delete=True)
+    def is_it(self, found: FoundApplication) -> bool:
+        """By the creation that it has noted, unless it is another's."""
+        return is_application(found, created(self.resource.metadata), (each.id for each in self.holders))
+
+    def read(self, read: Read, body: object) -> Self:
+        """It, those among which it may be, or the product's plans."""
+        listed = () if read.of else answers_of(read.resource.value, body)
+        if read.resource is Resource.PLAN:
+            return self.beside({"plans": tuple(FoundPlan.model_validate(each) for each in listed)})
+        found = tuple(FoundApplication.model_validate(each) for each in listed)
+        return super().read(read, body).beside({"listed": found})
+
+
+def _decided(observed: ObservedApplication, now: datetime) -> Decision:
+    application, account, product = observed.resource, observed.account, observed.product
     owner = owned(application.metadata, account) if account else {}
-    patch = combined(adopted(application.metadata, APPLICATION, {}), owner)
+    patch = combined(finalizer_set(application), owner)
     if patch:
-        return Work(phase=Phase.NEW, why="set its finalizer and record its account", patch=patch)
+        return acts(Phase.NEW, "set its finalizer and record its account", *observed.patched(patch))
     if account is None or product is None:
-        return blocked(application, _absent(observed), now, {})
-    if isinstance(observed.provider, NoAccount):
-        return without_account(application, observed.provider, now)
+        return observed.blocked(_absent(observed), now)
+    if (unknown := observed.without_account(now)) is not None:
+        return unknown
     fields: dict[str, object] = {"provider_account_host": observed.provider.url}
     blocker = _blocker(application, account, product, observed.provider.url)
     if blocker is not None:
-        return blocked(application, blocker, now, fields)
+        return observed.blocked(blocker, now, fields)
     return _synced(observed, account, product, fields, now)
 
 
@@ -105,7 +120,7 @@ def _goes_with_product(observed: ObservedApplication) -> str:
     The product has to say that it takes its applications along, and the application to be in 3scale as it shall be:
     one whose plan is yet to come waits for it. One that is to be retained is held.
     """
-    application, product = observed.application, observed.product
+    application, product = observed.resource, observed.product
     if product is None or not takes_along(product.metadata) or retained(application.metadata):
         return ""
     if not application.status.application_id:
@@ -125,16 +140,15 @@ def _wished(application: Application, account: DeveloperAccount, product: Produc
 
 
 def _absent(observed: ObservedApplication) -> Blocker:
-    spec, namespace = observed.application.spec, observed.application.metadata.namespace
+    spec, namespace = observed.resource.spec, observed.resource.metadata.namespace
     missing = []
     if observed.account is None:
         missing.append(("developeraccounts", "DeveloperAccount", spec.account_cr.name))
     if observed.product is None:
         missing.append(("products", "Product", spec.product_cr.name))
-    return Blocker(
-        standing=Standing.WAITING,
-        message="; ".join(f'{plural}.capabilities.3scale.net "{name}" not found' for plural, _, name in missing),
-        waits_for=tuple(f"{kind}/{namespace}/{name}" for _, kind, name in missing),
+    return waiting(
+        "; ".join(f'{plural}.capabilities.3scale.net "{name}" not found' for plural, _, name in missing),
+        *tuple(f"{kind}/{namespace}/{name}" for _, kind, name in missing),
     )
 
 
@@ -180,23 +194,19 @@ def _blocker(application: Application, account: DeveloperAccount, product: Produ
     return None
 
 
-def _is_invalid(referent: DeveloperAccount | Product) -> bool:
-    return is_true(referent.status.conditions, INVALID)
-
-
 def _synced(
     observed: ObservedApplication,
     account: DeveloperAccount,
     product: Product,
     fields: dict[str, object],
     now: datetime,
-) -> Work:
-    application = observed.application
+) -> Decision:
+    application = observed.resource
     found, forgets = _own(observed)
     wished = _wished(application, account, product)
     settled = wished == digests_of(application) and application.status.application_id and not forgets
     if settled and not observed.look and found.untouched:
-        return fine(application, now, fields)
+        return observed.fine(now, fields)
     account_id = account.status.account_id or 0
     key = natural_key(application, product)
     siblings = (each.id for each in observed.listed if not differing(key, each))
@@ -205,17 +215,17 @@ def _synced(
     whole = sync_application(application, product, account_id, found, observed.plans, claimed, forgets=forgets)
     lacking = _lacking(observed, product, whole)
     if lacking is not None:
-        return blocked(application, lacking, now, fields)
+        return observed.blocked(lacking, now, fields)
     if not whole.done or observed.plans is None:
-        work, blocking = attempted(whole, observed.refusals, now, application.metadata)
-        if work is not None:
-            return work
-        if blocking:
-            return as_refused(application, blocking, now, {**fields, **_of(found)})
+        decision, standing = observed.attempted(whole, now, marked=False)
+        if decision is not None:
+            return decision
+        if standing:
+            return observed.as_refused(standing, now, {**fields, **_of(found)})
     if whole.missing:
-        return blocked(application, _without_plan(application, product), now, fields)
+        return observed.blocked(_without_plan(application, product), now, fields)
     fields = {**fields, **_of(found)}
-    return fine(application, now, fields, digests=wished)
+    return observed.fine(now, fields, digests=wished)
 
 
 def _own(observed: ObservedApplication) -> tuple[One[FoundApplication], bool]:
@@ -223,7 +233,7 @@ def _own(observed: ObservedApplication) -> tuple[One[FoundApplication], bool]:
 
     Two that look at the same moment find the same one: it is that one's who has noted it, of two the elder's.
     """
-    application, found = observed.application, observed.found
+    application, found = observed.resource, observed.found
     known_id = known_id_of(application, observed.provider.url)
     rivals = [each.metadata for each in observed.holders if each.id == known_id]
     forgets = bool(known_id) and elder(application.metadata, rivals) is not None
@@ -238,33 +248,31 @@ def _of(found: One[FoundApplication]) -> dict[str, object]:
 
 def _without_plan(application: Application, product: Product) -> Blocker:
     """The product has the plan in its spec: it is being made."""
-    return Blocker(
-        standing=Standing.WAITING,
-        message=f"3scale does not have the plan {application.spec.application_plan_name} (yet)",
-        waits_for=(f"Product/{application.metadata.namespace}/{product.metadata.name}",),
+    return waiting(
+        f"3scale does not have the plan {application.spec.application_plan_name} (yet)",
+        f"Product/{application.metadata.namespace}/{product.metadata.name}",
     )
 
 
 def _lacking(observed: ObservedApplication, product: Product, sync: Sync) -> Blocker | None:
     """Credentials that are to be set, now or when it is created again, and that no Secret has."""
     makes = any(write.method in ("POST", "DELETE") for write in sync.writes)  # one of another product is created again
-    wanted = credentials(observed.application, product).values() if makes else ()
+    wanted = credentials(observed.resource, product).values() if makes else ()
     missing = [key for key in wanted if key not in observed.secrets]
     if not missing:
         return None
     first = missing[0]
-    return Blocker(
-        standing=Standing.WAITING,
-        message=f"Secret {first.name} with the key {', '.join(key.key for key in missing)} not found",
-        waits_for=(f"Secret/{first.namespace}/{first.name}",),
+    return waiting(
+        f"Secret {first.name} with the key {', '.join(key.key for key in missing)} not found",
+        f"Secret/{first.namespace}/{first.name}",
     )
 
 
 def _leaving(observed: ObservedApplication) -> Leaving:
     """With an account that is gone or goes there is nothing left to delete, once it is gone."""
-    application, account, provider = observed.application, observed.account, observed.provider
+    application, account, provider = observed.resource, observed.account, observed.provider
     known_id = known_id_of(application, provider.url)
-    leaving = Leaving(account=observed.provider, outside=application.outside, holders=observed.holders)
+    leaving = Leaving(holders=observed.holders)
     begun = bool(created(application.metadata))
     if account is None or has_let_go(account) or not (known_id or begun):
         return leaving
@@ -274,12 +282,9 @@ def _leaving(observed: ObservedApplication) -> Leaving:
     if takes_its_own(account) or not account_id:
         message = "deleted with its account" if account.metadata.deleting else "the id of its account is not known yet"
         waits_for = (f"DeveloperAccount/{account.metadata.namespace}/{account.metadata.name}",)
-        blocker = Blocker(standing=Standing.WAITING, message=message, waits_for=waits_for)
+        blocker = waiting(message, *waits_for)
         return leaving.model_copy(update={"blocker": blocker})
     path = f"accounts/{account_id}/applications"
     look = Read(resource=Resource.APPLICATION, path=path) if begun else None
-    return lets_go(leaving, observed.found, known_id, look, lambda id_: _deletion(path, id_, application.spec.name))
-
-
-def _deletion(path: str, id_: int, name: str) -> Write:
-    return Write(resource=Resource.APPLICATION, method="DELETE", path=f"{path}/{id_}", id=id_, about=name)
+    deletes = partial(deletion, Resource.APPLICATION, path, about=application.spec.name)
+    return lets_go(leaving, observed.found, known_id, look, deletes)

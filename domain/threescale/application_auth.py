@@ -14,30 +14,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import ClassVar, Self
 
+from domain.decision import Decision
 from domain.model import Model
+from domain.threescale.actions import WriteSecret
 from domain.threescale.calls import TAKEN, Read, Resource, SecretKey, Write, unless_refused
-from domain.threescale.conditions import INVALID, READY, Standing
+from domain.threescale.conditions import INVALID, READY
 from domain.threescale.found import FoundApplication
 from domain.threescale.gateway import backend_version
+from domain.threescale.observed import Blocker, ObservedOne, Phase, invalid, is_true, stands, waiting
 from domain.threescale.product_sync import Sync
-from domain.threescale.providers import NoAccount, ProviderAccount, known_at
+from domain.threescale.providers import known_at
 from domain.threescale.remote_object import One
 from domain.threescale.resources import Application, ApplicationAuth, DeveloperAccount, Product
-from domain.threescale.work import (
-    Blocker,
-    Observed,
-    Phase,
-    SecretWrite,
-    Work,
-    as_refused,
-    attempted,
-    blocked,
-    fine,
-    into_secret,
-    is_true,
-    without_account,
-)
 
 USER_KEY, APPLICATION_ID, APPLICATION_KEY = "UserKey", "ApplicationID", "ApplicationKey"
 
@@ -58,77 +48,87 @@ class SecretContent(Model):
     application_id: str = ""
 
 
-class ObservedAuth(Observed):
+class ObservedAuth(ObservedOne):
     """What one decision sees.
 
     Attributes:
-        auth: the object.
-        provider: its tenant.
         application: its Application, if there is one of that name.
         account: the application's DeveloperAccount, likewise.
         product: the application's Product, likewise.
         secret: its Secret, likewise.
         found: the application in 3scale.
-        written: slots of writes that have been made.
+        done: slots of writes that have been made.
     """
 
-    auth: ApplicationAuth
-    provider: ProviderAccount | NoAccount
+    item: ClassVar[type[FoundApplication]] = FoundApplication
+    wrapper: ClassVar[Resource] = Resource.APPLICATION
+    learnt: ClassVar[tuple[str, ...]] = ("found", "done")
+
+    resource: ApplicationAuth
     application: Application | None = None
     account: DeveloperAccount | None = None
     product: Product | None = None
     secret: SecretContent | None = None
     found: One[FoundApplication] = One()
-    written: tuple[str, ...] = ()
+    done: tuple[str, ...] = ()
+
+    def decide(self, now: datetime) -> Decision:
+        """What to do now for an ApplicationAuth that exists."""
+        if self.resource.metadata.deleting:
+            return stands(Phase.GONE, "it owns nothing in 3scale")
+        if is_true(self.resource.status.conditions, READY):
+            return stands(Phase.SYNCED, "done")
+        return self.without_account(now) or _decided(self, now)
+
+    def is_it(self, found: FoundApplication) -> bool:
+        """It is read by its id only."""
+        return False
+
+    def wrote(self, write: Write, body: object) -> Self:
+        """One of the credentials is set; the application is known all the same."""
+        return self.beside({"done": (*self.done, write.slot)})
 
 
-def work_for_auth(observed: ObservedAuth, now: datetime) -> Work:
-    """What to do now for an ApplicationAuth that exists."""
-    auth = observed.auth
-    if auth.metadata.deleting:
-        return Work(phase=Phase.GONE, why="it owns nothing in 3scale")
-    if is_true(auth.status.conditions, READY):
-        return Work(phase=Phase.SYNCED, why="done")
-    if isinstance(observed.provider, NoAccount):
-        return without_account(auth, observed.provider, now)
+def _decided(observed: ObservedAuth, now: datetime) -> Decision:
+    auth = observed.resource
     blocker = _blocker(observed)
     product, secret = observed.product, observed.secret
     if blocker is not None or product is None or secret is None:
-        return blocked(auth, blocker or _absent(observed), now, {})
+        return observed.blocked(blocker or _absent(observed), now)
     wanted = _wanted(product)
     if auth.spec.generate_secret:
         # Clients of the replaced operator read an application key of a product with user keys, too.
         made_up = tuple(dict.fromkeys((*wanted, APPLICATION_KEY)))
         if missing := tuple(key for key in made_up if key not in secret.filled):
             why = f"generate {', '.join(missing)}"
-            return into_secret(auth, SecretWrite(generated=missing), why, observed.refusals, now)
+            return observed.writes_cluster((WriteSecret(generated=missing),), why, now)
     lacking = tuple(key for key in wanted if key not in secret.filled)
     keys = tuple(key for key in (USER_KEY, APPLICATION_KEY) if key in secret.filled)
     if not keys:
         message = f"Secret {secret.name} has no {' and no '.join(lacking)}, and generateSecret is not set"
         waits_for = (f"Secret/{auth.metadata.namespace}/{secret.name}",)
-        return blocked(auth, Blocker(standing=Standing.WAITING, message=message, waits_for=waits_for), now, {})
+        return observed.blocked(waiting(message, *waits_for), now)
     return _written(observed, secret, keys, now)
 
 
-def _written(observed: ObservedAuth, secret: SecretContent, keys: tuple[str, ...], now: datetime) -> Work:
-    auth, found = observed.auth, observed.found
+def _written(observed: ObservedAuth, secret: SecretContent, keys: tuple[str, ...], now: datetime) -> Decision:
+    auth, found = observed.resource, observed.found
     if found.lost:
-        return blocked(auth, _not_there(auth.metadata.namespace, auth.spec.application_cr_name), now, {})
+        return observed.blocked(_not_there(auth.metadata.namespace, auth.spec.application_cr_name), now)
     whole = _sync(observed, keys)
     taken = {slot for slot, each in observed.refusals.items() if slot.startswith("POST ") and TAKEN in each.message}
     whole = whole.model_copy(update={"writes": unless_refused(whole.writes, taken)})
-    work, blocking = attempted(whole, observed.refusals, now)
-    if work is not None:
-        return work
-    if blocking:
-        return as_refused(auth, blocking, now, {})
+    decision, standing = observed.attempted(whole, now)
+    if decision is not None:
+        return decision
+    if standing:
+        return observed.as_refused(standing, now)
     missing = {key: "" for key in (USER_KEY, APPLICATION_ID, APPLICATION_KEY) if key not in secret.there}
     id_ = found.item.application_id if found.item else ""
     noted = {**missing, **({APPLICATION_ID: id_} if id_ and id_ != secret.application_id else {})}
     if noted:
-        return into_secret(auth, SecretWrite(values=noted), "record the application's id", observed.refusals, now)
-    return fine(auth, now, {}, why="done")
+        return observed.writes_cluster((WriteSecret(values=noted),), "record the application's id", now)
+    return observed.fine(now, {}, why="done")
 
 
 def _sync(observed: ObservedAuth, keys: tuple[str, ...]) -> Sync:
@@ -139,7 +139,7 @@ def _sync(observed: ObservedAuth, keys: tuple[str, ...]) -> Sync:
     path = f"accounts/{observed.account.status.account_id}/applications/{id_}"
     if not observed.found.looked:
         return Sync(reads=(Read(resource=Resource.APPLICATION, path=path, of=id_),))
-    namespace, name = observed.auth.metadata.namespace, observed.secret.name
+    namespace, name = observed.resource.metadata.namespace, observed.secret.name
     of = {key: SecretKey(namespace=namespace, name=name, key=key) for key in keys}
     writes = []
     if USER_KEY in of:
@@ -152,7 +152,7 @@ def _sync(observed: ObservedAuth, keys: tuple[str, ...]) -> Sync:
         writes.append(
             Write(resource=Resource.KEY, method="POST", path=f"{path}/keys", secrets=secrets, about=APPLICATION_KEY)
         )
-    return Sync(writes=unless_refused(writes, observed.written))
+    return Sync(writes=unless_refused(writes, observed.done))
 
 
 def _wanted(product: Product) -> tuple[str, ...]:
@@ -163,29 +163,27 @@ def _wanted(product: Product) -> tuple[str, ...]:
 
 def _blocker(observed: ObservedAuth) -> Blocker | None:
     """Something that is there and cannot be used yet."""
-    application, namespace = observed.application, observed.auth.metadata.namespace
+    application, namespace = observed.application, observed.resource.metadata.namespace
     if application is None or observed.account is None or observed.product is None or observed.secret is None:
         return _absent(observed)
     waits_for = (f"Application/{namespace}/{application.metadata.name}",)
     if is_true(application.status.conditions, INVALID):
-        message = f"Application {application.metadata.name} is invalid"
-        return Blocker(standing=Standing.INVALID, message=message, waits_for=waits_for)
+        return invalid(f"Application {application.metadata.name} is invalid", *waits_for)
     status, provider = application.status, observed.provider
     if status.application_id and not known_at(provider.url, status.provider_account_host, status.application_id):
         message = f"Application {application.metadata.name} does not belong to the same provider account"
-        return Blocker(standing=Standing.WAITING, message=message, waits_for=waits_for)
+        return waiting(message, *waits_for)
     if not status.application_id or not observed.account.status.account_id:
         return _not_there(namespace, application.metadata.name)
     return None
 
 
 def _not_there(namespace: str, application: str) -> Blocker:
-    message = f"Application {application} is not in 3scale yet"
-    return Blocker(standing=Standing.WAITING, message=message, waits_for=(f"Application/{namespace}/{application}",))
+    return waiting(f"Application {application} is not in 3scale yet", f"Application/{namespace}/{application}")
 
 
 def _absent(observed: ObservedAuth) -> Blocker:
-    spec, namespace = observed.auth.spec, observed.auth.metadata.namespace
+    spec, namespace = observed.resource.spec, observed.resource.metadata.namespace
     application = observed.application
     named: list[tuple[str, str, Model | None]] = [("Application", spec.application_cr_name, application)]
     if application is not None:
@@ -193,8 +191,7 @@ def _absent(observed: ObservedAuth) -> Blocker:
         named.append(("Product", application.spec.product_cr.name, observed.product))
     named.append(("Secret", spec.auth_secret_ref.name, observed.secret))
     missing = [(kind, name) for kind, name, there in named if there is None]
-    return Blocker(
-        standing=Standing.WAITING,
-        message="; ".join(f'{kind} "{name}" not found' for kind, name in missing),
-        waits_for=tuple(f"{kind}/{namespace}/{name}" for kind, name in missing),
+    return waiting(
+        "; ".join(f'{kind} "{name}" not found' for kind, name in missing),
+        *tuple(f"{kind}/{namespace}/{name}" for kind, name in missing),
     )

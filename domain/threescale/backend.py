@@ -16,80 +16,74 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Self
 
+from domain.decision import Decision
 from domain.refusal import Refusal
 from domain.resource import ObjectMeta, timestamp
-from domain.threescale import BACKEND
+from domain.threescale.actions import ShowStatus
+from domain.threescale.apply_response import read_backend, wrote_backend
 from domain.threescale.backend_sync import shows_in_gateways, sync_backend
-from domain.threescale.calls import Read, Resource, Write
-from domain.threescale.conditions import Standing
+from domain.threescale.calls import Read, Resource, Write, deletion
 from domain.threescale.defaults import of_backend
 from domain.threescale.digests import digest, digests_of, remembering
 from domain.threescale.found import MANAGED_BY, FoundBackend, FoundBackendApi
 from domain.threescale.holders import Holder
-from domain.threescale.providers import NoAccount, ProviderAccount, known_at
+from domain.threescale.observed import Blocker, Leaving, Observed, blocking, calls, held, invalid, status_patch, waiting
+from domain.threescale.product_sync import Sync
 from domain.threescale.references import IN_USE, elder, users_of
 from domain.threescale.resources import Backend, Product
 from domain.threescale.resources.shared import Digests
 from domain.threescale.validation import Fault, faults_of_backend, message_of
-from domain.threescale.work import (
-    Blocker,
-    Leaving,
-    Observed,
-    Phase,
-    Work,
-    adopted,
-    as_refused,
-    blocked,
-    deprovision,
-    fine,
-    held,
-    refused,
-    status_patch,
-    syncing,
-    without_account,
-)
 
 
 class ObservedBackend(Observed):
     """What one decision sees.
 
     Attributes:
-        backend: the object.
-        account: its tenant.
         products: those of its namespace, which may use it.
         siblings: other Backends with its system name and tenant.
         holders: those siblings that have something there, with its id.
         found: what is known of 3scale: nothing, or what a pass of this process has left.
     """
 
-    backend: Backend
-    account: ProviderAccount | NoAccount
+    resource: Backend
     products: tuple[Product, ...] = ()
     siblings: tuple[ObjectMeta, ...] = ()
     holders: tuple[Holder, ...] = ()
     found: FoundBackend = FoundBackend()
 
+    def decide(self, now: datetime) -> Decision:
+        """What to do now for a Backend that exists."""
+        return self.begins(_leaving, now, of_backend(self.resource.spec)) or _decided(self, now)
 
-def work_for_backend(observed: ObservedBackend, now: datetime) -> Work:
-    """What to do now for a Backend that exists."""
-    backend, account = observed.backend, observed.account
-    if backend.metadata.deleting:
-        return deprovision(backend, _leaving(observed), observed.refusals, now)
-    patch = adopted(backend.metadata, BACKEND, of_backend(backend.spec))
-    if patch:
-        return Work(phase=Phase.NEW, why="set its finalizer and defaults", patch=patch)
-    if isinstance(account, NoAccount):
-        return without_account(backend, account, now)
-    fields: dict[str, object] = {"provider_account_host": account.url}
+    def read(self, read: Read, body: object) -> Self:
+        """The backend, or a part of it."""
+        return self.beside({"found": read_backend(self.found, read, body, self.resource.spec.system_name)})
+
+    def wrote(self, write: Write, body: object) -> Self:
+        """The backend, or a part of it."""
+        return self.beside({"found": wrote_backend(self.found, write, body)})
+
+    def kept(self) -> object:
+        """The backend."""
+        return self.found if self.found.backend is not None else None
+
+    def recalling(self, kept: object) -> Self:
+        """The world with the backend."""
+        return self.beside({"found": kept})
+
+
+def _decided(observed: ObservedBackend, now: datetime) -> Decision:
+    fields: dict[str, object] = {"provider_account_host": observed.provider.url}
     wrong = _wrong(observed)
     if wrong:
-        return blocked(backend, Blocker(standing=Standing.INVALID, message=wrong), now, fields)
-    return _synced(observed, account, fields, now)
+        return observed.blocked(invalid(wrong), now, fields)
+    return _synced(observed, fields, now)
 
 
 def _wrong(observed: ObservedBackend) -> str:
-    backend = observed.backend
+    backend = observed.resource
     faults = faults_of_backend(backend.spec)
     if faults:
         return message_of(faults)
@@ -99,37 +93,38 @@ def _wrong(observed: ObservedBackend) -> str:
     return f"Backend {older.namespace}/{older.name} has the system name {backend.spec.system_name} already"
 
 
-def _synced(observed: ObservedBackend, account: ProviderAccount, fields: dict[str, object], now: datetime) -> Work:
-    backend, found = observed.backend, observed.found
-    known_id = _known_id(observed)
+def _synced(observed: ObservedBackend, fields: dict[str, object], now: datetime) -> Decision:
+    backend, found = observed.resource, observed.found
+    known_id = observed.known_id
     before = digests_of(backend)
-    wished = _wished(backend, account)
+    wished = _wished(backend, observed.provider.url)
     if wished == before and known_id and not observed.look and not found.looked:
-        return fine(backend, now, fields)
+        return observed.fine(now, fields)
     there = found.backend
     if there is not None and there.system_name and there.system_name != backend.spec.system_name:
-        return blocked(backend, _renaming(backend, there), now, fields)
+        return observed.blocked(_renaming(backend, there), now, fields)
     whole = sync_backend(backend.spec, found, known_id)
-    blocking = refused(whole, observed.refusals)
-    slots = held(blocking, now)
-    work = syncing(sync_backend(backend.spec, found, known_id, slots) if slots else whole, slots)
-    if work is not None:
-        return _mending(backend, before, wished, work)
+    standing = blocking(whole, observed.refusals)
+    slots = held(standing, now)
+    sync = sync_backend(backend.spec, found, known_id, slots) if slots else whole
+    decision = calls(sync, slots, *_mending(observed, before, wished, sync))
+    if decision is not None:
+        return decision
     if found.backend is not None:
         fields = {**fields, "backend_id": found.backend.id}
-    if blocking:
-        return as_refused(backend, blocking, now, {**fields, **_letting_go(backend, before, wished, blocking)})
+    if standing:
+        return observed.as_refused(standing, now, {**fields, **_letting_go(backend, before, wished, standing)})
     if _mends(before, wished):
         wished = wished.model_copy(update={"mended": timestamp(now)})
-    return fine(backend, now, fields, digests=wished)
+    return observed.fine(now, fields, digests=wished)
 
 
-def _mending(backend: Backend, before: Digests, wished: Digests, work: Work) -> Work:
+def _mending(observed: ObservedBackend, before: Digests, wished: Digests, sync: Sync) -> tuple[ShowStatus, ...]:
     """What gateways show is mended although nothing new is wanted: until that is told it counts as not in step."""
-    if before.gateway != wished.gateway or not any(shows_in_gateways(each) for each in work.writes):
-        return work
-    forgetting = remembering(backend, before.model_copy(update={"synced": None}))
-    return work.model_copy(update={"status": status_patch(backend, forgetting)})
+    if before.gateway != wished.gateway or not any(shows_in_gateways(each) for each in sync.writes):
+        return ()
+    forgetting = remembering(observed.resource, before.model_copy(update={"synced": None}))
+    return observed.shown(status_patch(observed.resource, forgetting))
 
 
 def _mends(before: Digests, wished: Digests) -> bool:
@@ -138,10 +133,10 @@ def _mends(before: Digests, wished: Digests) -> bool:
 
 
 def _letting_go(
-    backend: Backend, before: Digests, wished: Digests, blocking: Mapping[str, Refusal]
+    backend: Backend, before: Digests, wished: Digests, standing: Mapping[str, Refusal]
 ) -> dict[str, object]:
     """Where nothing is left but what gateways count, the products deploy without it; and once more when it is gone."""
-    if not all(IN_USE in each.message for each in blocking.values()):
+    if not all(IN_USE in each.message for each in standing.values()):
         return {}
     gateway = digest(wished.gateway, "lets go")
     return remembering(backend, before.model_copy(update={"synced": None, "gateway": gateway}))
@@ -151,52 +146,44 @@ def _renaming(backend: Backend, there: FoundBackendApi) -> Blocker:
     """What has its id is called otherwise: 3scale keeps a system name for good."""
     detail = f"SystemName is immutable: backend {there.id} is called {there.system_name} in 3scale."
     fault = Fault(path="spec.systemName", value=backend.spec.system_name, detail=detail)
-    return Blocker(standing=Standing.INVALID, message=str(fault))
+    return invalid(str(fault))
 
 
-def _known_id(observed: ObservedBackend) -> int:
-    """What its tenant has told; 0 if it has none there."""
-    status, account = observed.backend.status, observed.account
-    return known_at(account.url, status.provider_account_host, status.backend_id)
-
-
-def _wished(backend: Backend, account: ProviderAccount) -> Digests:
+def _wished(backend: Backend, url: str) -> Digests:
     spec = backend.spec
     return Digests(
-        synced=digest(account.url, spec),
-        gateway=digest(account.url, spec.private_base_url, spec.mapping_rules),
+        synced=digest(url, spec),
+        gateway=digest(url, spec.private_base_url, spec.mapping_rules),
         mended=digests_of(backend).mended,
     )
 
 
 def _leaving(observed: ObservedBackend) -> Leaving:
-    backend, found = observed.backend, observed.found
-    known_id = _known_id(observed)
-    leaving = Leaving(
-        account=observed.account, outside=backend.outside, holders=observed.holders, blocker=_users(observed)
-    )
+    backend, found = observed.resource, observed.found
+    known_id = observed.known_id
+    leaving = Leaving(holders=observed.holders, blocker=_users(observed))
     if known_id and not found.looked:
-        return leaving.model_copy(update={"write": _deletion(known_id, backend.spec.system_name)})
+        return leaving.model_copy(
+            update={"write": deletion(Resource.BACKEND, "backend_apis", known_id, backend.spec.system_name)}
+        )
     if any(not each.deleting for each in observed.siblings) or not backend.spec.system_name:
         return leaving
     if not found.looked:
         return leaving.model_copy(update={"look": Read(resource=Resource.BACKEND, path="backend_apis", paged=True)})
     there = found.backend
     ours = there is not None and (there.id == known_id or MANAGED_BY.items() <= there.annotations.items())
-    return leaving.model_copy(update={"write": _deletion(there.id, there.system_name)}) if there and ours else leaving
-
-
-def _users(observed: ObservedBackend) -> Blocker | None:
-    users = users_of(observed.backend, observed.products) if observed.backend.status.backend_id else ()
-    if not users:
-        return None
-    names = [f"{each.metadata.namespace}/{each.metadata.name}" for each in users]
-    return Blocker(
-        standing=Standing.WAITING,
-        message=f"cannot be deleted: used by Product {', '.join(names)}",
-        waits_for=tuple(f"Product/{name}" for name in names),
+    return (
+        leaving.model_copy(update={"write": deletion(Resource.BACKEND, "backend_apis", there.id, there.system_name)})
+        if there and ours
+        else leaving
     )
 
 
-def _deletion(id_: int, name: str) -> Write:
-    return Write(resource=Resource.BACKEND, method="DELETE", path=f"backend_apis/{id_}", id=id_, about=name)
+def _users(observed: ObservedBackend) -> Blocker | None:
+    users = users_of(observed.resource, observed.products) if observed.resource.status.backend_id else ()
+    if not users:
+        return None
+    names = [f"{each.metadata.namespace}/{each.metadata.name}" for each in users]
+    return waiting(
+        f"cannot be deleted: used by Product {', '.join(names)}", *tuple(f"Product/{name}" for name in names)
+    )

@@ -17,7 +17,7 @@ from domain.resource import CustomResource, ObjectMeta
 from domain.threescale.notes import owned
 from domain.threescale.providers import NoAccount, ProviderAccount
 from domain.threescale.resources import Backend, DeveloperAccount, OpenApi, Product, Tenant
-from domain.threescale.work import Phase, Work
+from domain.writes import JsonPatch
 
 CASCADE = "perdure.dev/cascade"
 
@@ -27,8 +27,8 @@ def takes_along(meta: ObjectMeta) -> bool:
     return meta.annotations.get(CASCADE) == "true"
 
 
-def belonging(resource: CustomResource, account: ProviderAccount | NoAccount, tenants: Iterable[Tenant]) -> Work | None:
-    """That the object notes the Tenant whose Secret says which tenant it is in; None where nothing is to be noted.
+def belonging(resource: CustomResource, account: ProviderAccount | NoAccount, tenants: Iterable[Tenant]) -> JsonPatch:
+    """The patch by which the object notes the Tenant whose Secret says which tenant it is in; empty if it need not.
 
     Args:
         resource: the object.
@@ -37,14 +37,13 @@ def belonging(resource: CustomResource, account: ProviderAccount | NoAccount, te
     """
     meta = resource.metadata
     if not isinstance(resource, Product | Backend | DeveloperAccount | OpenApi) or isinstance(account, NoAccount):
-        return None
+        return {}
     if meta.deleting or any(each.controller for each in meta.owner_references):
-        return None
+        return {}
     if resource.kind_of.finalizer not in meta.finalizers:
-        return None
+        return {}
     owner = next((each for each in tenants if _takes_along(each, resource, account)), None)
-    patch = owned(meta, owner) if owner else {}
-    return Work(phase=Phase.NEW, why="record its Tenant", patch=patch) if patch else None
+    return owned(meta, owner) if owner else {}
 
 
 def _takes_along(tenant: Tenant, resource: CustomResource, account: ProviderAccount) -> bool:

@@ -12,86 +12,73 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from functools import partial
+from typing import ClassVar
 
+from domain.decision import Decision
 from domain.schema import Json
-from domain.threescale import DEVELOPER_ACCOUNT
-from domain.threescale.calls import Read, Resource, SecretKey, Write
-from domain.threescale.conditions import ORPHAN, Standing
+from domain.threescale.calls import Read, Resource, SecretKey, Write, change, deletion
+from domain.threescale.conditions import ORPHAN
 from domain.threescale.developer_credentials import password_of, valid_address
 from domain.threescale.digests import created, digest, digests_of
 from domain.threescale.found import MANAGED_BY, FoundAccount
 from domain.threescale.holders import Holder, holder_of
-from domain.threescale.notes import remembered_id
+from domain.threescale.observed import Blocker, Leaving, ObservedOne, invalid, is_true, lets_go, waiting
 from domain.threescale.product_sync import Sync
-from domain.threescale.providers import NoAccount, ProviderAccount, known_at, same_tenant
+from domain.threescale.providers import same_tenant
 from domain.threescale.references import seniority
 from domain.threescale.remote_object import One, differing
 from domain.threescale.resources import DeveloperAccount, DeveloperUser
 from domain.threescale.resources.developers import ADMIN
 from domain.threescale.resources.shared import Digests
 from domain.threescale.wakes import users_of_account
-from domain.threescale.work import (
-    Blocker,
-    Leaving,
-    Observed,
-    Phase,
-    Work,
-    adopted,
-    blocked,
-    compared,
-    deprovision,
-    fine,
-    is_true,
-    lets_go,
-    without_account,
-)
 
 NO_ADMIN = "valid admin developer user CR not found"
 
 
-class ObservedAccount(Observed):
+class ObservedAccount(ObservedOne):
     """What one decision sees.
 
     Attributes:
-        account: the object.
-        provider: its tenant.
         users: DeveloperUsers of its namespace.
         holders: others of its organisation's name and tenant that have an account there, with its id.
         secrets: keys of Secrets that are there.
         found: what is known of 3scale.
     """
 
-    account: DeveloperAccount
-    provider: ProviderAccount | NoAccount
+    item: ClassVar[type[FoundAccount]] = FoundAccount
+    wrapper: ClassVar[Resource] = Resource.ACCOUNT
+
+    resource: DeveloperAccount
     users: tuple[DeveloperUser, ...] = ()
     holders: tuple[Holder, ...] = ()
     secrets: tuple[SecretKey, ...] = ()
     found: One[FoundAccount] = One()
 
+    def decide(self, now: datetime) -> Decision:
+        """What to do now for a DeveloperAccount that exists."""
+        return self.begins(_leaving, now) or _decided(self, now)
 
-def work_for_account(observed: ObservedAccount, now: datetime) -> Work:
-    """What to do now for a DeveloperAccount that exists."""
-    account, provider = observed.account, observed.provider
-    if account.metadata.deleting:
-        return deprovision(account, _leaving(observed), observed.refusals, now)
-    patch = adopted(account.metadata, DEVELOPER_ACCOUNT, {})
-    if patch:
-        return Work(phase=Phase.NEW, why="set its finalizer", patch=patch)
-    if isinstance(provider, NoAccount):
-        return without_account(account, provider, now)
+    def is_it(self, found: FoundAccount) -> bool:
+        """By our mark and the organisation's name."""
+        return is_account(found, self.resource)
+
+
+def _decided(observed: ObservedAccount, now: datetime) -> Decision:
+    account, provider = observed.resource, observed.provider
     fields: dict[str, object] = {"provider_account_host": provider.url}
     wished = Digests(synced=digest(provider.url, account.spec))
-    known_id = _known_id(observed)
+    known_id = observed.known_id
     settled = wished == digests_of(account) and account.status.account_id
     if settled and not observed.look and not observed.found.looked:
-        return fine(account, now, fields)
+        return observed.fine(now, fields)
     admin = admin_of(account, observed.users, provider.url)
     if not known_id or observed.found.lost:
         blocker = _blocker(account, admin, observed.secrets)
         if blocker is not None and observed.found.item is None:
-            return blocked(account, blocker, now, fields)
+            return observed.blocked(blocker, now, fields)
     if taken := _taken(observed, known_id):
-        return blocked(account, taken, now, fields)
+        return observed.blocked(taken, now, fields)
     return _synced(observed, wished, known_id, admin, fields, now)
 
 
@@ -102,8 +89,7 @@ def _taken(observed: ObservedAccount, known_id: int) -> Blocker | None:
     if found is None or other is None:
         return None
     message = f"DeveloperAccount {other.namespace}/{other.name} has account {found.id} with this admin already"
-    waits_for = (f"DeveloperAccount/{other.namespace}/{other.name}",)
-    return Blocker(standing=Standing.INVALID, message=message, waits_for=waits_for)
+    return invalid(message, f"DeveloperAccount/{other.namespace}/{other.name}")
 
 
 def admin_of(account: DeveloperAccount, users: Iterable[DeveloperUser], url: str) -> DeveloperUser | None:
@@ -137,12 +123,6 @@ def _secret_of(resource: DeveloperUser | DeveloperAccount) -> str:
     return reference.name if reference else ""
 
 
-def _known_id(observed: ObservedAccount) -> int:
-    """What its tenant has told, as status or annotation say; 0 if it has none there."""
-    account, provider = observed.account, observed.provider
-    return known_at(provider.url, account.status.provider_account_host, remembered_id(account))
-
-
 def is_account(found: FoundAccount, account: DeveloperAccount) -> bool:
     """Whether what was found by the admin's name is this account: it bears our mark, and its organisation's name.
 
@@ -154,14 +134,12 @@ def is_account(found: FoundAccount, account: DeveloperAccount) -> bool:
 
 def _blocker(account: DeveloperAccount, admin: DeveloperUser | None, secrets: tuple[SecretKey, ...]) -> Blocker | None:
     if admin is None:
-        waits_for = (users_of_account(account.metadata.namespace, account.metadata.name),)
-        return Blocker(standing=Standing.WAITING, message=NO_ADMIN, waits_for=waits_for)
+        return waiting(NO_ADMIN, users_of_account(account.metadata.namespace, account.metadata.name))
     password = password_of(admin)
     if password not in secrets:
         whose = f"with the password of {admin.metadata.name}"
         message = f"Secret {password.name} {whose} is missing, or lacks the key {password.key}"
-        waits_for = (f"Secret/{password.namespace}/{password.name}",)
-        return Blocker(standing=Standing.WAITING, message=message, waits_for=waits_for)
+        return waiting(message, f"Secret/{password.namespace}/{password.name}")
     return None
 
 
@@ -172,8 +150,8 @@ def _synced(
     admin: DeveloperUser | None,
     fields: dict[str, object],
     now: datetime,
-) -> Work:
-    account, found = observed.account, observed.found
+) -> Decision:
+    account, found = observed.resource, observed.found
     whole = sync_account(account, admin, found, known_id)
     if found.item is not None:
         there = found.item
@@ -183,7 +161,7 @@ def _synced(
             "account_state": there.state or None,
             "credit_card_stored": there.credit_card_stored,
         }
-    return compared(account, whole, observed.refusals, now, fields, wished)
+    return observed.compared(whole, now, fields, wished)
 
 
 def sync_account(
@@ -208,11 +186,7 @@ def sync_account(
         fields["annotations"] = {**found.item.annotations, **MANAGED_BY}
     if not fields:
         return Sync()
-    id_ = found.item.id
-    write = Write(
-        resource=Resource.ACCOUNT, method="PUT", path=f"accounts/{id_}", id=id_, fields=fields, about=spec.org_name
-    )
-    return Sync(writes=(write,))
+    return Sync(writes=(change(Resource.ACCOUNT, "accounts", found.item.id, fields, spec.org_name),))
 
 
 def _look(username: str) -> Read:
@@ -239,12 +213,9 @@ def _signup(wanted: dict[str, Json], admin: DeveloperUser) -> Write:
 
 
 def _leaving(observed: ObservedAccount) -> Leaving:
-    account, known_id = observed.account, _known_id(observed)
-    leaving = Leaving(account=observed.provider, outside=account.outside, holders=observed.holders)
+    account, known_id = observed.resource, observed.known_id
+    leaving = Leaving(holders=observed.holders)
     username = str(created(account.metadata).get("username") or "")
     look = _look(username) if username else None
-    return lets_go(leaving, observed.found, known_id, look, lambda id_: _deletion(id_, account.spec.org_name))
-
-
-def _deletion(id_: int, name: str) -> Write:
-    return Write(resource=Resource.ACCOUNT, method="DELETE", path=f"accounts/{id_}", id=id_, about=name)
+    deletes = partial(deletion, Resource.ACCOUNT, "accounts", about=account.spec.org_name)
+    return lets_go(leaving, observed.found, known_id, look, deletes)

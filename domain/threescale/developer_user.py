@@ -13,134 +13,129 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import datetime
+from typing import ClassVar
 
+from domain.decision import Decision
 from domain.schema import Json
-from domain.threescale import DEVELOPER_ACCOUNT, DEVELOPER_USER
+from domain.threescale import DEVELOPER_ACCOUNT
 from domain.threescale.calls import Read, Resource, SecretKey, Write
-from domain.threescale.conditions import FAILED, INVALID, Standing
+from domain.threescale.conditions import FAILED, INVALID
 from domain.threescale.developer_credentials import password_of, valid_address
 from domain.threescale.digests import created, digest, digests_of
 from domain.threescale.found import FoundUser
 from domain.threescale.holders import Holder
-from domain.threescale.notes import bereft, owned, remembered_id
-from domain.threescale.orphans import next_look, waiting_since
+from domain.threescale.notes import bereft, owned
+from domain.threescale.observed import (
+    Blocker,
+    Leaving,
+    ObservedOne,
+    Phase,
+    acts,
+    failed,
+    invalid,
+    is_true,
+    lets_go,
+    waiting,
+)
 from domain.threescale.product_sync import Sync
-from domain.threescale.providers import NoAccount, ProviderAccount, known_at, same_tenant
+from domain.threescale.providers import same_tenant
 from domain.threescale.references import account_usable, has_let_go, id_of_account, takes_its_own
 from domain.threescale.remote_object import One, differing
 from domain.threescale.resources import DeveloperAccount, DeveloperUser
 from domain.threescale.resources.developers import MEMBER
 from domain.threescale.resources.shared import Digests
-from domain.threescale.work import (
-    Blocker,
-    Leaving,
-    Observed,
-    Phase,
-    Work,
-    adopted,
-    blocked,
-    compared,
-    deprovision,
-    fine,
-    is_true,
-    lets_go,
-    without_account,
-)
 
 PENDING, ACTIVE, SUSPENDED = "pending", "active", "suspended"
 
 
-class ObservedUser(Observed):
+class ObservedUser(ObservedOne):
     """What one decision sees.
 
     Attributes:
-        user: the object.
-        provider: its tenant.
         account: its DeveloperAccount, if there is one of that name.
         holders: other DeveloperUsers of its account that have a user there, with its id.
         secrets: keys of Secrets that are there.
         found: what is known of 3scale.
     """
 
-    user: DeveloperUser
-    provider: ProviderAccount | NoAccount
+    item: ClassVar[type[FoundUser]] = FoundUser
+    wrapper: ClassVar[Resource] = Resource.USER
+
+    resource: DeveloperUser
     account: DeveloperAccount | None = None
     holders: tuple[Holder, ...] = ()
     secrets: tuple[SecretKey, ...] = ()
     found: One[FoundUser] = One()
 
+    def decide(self, now: datetime) -> Decision:
+        """What to do now for a DeveloperUser that exists."""
+        meta, name = self.resource.metadata, self.resource.spec.developer_account_ref.name
+        if not meta.deleting and bereft(meta, DEVELOPER_ACCOUNT, name, self.account):
+            return self.deleted("its account does not exist any more")
+        return self.begins(_leaving, now) or _decided(self, now)
 
-def work_for_user(observed: ObservedUser, now: datetime) -> Work:
-    """What to do now for a DeveloperUser that exists."""
-    user, provider, account = observed.user, observed.provider, observed.account
-    if user.metadata.deleting:
-        return deprovision(user, _leaving(observed), observed.refusals, now)
-    if bereft(user.metadata, DEVELOPER_ACCOUNT, user.spec.developer_account_ref.name, account):
-        return Work(phase=Phase.DELETING, why="its account does not exist any more", delete=True)
-    patch = adopted(user.metadata, DEVELOPER_USER, {})
-    if patch:
-        return Work(phase=Phase.NEW, why="set its finalizer", patch=patch)
-    if isinstance(provider, NoAccount):
-        return without_account(user, provider, now)
-    fields: dict[str, object] = {"provider_account_host": provider.url}
-    blocker = _blocker(observed, provider.url)
+    def is_it(self, found: FoundUser) -> bool:
+        """By name and address."""
+        return is_user(found, self.resource)
+
+
+def _decided(observed: ObservedUser, now: datetime) -> Decision:
+    user, url, account = observed.resource, observed.provider.url, observed.account
+    fields: dict[str, object] = {"provider_account_host": url}
+    blocker = _blocker(observed, url)
     if blocker is not None or account is None:
-        return blocked(user, blocker or _orphan(user, "parent account resource not found"), now, fields)
+        return observed.blocked(blocker or _orphan(user, "parent account resource not found"), now, fields)
     return _synced(observed, account, fields, now)
 
 
 def _blocker(observed: ObservedUser, url: str) -> Blocker | None:
-    user, account = observed.user, observed.account
+    user, account = observed.resource, observed.account
     if not valid_address(user.spec.email):
-        message = f'spec.email: Invalid value: "{user.spec.email}": Email address not valid'
-        return Blocker(standing=Standing.INVALID, message=message)
+        return invalid(f'spec.email: Invalid value: "{user.spec.email}": Email address not valid')
     if account is None:
         return _orphan(user, "parent account resource not found")
     host = account.status.provider_account_host
     if host and not same_tenant(host, url):
         return _orphan(user, "parent account resource does not belong to the same provider account")
     if is_true(account.status.conditions, INVALID):
-        waits_for = (f"DeveloperAccount/{user.metadata.namespace}/{account.metadata.name}",)
         message = f"DeveloperAccount {account.metadata.name} is invalid"
-        return Blocker(standing=Standing.INVALID, message=message, waits_for=waits_for)
+        return invalid(message, f"DeveloperAccount/{user.metadata.namespace}/{account.metadata.name}")
     return None if account_usable(account) else _orphan(user, "parent account resource not ready")
 
 
 def _orphan(user: DeveloperUser, why: str) -> Blocker:
     name = user.spec.developer_account_ref.name
-    waits_for = (f"DeveloperAccount/{user.metadata.namespace}/{name}",)
-    return Blocker(standing=Standing.WAITING, message=why, waits_for=waits_for)
+    return waiting(why, f"DeveloperAccount/{user.metadata.namespace}/{name}")
 
 
-def _synced(observed: ObservedUser, account: DeveloperAccount, fields: dict[str, object], now: datetime) -> Work:
-    user, found = observed.user, observed.found
+def _synced(observed: ObservedUser, account: DeveloperAccount, fields: dict[str, object], now: datetime) -> Decision:
+    user, found = observed.resource, observed.found
     patch = owned(user.metadata, account)
     if patch:
-        return Work(phase=Phase.SYNCING, why="record its account", patch=patch)
+        return acts(Phase.SYNCING, "record its account", *observed.patched(patch))
     account_id = account.status.account_id or 0
     fields = {**fields, "account_id": account_id}
     wished = Digests(synced=digest(account.status.provider_account_host, account_id, user.spec))
     if wished == digests_of(user) and user.status.developer_user_id and not observed.look and not found.looked:
-        return fine(user, now, fields)
-    whole = sync_user(user, account_id, found, at=account.status.provider_account_host or "")
+        return observed.fine(now, fields)
+    whole = sync_user(user, account_id, found, observed.known_id)
     if any(write.method == "DELETE" for write in whole.writes):  # still in the account before
         fields = {name: value for name, value in fields.items() if name != "account_id"}
     makes = any(write.method in ("POST", "DELETE") for write in whole.writes)  # one that moves is created again
     if makes and password_of(user) not in observed.secrets:
-        return _without_password(user, fields, now)
+        return _without_password(observed, fields, now)
     if found.item is not None:
         fields = {**fields, "developer_user_id": found.item.id, "developer_user_state": found.item.state or None}
-    return compared(user, whole, observed.refusals, now, fields, wished)
+    return observed.compared(whole, now, fields, wished)
 
 
-def _without_password(user: DeveloperUser, fields: dict[str, object], now: datetime) -> Work:
+def _without_password(observed: ObservedUser, fields: dict[str, object], now: datetime) -> Decision:
     """It fails: clients take a user that waits for one that is made."""
-    password = password_of(user)
+    password = password_of(observed.resource)
     message = f"Secret {password.name} is missing, or lacks the key {password.key}"
     waits_for = (f"Secret/{password.namespace}/{password.name}",)
-    blocker = Blocker(standing=Standing.FAILED, message=message, waits_for=waits_for)
-    deadline = next_look(waiting_since(user.status.conditions, FAILED, now), now, user.metadata.uid)
-    return blocked(user, blocker, now, fields).model_copy(update={"deadline": deadline})
+    blocker = failed(message, *waits_for)
+    return observed.blocked(blocker, now, fields, until=observed.looked_at_again(FAILED, now))
 
 
 def is_user(found: FoundUser, user: DeveloperUser) -> bool:
@@ -150,9 +145,8 @@ def is_user(found: FoundUser, user: DeveloperUser) -> bool:
     return (found.username, found.email) in names
 
 
-def sync_user(user: DeveloperUser, account_id: int, found: One[FoundUser], *, at: str = "") -> Sync:
-    """What to read or write now for a user of the account with that id, in the tenant `at` the account's address."""
-    known_id = _known_id(user, at)
+def sync_user(user: DeveloperUser, account_id: int, found: One[FoundUser], known_id: int = 0) -> Sync:
+    """What to read or write now for a user of the account with that id."""
     before, path = user.status.account_id or account_id, f"accounts/{account_id}/users"
     if not found.looked:
         if known_id and before != account_id and not found.lost:
@@ -165,11 +159,6 @@ def sync_user(user: DeveloperUser, account_id: int, found: One[FoundUser], *, at
     if found.item is None:
         return Sync(writes=(_creation(user, path),))
     return Sync(writes=tuple(_changes(user, found.item, f"{path}/{found.item.id}")))
-
-
-def _known_id(user: DeveloperUser, url: str) -> int:
-    """What the tenant at the address has told, as status or annotation say; 0 if it has none there."""
-    return known_at(url, user.status.provider_account_host if url else None, remembered_id(user))
 
 
 def _creation(user: DeveloperUser, path: str) -> Write:
@@ -208,9 +197,9 @@ def _put(user: DeveloperUser, found: FoundUser, path: str, fields: dict[str, Jso
 
 def _leaving(observed: ObservedUser) -> Leaving:
     """With an account that is gone or goes there is nothing left to delete, once it is gone."""
-    user, account, provider = observed.user, observed.account, observed.provider
-    known_id = _known_id(user, provider.url)
-    leaving = Leaving(account=observed.provider, outside=user.outside, holders=observed.holders)
+    user, account, provider = observed.resource, observed.account, observed.provider
+    known_id = observed.known_id
+    leaving = Leaving(holders=observed.holders)
     begun = bool(created(user.metadata))
     now_of = (id_of_account(account, provider.url) if account else 0) or user.status.account_id
     if account is None or has_let_go(account) or not now_of or not (known_id or begun):

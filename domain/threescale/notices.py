@@ -7,6 +7,7 @@ is deleted with another, or that an application is created again.
 
 from __future__ import annotations
 
+from domain.decision import Decision
 from domain.identity import Kind
 from domain.notices import Notice, normal, warning
 from domain.threescale import (
@@ -21,8 +22,9 @@ from domain.threescale import (
     PRODUCT,
     TENANT,
 )
-from domain.threescale.calls import Resource
-from domain.threescale.work import Phase, Work
+from domain.threescale.actions import DeleteObject
+from domain.threescale.calls import Resource, Write
+from domain.threescale.observed import Phase
 
 RECONCILE_ERROR = "ReconcileError"
 GOES_ALONG = "GoesAlong"
@@ -55,33 +57,34 @@ def recorder_of(kind: Kind) -> str:
     return APPLICATION.name if kind == APPLICATION_AUTH else kind.name
 
 
-def notices(kind: Kind, work: Work) -> tuple[Notice, ...]:
-    """What there is to tell of what is decided."""
-    reason = _reason(kind, work)
-    told = (warning(reason, work.why),) if reason else ()
-    if going := _going(kind, work):
-        told = (*told, normal(*going))
-    # What of a spec is left aside is its own reason, as the replaced operator tells it.
-    return (*told, *(warning(each, each) for each in work.warnings))
+def notices(kind: Kind, decision: Decision) -> tuple[Notice, ...]:
+    """What there is to tell of a decision."""
+    reason = _reason(kind, decision)
+    told = (warning(reason, decision.why),) if reason else ()
+    if decision.phase == Phase.DELETING and any(isinstance(each, DeleteObject) for each in decision.actions):
+        told = (*told, normal(GOES_ALONG, decision.why))
+    if kind == APPLICATION and decision.phase == Phase.SYNCING and any(map(_ends_application, decision.actions)):
+        message = "it is created again for its other product, with a new id and new credentials"
+        told = (*told, normal(MADE_ANEW, message))
+    return told
 
 
-def _going(kind: Kind, work: Work) -> tuple[str, str] | None:
-    """Reason and message of what is told beforehand."""
-    if work.delete and work.phase is Phase.DELETING:
-        return GOES_ALONG, work.why
-    deletes = any(each.resource is Resource.APPLICATION and each.method == "DELETE" for each in work.writes)
-    if kind == APPLICATION and deletes and work.phase is Phase.SYNCING:
-        return MADE_ANEW, "it is created again for its other product, with a new id and new credentials"
-    return None
+def left_aside(what: str) -> Notice:
+    """What of a spec is left aside is its own reason, as the replaced operator tells it."""
+    return warning(what, what)
 
 
-def _reason(kind: Kind, work: Work) -> str:
-    match work.phase:
+def _ends_application(action: object) -> bool:
+    return isinstance(action, Write) and action.resource is Resource.APPLICATION and action.method == "DELETE"
+
+
+def _reason(kind: Kind, decision: Decision) -> str:
+    match decision.phase:
         case Phase.INVALID:
             return INVALID.get(kind.name, RECONCILE_ERROR)
         case Phase.FAILED:
             return RECONCILE_ERROR
-        case Phase.DELETING if work.deadline is not None and not work.waits_for:
+        case Phase.DELETING if decision.deadline is not None and not decision.waits_for:
             return STUCK.get(kind.name, RECONCILE_ERROR)
         case Phase.ORPHAN if kind == TENANT:
             return RECONCILE_ERROR

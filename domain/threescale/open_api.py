@@ -18,43 +18,43 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import TypeVar
+from typing import ClassVar, Self, TypeVar
 
+from domain.decision import Decision
 from domain.identity import Kind
 from domain.model import Model
 from domain.resource import ObjectMeta
 from domain.schema import JsonObject
 from domain.threescale import BACKEND, OPEN_API, PRODUCT
+from domain.threescale.actions import SECRET, ClusterWrite
 from domain.threescale.active_doc import Text, fetched_again
+from domain.threescale.calls import Read
 from domain.threescale.conditions import FAILED, INVALID, Standing
 from domain.threescale.digests import RETAIN
 from domain.threescale.notes import combined, owned
+from domain.threescale.notices import left_aside
+from domain.threescale.observed import (
+    Blocker,
+    Observed,
+    Phase,
+    acts,
+    failed,
+    finalizer_set,
+    invalid,
+    is_true,
+    stands,
+)
 from domain.threescale.open_api_document import Unreadable, read_api
 from domain.threescale.open_api_generated import Generated, generate
 from domain.threescale.product_sync import Sync
 from domain.threescale.production import PROMOTE
-from domain.threescale.providers import INSECURE, NoAccount, ProviderAccount
+from domain.threescale.providers import INSECURE
 from domain.threescale.references import seniority, usable
 from domain.threescale.resources import Backend, OpenApi, Product
 from domain.threescale.resources.shared import LocalReference
 from domain.threescale.source_labels import SourceSecret, source_noted
-from domain.threescale.texts import look_at
+from domain.threescale.texts import look_at, text_at
 from domain.threescale.validation import Fault, faults_of_backend, faults_of_product, message_of
-from domain.threescale.work import (
-    SECRET,
-    Blocker,
-    Effect,
-    Observed,
-    Phase,
-    Work,
-    adopted,
-    as_refused,
-    attempted,
-    blocked,
-    fine,
-    is_true,
-    without_account,
-)
 from domain.writes import JsonPatch, difference
 
 _ORPHAN_FINALIZER = "orphan"
@@ -66,23 +66,41 @@ class ObservedOpenApi(Observed):
     """What one decision sees.
 
     Attributes:
-        open_api: the object.
-        account: its tenant.
         text: the document, None as long as it was not fetched.
         source: the Secret that it names, if that is there.
         products: those of its namespace.
         backends: those of its namespace.
     """
 
-    open_api: OpenApi
-    account: ProviderAccount | NoAccount
+    learnt: ClassVar[tuple[str, ...]] = ()
+
+    resource: OpenApi
     text: Text | None = None
     source: SourceSecret | None = None
     products: tuple[Product, ...] = ()
     backends: tuple[Backend, ...] = ()
 
+    def decide(self, now: datetime) -> Decision:
+        """What to do now for an OpenAPI that exists."""
+        if self.resource.metadata.deleting:
+            return _leaving(self, now)
+        patch = combined(finalizer_set(self.resource), source_noted(self.resource.metadata, self.source))
+        if patch:
+            return acts(Phase.NEW, "set its finalizer and record its Secret", *self.patched(patch))
+        if self.source is not None and not self.source.labelled:
+            return acts(Phase.SYNCING, "label its Secret", LabelSource())
+        return self.without_account(now) or _decided(self, now)
 
-class Child(Effect):
+    def read(self, read: Read, body: object) -> Self:
+        """The document."""
+        return self.beside({"text": text_at(str(body))})
+
+    def forget(self) -> Self:
+        """The document is fetched again; that of a Secret has not changed."""
+        return self if self.resource.spec.openapi_ref.secret_ref else self.beside({"text": None})
+
+
+class WriteChild(ClusterWrite):
     """A Product or Backend that is to be written.
 
     Attributes:
@@ -112,7 +130,7 @@ class Child(Effect):
         return f"{'delete' if self.delete else 'create' if self.body else 'change'} {self.slot}"
 
 
-class SourceLabel(Effect):
+class LabelSource(ClusterWrite):
     """The Secret with the document gets the label that it lacks."""
 
     @property
@@ -126,40 +144,31 @@ class SourceLabel(Effect):
         return "label its Secret"
 
 
-def work_for_open_api(observed: ObservedOpenApi, now: datetime) -> Work:
-    """What to do now for an OpenAPI that exists."""
-    open_api, account = observed.open_api, observed.account
-    if open_api.metadata.deleting:
-        return _leaving(observed, now)
-    patch = combined(adopted(open_api.metadata, OPEN_API, {}), source_noted(open_api.metadata, observed.source))
-    if patch:
-        return Work(phase=Phase.NEW, why="set its finalizer and record its Secret", patch=patch)
-    if observed.source is not None and not observed.source.labelled:
-        return Work(phase=Phase.SYNCING, why="label its Secret", effects=(SourceLabel(),))
-    if isinstance(account, NoAccount):
-        return without_account(open_api, account, now)
-    fields: dict[str, object] = {"provider_account_host": account.url}
+def _decided(observed: ObservedOpenApi, now: datetime) -> Decision:
+    fields: dict[str, object] = {"provider_account_host": observed.provider.url}
     if observed.text is None:
         return _fetched(observed, fields, now)
     if observed.text.blocker is not None:
-        return blocked(open_api, observed.text.blocker, now, fields)
-    work = _made(observed, observed.text, fields, now)
-    return work if work.effects else fetched_again(work, open_api.spec.openapi_ref, now)
+        return observed.blocked(observed.text.blocker, now, fields)
+    decision = _made(observed, observed.text, fields, now)
+    if any(isinstance(each, WriteChild) for each in decision.actions):
+        return decision
+    return fetched_again(decision, observed.resource.spec.openapi_ref, now)
 
 
-def _fetched(observed: ObservedOpenApi, fields: dict[str, object], now: datetime) -> Work:
-    read = look_at(observed.open_api.spec.openapi_ref)
-    work, blocking = attempted(Sync(reads=(read,) if read else ()), observed.refusals, now)
-    if work is not None:
-        return work
-    if blocking:
-        return as_refused(observed.open_api, blocking, now, fields)
+def _fetched(observed: ObservedOpenApi, fields: dict[str, object], now: datetime) -> Decision:
+    read = look_at(observed.resource.spec.openapi_ref)
+    decision, standing = observed.attempted(Sync(reads=(read,) if read else ()), now)
+    if decision is not None:
+        return decision
+    if standing:
+        return observed.as_refused(standing, now, fields)
     fault = Fault(path="spec.openapiRef", value=None, detail="needs secretRef or url")
-    return blocked(observed.open_api, Blocker(standing=Standing.INVALID, message=str(fault)), now, fields)
+    return observed.blocked(invalid(str(fault)), now, fields)
 
 
-def _made(observed: ObservedOpenApi, text: Text, fields: dict[str, object], now: datetime) -> Work:
-    open_api = observed.open_api
+def _made(observed: ObservedOpenApi, text: Text, fields: dict[str, object], now: datetime) -> Decision:
+    open_api = observed.resource
     product, backend = _own(open_api, observed.products), _own(open_api, observed.backends)
     known = backend or product
     system_name = known.spec.system_name if known else ""
@@ -167,13 +176,13 @@ def _made(observed: ObservedOpenApi, text: Text, fields: dict[str, object], now:
         generated = generate(open_api.spec, read_api(text.body), open_api.metadata.uid, system_name)
     except Unreadable as problem:
         fault = Fault(path="spec.openapiRef", value=_place(open_api), detail=str(problem))
-        return blocked(open_api, Blocker(standing=Standing.INVALID, message=str(fault)), now, fields)
+        return observed.blocked(invalid(str(fault)), now, fields)
     blocker = _blocker(open_api, generated, system_name, product, backend)
     if blocker is not None:
-        work = blocked(open_api, blocker, now, fields)
+        decision = observed.blocked(blocker, now, fields)
     else:
-        work = _written(observed, generated, product, backend, fields, now)
-    return work.model_copy(update={"warnings": generated.warnings})
+        decision = _written(observed, generated, product, backend, fields, now)
+    return decision.model_copy(update={"notices": tuple(map(left_aside, generated.warnings))})
 
 
 def _written(
@@ -183,40 +192,35 @@ def _written(
     backend: Backend | None,
     fields: dict[str, object],
     now: datetime,
-) -> Work:
+) -> Decision:
     """The two are written where they differ; else it stands as they do."""
-    open_api = observed.open_api
+    open_api = observed.resource
     children = (
         *_child(open_api, backend or _sibling(generated.name, observed.backends), generated, generated.backend),
         *_child(open_api, product or _sibling(generated.name, observed.products), generated, generated.product),
     )
-    blocking = {each.slot: observed.refusals[each.slot] for each in children if each.slot in observed.refusals}
-    if children and not any(each.retry_at > now for each in blocking.values()):
-        why = f"write {', '.join(each.slot for each in children)}"
-        return Work(phase=Phase.SYNCING, why=why, effects=children)
-    fields |= {
+    fields = fields | {
         "product_resource_name": LocalReference(name=product.metadata.name) if product else None,
         "backend_resource_names": (LocalReference(name=backend.metadata.name),) if backend else (),
     }
-    if blocking:
-        return as_refused(open_api, blocking, now, fields)
+    if children:
+        return observed.writes_cluster(children, f"write {', '.join(each.slot for each in children)}", now, fields)
     assert product is not None  # noqa: S101 - there is nothing to write
-    return _settled(open_api, product, fields, now)
+    return _settled(observed, product, fields, now)
 
 
-def _settled(open_api: OpenApi, product: Product, fields: dict[str, object], now: datetime) -> Work:
+def _settled(observed: ObservedOpenApi, product: Product, fields: dict[str, object], now: datetime) -> Decision:
     """It stands as its product does, once that has seen the spec."""
     meta, status = product.metadata, product.status
     current = (status.observed_generation or 0) >= meta.generation
     waits_for = (f"Product/{meta.namespace}/{meta.name}",)
     if current and usable(status.conditions) and not meta.deleting:
-        return fine(open_api, now, fields, why="its objects exist and are synced with 3scale")
+        return observed.fine(now, fields, why="its objects exist and are synced with 3scale")
     wrong = next((each for each in status.conditions if each.type in (INVALID, FAILED) and each.status == "True"), None)
     if current and wrong is not None and _is_final(product):
-        message = f"Product {meta.name}: {wrong.message or 'failed'}"
-        return blocked(open_api, Blocker(standing=Standing.FAILED, message=message, waits_for=waits_for), now, fields)
+        return observed.blocked(failed(f"Product {meta.name}: {wrong.message or 'failed'}", *waits_for), now, fields)
     message = f"Product {meta.name} is not synced yet"
-    return blocked(open_api, Blocker(standing=Standing.SYNCING, message=message, waits_for=waits_for), now, fields)
+    return observed.blocked(Blocker(standing=Standing.SYNCING, message=message, waits_for=waits_for), now, fields)
 
 
 def _is_final(product: Product) -> bool:
@@ -232,13 +236,13 @@ def _blocker(
     if wanted and system_name and wanted != system_name:
         detail = f"its objects have the system name {system_name}, which cannot change: create another OpenAPI"
         fault = Fault(path="spec.productSystemName", value=wanted, detail=detail)
-        return Blocker(standing=Standing.FAILED, message=str(fault))
+        return failed(str(fault))
     leaving = [each for each in (product, backend) if each is not None and each.metadata.deleting]
     if leaving:
         names = tuple(f"{each.kind_of.name}/{each.metadata.namespace}/{each.metadata.name}" for each in leaving)
         return Blocker(standing=Standing.SYNCING, message=f"{', '.join(names)} is being deleted", waits_for=names)
     faults = (*faults_of_product(generated.product), *faults_of_backend(generated.backend))
-    return Blocker(standing=Standing.FAILED, message=message_of(faults)) if faults else None
+    return failed(message_of(faults)) if faults else None
 
 
 def _own(open_api: OpenApi, there: Sequence[C]) -> C | None:
@@ -253,7 +257,7 @@ def _sibling(name: str, there: Sequence[C]) -> C | None:
     return next((each for each in there if each.metadata.name == name), None)
 
 
-def _child(open_api: OpenApi, there: C | None, generated: Generated, spec: Model) -> tuple[Child, ...]:
+def _child(open_api: OpenApi, there: C | None, generated: Generated, spec: Model) -> tuple[WriteChild, ...]:
     """What has to be written that one of the two is as it shall be."""
     kind = PRODUCT if spec is generated.product else BACKEND
     annotations = _annotations(open_api.metadata, kind)
@@ -267,7 +271,7 @@ def _child(open_api: OpenApi, there: C | None, generated: Generated, spec: Model
             **combined({"metadata": metadata}, owner),
             "spec": spec.model_dump(mode="json", exclude_none=True),
         }
-        return (Child(kind=kind.name, name=generated.name, body=body),)
+        return (WriteChild(kind=kind.name, name=generated.name, body=body),)
     changed = _without_nulls(difference(there.spec, spec), spec.model_dump(mode="json", exclude_none=True))
     noted = {name: value for name, value in annotations.items() if there.metadata.annotations.get(name) != value}
     patch = combined(
@@ -276,7 +280,9 @@ def _child(open_api: OpenApi, there: C | None, generated: Generated, spec: Model
         owned(there.metadata, open_api),
     )
     version = there.metadata.resource_version
-    return (Child(kind=kind.name, name=there.metadata.name, patch=patch, resource_version=version),) if patch else ()
+    return (
+        (WriteChild(kind=kind.name, name=there.metadata.name, patch=patch, resource_version=version),) if patch else ()
+    )
 
 
 def _annotations(meta: ObjectMeta, kind: Kind) -> dict[str, str]:
@@ -298,11 +304,11 @@ def _without_nulls(patch: JsonPatch, whole: JsonObject) -> JsonPatch:
     }
 
 
-def _leaving(observed: ObservedOpenApi, now: datetime) -> Work:
+def _leaving(observed: ObservedOpenApi, now: datetime) -> Decision:
     """The Product goes first, since it uses the Backend."""
-    open_api = observed.open_api
+    open_api = observed.resource
     if OPEN_API.finalizer not in open_api.metadata.finalizers:
-        return Work(phase=Phase.GONE, why="it has released everything")
+        return stands(Phase.GONE, "it has released everything")
     own = [each for each in (_own(open_api, observed.products), _own(open_api, observed.backends)) if each is not None]
     kept = _ORPHAN_FINALIZER in open_api.metadata.finalizers
     if kept or not own:
@@ -312,14 +318,15 @@ def _leaving(observed: ObservedOpenApi, now: datetime) -> Work:
             if kept and own
             else "all objects that it created are deleted"
         )
-        return Work(phase=Phase.DELETING, why=why, drop_finalizer=True, left=left)
-    going = Child(kind=own[0].kind_of.name, name=own[0].metadata.name, delete=True)
+        return observed.released(why, left)
+    going = WriteChild(kind=own[0].kind_of.name, name=own[0].metadata.name, delete=True)
     waits_for = (f"{going.kind}/{open_api.metadata.namespace}/{going.name}",)
     refused = observed.refusals.get(going.slot)
     if refused is not None and refused.retry_at > now:
-        return Work(phase=Phase.DELETING, why=refused.message, waits_for=waits_for, deadline=refused.retry_at)
+        more = {"deadline": refused.retry_at, "blocked": (going.slot,)}
+        return stands(Phase.DELETING, refused.message, waits_for=waits_for, **more)
     children = () if own[0].metadata.deleting else (going,)
-    return Work(phase=Phase.DELETING, why=f"waits until {going.slot} is deleted", effects=children, waits_for=waits_for)
+    return acts(Phase.DELETING, f"waits until {going.slot} is deleted", *children, waits_for=waits_for)
 
 
 def _place(open_api: OpenApi) -> str:

@@ -16,44 +16,30 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Self
 
+from domain.decision import Decision
 from domain.model import Model
 from domain.resource import ObjectMeta
-from domain.threescale import PRODUCT
+from domain.threescale.actions import ShowStatus
 from domain.threescale.application_plans import references
+from domain.threescale.apply_response import read_product, wrote_product
 from domain.threescale.belonging import takes_along
-from domain.threescale.calls import Read, Resource, SecretKey, Write
+from domain.threescale.calls import Read, Resource, SecretKey, Write, deletion
 from domain.threescale.conditions import Standing
 from domain.threescale.defaults import of_product
 from domain.threescale.digests import digest, digests_of, remembering, retained
 from domain.threescale.found import MANAGED_BY, FoundProduct
 from domain.threescale.gateway import secrets_of, with_secrets
 from domain.threescale.holders import Holder
+from domain.threescale.observed import Blocker, Leaving, Observed, blocking, calls, held, invalid, status_patch, waiting
 from domain.threescale.product_sync import Sync, Wanted, sync_product, touches_gateway
 from domain.threescale.production import PRODUCTION, is_promoted_by_itself
-from domain.threescale.providers import NoAccount, ProviderAccount, known_at
 from domain.threescale.references import backends_by_name, blocker_of_product, elder, shared_path
 from domain.threescale.resources import Application, Backend, Product
 from domain.threescale.resources.product import ProductSpec
 from domain.threescale.resources.shared import Digests
 from domain.threescale.validation import Fault, faults_of_product, message_of
-from domain.threescale.work import (
-    Blocker,
-    Leaving,
-    Observed,
-    Phase,
-    Work,
-    adopted,
-    as_refused,
-    blocked,
-    deprovision,
-    fine,
-    held,
-    refused,
-    status_patch,
-    syncing,
-    without_account,
-)
 
 
 class SecretText(Model):
@@ -68,8 +54,6 @@ class ObservedProduct(Observed):
     """What one decision sees.
 
     Attributes:
-        product: the object.
-        account: its tenant.
         backends: those of its namespace.
         siblings: other Products with its system name and tenant.
         holders: those siblings that have something there, with its id.
@@ -78,8 +62,7 @@ class ObservedProduct(Observed):
         found: what is known of 3scale: nothing, or what a pass of this process has left.
     """
 
-    product: Product
-    account: ProviderAccount | NoAccount
+    resource: Product
     backends: tuple[Backend, ...] = ()
     siblings: tuple[ObjectMeta, ...] = ()
     holders: tuple[Holder, ...] = ()
@@ -87,41 +70,61 @@ class ObservedProduct(Observed):
     secrets: tuple[SecretText, ...] = ()
     found: FoundProduct = FoundProduct()
 
+    def decide(self, now: datetime) -> Decision:
+        """What to do now for a Product that exists."""
+        return self.begins(_leaving, now, of_product(self.resource.spec)) or _decided(self, now)
 
-def work_for_product(observed: ObservedProduct, now: datetime) -> Work:
-    """What to do now for a Product that exists."""
-    product, account = observed.product, observed.account
-    if product.metadata.deleting:
-        return deprovision(product, _leaving(observed), observed.refusals, now)
-    patch = adopted(product.metadata, PRODUCT, of_product(product.spec))
-    if patch:
-        return Work(phase=Phase.NEW, why="set its finalizer and defaults", patch=patch)
-    if isinstance(account, NoAccount):
-        return without_account(product, account, now)
-    fields: dict[str, object] = {"provider_account_host": account.url}
-    backends = backends_by_name(product, account.url, observed.backends)
+    def read(self, read: Read, body: object) -> Self:
+        """The product, or a part of it."""
+        return self.beside({"found": read_product(self.found, read, body, self.resource.spec.system_name)})
+
+    def wrote(self, write: Write, body: object) -> Self:
+        """The product, or a part of it."""
+        return self.beside({"found": wrote_product(self.found, write, body)})
+
+    def kept(self) -> object:
+        """The product, and what its backends were then: their metrics are part of its plans."""
+        # Others may deploy and promote meanwhile: the versions are read again.
+        kept = self.found.model_copy(update={"configs": {}})
+        return (kept, self._behind()) if kept.service is not None else None
+
+    def recalling(self, kept: object) -> Self:
+        """The world with the product, if its backends are what they were."""
+        match kept:
+            case (FoundProduct() as found, behind) if behind == self._behind():
+                return self.beside({"found": found})
+        return self
+
+    def _behind(self) -> dict[str, str | None]:
+        return {each.metadata.uid: digests_of(each).synced for each in self.backends}
+
+
+def _decided(observed: ObservedProduct, now: datetime) -> Decision:
+    product, url = observed.resource, observed.provider.url
+    fields: dict[str, object] = {"provider_account_host": url}
+    backends = backends_by_name(product, url, observed.backends)
     spec, faults = _filled(observed)
     blocker = _blocker(observed, backends, faults)
     if blocker is not None:
-        return blocked(product, blocker, now, fields)
+        return observed.blocked(blocker, now, fields)
     return _synced(observed, spec, {name: backends[name] for name in product.spec.backend_usages}, fields, now)
 
 
 def _filled(observed: ObservedProduct) -> tuple[ProductSpec, tuple[Fault, ...]]:
     values = {each.key: each.text for each in observed.secrets}
-    return with_secrets(observed.product.spec, observed.product.metadata.namespace, values.get)
+    return with_secrets(observed.resource.spec, observed.resource.metadata.namespace, values.get)
 
 
 def _blocker(observed: ObservedProduct, backends: Mapping[str, Backend], faults: tuple[Fault, ...]) -> Blocker | None:
     """The first thing that stands in the way without 3scale."""
-    product = observed.product
+    product = observed.resource
     wrong = faults_of_product(product.spec)
     if wrong:
-        return Blocker(standing=Standing.INVALID, message=message_of(wrong))
+        return invalid(message_of(wrong))
     older = elder(product.metadata, observed.siblings)
     if older is not None:
         message = f"Product {older.namespace}/{older.name} has the system name {product.spec.system_name} already"
-        return Blocker(standing=Standing.INVALID, message=message)
+        return invalid(message)
     if faults:
         return _without_secrets(observed, faults)
     return shared_path(product.spec) or blocker_of_product(product, backends)
@@ -129,7 +132,7 @@ def _blocker(observed: ObservedProduct, backends: Mapping[str, Backend], faults:
 
 def _without_secrets(observed: ObservedProduct, faults: tuple[Fault, ...]) -> Blocker:
     """Secrets or keys that are not there (yet) are waited for; what they hold, or no reference to one, is at fault."""
-    product, there = observed.product, {each.key for each in observed.secrets}
+    product, there = observed.resource, {each.key for each in observed.secrets}
     keys = secrets_of(product.spec, product.metadata.namespace)
     missing = [key for key in keys if key not in there]
     waits_for = tuple(dict.fromkeys(f"Secret/{key.namespace}/{key.name}" for key in missing or keys))
@@ -143,40 +146,35 @@ def _synced(
     backends: Mapping[str, Backend],
     fields: dict[str, object],
     now: datetime,
-) -> Work:
+) -> Decision:
     """Compares with 3scale, unless what is wanted is remembered as done."""
-    product = observed.product
-    known_id = _known_id(observed)
+    product = observed.resource
+    known_id = observed.known_id
     before, wished = digests_of(product), _wished(observed, backends)
     if wished == before and known_id and not observed.look and not observed.found.looked:
-        return fine(product, now, fields)
+        return observed.fine(now, fields)
     if _is_renamed(product, observed.found):
-        return blocked(product, _renaming(product, observed.found), now, fields)
+        return observed.blocked(_renaming(product, observed.found), now, fields)
     ids = {name: backend.status.backend_id or 0 for name, backend in backends.items()}
     promote = is_promoted_by_itself(product.metadata) and (observed.look or wished.production != before.production)
     wanted = Wanted(spec=spec, backends=ids, gateway=wished.gateway or "", promote=promote)
     found = observed.found.model_copy(update={"deployed": observed.found.deployed or before.gateway or ""})
     whole = sync_product(wanted, found, known_id)
-    blocking = refused(whole, observed.refusals)
-    slots = held(blocking, now)
-    work = syncing(sync_product(wanted, found, known_id, slots) if slots else whole, slots)
-    if work is not None:
-        return _forgetting(product, before, wished, work)
+    standing = blocking(whole, observed.refusals)
+    slots = held(standing, now)
+    sync = sync_product(wanted, found, known_id, slots) if slots else whole
+    decision = calls(sync, slots, *_forgetting(observed, before, wished, sync))
+    if decision is not None:
+        return decision
     if found.service is not None:
         fields = {**fields, "product_id": found.service.id, "state": found.service.state or None}
     if found.configs.get(PRODUCTION):
         fields["latest_production_version"] = found.configs[PRODUCTION]
-    if blocking:
-        return as_refused(product, blocking, now, fields)
+    if standing:
+        return observed.as_refused(standing, now, fields)
     if whole.missing:
-        return blocked(product, _missing(product, whole), now, fields)
-    return fine(product, now, fields, digests=wished)
-
-
-def _known_id(observed: ObservedProduct) -> int:
-    """What its tenant has told; 0 if it has none there."""
-    status, account = observed.product.status, observed.account
-    return known_at(account.url, status.provider_account_host, status.product_id)
+        return observed.blocked(_missing(product, whole), now, fields)
+    return observed.fine(now, fields, digests=wished)
 
 
 def _is_renamed(product: Product, found: FoundProduct) -> bool:
@@ -189,25 +187,23 @@ def _renaming(product: Product, found: FoundProduct) -> Blocker:
     kept = found.service.system_name if found.service else ""
     detail = f"SystemName is immutable: product {product.status.product_id} is called {kept} in 3scale."
     fault = Fault(path="spec.systemName", value=product.spec.system_name, detail=detail)
-    return Blocker(standing=Standing.INVALID, message=str(fault))
+    return invalid(str(fault))
 
 
-def _forgetting(product: Product, before: Digests, wished: Digests, work: Work) -> Work:
+def _forgetting(observed: ObservedProduct, before: Digests, wished: Digests, sync: Sync) -> tuple[ShowStatus, ...]:
     """The gateway's part is mended although nothing new is wanted: that it is deployed holds no more."""
-    mends = before.gateway == wished.gateway and any(touches_gateway(each) for each in work.writes)
-    if not mends:
-        return work
-    return work.model_copy(update={"status": status_patch(product, remembering(product, Digests()))})
+    if before.gateway != wished.gateway or not any(touches_gateway(each) for each in sync.writes):
+        return ()
+    product = observed.resource
+    return observed.shown(status_patch(product, remembering(product, Digests())))
 
 
 def _missing(product: Product, sync: Sync) -> Blocker:
     """A backend that says to be synced lacks a metric in 3scale: its own look mends it."""
     namespace = product.metadata.namespace
     names = tuple(dict.fromkeys(each.partition("/")[0] for each in sync.missing))
-    return Blocker(
-        standing=Standing.WAITING,
-        message=f"3scale does not have {', '.join(sync.missing)} (yet)",
-        waits_for=tuple(f"Backend/{namespace}/{name}" for name in names),
+    return waiting(
+        f"3scale does not have {', '.join(sync.missing)} (yet)", *tuple(f"Backend/{namespace}/{name}" for name in names)
     )
 
 
@@ -216,35 +212,34 @@ def _wished(observed: ObservedProduct, backends: Mapping[str, Backend]) -> Diges
 
     What a backend does shows in the gateways of the products that use it, and plans name its metrics by their ids.
     """
-    spec, account = observed.product.spec, observed.account
-    assert isinstance(account, ProviderAccount)  # noqa: S101 - decided before
+    spec = observed.resource.spec
     versions = sorted((each.key.namespace, each.key.name, each.key.key, each.version) for each in observed.secrets)
     known = {name: digests_of(backend) for name, backend in backends.items()}
     ids = {name: backend.status.backend_id for name, backend in backends.items()}
     behind = {name: [ids[name], each.gateway or "", *filter(None, [each.mended])] for name, each in known.items()}
     gateway = digest(
-        account.url, spec.deployment, spec.mapping_rules, spec.backend_usages, spec.policies, versions, behind
+        observed.provider.url, spec.deployment, spec.mapping_rules, spec.backend_usages, spec.policies, versions, behind
     )
     named = {each.backend for each in references(spec.application_plans)}
     counted = {name: each.synced or "" for name, each in known.items() if name in named}
-    meta = observed.product.metadata
+    meta = observed.resource.metadata
     promotes = is_promoted_by_itself(meta) and bool(spec.backend_usages)
-    production = gateway if promotes else digests_of(observed.product).production
+    production = gateway if promotes else digests_of(observed.resource).production
     return Digests(synced=digest(spec, gateway, counted), gateway=gateway, production=production)
 
 
 def _leaving(observed: ObservedProduct) -> Leaving:
     """By its id, else by its name if it carries our mark and no other object has that name."""
-    product, found = observed.product, observed.found
-    known_id = _known_id(observed)
+    product, found = observed.resource, observed.found
+    known_id = observed.known_id
     leaving = Leaving(
-        account=observed.account,
-        outside=product.outside,
         holders=observed.holders,
         blocker=_waits_for_applications(observed),
     )
     if known_id and not found.looked:
-        return leaving.model_copy(update={"write": _deletion(known_id, product.spec.system_name)})
+        return leaving.model_copy(
+            update={"write": deletion(Resource.SERVICE, "services", known_id, product.spec.system_name)}
+        )
     if any(not each.deleting for each in observed.siblings) or not product.spec.system_name:
         return leaving
     if not found.looked:
@@ -253,18 +248,13 @@ def _leaving(observed: ObservedProduct) -> Leaving:
     ours = service is not None and (service.id == known_id or MANAGED_BY.items() <= service.annotations.items())
     if service is None or not ours:
         return leaving
-    return leaving.model_copy(update={"write": _deletion(service.id, service.system_name)})
+    return leaving.model_copy(update={"write": deletion(Resource.SERVICE, "services", service.id, service.system_name)})
 
 
 def _waits_for_applications(observed: ObservedProduct) -> Blocker | None:
     """Those that it takes along go first."""
-    if not takes_along(observed.product.metadata):
+    if not takes_along(observed.resource.metadata):
         return None
     going = (each for each in observed.applications if each.status.application_id and not retained(each.metadata))
     names = sorted(f"Application/{each.metadata.namespace}/{each.metadata.name}" for each in going)
-    message = f"also deletes {', '.join(names)}"
-    return Blocker(standing=Standing.WAITING, message=message, waits_for=tuple(names)) if names else None
-
-
-def _deletion(id_: int, name: str) -> Write:
-    return Write(resource=Resource.SERVICE, method="DELETE", path=f"services/{id_}", id=id_, about=name)
+    return waiting(f"also deletes {', '.join(names)}", *tuple(names)) if names else None

@@ -9,27 +9,18 @@ operator reported it as a failure. What 3scale refuses is shown and tried again.
 from __future__ import annotations
 
 from datetime import datetime
+from typing import Self
 
+from domain.decision import Decision
 from domain.model import Model
 from domain.threescale.calls import Read, Resource, Write
-from domain.threescale.conditions import INVALID, READY, Standing
+from domain.threescale.conditions import INVALID, READY
+from domain.threescale.observed import Blocker, Observed, Phase, invalid, is_true, stands, waiting
 from domain.threescale.product_sync import Sync
 from domain.threescale.production import PRODUCTION, SANDBOX, looks_at_configs, newest_after, promoted, promotion
-from domain.threescale.providers import NoAccount, ProviderAccount, known_at
+from domain.threescale.providers import ProviderAccount, known_at
 from domain.threescale.references import usable
 from domain.threescale.resources import Product, ProxyConfigPromote
-from domain.threescale.work import (
-    Blocker,
-    Observed,
-    Phase,
-    Work,
-    as_refused,
-    attempted,
-    blocked,
-    fine,
-    is_true,
-    without_account,
-)
 
 NO_PRODUCT = "product not found"
 # Clients of the replaced operator take a promotion to staging that fails with exactly this for done.
@@ -49,40 +40,50 @@ class FoundConfigs(Model):
 class ObservedPromotion(Observed):
     """What one decision sees; `provider` is the product's tenant."""
 
-    promotion: ProxyConfigPromote
-    provider: ProviderAccount | NoAccount
+    resource: ProxyConfigPromote
     product: Product | None = None
     found: FoundConfigs = FoundConfigs()
 
+    def decide(self, now: datetime) -> Decision:
+        """What to do now for a ProxyConfigPromote that exists."""
+        once = self.resource
+        if once.metadata.deleting:
+            return stands(Phase.GONE, "it owns nothing in 3scale")
+        if is_true(once.status.conditions, READY):
+            return self.deleted("done", Phase.SYNCED) if once.spec.delete_cr else stands(Phase.SYNCED, "done")
+        if self.product is None:
+            return self.blocked(_without_product(once), now, {"product_id": NO_PRODUCT})
+        return self.without_account(now) or _decided(self, self.product, now)
 
-def work_for_promotion(observed: ObservedPromotion, now: datetime) -> Work:
-    """What to do now for a ProxyConfigPromote that exists."""
-    once, product = observed.promotion, observed.product
-    if once.metadata.deleting:
-        return Work(phase=Phase.GONE, why="it owns nothing in 3scale")
-    if is_true(once.status.conditions, READY):
-        return Work(phase=Phase.SYNCED, why="done", delete=bool(once.spec.delete_cr))
-    if product is None:
-        return blocked(once, _without_product(once), now, {"product_id": NO_PRODUCT})
+    def read(self, read: Read, body: object) -> Self:
+        """The newest version of one environment."""
+        return self.beside({"found": read_configs(self.found, read, body)})
+
+    def wrote(self, write: Write, body: object) -> Self:
+        """It is deployed, or promoted."""
+        return self.beside({"found": wrote_configs(self.found, write)})
+
+
+def _decided(observed: ObservedPromotion, product: Product, now: datetime) -> Decision:
+    once, provider = observed.resource, observed.provider
+    assert isinstance(provider, ProviderAccount)  # noqa: S101 - decided before
     service_id = product.status.product_id or 0
     fields: dict[str, object] = {"product_id": str(service_id) if service_id else None}
-    if isinstance(observed.provider, NoAccount):
-        return without_account(once, observed.provider, now)
-    blocker = _blocker(once, product, observed.provider)
+    blocker = _blocker(once, product, provider)
     if blocker is not None:
-        return blocked(once, blocker, now, fields)
+        return observed.blocked(blocker, now, fields)
     whole = sync_promotion(once, service_id, observed.found)
-    work, blocking = attempted(whole, observed.refusals, now)
-    if work is not None:
-        return work
+    decision, standing = observed.attempted(whole, now)
+    if decision is not None:
+        return decision
     newest = observed.found.newest
     fields["latest_staging_version"] = newest.get(SANDBOX) or None
     fields["latest_production_version"] = newest.get(PRODUCTION) or None
-    if blocking:
-        return as_refused(once, blocking, now, fields)
+    if standing:
+        return observed.as_refused(standing, now, fields)
     if whole.missing:
-        return blocked(once, _nothing_deployed(once, product), now, fields)
-    return fine(once, now, fields, why="promoted")
+        return observed.blocked(_nothing_deployed(once, product), now, fields)
+    return observed.fine(now, fields, why="promoted")
 
 
 def sync_promotion(once: ProxyConfigPromote, service_id: int, found: FoundConfigs) -> Sync:
@@ -115,24 +116,22 @@ def _waits_for(once: ProxyConfigPromote) -> tuple[str, ...]:
 
 
 def _without_product(once: ProxyConfigPromote) -> Blocker:
-    return Blocker(standing=Standing.WAITING, message=NO_PRODUCT, waits_for=_waits_for(once))
+    return waiting(NO_PRODUCT, *_waits_for(once))
 
 
 def _blocker(once: ProxyConfigPromote, product: Product, provider: ProviderAccount) -> Blocker | None:
     """A product that changes is promoted when it has been synced, not half of it."""
     if is_true(product.status.conditions, INVALID):
-        message = f"product CR {product.metadata.name} is invalid"
-        return Blocker(standing=Standing.INVALID, message=message, waits_for=_waits_for(once))
+        return invalid(f"product CR {product.metadata.name} is invalid", *_waits_for(once))
     status = product.status
     there = known_at(provider.url, status.provider_account_host, status.product_id)  # else it is on its way there
     current = there and (status.observed_generation or 0) >= product.metadata.generation
     if usable(product.status.conditions) and current and not product.metadata.deleting:
         return None if product.spec.backend_usages else _nothing_deployed(once, product)
-    return Blocker(standing=Standing.WAITING, message="product CR is not ready", waits_for=_waits_for(once))
+    return waiting("product CR is not ready", *_waits_for(once))
 
 
 def _nothing_deployed(once: ProxyConfigPromote, product: Product) -> Blocker:
     name = product.metadata.name
     for_production = f"nothing to promote: 3scale deploys Product {name} when it uses a backend"
-    message = for_production if once.spec.production else NOTHING_FOR_STAGING
-    return Blocker(standing=Standing.WAITING, message=message, waits_for=_waits_for(once))
+    return waiting(for_production if once.spec.production else NOTHING_FOR_STAGING, *_waits_for(once))

@@ -18,12 +18,12 @@ from domain.threescale.conditions import FAILED, INVALID, READY, SYNCED, Standin
 from domain.threescale.digests import retained
 from domain.threescale.normalize import same_path
 from domain.threescale.notes import remembered_id
+from domain.threescale.observed import Blocker, invalid, is_true
 from domain.threescale.providers import known_at, same_tenant
 from domain.threescale.resources import Backend, DeveloperAccount, Product
 from domain.threescale.resources.product import ProductSpec
 from domain.threescale.resources.shared import Conditions
 from domain.threescale.validation import Fault, message_of
-from domain.threescale.work import Blocker, is_true
 
 # The one failure with which an object can be used all the same: it has something in 3scale that it cannot let go yet.
 IN_USE = "used by the latest gateway configuration and cannot be deleted"
@@ -95,7 +95,7 @@ def shared_path(spec: ProductSpec) -> Blocker | None:
         for index, (path, name) in enumerate(paths)
         if any(same_path(path, other) for other, _ in paths[:index])
     ]
-    return Blocker(standing=Standing.INVALID, message=message_of(faults)) if faults else None
+    return invalid(message_of(faults)) if faults else None
 
 
 def elder(meta: ObjectMeta, siblings: Iterable[ObjectMeta]) -> ObjectMeta | None:

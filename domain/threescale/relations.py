@@ -31,6 +31,7 @@ from domain.resource import CustomResource, KubeModel, ObjectMeta
 from domain.threescale import CUSTOM_KINDS, THE_TENANTS
 from domain.threescale.conditions import FAILED, IN_SYNC, INVALID, ORPHAN, READY, SYNCED, WAITING
 from domain.threescale.digests import DRIFT, LOOKED
+from domain.threescale.observed import Phase
 from domain.threescale.providers import SEED_SECRET, same_tenant
 from domain.threescale.resources import (
     Application,
@@ -42,7 +43,6 @@ from domain.threescale.resources import (
     ProxyConfigPromote,
 )
 from domain.threescale.wakes import called, known_as, refers_to, seen_by_others
-from domain.threescale.work import Phase
 
 MODELS = tuple(model for model in custom_resources() if model.kind_of in CUSTOM_KINDS)
 # The first condition that is True says it.

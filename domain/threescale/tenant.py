@@ -18,17 +18,19 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime
+from typing import Self
 
+from domain.decision import Decision
 from domain.resource import ObjectMeta
 from domain.schema import JsonObject
-from domain.threescale import TENANT
-from domain.threescale.calls import Resource, SecretKey
-from domain.threescale.conditions import Standing
+from domain.threescale.actions import WriteSecret
+from domain.threescale.calls import Read, Resource, SecretKey, Write
 from domain.threescale.defaults import of_tenant
 from domain.threescale.digests import digest, digests_of
 from domain.threescale.found import answer_of
 from domain.threescale.holders import Holder
 from domain.threescale.notes import identified, owned, remembered_id
+from domain.threescale.observed import Blocker, Leaving, Observed, Phase, acts, failed, invalid, waiting
 from domain.threescale.providers import ADDRESS_KEY, TOKEN_KEY, NoAccount, ProviderAccount, SecretView, same_tenant
 from domain.threescale.references import elder
 from domain.threescale.resources import Tenant
@@ -41,23 +43,10 @@ from domain.threescale.tenant_sync import (
     deletion_of_tenant,
     look_for_tenant,
     password_of_admin,
+    read_tenant,
     sync_tenant,
     tenant_in,
-)
-from domain.threescale.work import (
-    Blocker,
-    Leaving,
-    Observed,
-    Phase,
-    SecretWrite,
-    Work,
-    adopted,
-    as_refused,
-    attempted,
-    blocked,
-    deprovision,
-    fine,
-    into_secret,
+    wrote_tenant,
 )
 
 MASTER_KEY = "MASTER_ACCESS_TOKEN"
@@ -69,8 +58,7 @@ class ObservedTenant(Observed):
     """What one decision sees.
 
     Attributes:
-        tenant: the object.
-        master: the installation's master, by `master_of`.
+        provider: the installation's master, by `master_of`.
         secret: the Secret for the token, if it is there.
         secrets: keys of other Secrets that are there.
         siblings: other Tenants of the same organisation of the same master, or with the same Secret for the token.
@@ -78,31 +66,32 @@ class ObservedTenant(Observed):
         found: what is known of 3scale.
     """
 
-    tenant: Tenant
-    master: ProviderAccount | NoAccount
+    resource: Tenant
     secret: SecretView | None = None
     secrets: tuple[SecretKey, ...] = ()
     siblings: tuple[ObjectMeta, ...] = ()
     holders: tuple[Holder, ...] = ()
     found: KnownTenant = KnownTenant()
 
+    def decide(self, now: datetime) -> Decision:
+        """What to do now for a Tenant that exists."""
+        return self.begins(_leaving, now, of_tenant(self.resource)) or _decided(self, now)
 
-def work_for_tenant(observed: ObservedTenant, now: datetime) -> Work:
-    """What to do now for a Tenant that exists."""
-    tenant, master = observed.tenant, observed.master
-    if tenant.metadata.deleting:
-        return deprovision(tenant, _leaving(observed), observed.refusals, now)
-    patch = adopted(tenant.metadata, TENANT, of_tenant(tenant))
-    if patch:
-        return Work(phase=Phase.NEW, why="set its finalizer and defaults", patch=patch)
-    if isinstance(master, NoAccount):
-        waits = Blocker(standing=Standing.WAITING, message=master.why, waits_for=(master.waits_for,))
-        return _blocked(tenant, waits, now)
-    older = elder(tenant.metadata, observed.siblings)
+    def read(self, read: Read, body: object) -> Self:
+        """The tenant, those among which it may be, or its users."""
+        return self.beside({"found": read_tenant(self.found, read, body, self.resource)})
+
+    def wrote(self, write: Write, body: object) -> Self:
+        """The tenant is made, changed or scheduled for deletion, or one of its users changed."""
+        return self.beside({"found": wrote_tenant(self.found, write, body)})
+
+
+def _decided(observed: ObservedTenant, now: datetime) -> Decision:
+    older = elder(observed.resource.metadata, observed.siblings)
     if older is not None:
         message = f"Tenant {older.namespace}/{older.name} has this organisation, or this Secret for its token, already"
-        return _blocked(tenant, Blocker(standing=Standing.INVALID, message=message), now)
-    return _synced(observed, master, now)
+        return observed.blocked(invalid(message), now)
+    return _synced(observed, now)
 
 
 def master_of(tenant: Tenant, secret: SecretView | None) -> ProviderAccount | NoAccount:
@@ -146,63 +135,61 @@ def _owners(tenant: Tenant) -> object:
     return metadata["ownerReferences"] if isinstance(metadata, Mapping) else []
 
 
-def _synced(observed: ObservedTenant, master: ProviderAccount, now: datetime) -> Work:
-    tenant, found, secret = observed.tenant, observed.found, observed.secret
+def _synced(observed: ObservedTenant, now: datetime) -> Decision:
+    tenant, found, secret = observed.resource, observed.found, observed.secret
     status, item = tenant.status, found.tenant.item
     known = bool(status.tenant_id and status.admin_id)
-    wished = Digests(synced=digest(master.url, tenant.spec, secret.admin_url if secret else ""))
+    wished = Digests(synced=digest(observed.provider.url, tenant.spec, secret.admin_url if secret else ""))
     kept = secret is not None and TOKEN_KEY in secret.keys
     untouched = found == KnownTenant()
     if known and untouched and not kept:
-        return _blocked(tenant, _lost(tenant, status.tenant_id), now)
+        return observed.blocked(_lost(tenant, status.tenant_id), now)
     if known and untouched and wished == digests_of(tenant) and not observed.look:
-        return fine(tenant, now, {})
+        return observed.fine(now, {})
     known_id = remembered_id(tenant)
     noted = identified(tenant, item.id if item else 0)
     if noted:
-        return Work(phase=Phase.SYNCING, why="record its id", patch=noted)
+        return acts(Phase.SYNCING, "record its id", *observed.patched(noted))
     blocker = _blocker(observed, item)
     if blocker is not None:
-        return _blocked(tenant, blocker, now)
-    work, blocking = attempted(sync_tenant(tenant, found, known_id), observed.refusals, now)
-    if work is not None:
-        return work
+        return observed.blocked(blocker, now)
+    decision, standing = observed.attempted(sync_tenant(tenant, found, known_id), now)
+    if decision is not None:
+        return decision
     admin = admin_of(tenant, found.users or ())
     fields: dict[str, object] = {}
     if item is not None and admin is not None:
         fields = {"tenant_id": item.id, "admin_id": admin.id}
-    if blocking:
-        return as_refused(tenant, blocking, now, fields)
+    if standing:
+        return observed.as_refused(standing, now, fields)
     return _kept(observed, wished, fields, now)
 
 
-def _kept(observed: ObservedTenant, wished: Digests, fields: dict[str, object], now: datetime) -> Work:
+def _kept(observed: ObservedTenant, wished: Digests, fields: dict[str, object], now: datetime) -> Decision:
     """All is in 3scale: is what opens it in the Secret?"""
-    tenant, secret, item = observed.tenant, observed.secret, observed.found.tenant.item
+    tenant, secret, item = observed.resource, observed.secret, observed.found.tenant.item
     assert item is not None  # noqa: S101 - nothing is left to do
     if secret is None or TOKEN_KEY not in secret.keys:
-        return _blocked(tenant, _lost(tenant, item.id, item.address), now, fields)
+        return observed.blocked(_lost(tenant, item.id, item.address), now, fields)
     if not secret.admin_url:
-        write = SecretWrite(values={ADDRESS_KEY: item.address})
-        return into_secret(tenant, write, "record its address", observed.refusals, now, fields)
+        write = WriteSecret(values={ADDRESS_KEY: item.address})
+        return observed.writes_cluster((write,), "record its address", now, fields)
     if not same_tenant(secret.admin_url, item.address):
-        return _blocked(tenant, _lost(tenant, item.id, item.address, secret.admin_url), now, fields)
-    return fine(tenant, now, fields, digests=wished)
+        return observed.blocked(_lost(tenant, item.id, item.address, secret.admin_url), now, fields)
+    return observed.fine(now, fields, digests=wished)
 
 
 def _blocker(observed: ObservedTenant, item: FoundTenant | None) -> Blocker | None:
     """What stands in the way of the next call."""
-    tenant = observed.tenant
+    tenant = observed.resource
     if item is not None and _is_strange(observed, item):
         return _strange(observed, item)
     if item is not None and item.state == LEAVING:
-        message = f"3scale tenant {item.id} is scheduled for deletion: resume it in 3scale, or delete this Tenant"
-        return Blocker(standing=Standing.FAILED, message=message)
+        return failed(f"3scale tenant {item.id} is scheduled for deletion: resume it in 3scale, or delete this Tenant")
     password = password_of_admin(tenant)
     if observed.found.tenant.looked and item is None and password not in observed.secrets:
         message = f"Secret {password.name} is missing, or lacks the key {password.key}"
-        waits_for = (f"Secret/{password.namespace}/{password.name}",)
-        return Blocker(standing=Standing.WAITING, message=message, waits_for=waits_for)
+        return waiting(message, f"Secret/{password.namespace}/{password.name}")
     return None
 
 
@@ -211,48 +198,37 @@ def _lost(tenant: Tenant, id_: int, address: str = "", other: str = "") -> Block
     reference = tenant.spec.tenant_secret_ref
     why = f"has the address {other}, which belongs to another tenant" if other else f"has no {TOKEN_KEY}"
     where = f" at {address}" if address else ""
-    return Blocker(
-        standing=Standing.WAITING,
-        message=(
-            f"3scale does not show the token of tenant {id_} again, and Secret {reference.name} {why}: "
-            f"create an access token as its admin{where} and put it there under {TOKEN_KEY}"
-            + (f", with {ADDRESS_KEY}" if other else "")
-        ),
-        waits_for=(f"Secret/{reference.namespace or tenant.metadata.namespace}/{reference.name}",),
+    return waiting(
+        f"3scale does not show the token of tenant {id_} again, and Secret {reference.name} {why}: "
+        f"create an access token as its admin{where} and put it there under {TOKEN_KEY}"
+        + (f", with {ADDRESS_KEY}" if other else ""),
+        f"Secret/{reference.namespace or tenant.metadata.namespace}/{reference.name}",
     )
 
 
 def _is_strange(observed: ObservedTenant, item: FoundTenant) -> bool:
     """Whether a tenant that has the remembered id can only be another one."""
     address = observed.secret.admin_url if observed.secret else ""
-    named = item.org_name == observed.tenant.spec.organization_name
+    named = item.org_name == observed.resource.spec.organization_name
     return not named and bool(address) and not same_tenant(address, item.address)
 
 
 def _strange(observed: ObservedTenant, item: FoundTenant) -> Blocker:
     """A person has to say which tenant is meant."""
-    tenant = observed.tenant
+    tenant = observed.resource
     reference = tenant.spec.tenant_secret_ref
     where = f"{reference.namespace or tenant.metadata.namespace}/{reference.name}"
-    return Blocker(
-        standing=Standing.WAITING,
-        message=(
-            f"at {tenant.spec.system_master_url} tenant {item.id} is {item.org_name} at {item.address}, not "
-            f"{tenant.spec.organization_name} at the address in Secret {where}: give this Tenant its own master again, "
-            f"or put the address of tenant {item.id} into that Secret, or retain what it has in 3scale and delete it"
-        ),
-        waits_for=(f"Secret/{where}",),
+    return waiting(
+        f"at {tenant.spec.system_master_url} tenant {item.id} is {item.org_name} at {item.address}, not "
+        f"{tenant.spec.organization_name} at the address in Secret {where}: give this Tenant its own master again, "
+        f"or put the address of tenant {item.id} into that Secret, or retain what it has in 3scale and delete it",
+        f"Secret/{where}",
     )
 
 
-def _blocked(tenant: Tenant, blocker: Blocker, now: datetime, fields: dict[str, object] | None = None) -> Work:
-    """It waits, and says so in its conditions; the ids appear in the status only once 3scale has given both."""
-    return blocked(tenant, blocker, now, fields or {})
-
-
 def _leaving(observed: ObservedTenant) -> Leaving:
-    tenant, one = observed.tenant, observed.found.tenant
-    leaving = Leaving(account=observed.master, outside=tenant.outside, holders=observed.holders)
+    tenant, one = observed.resource, observed.found.tenant
+    leaving = Leaving(holders=observed.holders)
     known_id = remembered_id(tenant)
     if one.lost or (not known_id and any(not each.deleting for each in observed.siblings)):
         return leaving

@@ -18,7 +18,7 @@ from domain.decision import Action, Decision, Outcome
 from domain.model import Model
 from domain.notices import Notice, warning
 from domain.passes import PassedWorld
-from domain.refusal import ErrorType, Refusal
+from domain.refusal import ErrorType, Refusal, UnusableAnswerError
 from domain.runner import State
 from domain.writes import Patch
 from engine import clock
@@ -41,6 +41,11 @@ class Make(Do):
     def fold(self, world: Hello, result: Model | None) -> Hello:  # type: ignore[override]
         assert isinstance(result, Made)
         return world.learn(done=(*world.known.done, result.name))
+
+
+class Strange(Make):
+    def fold(self, world: Hello, result: Model | None) -> Hello:  # type: ignore[override]
+        raise UnusableAnswerError("of no known shape")
 
 
 class Read(Make):
@@ -98,9 +103,12 @@ class Effects:
 
         return decide
 
-    async def carry_out(self, *rounds: tuple[Action, ...], attempt: int = 1, **asked: Any) -> Passed[Hello]:
+    async def carry_out(
+        self, *rounds: tuple[Action, ...], attempt: int = 1, in_order: bool = False, **asked: Any
+    ) -> Passed[Hello]:
         """Within an activity, as ever."""
-        inline = Inline(self.decide(*rounds), {Make.activity: self.make}, self.observe, self.tell)
+        effects = {Make.activity: self.make}
+        inline = Inline(self.decide(*rounds), effects, self.observe, self.tell, in_order=in_order)
 
         async def within_activity() -> Passed[Hello]:
             clock.begin()  # as the worker does
@@ -169,6 +177,37 @@ async def test_what_may_not_be_done_becomes_lines_for_people(hold: str, dry_run:
     world = passed.as_world(PassedWorld)
     assert (effects.made, effects.told, passed.world.known.done) == (["r"], [], ("r",)), "what only reads is done"
     assert (world.hold, world.decision.planned) == (hold, ("make a", "do b", "do c"))
+
+
+# --- in order ---
+
+
+async def test_in_order_each_action_waits_for_those_before_it() -> None:
+    effects = Effects()
+    await effects.carry_out((B, A, C), in_order=True)
+    assert (effects.made, effects.most_at_once) == (["b", "a", "c"], 1)
+
+
+@pytest.mark.parametrize(
+    ("error", "made"),
+    [
+        (Denied("no"), ["a"]),
+        (Conflict("changed"), ["a", "bad", "b"]),
+        (Throttled("soon", delay=SECOND / 50), ["a", "bad", "b"]),
+    ],
+    ids=["a refusal ends the rest", "what is outdated is tried again", "a short pause is waited for"],
+)
+async def test_in_order_what_follows_a_refusal_waits_for_the_next_decision(error: ApiError, made: list[str]) -> None:
+    effects = Effects(error)
+    passed = await effects.carry_out((A, BAD, B), in_order=True)
+    assert effects.made == made
+    assert list(passed.refusals) == ([] if "bad" in made else ["bad"])
+
+
+async def test_an_answer_that_cannot_be_folded_is_none() -> None:
+    effects = Effects()
+    passed = await effects.carry_out((Strange(name="a"), B))
+    assert (passed.refusals["a"].type, effects.made) == (ErrorType.UNAVAILABLE, ["a", "b"])
 
 
 # --- refusals ---

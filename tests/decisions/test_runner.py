@@ -30,6 +30,10 @@ class Read(Do):
     reads: ClassVar[bool] = True
 
 
+class Call(Do):
+    outdates: ClassVar[bool] = False
+
+
 class Leave(Do):
     observed_after: ClassVar[bool] = True
 
@@ -104,6 +108,21 @@ def test_a_step_starts_what_is_wanted_and_cancels_the_rest(
     state, _ = step(settled(), *running)
     found = step(state, *wanted)
     assert (started(found), found[1].cancel) == (starts, cancels)
+
+
+@pytest.mark.parametrize(
+    ("wanted", "starts"),
+    [
+        ((B, A), ["b"]),
+        ((Do(name="c"), B, A, LAST), ["c", "b"]),
+        ((B, Do(name="c"), Do(name="b"), Do(name="d")), ["b", "c"]),
+        ((LAST,), ["z"]),
+    ],
+    ids=["what follows a refusal waits", "and so does the rest", "and what follows a second of a slot", "the last one"],
+)
+def test_in_order_nothing_overtakes_what_comes_before_it(wanted: tuple[Action, ...], starts: list[str]) -> None:
+    found = refused().step(lambda world, moment: decision(*wanted), NOW + SECOND, in_order=True)
+    assert started(found) == starts
 
 
 def test_what_was_cancelled_is_cancelled_once_and_its_end_starts_the_last_action() -> None:
@@ -343,6 +362,13 @@ def test_what_is_outdated_is_tried_again_at_once_while_second_looks_are_left(
     assert (state.world.refusals["a"].attempts, state.second_looks) == (attempts, left_then)
     state = state.observing(NOW + 5 * SECOND).observed(Hello(key=KEY)) if state.dirty else state
     assert started(step(state, A, now=NOW + 5 * SECOND)) == starts
+
+
+def test_what_says_nothing_of_the_observation_is_tried_again_without_another_one() -> None:
+    call = Call(name="a")
+    state, _ = step(replace(settled(), second_looks=1), call)
+    state = state.failed("a", refusal(ErrorType.ABSENT))
+    assert (state.dirty, started(step(state, call))) == (False, ["a"])
 
 
 def test_a_lost_answer_makes_the_world_unsure_until_nothing_is_left_to_do() -> None:

@@ -5,15 +5,27 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from threescale_objects import ACCOUNT, NO_ACCOUNT, NOW, URL, after, backend, decided, message, product, refusal, states
+from threescale_objects import (
+    NO_ACCOUNT,
+    NOW,
+    URL,
+    after,
+    backend,
+    decided,
+    message,
+    observed,
+    product,
+    refusal,
+    states,
+)
 
 from domain.refusal import ErrorType
 from domain.threescale.apply_response import read_backend
 from domain.threescale.digests import digests_of
 from domain.threescale.found import FoundBackend, FoundBackendApi, FoundMappingRule, FoundMetric
-from domain.threescale.product import ObservedProduct, _wished
+from domain.threescale.observed import Phase
+from domain.threescale.product import _wished
 from domain.threescale.resources import Backend
-from domain.threescale.work import Phase
 
 USES: dict[str, Any] = {"backendUsages": {"stock": {"path": "/"}}}
 
@@ -169,7 +181,7 @@ def test_a_backend_that_is_mended_says_so_to_the_products_that_use_it() -> None:
 def gateway_of(used: Backend) -> str:
     """What a product that uses it remembers of its gateway's configuration."""
     shop = after(product(**USES, product_id=5), {}, {"conditions": [{"type": "Synced", "status": "True"}]})
-    seen = ObservedProduct(product=shop, account=ACCOUNT, backends=(used,))
+    seen = observed(shop, backends=(used,))
     gateway = _wished(seen, {"stock": used}).gateway
     assert gateway
     return gateway

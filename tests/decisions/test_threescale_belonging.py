@@ -25,8 +25,7 @@ def tenant(meta: dict[str, Any] | None = None, **spec: Any) -> Tenant:
 def test_an_object_of_a_tenant_that_takes_it_along_gets_it_for_its_owner(resource: CustomResource) -> None:
     found = belonging(resource, ACCOUNT, (tenant(),))
 
-    assert found is not None
-    (owner,) = found.patch["metadata"]["ownerReferences"]  # type: ignore[index,call-overload]
+    (owner,) = found["metadata"]["ownerReferences"]  # type: ignore[index,call-overload]
     assert (owner["kind"], owner["name"], owner["uid"], owner["controller"]) == ("Tenant", "branch", "uid-branch", True)
 
 
@@ -41,14 +40,14 @@ def test_an_object_of_a_tenant_that_takes_it_along_gets_it_for_its_owner(resourc
     ids=["does not say so", "elsewhere", "going", "another's Secret"],
 )
 def test_nobody_else_owns_it(other: Tenant) -> None:
-    assert belonging(product(), ACCOUNT, (other,)) is None
+    assert belonging(product(), ACCOUNT, (other,)) == {}
 
 
 def test_what_has_an_owner_or_no_tenant_or_is_new_or_going_is_left_alone() -> None:
     owner = {"apiVersion": "v1", "kind": "OpenAPI", "name": "pets", "uid": "1", "controller": True}
     for meta in ({"ownerReferences": [owner]}, {"finalizers": []}, {"deletionTimestamp": "2026-11-22T00:00:00Z"}):
-        assert belonging(product(meta=meta), ACCOUNT, (tenant(),)) is None
-    assert belonging(product(), NO_ACCOUNT, (tenant(),)) is None
+        assert belonging(product(meta=meta), ACCOUNT, (tenant(),)) == {}
+    assert belonging(product(), NO_ACCOUNT, (tenant(),)) == {}
 
 
 def test_an_object_that_another_controls_gets_its_owner_beside_that_one() -> None:

@@ -17,14 +17,14 @@ from test_threescale_developer_lifecycle import (
     user,
 )
 from test_threescale_once_and_documents import SCHEMA, document, on_document, policy
-from threescale_objects import NOW, Asked, after, decided
+from threescale_objects import NOW, Asked, after, decided, observed
 
 from activities.threescale.developer_accounts import ApplicationSubject
 from activities.threescale.known import View
 from activities.threescale.secrets import Secrets
 from domain.threescale.active_doc import Text
 from domain.threescale.application_sync import is_application
-from domain.threescale.calls import Read, Resource
+from domain.threescale.calls import Answer, Read, Resource
 from domain.threescale.developer_account import is_account
 from domain.threescale.developer_user import is_user
 from domain.threescale.digests import CREATING, OTHERS
@@ -37,8 +37,8 @@ from domain.threescale.found import (
     Identified,
 )
 from domain.threescale.holders import Holder
+from domain.threescale.observed import Phase
 from domain.threescale.remote_object import One
-from domain.threescale.work import Phase
 
 GOING = {"deletionTimestamp": NOW.isoformat()}
 KINDS = ("ActiveDoc", "Application", "CustomPolicyDefinition", "DeveloperAccount", "DeveloperUser")
@@ -166,16 +166,13 @@ def test_an_application_that_is_made_anew_elsewhere_leaves_nothing_in_either_pla
 
 
 def test_what_was_begun_for_a_product_that_is_gone_is_known_by_what_was_noted() -> None:
-    def is_it(meta: dict[str, Any] | None) -> bool:
-        view = SimpleNamespace(referring=lambda *_: ())
-        subject = ApplicationSubject(application(meta), cast("View", view), cast("Secrets", None))
-        return subject.is_it(FoundApplication(id=5, name="App", service_id=5))
+    there = FoundApplication(id=5, name="App", service_id=5)
 
-    assert is_it(begun("Application"))
-    assert not is_it(None)
+    assert observed(application(begun("Application"))).is_it(there)
+    assert not observed(application()).is_it(there)
 
 
-def test_what_the_other_applications_have_is_looked_at_once_for_a_whole_list() -> None:
+async def test_what_the_other_applications_have_is_looked_at_once_for_a_whole_list() -> None:
     """Five hundred of one account, each of which looked at all others for each that was listed, took the worker."""
     asked: list[object] = []
 
@@ -187,10 +184,9 @@ def test_what_the_other_applications_have_is_looked_at_once_for_a_whole_list() -
     subject = ApplicationSubject(application(begun("Application")), cast("View", view), cast("Secrets", None))
     listed = [{"application": {"id": id_, "name": "App", "service_id": 5}} for id_ in range(1, 100)]
     read = Read(resource=Resource.APPLICATION, path=LOOKS["Application"])
-    subject.read(read, {"applications": listed})
+    answer = Answer(body={"applications": listed}, beside=await subject.noticed(read, None))
 
-    assert subject.found.item is not None
-    assert subject.found.item.id == 1
+    assert read.fold(observed(subject.resource), answer).found.item.id == 1
     assert len(asked) == 1
 
 

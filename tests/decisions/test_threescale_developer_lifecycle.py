@@ -12,9 +12,9 @@ from domain.refusal import ErrorType
 from domain.threescale import APPLICATION, DEVELOPER_ACCOUNT, DEVELOPER_USER
 from domain.threescale.calls import SecretKey
 from domain.threescale.found import FoundAccount, FoundApplication, FoundPlan, FoundUser
+from domain.threescale.observed import Phase
 from domain.threescale.remote_object import One
 from domain.threescale.resources import Application, DeveloperAccount, DeveloperUser
-from domain.threescale.work import Phase
 
 PASSWORD = SecretKey(namespace="shop", name="ann-password", key="password")
 MARKED = {"annotations": {"managed_by": "operator"}}

@@ -2,14 +2,25 @@
 
 from __future__ import annotations
 
-from types import SimpleNamespace
-from typing import Any, cast
+from typing import Any
 
 import pytest
-from threescale_objects import ACCOUNT, NOW, URL, Asked, after, backend, decided, metadata, product, remembers, states
+from threescale_objects import (
+    ACCOUNT,
+    NOW,
+    URL,
+    Asked,
+    after,
+    backend,
+    decided,
+    metadata,
+    observed,
+    product,
+    remembers,
+    states,
+)
 
 from activities.threescale.kept import Kept
-from activities.threescale.subjects import Subject
 from domain.resource import CustomResource
 from domain.threescale import (
     ACTIVE_DOC,
@@ -21,7 +32,7 @@ from domain.threescale import (
 from domain.threescale.active_doc import Text
 from domain.threescale.application_auth import SecretContent
 from domain.threescale.calls import SecretKey
-from domain.threescale.found import FoundPlan, FoundUser
+from domain.threescale.found import FoundPlan, FoundProduct, FoundService, FoundUser
 from domain.threescale.remote_object import One
 from domain.threescale.resources import (
     ActiveDoc,
@@ -182,14 +193,12 @@ def test_what_is_done_once_waits_until_what_it_speaks_of_has_moved() -> None:
 
 def test_what_is_known_of_one_tenant_is_not_taken_for_another() -> None:
     synced = remembers(product(product_id=5), synced="digest")
-    taken: list[object] = []
-
-    def subject(provider: object) -> Subject[CustomResource]:
-        made = SimpleNamespace(resource=synced, provider=provider, known=lambda: "what 3scale has", recall=taken.append)
-        return cast("Subject[CustomResource]", made)
+    found = FoundProduct(looked=True, service=FoundService(id=5))
 
     kept = Kept()
+    recalled = []
     for provider in (THERE, ACCOUNT):
-        kept.keep(subject(ACCOUNT))
-        kept.recall(subject(provider))
-    assert taken == ["what 3scale has"]
+        kept.keep(observed(synced, found=found))
+        recalled.append(kept.recall(observed(synced, provider=provider)))
+    assert recalled[0] is None
+    assert recalled[1] is not None

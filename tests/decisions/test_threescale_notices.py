@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from typing import Any
 
 import pytest
 
-from domain.identity import Kind
+from domain.decision import Action
+from domain.identity import Key, Kind
 from domain.threescale import (
     ACTIVE_DOC,
     APPLICATION,
@@ -19,16 +21,21 @@ from domain.threescale import (
     PRODUCT,
     TENANT,
 )
+from domain.threescale.actions import DeleteObject
 from domain.threescale.calls import Resource, Write
-from domain.threescale.notices import notices, recorder_of
+from domain.threescale.notices import left_aside, notices, recorder_of
+from domain.threescale.observed import Phase, acts
 from domain.threescale.open_api_generated import NO_SECURITY
-from domain.threescale.work import Phase, Work
 
 LATER = datetime(2026, 11, 22, tzinfo=UTC)
 
 
-def told(kind: Kind, work: Work) -> list[tuple[str, str, str, str]]:
-    return [(each.type, each.reason, each.message, recorder_of(kind)) for each in notices(kind, work)]
+KEY = Key(kind="Application", namespace="shop", name="app", uid="1")
+
+
+def told(kind: Kind, phase: Phase, why: str, *actions: Action, **more: Any) -> list[tuple[str, str, str, str]]:
+    decision = acts(phase, why, *actions, **more)
+    return [(each.type, each.reason, each.message, recorder_of(kind)) for each in notices(kind, decision)]
 
 
 @pytest.mark.parametrize(
@@ -45,7 +52,7 @@ def told(kind: Kind, work: Work) -> list[tuple[str, str, str, str]]:
     ],
 )
 def test_a_spec_at_fault_is_warned_of(kind: Kind, reason: str) -> None:
-    assert told(kind, Work(phase=Phase.INVALID, why="it is so")) == [("Warning", reason, "it is so", kind.name)]
+    assert told(kind, Phase.INVALID, "it is so") == [("Warning", reason, "it is so", kind.name)]
 
 
 @pytest.mark.parametrize(
@@ -59,42 +66,39 @@ def test_a_spec_at_fault_is_warned_of(kind: Kind, reason: str) -> None:
     ],
 )
 def test_a_deletion_that_3scale_refuses_is_warned_of(kind: Kind, reason: str) -> None:
-    refused = Work(phase=Phase.DELETING, why="403", deadline=LATER)
-
-    assert told(kind, refused) == [("Warning", reason, "403", kind.name)]
-    assert not told(kind, refused.model_copy(update={"waits_for": ("Product/shop/goods",)}))
+    assert told(kind, Phase.DELETING, "403", deadline=LATER) == [("Warning", reason, "403", kind.name)]
+    assert not told(kind, Phase.DELETING, "403", deadline=LATER, waits_for=("Product/shop/goods",))
 
 
 def test_what_fails_is_a_reconcile_error_and_what_waits_is_none() -> None:
-    assert told(PRODUCT, Work(phase=Phase.FAILED, why="500")) == [("Warning", "ReconcileError", "500", "Product")]
-    assert told(APPLICATION_AUTH, Work(phase=Phase.FAILED, why="500"))[0][3] == "Application"
+    assert told(PRODUCT, Phase.FAILED, "500") == [("Warning", "ReconcileError", "500", "Product")]
+    assert told(APPLICATION_AUTH, Phase.FAILED, "500")[0][3] == "Application"
     for phase in (Phase.NEW, Phase.SYNCING, Phase.SYNCED, Phase.ORPHAN, Phase.DELETING, Phase.GONE):
-        assert not told(PRODUCT, Work(phase=phase, why="so"))
+        assert not told(PRODUCT, phase, "so")
 
 
 def test_what_is_left_aside_of_a_document_is_its_own_reason() -> None:
-    aside = Work(phase=Phase.SYNCED, why="made", warnings=(NO_SECURITY,))
-
-    assert told(OPEN_API, aside) == [("Warning", NO_SECURITY, NO_SECURITY, "OpenAPI")]
+    aside = left_aside(NO_SECURITY)
+    assert (aside.type, aside.reason, aside.message) == ("Warning", NO_SECURITY, NO_SECURITY)
     assert NO_SECURITY == "No security requirements are found in OAS"
 
 
 def test_who_goes_with_another_is_told_of_before() -> None:
-    going = Work(phase=Phase.DELETING, why="its account does not exist any more", delete=True)
+    why, deletion = "its account does not exist any more", DeleteObject(key=KEY)
 
-    assert told(APPLICATION, going) == [("Normal", "GoesAlong", "its account does not exist any more", "Application")]
-    assert told(APPLICATION, Work(phase=Phase.SYNCED, why="done", delete=True)) == []
+    assert told(APPLICATION, Phase.DELETING, why, deletion) == [("Normal", "GoesAlong", why, "Application")]
+    assert told(APPLICATION, Phase.SYNCED, "done", deletion) == []
 
 
 def test_an_application_that_is_made_anew_says_so() -> None:
     write = Write(resource=Resource.APPLICATION, method="DELETE", path="accounts/1/applications/2", id=2)
-    (found,) = told(APPLICATION, Work(phase=Phase.SYNCING, writes=(write,)))
+    (found,) = told(APPLICATION, Phase.SYNCING, "", write)
 
     assert found[:2] == ("Normal", "MadeAnew")
-    assert told(APPLICATION, Work(phase=Phase.DELETING, writes=(write,))) == []
+    assert told(APPLICATION, Phase.DELETING, "", write) == []
 
 
 def test_a_tenant_warns_of_a_missing_secret_and_others_wait_in_silence() -> None:
-    waits = Work(phase=Phase.ORPHAN, why="Secret master not found", waits_for=("Secret/shop/master",))
-    assert told(TENANT, waits) == [("Warning", "ReconcileError", "Secret master not found", "Tenant")]
-    assert told(PRODUCT, waits) == []
+    why, waits_for = "Secret master not found", ("Secret/shop/master",)
+    assert told(TENANT, Phase.ORPHAN, why, waits_for=waits_for) == [("Warning", "ReconcileError", why, "Tenant")]
+    assert told(PRODUCT, Phase.ORPHAN, why, waits_for=waits_for) == []

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-from contextlib import AsyncExitStack
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from temporalio.testing import ActivityEnvironment
 from threescale_objects import (
     ACCOUNT,
     LONG_AGO,
@@ -19,26 +17,25 @@ from threescale_objects import (
     decided,
     message,
     metadata,
+    observed,
     product,
     refusal,
     states,
 )
 
 from activities.threescale.documents import DocumentSubject
-from activities.threescale.ground import Ground
 from activities.threescale.known import View
-from activities.threescale.passes import _Pass
 from activities.threescale.secrets import Secrets
 from activities.threescale.sources import Sources
-from domain.identity import Key
 from domain.refusal import ErrorType
 from domain.threescale import ACTIVE_DOC, CUSTOM_POLICY_DEFINITION
+from domain.threescale.actions import WriteSecret
 from domain.threescale.active_doc import Text, read_document, wrote_document
 from domain.threescale.application_auth import SecretContent
-from domain.threescale.calls import Read, Resource, Write
+from domain.threescale.calls import Answer, Read, Resource, Write
 from domain.threescale.conditions import Standing
 from domain.threescale.found import FoundApplication, FoundDocument, FoundPolicy
-from domain.threescale.passes import PassObject
+from domain.threescale.observed import Blocker
 from domain.threescale.promotion import FoundConfigs
 from domain.threescale.remote_object import One, read_one, wrote_one
 from domain.threescale.resources import (
@@ -51,8 +48,6 @@ from domain.threescale.resources import (
     ProxyConfigPromote,
 )
 from domain.threescale.wakes import called
-from domain.threescale.work import Blocker, Effect, Phase, SecretWrite, Work
-from engine.errors import ApiError, Invalid
 
 SYNCED = {"conditions": [{"type": "Synced", "status": "True"}], "observedGeneration": 3, "productId": 5}
 GOING = {"deletionTimestamp": NOW.isoformat()}
@@ -202,7 +197,7 @@ def test_a_document_stays_while_its_successor_is_refused_and_goes_when_that_is_t
     ],
     ids=["has it", "is to have it", "goes", "another tenant's", "called otherwise"],
 )
-def test_a_former_document_is_left_to_whoever_is_called_so_now(
+async def test_a_former_document_is_left_to_whoever_is_called_so_now(
     meta: dict[str, Any], host: str | None, name: str, former: int
 ) -> None:
     other = document({**meta, "uid": "uid-other"}, {"providerAccountHost": host}, systemName=name)
@@ -211,10 +206,14 @@ def test_a_former_document_is_left_to_whoever_is_called_so_now(
     subject = DocumentSubject(renamed, cast("View", view), cast("Secrets", None), cast("Sources", None))
     subject.provider = ACCOUNT
     before = {"api_doc": {"id": 8, "name": "Doc", "system_name": "doc"}}
-    subject.read(Read(resource=Resource.DOCUMENT, path="active_docs/8", of=8), before)
-    subject.read(Read(resource=Resource.DOCUMENT, path="active_docs"), {"api_docs": [before]})
+    world = observed(renamed)
+    for read, body in (
+        (Read(resource=Resource.DOCUMENT, path="active_docs/8", of=8), before),
+        (Read(resource=Resource.DOCUMENT, path="active_docs"), {"api_docs": [before]}),
+    ):
+        world = read.fold(world, Answer(body=body, beside=await subject.noticed(read, body)))
 
-    assert (subject.found.looked, subject.found.item, subject.found.former) == (True, None, former)
+    assert (world.found.looked, world.found.item, world.found.former) == (True, None, former)
 
 
 def test_a_document_is_deleted_with_its_object() -> None:
@@ -411,7 +410,7 @@ def test_what_the_secret_lacks_is_made_up_there_first(
     """3scale weakness 17: keys that can be guessed, and a crash where nobody asks for any."""
     found = on_auth(auth(generateSecret=True), *filled, kind=kind)
 
-    assert found.effects == (SecretWrite(generated=made_up),)
+    assert found.effects == (WriteSecret(generated=made_up),)
     assert (found.reads, found.writes) == ((), ())
 
 
@@ -431,7 +430,7 @@ def test_what_the_secret_holds_is_set_however_callers_say_who_they_are(
     slots = tuple(each.slot for each in written)
 
     assert [each.about for each in written] == set_
-    assert states(on_auth(auth(), *filled, kind=kind, found=there, written=slots).status) == "Ready"
+    assert states(on_auth(auth(), *filled, kind=kind, found=there, done=slots).status) == "Ready"
 
 
 def test_a_secret_that_cannot_be_written_is_told_and_tried_again() -> None:
@@ -439,34 +438,13 @@ def test_a_secret_that_cannot_be_written_is_told_and_tried_again() -> None:
     slot = "PUT accounts/11/applications/21 UserKey"
     fixed = {"Secret": refusal(ErrorType.INVALID, "Secret keys: field is immutable when `immutable` is set")}
     for filled, written in (((), ()), (("UserKey",), (slot,))):
-        more: dict[str, Any] = {"found": there, "written": written}
+        more: dict[str, Any] = {"found": there, "done": written}
         told = on_auth(auth(generateSecret=True), *filled, refusals=fixed, **more)
         assert (told.effects, "Failed" in states(told.status)) == ((), True)
         assert (told.why, told.deadline) == (fixed["Secret"].message, fixed["Secret"].retry_at)
         later = {"Secret": fixed["Secret"].model_copy(update={"at": LONG_AGO})}
         again = on_auth(auth(generateSecret=True), *filled, refusals=later, **more)
         assert again.effects
-
-
-async def test_a_pass_notes_that_a_secret_cannot_be_written() -> None:
-    answers: list[ApiError | None] = [Invalid("Secret keys: it is immutable"), None]
-
-    async def carry_out(_: Effect) -> None:
-        if (error := answers.pop(0)) is not None:
-            raise error
-
-    subject: Any = SimpleNamespace(resource=auth(), carry_out=carry_out)
-    look = PassObject(key=Key(kind="ApplicationAuth", namespace="shop", name="auth", uid="uid-auth"))
-    work = Work(phase=Phase.SYNCING, effects=(SecretWrite(generated=("UserKey",)),))
-
-    async def tried() -> None:
-        one = _Pass(cast("Ground", None), subject, look, AsyncExitStack(), set())
-        await one._carry_out(work)
-        assert [each.message for each in one._refused.values()] == ["Secret keys: it is immutable"]
-        await one._carry_out(work)
-        assert one._refused == {}
-
-    await ActivityEnvironment().run(tried)
 
 
 def test_credentials_are_written_noted_and_never_again() -> None:
@@ -478,9 +456,9 @@ def test_credentials_are_written_noted_and_never_again() -> None:
     assert [each.path for each in written] == paths
     assert all(not each.fields for each in written)
     slots = tuple(each.slot for each in written)
-    noted = on_auth(auth(), *keys, kind="", found=there, written=slots)
-    assert (noted.effects, noted.status) == ((SecretWrite(values={"ApplicationID": "id"}),), {})
-    done = on_auth(auth(), *keys, "ApplicationID", kind="", found=there, written=slots)
+    noted = on_auth(auth(), *keys, kind="", found=there, done=slots)
+    assert (noted.effects, noted.status) == ((WriteSecret(values={"ApplicationID": "id"}),), {})
+    done = on_auth(auth(), *keys, "ApplicationID", kind="", found=there, done=slots)
 
     assert states(done.status) == "Ready"
     assert on_auth(after(auth(), {}, done.status)).idle
@@ -489,16 +467,16 @@ def test_credentials_are_written_noted_and_never_again() -> None:
 def test_a_secret_has_all_three_keys_in_the_end_whatever_the_application_needs() -> None:
     there = One[FoundApplication](looked=True, item=FoundApplication(id=21))
     slot = "PUT accounts/11/applications/21 UserKey"
-    found = on_auth(auth(), "UserKey", found=there, written=(slot,), there=("UserKey",))
+    found = on_auth(auth(), "UserKey", found=there, done=(slot,), there=("UserKey",))
 
-    assert found.effects == (SecretWrite(values={"ApplicationID": "", "ApplicationKey": ""}),)
-    assert states(on_auth(auth(), "UserKey", found=there, written=(slot,)).status) == "Ready"
+    assert found.effects == (WriteSecret(values={"ApplicationID": "", "ApplicationKey": ""}),)
+    assert states(on_auth(auth(), "UserKey", found=there, done=(slot,)).status) == "Ready"
 
 
 def test_what_a_person_keeps_as_the_applications_id_is_not_emptied() -> None:
     there = One[FoundApplication](looked=True, item=FoundApplication(id=21))
     slot = "PUT accounts/11/applications/21 UserKey"
-    found = on_auth(auth(), "UserKey", "ApplicationID", found=there, written=(slot,))
+    found = on_auth(auth(), "UserKey", "ApplicationID", found=there, done=(slot,))
 
     assert (found.effects, states(found.status)) == ((), "Ready")
 

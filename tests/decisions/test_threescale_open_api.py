@@ -14,7 +14,7 @@ from domain.refusal import ErrorType
 from domain.threescale import OPEN_API
 from domain.threescale.active_doc import Text
 from domain.threescale.calls import Resource
-from domain.threescale.open_api import SourceLabel
+from domain.threescale.open_api import LabelSource
 from domain.threescale.open_api_document import Unreadable, read_api
 from domain.threescale.open_api_generated import FLOWS_OF_DOCUMENT, NO_SECURITY, Generated, generate
 from domain.threescale.production import PROMOTE
@@ -500,7 +500,7 @@ def test_an_object_and_its_secret_are_labelled_for_each_other() -> None:
     assert noted.patch == {"metadata": {"labels": {SOURCE_UID: "s-1"}}}
 
     bears_it = after(open_api(), noted.patch)
-    assert on(bears_it, source=source).effects == (SourceLabel(),)
+    assert on(bears_it, source=source).effects == (LabelSource(),)
     labelled = SourceSecret(uid="s-1", labelled=True)
     assert on(bears_it, source=labelled).effects
 

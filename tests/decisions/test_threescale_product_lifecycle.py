@@ -26,9 +26,9 @@ from threescale_objects import (
 from domain.refusal import ErrorType
 from domain.threescale.calls import SecretKey
 from domain.threescale.found import FoundMetric, FoundProduct, FoundService
+from domain.threescale.observed import Phase
 from domain.threescale.product import SecretText
 from domain.threescale.resources import Product
-from domain.threescale.work import Phase
 
 USES: dict[str, Any] = {"backendUsages": {"stock": {"path": "/"}}}
 HITS_FOUND = FoundMetric(id=1, system_name="hits", friendly_name="Hits", unit="hit", description="Number of API hits")

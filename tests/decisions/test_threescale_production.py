@@ -24,10 +24,10 @@ from domain.threescale.apply_response import read_product, wrote_product
 from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.digests import digests_of
 from domain.threescale.found import FoundMetric, FoundProduct, FoundService
+from domain.threescale.observed import Phase
 from domain.threescale.product_sync import Sync, Wanted, sync_product
 from domain.threescale.production import PROMOTE
 from domain.threescale.resources import ProductSpec
-from domain.threescale.work import Phase
 
 HITS_FOUND = FoundMetric(id=1, system_name="hits", friendly_name="Hits", unit="hit", description="Number of API hits")
 OLD = FoundMetric(id=2, system_name="old", friendly_name="Old", unit="1")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from domain.decision import Outcome
-from domain.threescale.passes import RETRYABLE, decision_of
-from domain.threescale.work import Phase, Work
+from domain.threescale.observed import Phase, stands
+from domain.threescale.passes import RETRYABLE
 
 
 def test_what_is_in_step_or_stands_may_be_looked_at_again() -> None:
     standing = {Phase.SYNCED, Phase.ORPHAN, Phase.INVALID, Phase.FAILED, Phase.DELETING}
 
     assert {phase.value for phase in standing} == RETRYABLE
-    assert decision_of(Work(phase=Phase.SYNCED)).outcome is Outcome.SETTLED
+    assert stands(Phase.SYNCED, "done").outcome is Outcome.SETTLED

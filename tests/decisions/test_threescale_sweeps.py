@@ -18,7 +18,8 @@ from activities.threescale.secrets import Secrets
 from activities.threescale.sweeps import SweepActivities
 from domain.threescale import THE_TENANTS
 from domain.threescale.calls import Read
-from domain.threescale.passes import Memory, SweepTenants, ThreescaleWorld
+from domain.threescale.observed import Memory
+from domain.threescale.passes import SweepTenants, ThreescaleWorld
 from engine.errors import Denied
 from engine.kube import KubeApi
 from engine.settings import Settings

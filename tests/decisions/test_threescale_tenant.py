@@ -9,6 +9,7 @@ from threescale_objects import NOW, Asked, after, decided, message, metadata, re
 
 from domain.refusal import ErrorType
 from domain.threescale import TENANT
+from domain.threescale.actions import WriteSecret
 from domain.threescale.calls import SecretKey, api_of
 from domain.threescale.found import FoundUser
 from domain.threescale.orphans import next_look
@@ -18,7 +19,6 @@ from domain.threescale.resources import Tenant
 from domain.threescale.tenant import master_of, secret_of
 from domain.threescale.tenant_sync import LEAVING, FoundTenant, KnownTenant, read_tenant, wrote_tenant
 from domain.threescale.wakes import refers_to
-from domain.threescale.work import SecretWrite
 
 MASTER = ProviderAccount(
     url="https://master.example.com",
@@ -169,7 +169,7 @@ def test_a_settled_tenant_whose_secret_goes_waits_without_a_call() -> None:
 def test_a_person_who_puts_a_token_into_the_secret_need_not_know_the_address() -> None:
     found = on(tenant(NOTED), found=known(), secret=SecretView(name="acme-acme", keys=("token",)))
 
-    assert (found.effects, found.status) == ((SecretWrite(values={"adminURL": ADDRESS}),), {})
+    assert (found.effects, found.status) == ((WriteSecret(values={"adminURL": ADDRESS}),), {})
     assert not found.idle
 
     fixed = {"Secret": refusal(ErrorType.INVALID, "Secret acme-acme: field is immutable when `immutable` is set")}

@@ -6,20 +6,23 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from domain.decision import Decision
 from domain.refusal import ErrorType, Refusal
 from domain.resource import CustomResource
 from domain.threescale import BACKEND, PRODUCT
-from domain.threescale.active_doc import ObservedDocument, Text, work_for_document
-from domain.threescale.application import ObservedApplication, work_for_application
-from domain.threescale.application_auth import ObservedAuth, work_for_auth
-from domain.threescale.backend import ObservedBackend, work_for_backend
+from domain.threescale.actions import ClusterWrite, DeleteObject, DropFinalizer, PatchObject, ShowStatus
+from domain.threescale.active_doc import ObservedDocument
+from domain.threescale.application import ObservedApplication
+from domain.threescale.application_auth import ObservedAuth
+from domain.threescale.backend import ObservedBackend
 from domain.threescale.calls import Read, SecretKey, Write
-from domain.threescale.developer_account import ObservedAccount, work_for_account
-from domain.threescale.developer_user import ObservedUser, work_for_user
-from domain.threescale.open_api import ObservedOpenApi, work_for_open_api
-from domain.threescale.policy import ObservedPolicy, work_for_policy
-from domain.threescale.product import ObservedProduct, work_for_product
-from domain.threescale.promotion import ObservedPromotion, work_for_promotion
+from domain.threescale.developer_account import ObservedAccount
+from domain.threescale.developer_user import ObservedUser
+from domain.threescale.observed import Observed, Phase
+from domain.threescale.open_api import ObservedOpenApi
+from domain.threescale.policy import ObservedPolicy
+from domain.threescale.product import ObservedProduct
+from domain.threescale.promotion import ObservedPromotion
 from domain.threescale.providers import NoAccount, ProviderAccount
 from domain.threescale.resources import (
     ActiveDoc,
@@ -34,7 +37,7 @@ from domain.threescale.resources import (
     ProxyConfigPromote,
     Tenant,
 )
-from domain.threescale.tenant import ObservedTenant, work_for_tenant
+from domain.threescale.tenant import ObservedTenant
 from domain.writes import JsonPatch, merge
 
 NOW = datetime(2026, 11, 21, 12, 0, 0, tzinfo=UTC)
@@ -117,7 +120,7 @@ def refusal(type_: ErrorType, text: str, attempts: int = 1) -> Refusal:
 class Asked:
     """What a decision asks for, by what it does."""
 
-    phase: str
+    phase: Phase
     why: str
     patch: JsonPatch  # of the object
     status: JsonPatch
@@ -136,38 +139,51 @@ class Asked:
         return not any(done) and not self.deletes and not self.drops_finalizer
 
 
-_DECISIONS: dict[type[CustomResource], tuple[Any, Any, str, str]] = {
-    ActiveDoc: (ObservedDocument, work_for_document, "document", "account"),
-    Application: (ObservedApplication, work_for_application, "application", "provider"),
-    ApplicationAuth: (ObservedAuth, work_for_auth, "auth", "provider"),
-    Backend: (ObservedBackend, work_for_backend, "backend", "account"),
-    CustomPolicyDefinition: (ObservedPolicy, work_for_policy, "policy", "account"),
-    DeveloperAccount: (ObservedAccount, work_for_account, "account", "provider"),
-    DeveloperUser: (ObservedUser, work_for_user, "user", "provider"),
-    OpenApi: (ObservedOpenApi, work_for_open_api, "open_api", "account"),
-    Product: (ObservedProduct, work_for_product, "product", "account"),
-    ProxyConfigPromote: (ObservedPromotion, work_for_promotion, "promotion", "provider"),
-    Tenant: (ObservedTenant, work_for_tenant, "tenant", "master"),
+_OBSERVED: dict[type[CustomResource], type[Observed]] = {
+    ActiveDoc: ObservedDocument,
+    Application: ObservedApplication,
+    ApplicationAuth: ObservedAuth,
+    Backend: ObservedBackend,
+    CustomPolicyDefinition: ObservedPolicy,
+    DeveloperAccount: ObservedAccount,
+    DeveloperUser: ObservedUser,
+    OpenApi: ObservedOpenApi,
+    Product: ObservedProduct,
+    ProxyConfigPromote: ObservedPromotion,
+    Tenant: ObservedTenant,
 }
 
 
-def decided(resource: CustomResource, *, now: datetime = NOW, provider: Any = ACCOUNT, **seen: Any) -> Asked:
+def observed(resource: CustomResource, *, provider: Any = ACCOUNT, **seen: Any) -> Any:
+    """The object with what is seen beside it."""
+    return _OBSERVED[type(resource)](key=resource.key, resource=resource, provider=provider, **seen)
+
+
+def decided(resource: CustomResource, *, now: datetime = NOW, **seen: Any) -> Asked:
     """What is decided on the object with what is seen beside it."""
-    observed, decide, itself, tenant = _DECISIONS[type(resource)]
-    if isinstance(resource, ActiveDoc):
-        seen = {"text": Text(), **seen}
-    work = decide(observed(**{itself: resource, tenant: provider}, **seen), now)
+    return asked(observed(resource, **seen).decide(now))
+
+
+def asked(decision: Decision) -> Asked:
+    """What a decision asks for."""
+    by_type: dict[type, list[Any]] = {
+        kind: [each for each in decision.actions if isinstance(each, kind)]
+        for kind in (PatchObject, ShowStatus, ClusterWrite, Read, Write, DeleteObject, DropFinalizer)
+    }
+    assert sum(map(len, by_type.values())) == len(decision.actions)
+    (patch,) = by_type[PatchObject] or [None]
+    (status,) = by_type[ShowStatus] or [None]
     return Asked(
-        phase=work.phase,
-        why=work.why,
-        patch=work.patch,
-        status=work.status,
-        effects=work.effects,
-        reads=work.reads,
-        writes=work.writes,
-        deletes=work.delete,
-        drops_finalizer=work.drop_finalizer,
-        left=work.left,
-        waits_for=work.waits_for,
-        deadline=work.deadline,
+        phase=Phase(decision.phase),
+        why=decision.why,
+        patch=patch.patch if patch else {},
+        status=status.patch["status"] if status else {},
+        effects=tuple(by_type[ClusterWrite]),
+        reads=tuple(by_type[Read]),
+        writes=tuple(by_type[Write]),
+        deletes=bool(by_type[DeleteObject]),
+        drops_finalizer=bool(by_type[DropFinalizer]),
+        left=tuple(what for each in by_type[DropFinalizer] for what in each.left),
+        waits_for=decision.waits_for,
+        deadline=decision.deadline,
     )

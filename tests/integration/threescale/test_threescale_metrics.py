@@ -14,7 +14,8 @@ from threescale_process import Client
 
 from activities.threescale.sweeps import SweepActivities
 from domain.threescale import BACKEND, THE_TENANTS
-from domain.threescale.passes import Memory, SweepTenants
+from domain.threescale.observed import Memory
+from domain.threescale.passes import SweepTenants
 from localcloud.threescale.control import ThreescaleControl
 
 pytestmark = pytest.mark.integration

@@ -22,7 +22,8 @@ from domain.identity import Kind
 from domain.levers import PAUSED
 from domain.threescale import BACKEND, PRODUCT, THE_TENANTS
 from domain.threescale.digests import DRIFT
-from domain.threescale.passes import Memory, SweepTenants, ThreescaleWorld
+from domain.threescale.observed import Memory
+from domain.threescale.passes import SweepTenants, ThreescaleWorld
 from engine.kube.json import text
 from localcloud.bench.threescale_things import backend, developer, example, product
 from localcloud.threescale.control import ThreescaleControl

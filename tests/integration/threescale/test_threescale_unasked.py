@@ -13,10 +13,9 @@ from threescale_passes_lab import Passes
 from threescale_process import Client
 from threescale_scene import everything
 
-import activities.threescale.passes as passes_module
-from activities.threescale.passes import COMPARED_AFTER_CHANGE
+from activities.threescale.effects import COMPARED_AFTER_CHANGE
 from domain.decision import Outcome
-from domain.threescale import APPLICATION, BACKEND, OPEN_API, PRODUCT
+from domain.threescale import APPLICATION, BACKEND, OPEN_API, PRODUCT, reconciliation
 from domain.threescale.belonging import CASCADE
 from domain.threescale.production import PROMOTE
 from domain.threescale.source_labels import SOURCE_UID, WATCHED_BY
@@ -149,7 +148,7 @@ async def test_a_long_row_of_calls_says_so_once_and_a_quick_one_never(
     await passes.settled(bare_shop)
     assert not [each for each in told if "InSync" in each]
 
-    monkeypatch.setattr(passes_module, "LASTING", timedelta(0))
+    monkeypatch.setattr(reconciliation, "LASTING", timedelta(0))
     await bare_shop.backend("slow")
     await passes.settled(bare_shop)
     assert [each for each in told if "InSync" in each] == [{"InSync"}]

@@ -1,0 +1,321 @@
+"""What a pass over one object observes and does; `domain/threescale/reconciliation.py` decides.
+
+Calls of 3scale are made one after the other, on a seat of the tenant that the pass takes with its first call. The
+status shows neither a pause that 3scale asks for nor the first lost answer: it is written when a person may have to
+act. A sync that lasts shows `InSync`, once in a pass.
+
+A pass looks before it creates anything, so the next pass finds whatever a crash left behind. After a change that may be
+half done it compares with 3scale, also if the change was taken back and the object remembers the old state as synced.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AsyncExitStack, contextmanager, suppress
+from datetime import datetime, timedelta
+from types import TracebackType
+from typing import Self
+
+from temporalio import activity
+
+from activities import attempt
+from activities.inline import Effect, Passed, effects_of
+from activities.leaders import HELD_FOR
+from activities.threescale import metrics
+from activities.threescale.errors import Call as Named
+from activities.threescale.errors import of_known_shape
+from activities.threescale.ground import Ground
+from activities.threescale.guard import Guard
+from activities.threescale.ineffective_writes import Repeats
+from activities.threescale.known import View
+from activities.threescale.secrets import Secrets, insecure
+from activities.threescale.subjects import Subject
+from activities.threescale.tenants import Calls
+from domain.decision import Decision, Outcome, World, earliest
+from domain.identity import all_kinds
+from domain.levers import retry_wanted
+from domain.notices import Notice
+from domain.reading import Malformed
+from domain.resource import CustomResource
+from domain.threescale.actions import Beside, ClusterWrite, DropFinalizer, ShowStatus, Stored
+from domain.threescale.calls import Answer, Read, Resource, Write
+from domain.threescale.digests import DRIFT, LOOKED, annotated
+from domain.threescale.observed import Memory, Observed, Phase, Unreadable, status_in_sync
+from domain.threescale.passes import PassObject, ThreescaleWorld
+from domain.threescale.providers import ProviderAccount
+from domain.threescale.reconciliation import decide, lasts
+from domain.writes import Delete, JsonPatch, Patch
+from engine.clock import now
+from engine.errors import Absent, ApiError, Conflict
+from engine.pauses import held
+
+# A change is written from what the last pass has kept, in as few calls as it takes. So long after the last change the
+# object is read as a whole, which finds changes that were made below it by hand.
+COMPARED_AFTER_CHANGE = timedelta(seconds=30)
+
+log = logging.getLogger(__name__)
+
+
+class Effects:
+    """One pass's; an asynchronous context, which ends with its seat. Its calls are made within passes only."""
+
+    _asked: PassObject
+    _resource: CustomResource
+    _secrets: Secrets
+    _subject: Subject[CustomResource]
+    _view: View
+    _world: Observed
+
+    def __init__(self, ground: Ground) -> None:
+        self._ground = ground
+        self._half_done: set[str] = set()
+        self._stack = AsyncExitStack()
+        self._observed = False
+        self._leads = ""
+        self._token = ""
+        self._died = False
+        self._begun = False
+        self._calls: Calls | None = None
+        self._seated_since = 0.0
+        self._told_in_sync = False
+        self._silent: ApiError | None = None  # the tenant gives no answers: all that is left waits for the same moment
+        self._repeats = Repeats()
+
+    @classmethod
+    def of(cls, ground: Ground, asked: PassObject, half_done: set[str]) -> Self:
+        """Those of a pass; `half_done` has the uids of objects that a pass of this worker has left half way."""
+        made = cls(ground)
+        made._asked, made._half_done, made._view = asked, half_done, ground.known.view(asked.key)
+        # A change may have got half way: what the object remembers says nothing of it.
+        made._died = attempt.repeated() or asked.key.uid in half_done
+        made._begun = asked.memory.begun or made._died
+        return made
+
+    async def __aenter__(self) -> Self:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+
+    def by_activity(self) -> Mapping[str, Effect]:
+        """What is done, by the actions' activities."""
+        return {Patch.activity: self.patch, Delete.activity: self.delete, **effects_of(*self.all())}
+
+    # --- observe, decide, report ---
+
+    async def observe(self, fresh: bool) -> World:
+        """The object as the API server has it, and what is known beside it."""
+        key, asked, ground = self._asked.key, self._asked, self._ground
+        resource = await ground.own(all_kinds()[key.kind], key)
+        if resource is None:
+            return World(key=key, exists=False)
+        if isinstance(resource, Malformed):
+            return Unreadable(key=key, problem=resource.problem)
+        meta = resource.metadata
+        self._token = retry_wanted(meta)
+        self._leads = await ground.predecessor.leads(key.namespace)
+        hold = self._leads or held(resource.kind_of.area, meta.annotations, ground.settings)
+        compares = asked.memory.compare_at is not None and asked.memory.compare_at <= now()
+        drifted = meta.annotations.get(DRIFT, "") != meta.annotations.get(LOOKED, "")
+        fields: dict[str, object] = {
+            "hold": hold,
+            "unsure": self._died,
+            "retry": self._token,
+            "look": self._begun or compares or bool(self._token) or drifted,
+        }
+        if not self._observed:
+            fields["drops_refusals"] = asked.woken or self._token not in ("", asked.memory.retried)
+        self._secrets = ground.secrets()
+        world = (await self._observed_beside(resource)).beside(fields)
+        if not (self._observed or world.look or hold or asked.dry_run):
+            kept = ground.kept.recall(world)
+            world = world if kept is None else world.recalling(kept).beside({"recalled": True})
+        self._observed = True
+        return world
+
+    async def _observed_beside(self, resource: CustomResource) -> Observed:
+        self._resource = resource
+        self._subject = self._ground.subject(resource, self._view, self._secrets)
+        return await self._subject.observed()
+
+    def decide(self, world: World, at: datetime) -> Decision:
+        """What to do now."""
+        if isinstance(world, Observed):
+            if self._calls is not None:  # else no call was made, and nothing was shown by the way
+                told = {"resource": self._resource, "seated_for": self._seated_for, "told_in_sync": self._told_in_sync}
+                world = world.beside(told)
+            self._world = world
+        return decide(world, at)
+
+    async def tell(self, notice: Notice) -> None:
+        """A Kubernetes Event, each once, whatever restarts."""
+        await self._ground.tell(self._resource, notice)
+
+    def outcome(self, passed: Passed[World]) -> ThreescaleWorld:
+        """What the pass came to."""
+        asked, world, decision, before = self._asked, passed.world, passed.decision, self._asked.memory
+        if not isinstance(world, Observed) or not world.exists:
+            return passed.as_world(ThreescaleWorld, refusals=asked.refusals, known=before)
+        if world.hold or asked.dry_run:
+            if decision.outcome is Outcome.GONE:
+                decision = decision.model_copy(update={"outcome": Outcome.WAITING})
+            if self._leads:
+                decision = _until(decision, now() + HELD_FOR)
+            return passed.as_world(
+                ThreescaleWorld, exists=True, refusals=asked.refusals, known=before, decision=decision
+            )
+        begun, compare_at = self._begun, before.compare_at
+        if decision.phase == Phase.SYNCED:
+            if world.look:
+                compare_at = None
+            elif world.recalled and begun:
+                compare_at = now() + COMPARED_AFTER_CHANGE
+            begun = False
+            self._ground.kept.keep(world)
+        known = Memory(retried=self._token, begun=begun, compare_at=compare_at)
+        return passed.as_world(ThreescaleWorld, known=known, decision=_until(decision, compare_at))
+
+    # --- the object itself ---
+
+    async def patch(self, action: Patch) -> Stored:
+        """Merge-patch the object or its status, of the version that was decided upon."""
+        generation = self._resource.metadata.generation
+        if isinstance(action, DropFinalizer):
+            if action.left:
+                log.info("%s: left in 3scale: %s", action.key.path, ", ".join(action.left))
+            with suppress(Absent):
+                await self._store(action.patch)
+            return Stored()
+        if isinstance(action, ShowStatus):
+            self._told_in_sync |= action.in_sync
+            return await self._show(action.patch)
+        stored = await self._store(action.patch)
+        if self._resource.metadata.generation == generation:
+            return stored
+        seen = await self._observed_beside(self._resource)
+        same = {name: getattr(self._world, name) for name in ("hold", "look", "retry", "unsure")}
+        return stored.model_copy(update={"world": seen.beside(same)})
+
+    async def _store(self, patch: JsonPatch, *, status: bool = False) -> Stored:
+        obj = await self._ground.patch(self._resource, patch, status=status)
+        self._resource = type(self._resource).model_validate(obj)
+        return Stored(obj=obj)
+
+    async def _show(self, patch: JsonPatch) -> Stored:
+        """The status, and apart from it what the replaced operator's definitions drop of it, which may still stand."""
+        stored = await self._store(patch, status=True)
+        status = patch["status"]
+        dropped = annotated(self._resource, status) if isinstance(status, dict) else {}
+        return await self._store(dropped) if dropped else stored
+
+    async def delete(self, action: Delete) -> Stored:
+        """Ask for the object's deletion; empty where no finalizer keeps it."""
+        left = await self._ground.deleted(self._resource)
+        if left is not None:
+            self._resource = type(self._resource).model_validate(left)
+        return Stored(obj=left or {})
+
+    # --- the cluster and 3scale ---
+
+    def all(self) -> Sequence[Callable[..., object]]:
+        """Every activity, for the worker."""
+        return (self.read, self.write, self.write_cluster)
+
+    @activity.defn(name=ClusterWrite.activity)
+    async def write_cluster(self, write: ClusterWrite) -> Beside:
+        """Another object of the cluster that is the object's to write."""
+        with self._noting():
+            return Beside(beside=await self._subject.write(write))
+
+    @activity.defn(name=Read.activity)
+    async def read(self, read: Read) -> Answer:
+        """One list or object, or a text outside of any tenant."""
+        with self._calling():
+            if read.resource is Resource.TEXT:
+                return Answer(body=await self._subject.fetch(read))
+            calls = await self._seated()
+            body = await calls.read(read, fresh=read.unsure)
+            with of_known_shape(self._named("GET", read.path)):
+                return Answer(body=body, beside=await self._subject.noticed(read, body))
+
+    @activity.defn(name=Write.activity)
+    async def write(self, write: Write) -> Answer:
+        """One effect in 3scale."""
+        with self._calling():
+            calls = await self._seated()
+            self._repeats.refuse(write)
+            await self._subject.prepare(write)
+            texts = {key: await self._secrets.text(key) or "" for key in write.secrets.values()}
+            self._begun = True
+            self._half_done.add(self._asked.key.uid)
+            body = await calls.write(write, texts, repeated=write.unsure)
+            self._repeats.made(write)
+            with of_known_shape(self._named(write.method, write.path)):
+                return Answer(body=body, beside=await self._subject.keep(write, body))
+
+    @contextmanager
+    def _noting(self) -> Iterator[None]:
+        """Log and count what is refused within."""
+        try:
+            yield
+        except ApiError as error:
+            log.info("%s: %s", self._asked.key.path, error.message)
+            metrics.refused(self._asked.key.kind, error)
+            raise
+
+    @contextmanager
+    def _calling(self) -> Iterator[None]:
+        """A call within; what follows one to a tenant that is silent is refused like it."""
+        with self._noting():
+            try:
+                yield
+            except ApiError as error:
+                self._silent = error if error.code == Guard.silent else None
+                raise
+
+    async def _seated(self) -> Calls:
+        """The tenant's calls, on the pass's seat.
+
+        Raises:
+            ApiError: there is no seat now, or the tenant is silent.
+        """
+        if self._silent is not None:
+            raise self._silent
+        if self._calls is None:
+            account = self._subject.provider
+            assert isinstance(account, ProviderAccount)  # noqa: S101 - without one no call is asked for
+            token = await self._secrets.text(account.token) or ""
+            calls = self._ground.tenants.calls(account.url, token, insecure=insecure(self._resource))
+            await self._stack.enter_async_context(calls.seat())
+            self._calls, self._seated_since = calls, time.monotonic()
+        await self._show_if_it_lasts()
+        return self._calls
+
+    @property
+    def _seated_for(self) -> timedelta:
+        return timedelta(seconds=time.monotonic() - self._seated_since)
+
+    async def _show_if_it_lasts(self) -> None:
+        """Show that the sync lasts, if it does; a conflict is left to the next write."""
+        if self._told_in_sync or not lasts(self._seated_for):
+            return
+        self._told_in_sync = True
+        if status := status_in_sync(self._resource, "", now()):
+            with suppress(Conflict):
+                await self._show({"status": status})
+
+    def _named(self, method: str, path: str) -> Named:
+        return Named(method=method, path=path, tenant=self._subject.provider.url)
+
+
+def _until(decision: Decision, moment: datetime | None) -> Decision:
+    """The decision, and another observation at a moment."""
+    if moment is None:
+        return decision
+    return decision.model_copy(
+        update={"deadline": earliest([decision.deadline, moment]), "at_deadline": "observe again"}
+    )

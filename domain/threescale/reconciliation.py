@@ -1,0 +1,106 @@
+"""What to do for an object of 3scale now: its kind's decision, and what holds for all kinds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from domain.decision import Action, Decision, World
+from domain.levers import RETRIED
+from domain.refusal import ErrorType, Refusal
+from domain.threescale.actions import ShowStatus
+from domain.threescale.belonging import belonging
+from domain.threescale.calls import Call
+from domain.threescale.conditions import INVALID
+from domain.threescale.digests import DRIFT, LOOKED
+from domain.threescale.notices import notices
+from domain.threescale.observed import Observed, Phase, Unreadable, acts, invalid, outcome_of, stands, status_in_sync
+from domain.writes import JsonPatch
+
+# A sync that is quicker, or is taken up again sooner, says nothing of itself: clients write what they have just read.
+LASTING = timedelta(seconds=10)
+# What passes by itself, as far as the first attempt can tell.
+_PASSING = frozenset({ErrorType.THROTTLED, ErrorType.UNAVAILABLE})
+
+
+def decide(world: World, now: datetime) -> Decision:
+    """What to do for the object now."""
+    if isinstance(world, Unreadable):
+        why = f"the object cannot be read: {world.problem}"
+        return stands(Phase.INVALID, why, waits_for=("a readable object",))
+    if not isinstance(world, Observed) or not world.exists:
+        return stands(Phase.GONE, "it does not exist any more")
+    decision = _written(world, now) or _owned(world) or world.decide(now)
+    if world.mute:
+        decision = _with(decision, (each for each in decision.actions if not isinstance(each, ShowStatus)))
+    if _is_passing(world, decision, now):
+        decision = _with(decision.model_copy(update={"phase": Phase.SYNCING}), _still_in_sync(world, decision, now))
+    elif decision.phase == Phase.SYNCED and not decision.actions:
+        decision = _with(decision, world.patched(_noted(world)))
+    elif world.unsure:
+        decision = decision.model_copy(update={"actions": tuple(map(_unsure, decision.actions))})
+    told, owner = notices(world.resource.kind_of, decision), world.resource.owner
+    if told or owner:
+        decision = decision.model_copy(update={"notices": (*told, *decision.notices), "owner": owner})
+    return decision
+
+
+def lasts(time: timedelta) -> bool:
+    """Whether a sync takes so long that the object shows it."""
+    return time > LASTING
+
+
+def _with(decision: Decision, actions: Iterable[Action]) -> Decision:
+    """The decision with other actions."""
+    listed = tuple(actions)
+    outcome = outcome_of(decision.phase, listed)
+    return decision.model_copy(update={"actions": listed, "outcome": outcome})
+
+
+def _unsure(action: Action) -> Action:
+    return action.model_copy(update={"unsure": True}) if isinstance(action, Call) else action
+
+
+def _written(world: Observed, now: datetime) -> Decision | None:
+    """How it stands where the API server refuses its spec with the defaults."""
+    if not world.unwritable:
+        return None
+    blocker = invalid(world.unwritable)
+    # What refuses it may be mended without a word: a CRD that was applied late, a webhook.
+    return world.blocked(blocker, now, until=world.looked_at_again(INVALID, now))
+
+
+def _owned(world: Observed) -> Decision | None:
+    patch = belonging(world.resource, world.provider, world.tenants)
+    return acts(Phase.NEW, "record its Tenant", *world.patched(patch)) if patch else None
+
+
+def _is_passing(world: Observed, decision: Decision, now: datetime) -> bool:
+    """Whether only a first refusal is left that may pass by itself: the status does not show that."""
+    standing = [each for each in world.refusals.values() if each.retry_at > now]
+    quiet = all(each.type in _PASSING and (each.attempts == 1 or _is_asked_for(each)) for each in standing)
+    idle = all(isinstance(each, ShowStatus) for each in decision.actions)
+    return bool(standing) and quiet and idle and decision.phase in (Phase.FAILED, Phase.DELETING)
+
+
+def _is_asked_for(refusal: Refusal) -> bool:
+    """Whether 3scale itself says when to come back."""
+    return refusal.type is ErrorType.THROTTLED and bool(refusal.asked)
+
+
+def _still_in_sync(world: Observed, decision: Decision, now: datetime) -> tuple[Action, ...]:
+    """That the sync lasts, and what holds it up. A pass that has found no seat has not begun."""
+    if world.seated_for is None or world.told_in_sync:
+        return ()
+    if not lasts(world.seated_for + max(timedelta(0), (decision.deadline or now) - now)):
+        return ()
+    status = status_in_sync(world.resource, decision.why, now)
+    return (ShowStatus(**world.own({"status": status}), in_sync=True),) if status else ()
+
+
+def _noted(world: Observed) -> JsonPatch:
+    """What asked for this look has had it, where nothing stands in the way; else the next pass looks, too."""
+    annotations = world.resource.metadata.annotations
+    asked = {LOOKED: annotations.get(DRIFT, ""), **({RETRIED: world.retry} if world.retry else {})}
+    noted = {name: value for name, value in asked.items() if annotations.get(name, "") != value}
+    return {"metadata": {"annotations": noted}} if noted else {}
