@@ -16,7 +16,7 @@ import logging
 import os
 import socket
 from collections.abc import Mapping, Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cache
 from typing import Any, TypeVar
 
@@ -60,9 +60,6 @@ WAKE = "wake"
 
 # Before others in their task queue: deadlines, what a person has asked for, and the lifecycles that many wait for.
 URGENT = Priority(priority_key=1)
-# A workflow task takes milliseconds, but seconds of a worker or a Temporal that gets a twentieth of a core. A lifecycle
-# whose worker dies within one waits for this.
-WORKFLOW_TASK_TIMEOUT = timedelta(seconds=30)
 
 OP_KIND: SearchAttributeKey[str] = SearchAttributeKey.for_keyword("OpKind")
 OP_NAMESPACE: SearchAttributeKey[str] = SearchAttributeKey.for_keyword("OpNamespace")
@@ -222,7 +219,6 @@ def _known_by(key: Key) -> dict[str, Any]:
         "id": key.workflow_id,
         "task_queue": task_queue(kind.area, key.cluster),
         "priority": Priority.default if kind.plural else URGENT,
-        "task_timeout": WORKFLOW_TASK_TIMEOUT,
         "static_summary": key.path,
         "search_attributes": TypedSearchAttributes(
             [
