@@ -32,8 +32,8 @@ from temporalio.worker import (
 )
 
 DECREASE = 0.7
-# A tenth of what Temporal waits for a workflow task. Its waiting longer would be no remedy: it also hands tasks to polls
-# of a worker that was just killed, and their lifecycles wait for that time (34 s with 30 s, measured).
+# A tenth of what Temporal waits for a workflow task. Its waiting longer would be no remedy: it also hands tasks to
+# polls of a worker that was just killed, and their lifecycles wait for that time (34 s with 30 s, measured).
 LONGEST_WORKFLOW_TASK = 1.0
 # Workflow tasks share a core, so beginning with a few costs nothing; more are taken after some dozens.
 FIRST_WORKFLOW_TASKS = 3
