@@ -58,7 +58,7 @@ def work_for_hook(held: HeldHook, world: InstanceWorld, *, emptied: bool, now: d
     timing = world.timings.get(held.action.name, DEFAULT_TIMING)
     launching = held.action.transition == "launching"
     verdict = verify_hook(held.action.transition, held.group, world.facts, held.received_at, now)
-    limit = held.time + timing.limit - policy.hook_margin
+    limit = held.time + min(timing.limit - policy.hook_margin, policy.hook_limit or timing.limit)
     if launching:
         limit = min(limit, held.time + policy.launch_timeout)
     drain = free and not launching and not held.action.warms and not emptied
@@ -68,7 +68,8 @@ def work_for_hook(held: HeldHook, world: InstanceWorld, *, emptied: bool, now: d
     if abandoning:
         # Abandoning terminates the instance: never on an event's word alone.
         outcome = "ABANDON" if verdict is Verdict.CONFIRMED else None
-    beat_at = (held.heartbeat_at or held.time) + timing.heartbeat
+    heartbeat = min(timing.heartbeat, policy.heartbeat or timing.heartbeat)
+    beat_at = (held.heartbeat_at or held.time) + heartbeat
     which = {"key": world.key, "group": held.group, "hook": held.action.name, "token": held.action.token}
     return HookWork(
         held=held,
@@ -78,5 +79,5 @@ def work_for_hook(held: HeldHook, world: InstanceWorld, *, emptied: bool, now: d
         limit=limit,
         heartbeat=BeatHook.model_validate(which) if outcome is None and beat_at <= now else None,
         complete=EndHook.model_validate({**which, "outcome": outcome}) if outcome else None,
-        next_at=min(beat_at if beat_at > now else now + timing.heartbeat, limit if limit > now else beat_at),
+        next_at=min(beat_at if beat_at > now else now + heartbeat, limit if limit > now else beat_at),
     )

@@ -19,6 +19,8 @@ _QUEUE_URL = re.compile(r"https://sqs\.([a-z0-9-]+)\.amazonaws\.com(?:\.cn)?/([0
 _NODE_GRACE = 120
 _MANAGED = "aws-node-termination-handler/managed"
 
+_HEARTBEATS = {"heartbeatInterval": "heartbeatSeconds", "heartbeatUntil": "hookLimitSeconds"}
+
 # What Perdure does in another way, or not: said where the value is set.
 _OTHERWISE = {
     "enableRebalanceMonitoring": "EC2 has no call that confirms a recommendation to rebalance, so it is only labelled",
@@ -29,8 +31,6 @@ _OTHERWISE = {
     "dryRun": "PERDURE_MODE=observe decides and writes nothing",
     "webhookURL": "Perdure calls no webhook; its Events and metrics tell what is done",
     "webhookURLSecretName": "Perdure calls no webhook; its Events and metrics tell what is done",
-    "heartbeatInterval": "heartbeats of a hook go out by themselves, at half its timeout",
-    "heartbeatUntil": "heartbeats go on until the Node is drained or the hook's time is nearly over",
     "completeLifecycleActionDelaySeconds": "a hook is completed as soon as the Node is drained",
     "kubernetesEventsExtraAnnotations": "Events get no further annotations",
 }
@@ -84,6 +84,7 @@ def policy_of_nth(values: Mapping[str, object], name: str) -> Migrated:
         **({"taint": taint} if chart.flag("taintNode", default=False) else {}),
         "drain": {**drain, "doNotDisrupt": "Ignore"},
         "maintenanceLeadSeconds": node,
+        **{field: chart.seconds(value, 0) for value, field in _HEARTBEATS.items() if value in chart.given},
     }
     policy: Document = {
         "apiVersion": f"{POLICY_GROUP}/{POLICY_VERSION}",

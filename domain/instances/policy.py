@@ -111,7 +111,7 @@ _NTH_KEYS = {
 }
 _UNCONFIRMED = ("capacity_reservation", "rebalance")
 # What only an InterruptionPolicy says.
-_OF_POLICIES = frozenset({"name", "tainting", "draining", "most"})
+_OF_POLICIES = frozenset({"name", "heartbeat", "hook_limit", "tainting", "draining", "most"})
 
 
 class ReactionPolicy(Model):
@@ -133,6 +133,8 @@ class ReactionPolicy(Model):
         launch_timeout: how long a Node may take to become ready.
         maintenance_lead: how long before its date a scheduled event is acted upon.
         hook_margin: how long before Auto Scaling ends a hook's wait it is completed, drained or not.
+        heartbeat: how often a hook's heartbeat is sent at least; None for half of its timeout.
+        hook_limit: after how long a hook is completed at the latest, counted from its beginning; None for AWS's limit.
         tainting: which taint a Node gets.
         draining: how a Node is drained.
         most: how many machines of a node group are disrupted at the same time; None for as many as the settings say.
@@ -153,6 +155,8 @@ class ReactionPolicy(Model):
     launch_timeout: timedelta = timedelta(minutes=15)
     maintenance_lead: timedelta = timedelta(hours=24)
     hook_margin: timedelta = timedelta(seconds=60)
+    heartbeat: timedelta | None = None
+    hook_limit: timedelta | None = None
     tainting: Tainting = Tainting()
     draining: Draining = Draining()
     most: int | None = None

@@ -66,6 +66,8 @@ def test_the_defaults_of_the_queue_mode_drain_what_is_tagged() -> None:
         ({"podTerminationGracePeriod": "-1"}, ("drain", "podGracePeriodSeconds"), None),
         ({"gracePeriod": 40}, ("drain", "podGracePeriodSeconds"), 40),
         ({"nodeTerminationGracePeriod": "300"}, ("maintenanceLeadSeconds",), 300),
+        ({"heartbeatInterval": 60}, ("heartbeatSeconds",), 60),
+        ({"heartbeatUntil": 3600}, ("hookLimitSeconds",), 3600),
     ],
 )
 def test_each_value_has_its_field(values: dict[str, Any], path: tuple[str, ...], expected: object) -> None:
@@ -88,7 +90,6 @@ def test_without_a_queue_only_what_the_handler_hears_of_is_reacted_to() -> None:
     [
         ({"enableRebalanceDraining": True}, "enableRebalanceDraining: EC2 has no call"),
         ({"webhookURL": "https://hooks.acme.io"}, "webhookURL: Perdure calls no webhook"),
-        ({"heartbeatInterval": 60}, "heartbeatInterval: heartbeats"),
         ({"brandNew": 1}, "brandNew: this value is not known here"),
         (
             {"queueURL": "https://sqs.eu-central-1.amazonaws.com/123456789012/nodes"},

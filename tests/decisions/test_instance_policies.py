@@ -23,6 +23,7 @@ from domain.instances import AWS_MACHINE, INTERRUPTION_POLICY, MACHINE
 from domain.instances.actions import (
     About,
     AskInstance,
+    BeatHook,
     CordonNode,
     DeleteOwner,
     EmptyNode,
@@ -39,7 +40,7 @@ from domain.instances.policy import Budgets, Draining, Reaction, ReactionPolicy,
 from domain.instances.record import InstanceRecord, answered, cordoned
 from domain.instances.resources import AWSMachinePool, InterruptionPolicy
 from domain.instances.selection import Selected, choose, selected
-from domain.instances.verification import Question
+from domain.instances.verification import HookTiming, Question
 from engine import clock
 from engine.errors import ApiError, Throttled
 from engine.kube import KubeApi
@@ -216,6 +217,24 @@ def test_the_strongest_of_two_reactions_is_done() -> None:
     done = step(known, 7, policy=wished, facts=answer)
     assert isinstance(done, CordonNode)
     assert done.reaction is Reaction.CORDON
+
+
+@pytest.mark.parametrize("transition", ["terminating", "launching"])
+def test_a_policy_sets_how_often_a_heartbeat_is_sent_and_until_when(transition: str) -> None:
+    chosen = choose([policy("p", heartbeatSeconds=60, hookLimitSeconds=600)], CAPITAL, SETTINGS).policy
+    wished = chosen.model_copy(update={"terminating_hook": Reaction.DRAIN, "launching_hook": True})
+    known = cordoned(record(hook(0, transition)), hook(0, transition).key, "node-0")
+    answer = facts(1, group="c1-mp-0", lifecycle="Pending:Wait" if transition == "launching" else "Terminating:Wait")
+    timings = {"drain": HookTiming()}
+
+    def done(seconds: float) -> list[type[Action]]:
+        world = observed(known, policy=wished, facts=answer, timings=timings)
+        return [type(each) for each in work_for_instance(world, at(seconds)).steps]
+
+    assert BeatHook not in done(59)
+    assert BeatHook in done(60)
+    assert EndHook not in done(599)
+    assert EndHook in done(600)
 
 
 def test_a_hook_is_not_completed_on_a_weaker_reaction_than_its_own() -> None:

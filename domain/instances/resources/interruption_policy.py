@@ -128,6 +128,12 @@ class InterruptionPolicySpec(KubeModel):
     hook_margin_seconds: Seconds | None = Field(
         None, description="How long before Auto Scaling ends a hook's wait it is completed, drained or not."
     )
+    heartbeat_seconds: Annotated[int, Marker(minimum=10, maximum=3600)] | None = Field(
+        None, description="How often a hook's heartbeat is sent at least; half of its timeout if absent."
+    )
+    hook_limit_seconds: Annotated[int, Marker(minimum=30, maximum=48 * 3600)] | None = Field(
+        None, description="After how long a hook is completed at the latest; as AWS allows if absent."
+    )
     max_unavailable: Annotated[int, Marker(minimum=1)] | None = Field(
         None, description="How many machines of a node group are disrupted at once; of a control plane always one."
     )
@@ -138,6 +144,8 @@ class InterruptionPolicySpec(KubeModel):
             "launch_timeout": self.launch_timeout_seconds,
             "maintenance_lead": self.maintenance_lead_seconds,
             "hook_margin": self.hook_margin_seconds,
+            "heartbeat": self.heartbeat_seconds,
+            "hook_limit": self.hook_limit_seconds,
         }
         said: dict[str, object] = {
             **{cause: value for cause, value in self.reactions if value is not None},
