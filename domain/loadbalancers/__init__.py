@@ -30,6 +30,8 @@ Who writes an object at each moment of its life:
 | LoadBalancerMachine | conditions and metrics in its status | the agent on the machine, as a whole list each |
 """
 
+from functools import partial
+
 from domain.identity import Key, Kind
 from domain.loadbalancers.constants import (
     GROUP,
@@ -40,43 +42,18 @@ from domain.loadbalancers.constants import (
     VERSION,
 )
 
-LOAD_BALANCER = Kind(
-    name="LoadBalancer",
-    group=GROUP,
-    version=VERSION,
-    plural="loadbalancers",
-    area="loadbalancers",
-    finalizer=LOAD_BALANCER_FINALIZER,
-)
-LOAD_BALANCER_SET = Kind(
-    name="LoadBalancerSet",
-    group=GROUP,
-    version=VERSION,
-    plural="loadbalancersets",
-    area="loadbalancers",
-    finalizer=SET_FINALIZER,
-)
-LOAD_BALANCER_MACHINE = Kind(
-    name="LoadBalancerMachine",
-    group=GROUP,
-    version=VERSION,
-    plural="loadbalancermachines",
-    area="loadbalancers",
-    finalizer=MACHINE_FINALIZER,
-)
+_AREA = "loadbalancers"
+_ours = partial(Kind, group=GROUP, version=VERSION, area=_AREA)
 
+LOAD_BALANCER = _ours(name="LoadBalancer", plural="loadbalancers", finalizer=LOAD_BALANCER_FINALIZER)
+LOAD_BALANCER_SET = _ours(name="LoadBalancerSet", plural="loadbalancersets", finalizer=SET_FINALIZER)
+LOAD_BALANCER_MACHINE = _ours(name="LoadBalancerMachine", plural="loadbalancermachines", finalizer=MACHINE_FINALIZER)
 SERVICE = Kind(
-    name="Service",
-    group="",
-    version="v1",
-    plural="services",
-    area="loadbalancers",
-    finalizer=SERVICE_FINALIZER,
-    served=True,
+    name="Service", group="", version="v1", plural="services", area=_AREA, finalizer=SERVICE_FINALIZER, served=True
 )
 
 # No custom resource: one look at a project serves all that live there.
-OPENSTACK_PROJECTS = Kind(name="OpenStackProjects", group="", version="", plural="", area="loadbalancers")
+OPENSTACK_PROJECTS = Kind(name="OpenStackProjects", group="", version="", plural="", area=_AREA)
 THE_PROJECTS = Key(kind=OPENSTACK_PROJECTS.name, namespace="", name="all", uid="0")
 
 STANDING = (THE_PROJECTS,)

@@ -17,7 +17,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 
-from domain.decision import Action, Decision, Outcome
+from domain.decision import Action, Decision
 from domain.loadbalancers.balancer_conditions import stalled_patch
 from domain.loadbalancers.balancer_world import (
     BalancerWorld,
@@ -28,10 +28,8 @@ from domain.loadbalancers.balancer_world import (
     WriteStatus,
 )
 from domain.loadbalancers.cloud.lifecycle import (
-    Moment,
     blocker_of,
     looked_again,
-    nearest,
     needs_look,
     tell,
 )
@@ -45,9 +43,8 @@ from domain.loadbalancers.constants import (
     NOTHING_MADE_ANNOTATION,
     REVISION_ANNOTATION,
 )
-from domain.loadbalancers.hindrances import notices_of
 from domain.loadbalancers.migration import migrated, spec_migration, status_migration
-from domain.loadbalancers.object_world import adopt, gone, held_by, release, write, writes
+from domain.loadbalancers.object_world import Moment, adopt, decided, gone, held_by, release, write, writes
 from domain.loadbalancers.patches import combined
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerSet
 from domain.loadbalancers.rollout import Rollout, plan_rollout, sets_of
@@ -104,19 +101,19 @@ def _provided(world: BalancerWorld, own: tuple[LoadBalancerSet, ...], now: datet
     looks = _looks(world, steps)
     steps = () if looks else steps
     blocker = blocker_of(world, (*looks, *steps))
-    hindrance = blocker.hindrance if blocker else None
     settled = plan.settled and not looks
-    problem = plan.problem or (hindrance.problem if hindrance else "")
+    problem = plan.problem or blocker.problem
     known = LoadBalancer.model_validate(merge(today.model_dump(mode="json"), plan.status))
     waits = problem or ("" if settled else "waits until the cloud is up to date")
     rollout = plan_rollout(known, own, now, frozen=waits)
-    told = (*plan.notices, *notices_of(problem if hindrance else "", hindrance), *_frozen(rollout, waits))
+    refused = blocker.notices(problem if blocker.hindrance else "", now)
+    told = (*plan.notices, *refused, *_frozen(rollout, waits))
     problem = problem or ("" if waits else rollout.problem)
     patch = combined(spec_migration(balancer), rollout.revise, _mended(world, settled=settled), _reached(world))
     under_way = any(not world.refused(each.slot) for each in (*looks, *steps))
     status: JsonPatch = {}
     if not under_way:
-        conditions = {} if world.known.drops_conditions else stalled_patch(balancer, problem, hindrance, now)
+        conditions = {} if world.known.drops_conditions else stalled_patch(balancer, problem, blocker.hindrance, now)
         status = combined(status_migration(balancer), plan.status, rollout.status, conditions)
     # The object's own write comes before the first step: a worker that dies in between leaves no mark on what exists.
     first = writes(world, patch)
@@ -126,7 +123,7 @@ def _provided(world: BalancerWorld, own: tuple[LoadBalancerSet, ...], now: datet
         *looks,
         *(() if first else steps),
         *_sets(world, rollout, whole=not (written or under_way)),
-        *tell(world, world.key, (*told, *(blocker.overdue(now) if blocker else ())), now),
+        *tell(world, world.key, told, now),
     )
     moments = looked_again(world, plan.problem)
     if rollout.deadline:
@@ -135,7 +132,7 @@ def _provided(world: BalancerWorld, own: tuple[LoadBalancerSet, ...], now: datet
     return _decision(
         world,
         _phase(known, own, rollout, settled=settled, problem=problem),
-        problem or (hindrance.why if hindrance else "") or doing or rollout.why,
+        problem or blocker.why or doing or rollout.why,
         actions,
         moments,
         problem=problem,
@@ -269,12 +266,9 @@ def _ending(world: BalancerWorld, sets: tuple[LoadBalancerSet, ...], now: dateti
 
 def _leaving(world: BalancerWorld, wanted: tuple[Action, ...], now: datetime) -> Decision:
     blocker = blocker_of(world, wanted)
-    hindrance = blocker.hindrance if blocker else None
-    problem = hindrance.problem if hindrance else ""
-    told = (*notices_of(problem, hindrance), *(blocker.overdue(now) if blocker else ()))
-    why = hindrance.why if hindrance else "; ".join(each.summary for each in wanted)
-    actions = (*wanted, *tell(world, world.key, told, now))
-    return _decision(world, Phase.DELETING, why, actions, problem=problem, working=hindrance is None)
+    why = blocker.why or "; ".join(each.summary for each in wanted)
+    actions = (*wanted, *tell(world, world.key, blocker.notices(blocker.problem, now), now))
+    return _decision(world, Phase.DELETING, why, actions, problem=blocker.problem, working=blocker.hindrance is None)
 
 
 def _decision(
@@ -287,13 +281,5 @@ def _decision(
     problem: str = "",
     working: bool = False,
 ) -> Decision:
-    settled = phase is Phase.READY
-    return Decision(
-        phase=phase.value,
-        outcome=Outcome.SETTLED if settled else Outcome.WORKING if working else Outcome.WAITING,
-        why=why or "everything is up to date",
-        actions=actions,
-        waits_for=() if settled or working else (problem or why or "its machines",),
-        owner=world.balancer.owner,
-        **nearest(moments),
-    )
+    waits, why = problem or why or "its machines", why or "everything is up to date"
+    return decided(world, phase, why, actions, moments, settled=phase is Phase.READY, working=working, waits_for=waits)

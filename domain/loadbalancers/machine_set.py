@@ -12,16 +12,17 @@ from collections.abc import Sequence
 from datetime import datetime
 from enum import StrEnum
 
-from domain.decision import Action, Decision, Outcome
+from domain.decision import Action, Decision
 from domain.levers import retry_wanted
 from domain.loadbalancers.boots import tried_again
 from domain.loadbalancers.constants import QUOTA_ANNOTATION, REVISION_ANNOTATION
 from domain.loadbalancers.fleet import AskFleet, Fleet
 from domain.loadbalancers.health import Standing, health_of, mark_patches
-from domain.loadbalancers.object_world import adopt, gone, held_by, release, writes
+from domain.loadbalancers.object_world import Moment, adopt, decided, gone, held_by, release, writes
 from domain.loadbalancers.patches import combined
 from domain.loadbalancers.scaling import SetPlan, plan_set
 from domain.loadbalancers.set_world import CreateMachine, DeleteMachine, PatchMachine, SetWorld
+from domain.notices import Notice
 from domain.writes import JsonPatch
 
 
@@ -68,14 +69,9 @@ def decide_set(world: SetWorld, now: datetime) -> Decision:
         SetPhase.WAITING if plan.hold else SetPhase.READY if ready else SetPhase.SCALING,
         why,
         first or scaled,
-    ).model_copy(
-        update={
-            "deadline": plan.deadline,
-            "at_deadline": "check its machines again" if plan.deadline else "",
-            "notices": plan.notices,
-            "planned": tuple(each.summary for each in scaled) if first else (),
-        }
-    )
+        (Moment(at=plan.deadline, then="check its machines again"),) if plan.deadline else (),
+        plan.notices,
+    ).model_copy(update={"planned": tuple(each.summary for each in scaled) if first else ()})
 
 
 def _asks_fleet(world: SetWorld, now: datetime) -> bool:
@@ -131,13 +127,13 @@ def _ending(world: SetWorld) -> Decision:
     return _decision(world, SetPhase.DELETING, why, _deletions(world, names))
 
 
-def _decision(world: SetWorld, phase: SetPhase, why: str, actions: tuple[Action, ...]) -> Decision:
-    settled = phase is SetPhase.READY
-    return Decision(
-        phase=phase.value,
-        outcome=Outcome.SETTLED if settled else Outcome.WAITING,
-        why=why or "its machines are ready",
-        waits_for=() if settled else (why or "its machines",),
-        owner=world.machine_set.owner,
-        actions=actions,
-    )
+def _decision(
+    world: SetWorld,
+    phase: SetPhase,
+    why: str,
+    actions: tuple[Action, ...],
+    moments: tuple[Moment, ...] = (),
+    notices: tuple[Notice, ...] = (),
+) -> Decision:
+    why, waits, settled = why or "its machines are ready", why or "its machines", phase is SetPhase.READY
+    return decided(world, phase, why, actions, moments, settled=settled, waits_for=waits, notices=notices)

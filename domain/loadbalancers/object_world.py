@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import datetime
+from collections.abc import Iterable, Sequence
+from datetime import datetime, timedelta
 from typing import Any, Self
 
-from domain.decision import Decision, Outcome, World
+from domain.decision import Action, Decision, Outcome, World
 from domain.model import Model
+from domain.notices import Notice
 from domain.writes import DropFinalizer, JsonPatch, Patch, patched
 
 OBSERVE_AGAIN = "observe again"
@@ -74,6 +76,41 @@ def adopt(world: ObjectWorld) -> JsonPatch:
 def release(world: ObjectWorld, note: str) -> DropFinalizer:
     """The write that lets the object go."""
     return DropFinalizer.of(world.key, world.resource.metadata, world.resource.kind_of.finalizer, note)
+
+
+class Moment(Model):
+    """When to act again, and what happens then; after some patience where another lifecycle does it."""
+
+    at: datetime
+    then: str = OBSERVE_AGAIN
+    patience: timedelta = timedelta(0)
+
+
+def decided(
+    world: ObjectWorld,
+    phase: str,
+    why: str,
+    actions: Sequence[Action] = (),
+    moments: Iterable[Moment] = (),
+    *,
+    settled: bool = False,
+    working: bool = False,
+    waits_for: str = "",
+    notices: tuple[Notice, ...] = (),
+) -> Decision:
+    """What is to be done, and how the object stands: settled, working, or waiting for something."""
+    soonest = min(moments, key=lambda each: each.at + each.patience, default=None)
+    deadline = {"deadline": soonest.at, "at_deadline": soonest.then, "patience": soonest.patience} if soonest else {}
+    return Decision(
+        phase=str(phase),
+        outcome=Outcome.SETTLED if settled else Outcome.WORKING if working else Outcome.WAITING,
+        why=why,
+        actions=tuple(actions),
+        waits_for=() if settled or working else (waits_for or why,),
+        owner=world.resource.owner,
+        notices=notices,
+        **deadline,
+    )
 
 
 def gone(why: str = "it does not exist any more") -> Decision:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 from typing import ClassVar, TypeVar
 
 from domain.decision import Action, Queue
 from domain.identity import Key
 from domain.loadbalancers.cloud.world import CloudWorld
-from domain.loadbalancers.hindrances import Hindrance, Nature, overdue
-from domain.loadbalancers.object_world import OBSERVE_AGAIN
+from domain.loadbalancers.hindrances import Hindrance, Nature, notices_of, overdue
+from domain.loadbalancers.object_world import Moment
 from domain.model import Model
 from domain.notices import Notice
 from domain.refusal import ErrorType, Refusal
@@ -21,23 +21,26 @@ W = TypeVar("W", bound=CloudWorld)
 MOST_TOLD = 20  # as many different ones as an object's life has
 
 
-class Moment(Model):
-    """When to act again, and what happens then; after some patience where another lifecycle does it."""
-
-    at: datetime
-    then: str = OBSERVE_AGAIN
-    patience: timedelta = timedelta(0)
-
-
 class Blocker(Model):
-    """The refusal that says most to a person, and what it stands for."""
+    """The refusal that says most to a person, and what it stands for; without one nothing stands in the way."""
 
-    refusal: Refusal
-    hindrance: Hindrance
+    refusal: Refusal | None = None
+    hindrance: Hindrance | None = None
 
-    def overdue(self, now: datetime) -> tuple[Notice, ...]:
-        """What people are told if it should have ended by itself."""
-        return overdue(self.hindrance, self.refusal.lasts_since, now)
+    @property
+    def why(self) -> str:
+        """In a person's words; empty if nothing stands in the way."""
+        return self.hindrance.why if self.hindrance else ""
+
+    @property
+    def problem(self) -> str:
+        """What a person is shown as a problem; empty for what ends by itself."""
+        return self.hindrance.problem if self.hindrance else ""
+
+    def notices(self, problem: str, now: datetime) -> tuple[Notice, ...]:
+        """What people are told: of a problem, which may be this one, and of what should have ended by itself."""
+        since = self.refusal.lasts_since if self.refusal else None
+        return (*notices_of(problem, self.hindrance), *overdue(self.hindrance, since, now))
 
 
 class TellPeople(Action):
@@ -69,12 +72,11 @@ def needs_look(world: CloudWorld, steps: Iterable[Action]) -> bool:
     return not current or (world.stale and not waits)
 
 
-def blocker_of(world: CloudWorld, wanted: Iterable[Action]) -> Blocker | None:
+def blocker_of(world: CloudWorld, wanted: Iterable[Action]) -> Blocker:
     """What stands in the way in the cloud; a bug of ours is shown by the runner."""
-    refusals = (world.refused(each.slot) for each in wanted)
-    found = [Blocker(refusal=each, hindrance=Hindrance.of_refusal(each)) for each in refusals if each]
-    real = (each for each in found if each.refusal.type is not ErrorType.BUG)
-    return max(real, key=lambda each: each.hindrance.weight, default=None)
+    refusals = [found for each in wanted if (found := world.refused(each.slot)) and found.type is not ErrorType.BUG]
+    found = [Blocker(refusal=each, hindrance=Hindrance.of_refusal(each)) for each in refusals]
+    return max(found, key=lambda each: each.hindrance.weight if each.hindrance else (0, False), default=Blocker())
 
 
 def looked_again(world: CloudWorld, problem: str) -> list[Moment]:
@@ -90,9 +92,3 @@ def tell(world: CloudWorld, about: Key, notices: Iterable[Notice], now: datetime
     told = world.known.told
     fresh = tuple(each for each in notices if each.digest not in told or now - told[each.digest] >= EVENTS_KEPT)
     return (TellPeople(about=about, notices=fresh, at=now),) if fresh else ()
-
-
-def nearest(moments: Sequence[Moment]) -> dict[str, object]:
-    """The deadline of a decision."""
-    next_ = min(moments, key=lambda each: each.at + each.patience, default=None)
-    return {"deadline": next_.at, "at_deadline": next_.then, "patience": next_.patience} if next_ else {}

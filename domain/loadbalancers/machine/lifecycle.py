@@ -14,15 +14,13 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from domain.decision import Action, Decision, Outcome, earliest
+from domain.decision import Action, Decision, earliest
 from domain.identity import Key
 from domain.loadbalancers import LOAD_BALANCER
 from domain.loadbalancers.cloud.lifecycle import (
-    Moment,
     TellPeople,
     blocker_of,
     looked_again,
-    nearest,
     needs_look,
     tell,
 )
@@ -45,7 +43,7 @@ from domain.loadbalancers.machine.access import REMOVED, access_objects, access_
 from domain.loadbalancers.machine.actions import AwaitServer, GrantAccess, LookAtMachine, RevokeAccess
 from domain.loadbalancers.machine.world import MachineWorld
 from domain.loadbalancers.migration import machine_migration
-from domain.loadbalancers.object_world import adopt, gone, held_by, release, write, writes
+from domain.loadbalancers.object_world import Moment, adopt, decided, gone, held_by, release, write, writes
 from domain.loadbalancers.patches import combined
 from domain.loadbalancers.resources import LoadBalancerMachine
 from domain.loadbalancers.scaling import config_fault
@@ -115,8 +113,7 @@ def _provided(world: MachineWorld, now: datetime, judged: tuple[Action, ...], mo
     steps = () if looks else steps
     awaited = () if looks else _awaited(world, plan)
     blocker = blocker_of(world, (*looks, *steps, *awaited))
-    hindrance = blocker.hindrance if blocker else None
-    problem = plan.problem or (hindrance.problem if hindrance else "")
+    hindrance, problem = blocker.hindrance, plan.problem or blocker.problem
     if plan.given_up and not looks:
         return _given_up(world, plan, now)
     patch = combined(_waiting_patch(machine, plan, hindrance, now), _mended(world, plan, hindrance))
@@ -128,10 +125,10 @@ def _provided(world: MachineWorld, now: datetime, judged: tuple[Action, ...], mo
         named: JsonPatch = {} if grants else access_status(machine)
         status = combined(machine_migration(machine), plan.status, _found_whole(world, plan, hindrance, now), named)
     written = (*writes(world, patch), *writes(world, status, subresource="status"))
-    told = (*notices_of(problem, hindrance), *(blocker.overdue(now) if blocker else ()))
+    told = blocker.notices(problem, now)
     phase = _phase(world, plan, problem, now)
     doing = "; ".join(each.summary for each in (*grants, *looks, *steps))
-    why = plan.problem or (hindrance.why if hindrance else "") or doing or _told(world, plan, now)
+    why = plan.problem or blocker.why or doing or _told(world, plan, now)
     moments = [*moments, *looked_again(world, problem)]
     actions = (*written, *grants, *looks, *steps, *awaited, *_tell(world, told, now), *judged)
     return _decision(world, phase, why, actions, moments, problem=problem, working=under_way and not problem)
@@ -340,21 +337,19 @@ def _removal(world: MachineWorld) -> tuple[Action, ...]:
 def _leaving(world: MachineWorld, wanted: tuple[Action, ...], now: datetime) -> Decision:
     began = world.machine.metadata.deletion_timestamp or now
     blocker = blocker_of(world, wanted)
-    hindrance = blocker.hindrance if blocker else None
     doing = "; ".join(each.summary for each in wanted)
-    problem = hindrance.problem if hindrance else ""
-    slow = hindrance or Hindrance(why=doing, nature=Nature.UNDER_WAY)
-    told = (*notices_of(problem, hindrance), *overdue(slow, began, now))
+    slow = blocker.hindrance or Hindrance(why=doing, nature=Nature.UNDER_WAY)
+    told = (*notices_of(blocker.problem, blocker.hindrance), *overdue(slow, began, now))
     late = began + OVERDUE_AFTER
     moments = [Moment(at=late, then="say that it takes long")] if late > now else []
     return _decision(
         world,
         MachinePhase.DELETING,
-        hindrance.why if hindrance else doing,
+        blocker.why or doing,
         (*wanted, *_tell(world, told, now)),
         moments,
-        problem=problem,
-        working=hindrance is None,
+        problem=blocker.problem,
+        working=blocker.hindrance is None,
     )
 
 
@@ -385,14 +380,6 @@ def _decision(
     problem: str = "",
     working: bool = False,
 ) -> Decision:
-    settled = phase is MachinePhase.READY
-    waits = () if settled or working else (problem or _AWAITED.get(phase) or why or "the agent's report",)
-    return Decision(
-        phase=phase.value,
-        outcome=Outcome.SETTLED if settled else Outcome.WORKING if working else Outcome.WAITING,
-        why=why or "its server runs",
-        actions=actions,
-        waits_for=waits,
-        owner=world.machine.owner,
-        **nearest(moments or []),
-    )
+    waits = problem or _AWAITED.get(phase) or why or "the agent's report"
+    why, settled = why or "its server runs", phase is MachinePhase.READY
+    return decided(world, phase, why, actions, moments or (), settled=settled, working=working, waits_for=waits)
