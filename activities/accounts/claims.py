@@ -18,7 +18,6 @@ from activities.accounts.metrics import account_closed
 from activities.accounts.reading import Reader
 from domain.accounts import ACCOUNT
 from domain.accounts.actions.handover import Fulfil, Fulfilled, ReleaseAccount
-from domain.accounts.claim_steps import named_by
 from domain.accounts.constants import CLAIM_UID_ANNOTATION, OPERATOR_NAMESPACE
 from domain.accounts.letting_go import LET_GO, UNCLEANED, told_to
 from domain.accounts.resources import Account
@@ -52,7 +51,7 @@ class ClaimActivities:
     async def release(self, action: ReleaseAccount) -> None:
         """The Account's side of a release."""
         account = await self._read.account(OPERATOR_NAMESPACE, action.account)
-        if account is None or not named_by(account, action.claim):
+        if account is None or not account.named_by(action.claim):
             return
         if action.uncleaned:
             await self._forsake(action, account)

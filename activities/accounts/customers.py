@@ -25,7 +25,6 @@ from domain.accounts.actions.customers import (
     RemoveSecret,
 )
 from domain.accounts.candidates import age
-from domain.accounts.claim_steps import named_by
 from domain.accounts.constants import (
     CLAIM_UID_ANNOTATION,
     FINALIZER,
@@ -96,7 +95,7 @@ class CustomerActivities:
         Where that is the customer's own the customer's key stays in it: it opens the account just as well.
         """
         account = await self._read.account(OPERATOR_NAMESPACE, action.account)
-        if account is None or not named_by(account, action.claim) or not account.customers:
+        if account is None or not account.named_by(action.claim) or not account.customers:
             raise Denied(f"Account {action.account} does not name this claim in spec.claimLink", code="NotTheHolder")
         if action.secret != action.input_secret:
             await self._copy_key(action)
@@ -110,7 +109,7 @@ class CustomerActivities:
     async def remove_secret(self, action: RemoveSecret) -> None:
         """Delete the claim's Secret while the Account's own still tells which key it may hold."""
         account = await self._read.account(OPERATOR_NAMESPACE, action.account)
-        if account is not None and named_by(account, action.claim):
+        if account is not None and account.named_by(action.claim):
             await delete_secret(self._kube, action.claim, action.secret, await key_ids_of(self._kube, account))
 
     @activity.defn(name=LetSecretsGo.activity)
@@ -146,7 +145,7 @@ class CustomerActivities:
 
 def _serves(account: Account, action: MakeCustomerAccount) -> bool:
     same = account.spec.aws_account_id == action.account_id
-    return account.customers and same and named_by(account, action.claim)
+    return account.customers and same and account.named_by(action.claim)
 
 
 def _finalizers(obj: JsonObject) -> list[str]:

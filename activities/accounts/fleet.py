@@ -13,7 +13,6 @@ from activities.accounts.reading import Reader
 from activities.aws import keys
 from domain.accounts import ACCOUNT
 from domain.accounts.actions.fleet import DeliverRole
-from domain.accounts.claim_steps import named_by
 from domain.accounts.constants import ADMIN_USER_PREFIX, OPERATOR_NAMESPACE
 from domain.accounts.naming import secret_of
 from domain.accounts.resources import Account
@@ -36,7 +35,7 @@ class FleetActivities:
     async def deliver_role(self, action: DeliverRole) -> None:
         """The Secret first; then the Account forgets a key whose user is gone."""
         account = await self._read.account(OPERATOR_NAMESPACE, action.account)
-        if account is None or not named_by(account, action.claim):
+        if account is None or not account.named_by(action.claim):
             raise Denied(f"Account {action.account} does not name this claim in spec.claimLink", code="NotTheHolder")
         data = {ROLE_FIELD: base64.b64encode(action.role_arn.encode()).decode()}
         # A key in it is an earlier account's, and dead by now.

@@ -28,7 +28,6 @@ from activities.kube import KubeActivities
 from domain.accounts import ACCOUNT_CLAIM
 from domain.accounts.actions.handover import Fulfil, Fulfilled
 from domain.accounts.claim import NOT_MOVED, decide
-from domain.accounts.claim_steps import named_by
 from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.accounts.observations import UnitRequest, Units, UnitsRequest
 from domain.accounts.resources import Account
@@ -177,7 +176,7 @@ async def _unit_in(answer: asyncio.Future[Units], request: UnitRequest) -> str:
 def _confirm_holder(account: Account | None, action: Fulfil) -> None:
     if account is None:
         raise Absent(f"Account {action.account} does not exist")
-    if not named_by(account, action.claim) or account.spec.aws_account_id != action.account_id:
+    if not account.named_by(action.claim) or account.spec.aws_account_id != action.account_id:
         raise Denied(
             f"Account {action.account} does not name claim {action.claim.namespace}/{action.claim.name} as its holder: "
             "its key is not copied",

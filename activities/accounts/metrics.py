@@ -41,11 +41,11 @@ from prometheus_client.registry import Collector
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, KINDS
 from domain.accounts.actions.cleaning import CleanGlobal, CleanRegion
 from domain.accounts.actions.identities import RotateKeys
-from domain.accounts.claim_steps import entering
 from domain.accounts.constants import FINALIZER
 from domain.accounts.organization import OrganizationKnown
 from domain.accounts.pool import Room
 from domain.accounts.resources import Account, AccountClaim, AccountState, ClaimState
+from domain.accounts.worlds import entering
 from domain.resource import Condition, condition_of, parse_timestamp
 from domain.writes import Patch
 from engine import clock, metrics

@@ -12,7 +12,6 @@ from activities.accounts.metrics import claim_seen
 from activities.accounts.reading import Reader, same_object
 from domain.accounts import AWS_FEDERATED_ACCOUNT_ACCESS
 from domain.accounts.candidates import Rejections
-from domain.accounts.claim_steps import holds, still_names
 from domain.accounts.constants import INPUT_SECRET_FINALIZER, OPERATOR_NAMESPACE
 from domain.accounts.federated.resources import AWSFederatedAccountAccess
 from domain.accounts.observations import ObserveAccount, ObserveClaim
@@ -63,10 +62,10 @@ class ObserveActivities:
         spec = account.spec
         if spec.claim_link:
             claim = await self._read.claim(spec.claim_link_namespace, spec.claim_link)
-            return claim if claim is not None and holds(claim, account) else None
+            return claim if claim is not None and claim.holds(account) else None
         if not account.status.claimed or account.customers or account.metadata.namespace != OPERATOR_NAMESPACE:
             return None
-        return next((claim for claim in await self._read.claims() if still_names(claim, account)), None)
+        return next((claim for claim in await self._read.claims() if claim.still_names(account)), None)
 
     @activity.defn(name=ObserveClaim.activity)
     async def observe_claim(self, look: ObserveClaim) -> ClaimWorld:
@@ -93,7 +92,7 @@ class ObserveActivities:
             world = await self._with_secrets(world)
         if claim.spec.account_link:
             account = await self._read.account(OPERATOR_NAMESPACE, claim.spec.account_link)
-            if claim.metadata.deleting and (account is None or not holds(claim, account)):
+            if claim.metadata.deleting and (account is None or not claim.holds(account)):
                 account = await self._bound_to(claim) or account  # whatever its tenant has written there since
             ends = claim.metadata.deleting and account is not None and _entered_by_its_claim(account)
             accesses = await self._accesses(claim, account) if ends and account is not None else ()

@@ -7,8 +7,8 @@ what is gone already is done. One thing that cannot be deleted stops no other; a
 list of what is left and why, as *unavailable* if all of it may pass by itself, else as a conflict (`NotClean`).
 
 Everything of these kinds goes, whoever made it: the account was released, belongs to nobody now, and the next tenant
-must not meet it. After an initialisation that was cut short nothing goes but what carries our marks. Before anything is
-deleted AWS is asked whose account this is; payer and protected accounts are never entered.
+must not meet it. Before anything is deleted AWS is asked whose account this is; payer and
+protected accounts are never entered.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from activities import attempt
 from activities.aws.errors import error_class
-from activities.aws.regions import end_marked, usable
+from activities.aws.regions import can_use
 from activities.aws.session import Member, Sessions
 from domain.accounts.actions.cleaning import Cleaned, CleanGlobal, CleanRegion
 from domain.refusal import RETRIED_BY_SERVER
@@ -49,17 +49,14 @@ _CONNECTED = "ExistingVpcEndpointConnections"
 
 
 def clean_region(sessions: Sessions, action: CleanRegion) -> Cleaned:
-    """Instances, images and snapshots, volumes, VPC endpoint services of one region; with marks, our own launches."""
+    """Instances, images and snapshots, volumes, VPC endpoint services of one region."""
     member = _confirmed(sessions, action.account_id, action.partition)
     sweep = Sweep(f"account {action.account_id}, {action.region}")
     try:
         ec2 = member.ec2(action.region)
-        if action.marks:
-            end_marked(ec2, action.marks)
-            return Cleaned(report="no instance of ours runs there")
         ended = _end_instances(ec2, sweep)
     except (Denied, Invalid, Pending, Unavailable):
-        if _usable(member, action.region):
+        if can_use(member, action.region):
             raise
         return Cleaned(report=f"{action.region} is not enabled in the account")
     with sweep.category("snapshots"):
@@ -162,12 +159,6 @@ def _confirmed(sessions: Sessions, account_id: str, partition: str) -> Member:
     member = sessions.member(account_id, partition)
     member.confirm()
     return member
-
-
-def _usable(member: Member, region: str) -> bool:
-    """Whether the account can use the region; asked only when the region does not answer."""
-    found = member.ec2(member.default_region).describe_regions(AllRegions=False)["Regions"]
-    return region in usable(found)
 
 
 # Instances.

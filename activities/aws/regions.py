@@ -32,7 +32,7 @@ from activities.aws.clients import held
 from activities.aws.entering import entered
 from activities.aws.errors import UNAUTHENTICATED
 from activities.aws.quotas import ask_for_vcpus
-from activities.aws.session import Sessions
+from activities.aws.session import Member, Sessions
 from domain.accounts.actions.launches import EndLaunches
 from domain.accounts.actions.regions import InitializeRegion, ListRegions, Regions
 from domain.accounts.constants import REGION_INIT_TAG_NAME
@@ -88,6 +88,11 @@ def list_regions(sessions: Sessions, action: ListRegions) -> Regions:
     except Denied as error:
         raise (attempt.settling(error) if error.code in UNAUTHENTICATED else error) from error.__cause__
     return Regions(names=usable(answer["Regions"]))
+
+
+def can_use(member: Member, region: str) -> bool:
+    """Whether the account can use the region; asked only when the region does not answer."""
+    return region in usable(member.ec2(member.default_region).describe_regions(AllRegions=False)["Regions"])
 
 
 def usable(regions: Iterable[RegionTypeDef]) -> tuple[str, ...]:
@@ -210,9 +215,13 @@ def instances_of(ec2: EC2Client, tags: dict[str, str]) -> list[InstanceTypeDef]:
 
 
 def end_launches(sessions: Sessions, action: EndLaunches) -> None:
-    """Terminate what an initialisation has left in a region, and nothing else there."""
+    """Terminate what an initialisation has left in a region; in one that is not enabled there is nothing."""
     member = entered(sessions, action)
-    end_marked(member.ec2(action.region), action.tags)
+    try:
+        end_marked(member.ec2(action.region), action.tags)
+    except (Denied, Invalid, Pending, Unavailable):
+        if can_use(member, action.region):
+            raise
 
 
 def end_marked(ec2: EC2Client, tags: dict[str, str]) -> None:

@@ -17,19 +17,7 @@ from datetime import datetime
 from functools import partial
 
 from domain.accounts import ACCOUNT_POOL, customer_account
-from domain.accounts.account_steps import (
-    out_of_bounds,
-    ownership_tags,
-    patched,
-    protected,
-    spec_written,
-    status_written,
-    waiting,
-    working,
-)
 from domain.accounts.actions.creation import LIMIT_CODES, TRANSIENT_REASONS, AwaitAccount, CreateAccount, TagAccount
-from domain.accounts.actions.identities import EnsureSupportRole
-from domain.accounts.claim_steps import still_names
 from domain.accounts.config_condition import told_by_account
 from domain.accounts.constants import (
     AT_LIMIT_CONDITION,
@@ -41,22 +29,23 @@ from domain.accounts.constants import (
     IAM_USER_ID_LABEL,
     OWNER_TAG,
 )
-from domain.accounts.deletion import deleting, region_sweeps
+from domain.accounts.deletion import LEFT_LAUNCHES, deleting, launches_to_end
 from domain.accounts.initialization import (
     Done,
     admin_user,
     entered_at,
-    iam_failure,
     initializing,
     list_regions,
     none_initialized,
-    refused_for_good,
-    refused_regions,
+    refused_by_iam,
+    regions_done,
+    secret_recorded,
+    support_role,
 )
 from domain.accounts.naming import email_of, iam_user_id, secret_of
 from domain.accounts.opt_in import before_credentials, of_ready_account, opting_in
-from domain.accounts.resources import PROGRESSING_STATES, Account, AccountState
-from domain.accounts.status import failure_of, released, with_account_state, with_condition, with_failure
+from domain.accounts.resources import PROGRESSING_STATES, AccountState
+from domain.accounts.status import failure_of, released, with_condition
 from domain.accounts.verification import (
     READY_MESSAGE,
     pending_verification,
@@ -66,7 +55,7 @@ from domain.accounts.verification import (
 from domain.accounts.worlds import AccountWorld, Verdict
 from domain.decision import Action, Decision, Outcome
 from domain.identity import Key
-from domain.levers import RETRIED, retry_wanted
+from domain.levers import retry_wanted
 from domain.refusal import ErrorType
 from domain.resource import condition_of
 from domain.writes import Delete, JsonPatch
@@ -80,9 +69,8 @@ _WITHIN_THE_ACCOUNT = frozenset(
 def decide(world: AccountWorld, now: datetime) -> Decision:
     """What an Account needs now."""
     if not world.exists:
-        return Decision(phase="Gone", outcome=Outcome.GONE, why="the Account does not exist any more")
-    decision = told_by_account(world, _decide(world, now), now)
-    return decision.model_copy(update={"owner": _owner(world.account)})
+        return world.gone()
+    return told_by_account(world, _decide(world, now), now)
 
 
 def _decide(world: AccountWorld, now: datetime) -> Decision:
@@ -90,22 +78,14 @@ def _decide(world: AccountWorld, now: datetime) -> Decision:
     if account.metadata.deleting:
         return deleting(world, now)
     if account.paused:
-        return waiting(
-            account,
-            "reconciliation is paused by an annotation of the Account",
-            "removal of the annotation",
-            phase="Paused",
-        )
-    if protected(world) and not out_of_bounds(world):
-        return waiting(
-            account,
-            f"AWS account {account.spec.aws_account_id} is a payer or protected account: nothing is done in it",
-            "its removal",
-        )
+        why = "reconciliation is paused by an annotation of the Account"
+        return world.waiting(why, "removal of the annotation", phase="Paused")
+    if not world.out_of_bounds and (forbidden := world.forbidden(account.spec.aws_account_id)):
+        return forbidden
     if not world.config.present:
-        return waiting(account, "the operator's ConfigMap does not exist", "ConfigMap")
+        return world.waiting("the operator's ConfigMap does not exist", "ConfigMap")
     if world.config.missing("fedramp"):
-        return waiting(account, f"ConfigMap key fedramp: {world.config.problems['fedramp']}", "ConfigMap")
+        return world.waiting(f"ConfigMap key fedramp: {world.config.problems['fedramp']}", "ConfigMap")
     if retry_wanted(account.metadata):
         return _retry(world)
     if account.failed:
@@ -126,12 +106,11 @@ def _decide(world: AccountWorld, now: datetime) -> Decision:
         AccountState.READY: _ready,
     }
     step = steps.get(account.status.state)
-    if out_of_bounds(world) and account.status.state in _WITHIN_THE_ACCOUNT:
+    if world.out_of_bounds and account.status.state in _WITHIN_THE_ACCOUNT:
         step = _only_shown
     if step is None:
-        return waiting(
-            account, f"state {account.status.state!r} is not served by this version", "a change of status.state"
-        )
+        why = f"state {account.status.state!r} is not served by this version"
+        return world.waiting(why, "a change of status.state")
     return step(world, now)
 
 
@@ -147,54 +126,48 @@ def _prepare(world: AccountWorld) -> Decision:
         },
         "spec": world.account.always_written,
     }
-    return working(world.account, "set finalizer and IAM user id", patched(world, patch, note="finalizer, iamUserId"))
+    return world.working("set finalizer and IAM user id", world.write(patch, note="finalizer, iamUserId"))
 
 
 def _new(world: AccountWorld, now: datetime) -> Decision:
     account, known = world.account, world.known
     if account.status.claimed:
-        return waiting(account, "status.claimed is true, but status.state is empty", "status.state or status.claimed")
+        return world.waiting("status.claimed is true, but status.state is empty", "status.state or status.claimed")
     if account.spec.aws_account_id:
-        status = with_account_state(account.status, AccountState.CREATING, _creating_message(world), now)
-        if world.dev_mode and account.spec.aws_account_id == DEVELOPMENT_ACCOUNT:
-            status = status.model_copy(update={"support_case_id": DEVELOPMENT_CASE})
-        return working(account, "the AWS account exists", status_written(world, status))
+        case = {"support_case_id": DEVELOPMENT_CASE} if world.stands_in(account) else {}
+        message = "Creating" if known.created_account_id else "AWS account already created"
+        status = account.status.model_copy(update=case)
+        return world.entering(AccountState.CREATING, message, now, why="the AWS account exists", status=status)
     if created := DEVELOPMENT_ACCOUNT if world.dev_mode else known.created_account_id:
         # The Secret's name is known by now: a write less than when the Secret is there. In development mode there may
         # never be one, and an account that names none is given to no claim.
         secret = account.spec.iam_user_secret if world.dev_mode else secret_of(account.metadata.name)
         spec = account.spec.model_copy(update={"aws_account_id": created, "iam_user_secret": secret})
-        return working(account, f"record {created}", spec_written(world, spec, note="record awsAccountID"))
+        return world.working(f"record {created}", world.write_spec(spec, note="record awsAccountID"))
     email = email_of(account.metadata.name, world.email_domain)
     if known.request_id:
         wait = AwaitAccount(name=account.metadata.name, email=email, request_id=known.request_id)
-        return working(account, f"AWS is creating the account ({known.request_id})", wait)
+        return world.working(f"AWS is creating the account ({known.request_id})", wait)
     if known.failure and known.failure not in LIMIT_CODES | TRANSIENT_REASONS:
-        failed = with_failure(
-            account.status, "AccountCreationFailed", known.failure, "Failed to create AWS Account", now
-        )
-        return working(account, f"AWS refused to create the account: {known.failure}", status_written(world, failed))
+        return _refused(world, known.failure, known.failure, now)
     if (refusal := world.refused(CreateAccount.activity, ErrorType.INVALID)) is not None:
-        failed = with_failure(
-            account.status, "AccountCreationFailed", refusal.code, "Failed to create AWS Account", now
-        )
-        return working(account, f"AWS refused to create the account: {refusal.message}", status_written(world, failed))
+        return _refused(world, refusal.code, refusal.message, now)
     return _wanting(world, now, email)
+
+
+def _refused(world: AccountWorld, code: str, message: str, now: datetime) -> Decision:
+    why = f"AWS refused to create the account: {message}"
+    return world.failing("AccountCreationFailed", code, "Failed to create AWS Account", now, why=why)
 
 
 def _wanting(world: AccountWorld, now: datetime, email: str) -> Decision:
     """No AWS account yet: created when the organization permits it."""
     account, permit = world.account, world.known.permit
     if permit and permit.verdict is Verdict.GRANTED and permit.until and now < permit.until:
-        create = CreateAccount(
-            name=account.metadata.name,
-            email=email,
-            until=permit.until,
-            search=bool(world.known.inherited),
-        )
-        return working(
-            account, "ask AWS for the account", create, deadline=permit.until, at="the permit to create it expires"
-        )
+        search = bool(world.known.inherited)
+        create = CreateAccount(name=account.metadata.name, email=email, until=permit.until, search=search)
+        at = "the permit to create it expires"
+        return world.working("ask AWS for the account", create, deadline=permit.until, at=at)
     asks = "the organization's permit to create an account"
     born = account.metadata.creation_timestamp
     zombie_at = born + CREATION_TIMEOUT if born and account.pool_owned else None
@@ -202,33 +175,19 @@ def _wanting(world: AccountWorld, now: datetime, email: str) -> Decision:
     if permit is None or permit.verdict is Verdict.GRANTED:
         limit = world.known.failure  # AWS's own: the organization's permits do not know of it
         if limit not in LIMIT_CODES:
-            return waiting(account, f"waits for {asks}", "Organization")
+            return world.waiting(f"waits for {asks}", "Organization")
         if zombie_at and now >= zombie_at:
             return _discard(world, f"AWS gave no account within 25 minutes: {limit}")
         why = f"AWS refused to create the account ({limit}): waits for {asks}"
-        return waiting(account, why, "Organization", zombie_at, at)
+        return world.waiting(why, "Organization", deadline=zombie_at, at=at)
     if zombie_at and now >= zombie_at:
         return _discard(world, "no AWS account within 25 minutes")
-    why = permit.message or f"waits for {asks}"
-    actions: tuple[Action, ...] = ()
-    if permit.verdict is Verdict.LIMIT_REACHED and condition_of(account.status.conditions, AT_LIMIT_CONDITION) is None:
-        conditions = with_condition(
-            account.status.conditions,
-            AT_LIMIT_CONDITION,
-            AT_LIMIT_REASON,
-            "AWS account limit reached, waiting for capacity",
-            now,
-        )
-        actions = (status_written(world, account.status.model_copy(update={"conditions": conditions})),)
-    return Decision(
-        phase="Pending",
-        outcome=Outcome.WAITING,
-        why=why,
-        actions=actions,
-        waits_for=("Organization", permit.verdict.value),
-        deadline=zombie_at,
-        at_deadline=at,
-    )
+    noted: tuple[Action, ...] = ()
+    if permit.verdict is Verdict.LIMIT_REACHED:
+        message = "AWS account limit reached, waiting for capacity"
+        noted = world.noted(AT_LIMIT_CONDITION, AT_LIMIT_REASON, message, now)
+    why, waits_for = permit.message or f"waits for {asks}", ("Organization", permit.verdict.value)
+    return world.waiting(why, waits_for, *noted, deadline=zombie_at, at=at)
 
 
 def _unrecorded(world: AccountWorld) -> Decision:
@@ -238,11 +197,7 @@ def _unrecorded(world: AccountWorld) -> Decision:
     """
     blank = world.account.status.model_copy(update={"state": AccountState.NEW})
     why = f"state {world.account.status.state}, but spec.awsAccountID is empty: search AWS for the account by its name"
-    return working(world.account, why, status_written(world, blank, note="blank status.state"))
-
-
-def _creating_message(world: AccountWorld) -> str:
-    return "Creating" if world.known.created_account_id else "AWS account already created"
+    return world.working(why, world.write_status(blank, note="blank status.state"))
 
 
 # --- from Creating to Ready ---
@@ -252,20 +207,14 @@ def _creating(world: AccountWorld, now: datetime) -> Decision:
     account = world.account
     entered = entered_at(account, AccountState.CREATING)
     if entered is None:  # set by hand: the clock starts now
-        status = with_account_state(account.status, AccountState.CREATING, "AWS account already created", now)
-        return working(account, "start the creation deadline", status_written(world, status))
+        message = "AWS account already created"
+        return world.entering(AccountState.CREATING, message, now, why="start the creation deadline")
     if decision := before_credentials(world, now):
         return decision
     deadline = entered + CREATION_TIMEOUT
     if now >= deadline:
-        failed = with_failure(
-            account.status,
-            "AccountCreationFailed",
-            "CreationTimeout",
-            "Creation pending for longer than 25 minutes",
-            now,
-        )
-        return working(account, "creation took longer than 25 minutes", status_written(world, failed))
+        message, why = "Creation pending for longer than 25 minutes", "creation took longer than 25 minutes"
+        return world.failing("AccountCreationFailed", "CreationTimeout", message, now, why=why)
     return _credentials(world, now, deadline, "the account fails with CreationTimeout")
 
 
@@ -277,50 +226,35 @@ def _opted_in(world: AccountWorld, now: datetime) -> Decision:
 def _only_shown(world: AccountWorld, now: datetime) -> Decision:
     """Development mode on what is the payer's own account: Ready without identities and regions."""
     why = f"development mode: nothing is done in {world.account.spec.aws_account_id}, a payer or protected account"
-    ready = with_account_state(world.account.status, AccountState.READY, READY_MESSAGE, now)
-    return working(world.account, why, status_written(world, ready))
+    return world.entering(AccountState.READY, READY_MESSAGE, now, why=why)
 
 
 def _credentials(world: AccountWorld, now: datetime, deadline: datetime | None, at: str) -> Decision:
     account, known = world.account, world.known
     if not account.spec.aws_account_id:
         why = f"state {account.status.state}, but spec.awsAccountID is empty"
-        return waiting(account, why, "spec.awsAccountID", deadline, at)
-    if missing := world.config.missing("ami-owner", "support-jump-role"):
-        return waiting(account, f"missing in the operator's ConfigMap: {', '.join(missing)}", "ConfigMap", deadline, at)
-    if refusal := refused_for_good(world):
-        return working(
-            account, f"IAM refused: {refusal.message}", status_written(world, iam_failure(account, refusal, now))
-        )
-    actions = _credential_actions(world)
-    if actions:
-        return working(account, "create credentials and list the regions", *actions, deadline=deadline, at=at)
+        return world.waiting(why, "spec.awsAccountID", deadline=deadline, at=at)
+    if lacking := world.lacking("ami-owner", "support-jump-role", deadline=deadline, at=at):
+        return lacking
+    if refused := refused_by_iam(world, now):
+        return refused
+    if actions := _credential_actions(world):
+        return world.working("create credentials and list the regions", *actions, deadline=deadline, at=at)
     if account.spec.iam_user_secret != known.admin_secret:
-        spec = account.spec.model_copy(update={"iam_user_secret": known.admin_secret})
-        return working(
-            account,
-            "record the Secret",
-            spec_written(world, spec, note="record iamUserSecret"),
-            deadline=deadline,
-            at=at,
-        )
-    status = with_account_state(account.status, AccountState.INITIALIZING_REGIONS, "Initializing Regions", now)
-    return working(account, "the credentials are ready", status_written(world, status))
+        return world.working("record the Secret", secret_recorded(world), deadline=deadline, at=at)
+    message, why = "Initializing Regions", "the credentials are ready"
+    return world.entering(AccountState.INITIALIZING_REGIONS, message, now, why=why)
 
 
 def _credential_actions(world: AccountWorld) -> tuple[Action, ...]:
     account, known, config = world.account, world.known, world.config
-    member = {"account_id": account.spec.aws_account_id, "partition": config.partition}
-    tags = ownership_tags(world)
     actions: list[Action] = []
     if not known.tagged:
         owner = {OWNER_TAG: config.shard_name or "", **config.compliance_tags}
         fresh = bool(known.created_account_id)
         actions.append(TagAccount(account_id=account.spec.aws_account_id, tags=owner, fresh=fresh))
     if not known.support_role:
-        actions.append(
-            EnsureSupportRole(**member, iam_user_id=account.iam_user_id, jump_role=config.support_jump_role, tags=tags)
-        )
+        actions.append(support_role(world))
     if not known.admin_secret:
         actions.append(admin_user(world))
     if known.regions is None and not config.fedramp:
@@ -331,44 +265,34 @@ def _credential_actions(world: AccountWorld) -> tuple[Action, ...]:
 def _initialized(world: AccountWorld, now: datetime) -> Decision:
     if failed := none_initialized(world, now):
         return failed
-    account, refused = world.account, refused_regions(world)
-    note = f" ({len(refused)} regions refused: {', '.join(refused)})" if refused else ""
-    if condition_of(account.status.conditions, "Ready") is not None:
-        message = "Account support case already resolved; Account Ready"
-        return working(
-            account, message, status_written(world, with_account_state(account.status, "Ready", message, now))
-        )
-    return to_pending_verification(world, now, note)
+    if condition_of(world.account.status.conditions, AccountState.READY) is not None:
+        return world.entering(AccountState.READY, "Account support case already resolved; Account Ready", now)
+    return to_pending_verification(world, now, regions_done(world))
 
 
 def _ready(world: AccountWorld, now: datetime) -> Decision:
     account = world.account
     spec, status = account.spec, account.status
     if spec.claim_link and not status.claimed:
-        message = (
-            f"Account {account.metadata.name} was claimed: {spec.claim_link} (Namespace: {spec.claim_link_namespace})"
-        )
-        conditions = with_condition(
-            status.conditions, "Claimed", "InitializingRegions", message, now
-        )  # reason as upstream's
+        holder = f"{spec.claim_link} (Namespace: {spec.claim_link_namespace})"
+        message = f"Account {account.metadata.name} was claimed: {holder}"
+        # The reason is upstream's.
+        conditions = with_condition(status.conditions, "Claimed", "InitializingRegions", message, now)
         claimed = status.model_copy(update={"claimed": True, "conditions": conditions})
-        return working(account, message, status_written(world, claimed, note="claimed"))
-    if status.claimed and (claim := world.claim) and still_names(claim, account):
+        return world.working(message, world.write_status(claimed, note="claimed"))
+    if status.claimed and (claim := world.claim) and claim.still_names(account):
         why = f"spec.claimLink is empty, but claim {claim.key.path} still names this Account: no other claim gets it"
-        return waiting(account, why, "spec.claimLink, or the deletion of that claim")
+        return world.waiting(why, "spec.claimLink, or the deletion of that claim")
     if status.claimed and not spec.claim_link:  # a release that died between its two writes
-        return working(account, "complete the release", status_written(world, released(status, now), note="released"))
-    if status.reused and not spec.iam_user_secret and not spec.claim_link and not out_of_bounds(world):
+        return world.working("complete the release", world.write_status(released(status, now), note="released"))
+    if status.reused and not spec.iam_user_secret and not spec.claim_link and not world.out_of_bounds:
         if not world.known.admin_secret:
-            return working(account, "recreate the IAM user", admin_user(world))
-        secret = spec.model_copy(update={"iam_user_secret": world.known.admin_secret})
-        return working(account, "record the Secret", spec_written(world, secret, note="record iamUserSecret"))
+            return world.working("recreate the IAM user", admin_user(world))
+        return world.working("record the Secret", secret_recorded(world))
     if decision := of_ready_account(world, now) or quotas_of_ready_account(world, now):
         return decision
-    holder = (
-        f"held by claim {spec.claim_link_namespace}/{spec.claim_link}" if spec.claim_link else "ready to be claimed"
-    )
-    return Decision(phase=AccountState.READY, outcome=Outcome.SETTLED, why=holder)
+    holder = f"held by claim {spec.claim_link_namespace}/{spec.claim_link}"
+    return world.settled(holder if spec.claim_link else "ready to be claimed")
 
 
 # --- failure and retry ---
@@ -379,8 +303,8 @@ def _failed(world: AccountWorld) -> Decision:
     given_by_pool = account.pool_owned and not account.spec.byoc
     if not account.spec.aws_account_id and given_by_pool and not world.known.request_id:
         return _discard(world, "it failed before it had an AWS account")
-    if sweep := region_sweeps(world):
-        return working(account, "terminate instances that an interrupted initialisation may have left", *sweep)
+    if ends := launches_to_end(world):
+        return world.working(LEFT_LAUNCHES, *ends)
     failure = failure_of(account.status)
     why = f"{failure.reason}: {failure.message}" if failure else f"status.state is {account.status.state}"
     return Decision(
@@ -388,26 +312,23 @@ def _failed(world: AccountWorld) -> Decision:
         outcome=Outcome.FAILED,
         why=why,
         waits_for=("perdure retry, or an empty status.state",),
+        owner=world.owner,
     )
 
 
 def _retry(world: AccountWorld) -> Decision:
     """Honour a retry once: a failed account starts again, keeping its AWS account; any other only notes the token."""
     account = world.account
-    token = retry_wanted(account.metadata)
     if account.failed:
         blank = account.status.model_copy(update={"state": AccountState.NEW})
-        return working(
-            account, "start again, as the retry asks", status_written(world, blank, note="retry: blank status.state")
-        )
-    patch: JsonPatch = {"metadata": {"annotations": {RETRIED: token}}}
-    return working(account, "record the retry", patched(world, patch, note="retry honoured"))
+        written = world.write_status(blank, note="retry: blank status.state")
+        return world.working("start again, as the retry asks", written)
+    return world.retried(retry_wanted(account.metadata))
 
 
 def _discard(world: AccountWorld, why: str) -> Decision:
     """An Account that never had an AWS account gives way to another."""
-    account = world.account
-    return working(account, f"delete: {why}", Delete(key=world.key, mourner=_pool(world)))
+    return world.working(f"delete: {why}", Delete(key=world.key, mourner=_pool(world)))
 
 
 def _pool(world: AccountWorld) -> Key | None:
@@ -418,8 +339,3 @@ def _pool(world: AccountWorld) -> Key | None:
         return None
     cluster = world.key.cluster
     return Key(kind=owner.kind, namespace=meta.namespace, name=owner.name, uid=owner.uid, cluster=cluster)
-
-
-def _owner(account: Account) -> str:
-    owner = next((o for o in account.metadata.owner_references if o.controller), None)
-    return f"{owner.kind}/{account.metadata.namespace}/{owner.name}" if owner else ""

@@ -9,7 +9,6 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from itertools import chain
 
-from domain.accounts.claim_steps import named_by
 from domain.accounts.letting_go import UNCLEANED
 from domain.accounts.resources import PROGRESSING_STATES, Account, AccountClaim, AccountState
 from domain.levers import paused
@@ -39,7 +38,7 @@ class Candidates:
     def linked(self, claim: AccountClaim) -> Account | None:
         """The one that names the claim already; never one of another legal entity, whose claim of that name is gone."""
         account = self._by_holder.get((claim.metadata.namespace, claim.metadata.name, claim.spec.legal_entity.id))
-        return account if account is not None and named_by(account, claim.key) else None
+        return account if account is not None and account.named_by(claim.key) else None
 
     def take(self, claim: AccountClaim) -> Account | None:
         """A reused account of the same legal entity first, else the oldest one that no legal entity ever had."""

@@ -14,33 +14,20 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 
 from domain.accounts import claim_byoc, claim_fake, claim_fleet
-from domain.accounts.account_steps import stands_in
 from domain.accounts.actions.cleaning import CleanGlobal, CleanRegion
 from domain.accounts.actions.handover import Fulfil, ReleaseAccount
 from domain.accounts.actions.identities import RotateKeys
-from domain.accounts.claim_steps import (
-    DELETING,
-    held,
-    holds,
-    invalid,
-    patched,
-    protected,
-    status_written,
-    taken_in_hand,
-    waiting,
-    working,
-)
+from domain.accounts.claim_steps import invalid, taken_in_hand
 from domain.accounts.claim_validation import spec_fault
 from domain.accounts.closing import closing, has_begun, why_freed
 from domain.accounts.config_condition import told_by_claim
-from domain.accounts.finalizers import given_up, others_of
 from domain.accounts.letting_go import told_to
 from domain.accounts.naming import secret_of, support_role_arn
-from domain.accounts.resources import Account, AccountClaimStatus, ClaimState
+from domain.accounts.resources import Account, ClaimState
 from domain.accounts.secret_condition import secret_told
 from domain.accounts.status import with_claim_state
 from domain.accounts.worlds import ClaimWorld
-from domain.decision import Action, Decision, Outcome
+from domain.decision import Action, Decision
 from domain.refusal import ErrorType
 from domain.resource import condition_of
 
@@ -49,6 +36,7 @@ POOLS_TURN = timedelta(seconds=2)
 # One that the pool has bound is handed over by it, which takes it five seconds at the most.
 HAND_OVER_TURN = timedelta(seconds=7)
 CLEANUP_TRIES = 3  # refusals after which the Account is shown as Failed (cleaning goes on)
+PENDING_MESSAGE = "Attempting to claim account"
 NOT_MOVED = frozenset({"", "ROOT"})
 DEFAULT_REGIONS = {"aws": "us-east-1", "aws-us-gov": "us-gov-east-1"}
 
@@ -56,14 +44,14 @@ DEFAULT_REGIONS = {"aws": "us-east-1", "aws-us-gov": "us-gov-east-1"}
 def decide(world: ClaimWorld, now: datetime) -> Decision:
     """What a claim needs now."""
     if not world.exists:
-        return Decision(phase="Gone", outcome=Outcome.GONE, why="the AccountClaim does not exist any more")
+        return world.gone()
     return secret_told(world, told_by_claim(world, _decide(world, now), now), now)
 
 
 def _decide(world: ClaimWorld, now: datetime) -> Decision:
     claim = world.claim
     # What it holds counts more than what its annotations say by now: an account is given back, whoever says fake later.
-    if claim.fake and not (world.account is not None and holds(claim, world.account)):
+    if claim.fake and world.held is None:
         return claim_fake.decide(world, now)
     if claim.metadata.deleting:
         return _releasing(world, now)
@@ -76,24 +64,19 @@ def _on_pool(world: ClaimWorld, now: datetime) -> Decision:
     claim = world.claim
     if until := _pools_turn(world, now):
         why = "a new claim is left to its pool for a moment"
-        return waiting(claim, why, "AccountPool").model_copy(
-            update={"deadline": until, "at_deadline": "the claim shows Pending"}
-        )
+        return world.waiting(why, "AccountPool", deadline=until, at="the claim shows Pending")
     if step := taken_in_hand(world):
         return step
     satisfied = claim.spec.account_link and claim.status.state == ClaimState.READY
     if satisfied and claim.spec.account_ou not in NOT_MOVED:
-        return Decision(phase=ClaimState.READY, outcome=Outcome.SETTLED, why=f"holds {claim.spec.account_link}")
-    if fault := spec_fault(claim):
-        return invalid(world, *fault, now)
+        return world.settled(f"holds {claim.spec.account_link}")
+    if fault := invalid(world, now):
+        return fault
     step = _bound(world, now) if claim.spec.account_link else _unbound(world)
     # Who is handed an account right now goes to Ready in one write; who waits, for whatever it is, shows it.
     idle = claim.status.state == ClaimState.NEW and all(world.refused(action.slot) for action in step.actions)
     if idle or claim.status.state == ClaimState.ERROR:
-        status = with_claim_state(
-            claim.status, ClaimState.PENDING, "Unclaimed", "AccountClaimed", "Attempting to claim account", now
-        )
-        return working(claim, "look for an account", status_written(world, status))
+        return world.reaching(ClaimState.PENDING, "Unclaimed", PENDING_MESSAGE, now, why="look for an account")
     return step
 
 
@@ -103,16 +86,9 @@ def _pools_turn(world: ClaimWorld, now: datetime) -> datetime | None:
     if world.by_pool or claim.status.state != ClaimState.NEW or spec_fault(claim):
         return None
     born = claim.metadata.creation_timestamp  # whole seconds
-    bound = bool(claim.spec.account_link) and world.account is not None and holds(claim, world.account)
+    bound = bool(claim.spec.account_link) and world.held is not None
     until = born + (HAND_OVER_TURN if bound else POOLS_TURN) if born else None
     return until if until and now < until else None
-
-
-def _pending(status: AccountClaimStatus, now: datetime) -> AccountClaimStatus:
-    if condition_of(status.conditions, "Unclaimed") is not None:
-        return status
-    message = "Attempting to claim account"
-    return with_claim_state(status, ClaimState.PENDING, "Unclaimed", "AccountClaimed", message, now)
 
 
 def _unbound(world: ClaimWorld) -> Decision:
@@ -120,38 +96,33 @@ def _unbound(world: ClaimWorld) -> Decision:
     pool = claim.spec.account_pool or world.config.default_pool
     if not pool:
         problem = world.config.problems.get("accountpool") or "marks no pool as default"
-        return waiting(claim, f"spec.accountPool is empty, and the ConfigMap key accountpool {problem}", "ConfigMap")
+        return world.waiting(f"spec.accountPool is empty, and the ConfigMap key accountpool {problem}", "ConfigMap")
     if not world.pool_exists:
-        return waiting(claim, f"AccountPool {pool} does not exist", f"AccountPool/{pool}")
+        return world.waiting(f"AccountPool {pool} does not exist", f"AccountPool/{pool}")
     why = "can't find a suitable account to claim"
-    return waiting(claim, f"{why}: {world.unserved}" if world.unserved else why, f"AccountPool/{pool}")
+    return world.waiting(f"{why}: {world.unserved}" if world.unserved else why, f"AccountPool/{pool}")
 
 
 def _bound(world: ClaimWorld, now: datetime) -> Decision:
     claim, account, config = world.claim, world.account, world.config
     if account is None:
-        return waiting(claim, f"Account {claim.spec.account_link} does not exist", f"Account/{claim.spec.account_link}")
-    if not holds(claim, account):
+        return world.waiting(f"Account {claim.spec.account_link} does not exist", f"Account/{claim.spec.account_link}")
+    if world.held is None:
         why = f"Account {account.metadata.name} does not name this claim in spec.claimLink: it is not handed over"
-        return waiting(claim, why, "spec.accountLink or the Account's spec.claimLink")
-    if protected(world, account.spec.aws_account_id):
-        return waiting(
-            claim,
-            f"AWS account {account.spec.aws_account_id} is a payer or protected account: nothing is done in it",
-            "its removal",
-        )
-    if paused := held(claim, account):
-        return paused
+        return world.waiting(why, "spec.accountLink or the Account's spec.claimLink")
+    if stopped := world.forbidden(account.spec.aws_account_id) or world.paused(account):
+        return stopped
     if missing := config.missing("root", "base", "fedramp"):
-        return waiting(claim, f"missing or invalid in the operator's ConfigMap: {', '.join(missing)}", "ConfigMap")
+        return world.waiting(f"missing or invalid in the operator's ConfigMap: {', '.join(missing)}", "ConfigMap")
     if world.known.fulfilled != account.metadata.name:
-        return working(claim, f"hand over {account.metadata.name}", _fulfil(world, account))
+        return world.working(f"hand over {account.metadata.name}", _fulfil(world, account))
     if equipping := claim_fleet.equip(world, account):
         return equipping
     message = f"Account claim fulfilled by {account.metadata.name}"
-    tried = _pending(claim.status, now)  # clients look for both conditions, however quick it was
-    status = with_claim_state(tried, ClaimState.READY, "Claimed", "AccountClaimed", message, now)
-    return working(claim, message, status_written(world, status))
+    status = claim.status
+    if condition_of(status.conditions, "Unclaimed") is None:  # clients look for both, however quick it was
+        status = with_claim_state(status, ClaimState.PENDING, "Unclaimed", "AccountClaimed", PENDING_MESSAGE, now)
+    return world.reaching(ClaimState.READY, "Claimed", message, now, status=status)
 
 
 def _fulfil(world: ClaimWorld, account: Account) -> Fulfil:
@@ -179,44 +150,36 @@ def _fulfil(world: ClaimWorld, account: Account) -> Fulfil:
 
 
 def _releasing(world: ClaimWorld, now: datetime) -> Decision:
-    claim, account = world.claim, world.account
-    if over := given_up(claim.metadata):
-        return waiting(claim, *over, "Deleting")
-    if others := others_of(claim.metadata):
-        why = f"the release waits for other finalizers: {others}"
-        return waiting(claim, why, "other finalizers", "Deleting")
+    account = world.held
+    if waits := world.given_up():
+        return waits
+    if others := world.others_finalizers:
+        return world.waiting(f"the release waits for other finalizers: {others}", "other finalizers")
     if claim_byoc.of_customer(world):
         return claim_byoc.releasing(world, now)
-    if account is None or not holds(claim, account):
-        drop = patched(world, {"metadata": {"finalizers": []}}, note="drop the finalizer")
-        return working(claim, "it holds no Account any more", drop, phase="Deleting")
-    if protected(world, account.spec.aws_account_id):
-        return waiting(
-            claim,
-            f"AWS account {account.spec.aws_account_id} is a payer or protected account: nothing is done in it",
-            "a person",
-            "Deleting",
-        )
+    if account is None:
+        return world.working("it holds no Account any more", world.drop_finalizer())
+    if forbidden := world.forbidden(account.spec.aws_account_id, "a person"):
+        return forbidden
     # Only on the Account: a tenant can annotate its own claim, and would get the account back with its live key.
     if why := told_to(account):
         let_go = _release(world, account, failed=True).model_copy(update={"uncleaned": True})
-        return working(claim, f"release without a clean-up: {why}", let_go, phase="Deleting")
-    if paused := held(claim, account, DELETING):
+        return world.working(f"release without a clean-up: {why}", let_go)
+    if paused := world.paused(account):
         return paused
-    cleaning = () if has_begun(world, account) else _cleaning(world, account)
-    if cleaning:
+    if cleaning := () if has_begun(world, account) else _cleaning(world, account):
         return _clean(world, account, cleaning)
     release = _release(world, account, failed=False)
     if closed := closing(world, account, release, now):
         return closed
     why = f"{account.metadata.name} is clean{why_freed(world)}"
-    return working(claim, why, release, phase="Deleting")
+    return world.working(why, release)
 
 
 def _cleaning(world: ClaimWorld, account: Account) -> tuple[Action, ...]:
     """What has to be done in the account before it is free again."""
     claim, known = world.claim, world.known
-    member = {"account_id": account.spec.aws_account_id, "partition": world.config.partition}
+    member = world.member_of(account)
     if not account.spec.aws_account_id:
         return ()
     if stripping := claim_fleet.strip(world, account):
@@ -227,7 +190,7 @@ def _cleaning(world: ClaimWorld, account: Account) -> tuple[Action, ...]:
                 **member, owner=account.key, iam_user_id=account.iam_user_id, secret=account.spec.iam_user_secret
             ),
         )
-    if stands_in(account, dev_mode=world.dev_mode):  # nothing there is this claim's alone
+    if world.stands_in(account):  # nothing there is this claim's alone
         return ()
     regions = tuple(dict.fromkeys(r.name for r in claim.spec.aws.regions if r.name)) or (
         DEFAULT_REGIONS[world.config.partition],
@@ -243,8 +206,8 @@ def _clean(world: ClaimWorld, account: Account, cleaning: tuple[Action, ...]) ->
     stuck = [r for r in refusals if r.attempts >= CLEANUP_TRIES and r.type is not ErrorType.BUG]
     why = "; ".join(refusal.message for refusal in refusals) or f"clean {account.metadata.name}"
     if stuck and not account.failed:
-        return working(world.claim, why, *cleaning, _release(world, account, failed=True), phase="Deleting")
-    return working(world.claim, why, *cleaning, phase="Deleting")
+        return world.working(why, *cleaning, _release(world, account, failed=True))
+    return world.working(why, *cleaning)
 
 
 def _release(world: ClaimWorld, account: Account, *, failed: bool) -> ReleaseAccount:

@@ -21,27 +21,16 @@ from domain.accounts.actions.customers import (
     MakeCustomerAccount,
     RemoveSecret,
 )
-from domain.accounts.claim_steps import (
-    DELETING,
-    held,
-    holds,
-    invalid,
-    patched,
-    protected,
-    status_written,
-    taken_in_hand,
-    waiting,
-    working,
-)
-from domain.accounts.claim_validation import customers_account, spec_fault
+from domain.accounts.claim_steps import invalid, taken_in_hand
+from domain.accounts.claim_validation import customers_account
 from domain.accounts.customer_account import TROUBLE
 from domain.accounts.letting_go import LET_GO, patience_ends, told_to
 from domain.accounts.naming import secret_of, support_role_arn
 from domain.accounts.resources import Account, AccountClaim, AccountClaimStatus, AccountState, ClaimState
 from domain.accounts.status import TRUE, failure_of, lifted, with_claim_state, with_latest
-from domain.accounts.worlds import ClaimWorld
-from domain.decision import Action, Decision, Outcome
-from domain.resource import Condition, condition_of
+from domain.accounts.worlds import ClaimWorld, key_fault
+from domain.decision import Action, Decision
+from domain.resource import condition_of
 from domain.writes import Delete
 
 # Conditions of a claim that speak of the present, and are False when it has passed.
@@ -52,9 +41,7 @@ FAILED = "CCSAccountClaimFailed"
 
 def of_customer(world: ClaimWorld) -> bool:
     """True for a claim on a customer's account; what it holds counts more than what its spec says by now."""
-    if world.account is not None and holds(world.claim, world.account):
-        return world.account.customers
-    return world.claim.spec.byoc
+    return world.held.customers if world.held is not None else world.claim.spec.byoc
 
 
 def decide(world: ClaimWorld, now: datetime) -> Decision:
@@ -62,79 +49,74 @@ def decide(world: ClaimWorld, now: datetime) -> Decision:
     claim = world.claim
     if step := taken_in_hand(world):
         return step
-    if protected(world, account_id := customers_account(claim)):
-        return waiting(
-            claim, f"AWS account {account_id} is a payer or protected account: nothing is done in it", "another account"
-        )
+    if forbidden := world.forbidden(customers_account(claim), "another account"):
+        return forbidden
     if not claim.spec.account_link:
         return _unlinked(world, now)
     if _to_hold(world):
-        return working(claim, "protect the customer's Secret from deletion", _hold(world))
+        return world.working("protect the customer's Secret from deletion", _hold(world))
     return _linked(world, now)
 
 
 def _unlinked(world: ClaimWorld, now: datetime) -> Decision:
     """No Account yet: one is made when the claim makes sense and its Secret is there."""
     claim, known = world.claim, world.known
-    if fault := spec_fault(claim):
-        return invalid(world, *fault, now)
-    secret = world.input_secret
-    if not claim.spec.manual_sts_mode and (secret is None or not secret.complete):
+    if fault := invalid(world, now):
+        return fault
+    if lacks := None if claim.spec.manual_sts_mode else key_fault(world.input_secret):
+        reason, what = lacks
         where = f"Secret {claim.metadata.namespace}/{claim.spec.byoc_secret_ref.name}"
-        what = "does not exist" if secret is None else "lacks aws_access_key_id or aws_secret_access_key"
-        reason = "BYOCSecretMissing" if secret is None else "BYOCSecretIncomplete"
         # To keep it is tried again and again, so that it is seen in the end although nobody may watch it.
         return _telling(world, SHUT_OUT, reason, f"{where} {what}", where, now, _hold(world))
     if claim.status.state == ClaimState.ERROR or _is_true(claim.status, SHUT_OUT):
-        return working(
-            claim, "continue: the fault is corrected", status_written(world, _mended(claim.status, ClaimState.NEW, now))
-        )
+        written = world.write_status(_mended(claim.status, ClaimState.NEW, now))
+        return world.working("continue: the fault is corrected", written)
     if _to_hold(world):
-        return working(claim, "protect the customer's Secret from deletion", _hold(world))
+        return world.working("protect the customer's Secret from deletion", _hold(world))
     if known.made:
-        link = patched(world, {"spec": {"accountLink": known.made}}, note="record accountLink")
-        return working(claim, f"link {known.made}", link)
+        link = world.write({"spec": {"accountLink": known.made}}, note="record accountLink")
+        return world.working(f"link {known.made}", link)
     make = MakeCustomerAccount(
         claim=claim.key,
         account_id=customers_account(claim),
         legal_entity=claim.spec.legal_entity,
         manual_sts_mode=claim.spec.manual_sts_mode,
     )
-    return working(claim, "create its Account", make)
+    return world.working("create its Account", make)
 
 
 def _linked(world: ClaimWorld, now: datetime) -> Decision:
     claim, account = world.claim, world.account
     link = f"Account/{claim.spec.account_link}"
     if account is None:
-        return waiting(claim, f"{link} does not exist", link)
-    if not holds(claim, account):
+        return world.waiting(f"{link} does not exist", link)
+    if world.held is None:
         why = f"{link} does not name this claim in spec.claimLink: it is not used"
-        return waiting(claim, why, "spec.accountLink or the Account's spec.claimLink")
+        return world.waiting(why, "spec.accountLink or the Account's spec.claimLink")
     if account.failed:
         return _failed(world, account, link, now)
     if account.status.state != AccountState.READY:
         trouble = condition_of(account.status.conditions, TROUBLE)
         if trouble is not None and trouble.status == TRUE:
             return _telling(world, SHUT_OUT, trouble.reason or TROUBLE, trouble.message or "", link, now)
-        return waiting(claim, f"{link} is {account.status.state or 'new'}", link)
+        return world.waiting(f"{link} is {account.status.state or 'new'}", link)
     step = _handed_over(world, account, now)
-    return (held(claim, account) if step.actions else None) or step
+    return (world.paused(account) if step.actions else None) or step
 
 
 def _handed_over(world: ClaimWorld, account: Account, now: datetime) -> Decision:
     """What is missing once the Account is Ready."""
     claim = world.claim
     if claim.status.state != ClaimState.READY or _is_true(claim.status, SHUT_OUT):
-        return working(claim, "BYOC account ready", status_written(world, _ready(claim.status, now)))
-    if claim.spec.manual_sts_mode:
-        return Decision(phase=ClaimState.READY, outcome=Outcome.SETTLED, why=f"holds {account.metadata.name}")
+        mended = _mended(claim.status, ClaimState.READY, now)
+        return world.reaching(ClaimState.READY, "Claimed", "BYOC account ready", now, status=mended)
     role = support_role_arn(world.config.partition, account.spec.aws_account_id, account.iam_user_id)
     # A role of the customer's own choice stays what the claim says.
     wanted = claim.spec.support_role_arn if claim.spec.sts_role_arn else role
-    if not world.delivered or claim.spec.support_role_arn != wanted:
-        return working(claim, "hand over the account's key", _deliver(world, account, wanted))
-    return Decision(phase=ClaimState.READY, outcome=Outcome.SETTLED, why=f"holds {account.metadata.name}")
+    delivered = world.delivered and claim.spec.support_role_arn == wanted
+    if not (delivered or claim.spec.manual_sts_mode):
+        return world.working("hand over the account's key", _deliver(world, account, wanted))
+    return world.settled(f"holds {account.metadata.name}")
 
 
 def _deliver(world: ClaimWorld, account: Account, role: str) -> DeliverCredentials:
@@ -161,11 +143,6 @@ def _hold(world: ClaimWorld) -> HoldInputSecret:
 # --- what the claim says ---
 
 
-def _ready(status: AccountClaimStatus, now: datetime) -> AccountClaimStatus:
-    ready = with_claim_state(status, ClaimState.READY, "Claimed", "AccountClaimed", "BYOC account ready", now)
-    return _mended(ready, ClaimState.READY, now)
-
-
 def _mended(status: AccountClaimStatus, state: str, now: datetime) -> AccountClaimStatus:
     """The status in this state, what stood in its way being over."""
     return status.model_copy(update={"state": state, "conditions": lifted(status.conditions, SHUT_OUT, now)})
@@ -178,9 +155,9 @@ def _failed(world: ClaimWorld, account: Account, link: str, now: datetime) -> De
     status = with_claim_state(claim.status, ClaimState.ERROR, FAILED, FAILED, "CCS Account Failed", now)
     conditions = with_latest(status.conditions, "InternalError", reason or FAILED, message or "", now)
     status = status.model_copy(update={"conditions": conditions})
-    told = (status_written(world, status),) if status != claim.status else ()
-    decision = waiting(claim, f"{link} has failed: {message or reason or 'no reason given'}", link, "", *told)
-    return decision.model_copy(update={"phase": ClaimState.ERROR})
+    told = (world.write_status(status),) if status != claim.status else ()
+    why = f"{link} has failed: {message or reason or 'no reason given'}"
+    return world.waiting(why, link, *told, phase=ClaimState.ERROR)
 
 
 def _telling(
@@ -190,12 +167,12 @@ def _telling(
     claim = world.claim
     conditions = with_latest(claim.status.conditions, type_, reason, message, now)
     status = claim.status.model_copy(update={"conditions": conditions})
-    told = (status_written(world, status),) if status != claim.status else ()
-    return waiting(claim, message, waits_for, DELETING if claim.metadata.deleting else "", *told, *retried)
+    told = (world.write_status(status),) if status != claim.status else ()
+    return world.waiting(message, waits_for, *told, *retried)
 
 
 def _is_true(status: AccountClaimStatus, type_: str) -> bool:
-    found: Condition | None = condition_of(status.conditions, type_)
+    found = condition_of(status.conditions, type_)
     return found is not None and found.status == TRUE
 
 
@@ -204,12 +181,12 @@ def _is_true(status: AccountClaimStatus, type_: str) -> bool:
 
 def releasing(world: ClaimWorld, now: datetime) -> Decision:
     """What a claim on a customer's account needs when nothing but our finalizer holds it."""
-    claim, account = world.claim, world.account
-    if account is not None and holds(claim, account):
+    claim = world.claim
+    if account := world.held:
         link = f"Account/{account.metadata.name}"
         if not account.metadata.deleting:
-            paused = None if told_to(claim, account) else held(claim, account, DELETING)
-            delete = working(claim, f"delete {link}", _delete(world, account), phase=DELETING)
+            paused = None if told_to(claim, account) else world.paused(account)
+            delete = world.working(f"delete {link}", _delete(world, account))
             return _accesses_first(world, account, now) or paused or _secret_removed(world, account) or delete
         if account.failed:
             failure = condition_of(account.status.conditions, "AccountClientError")
@@ -219,16 +196,12 @@ def releasing(world: ClaimWorld, now: datetime) -> Decision:
             )
             reason = "AccountClientError" if failure else "AccountFailed"
             return _telling(world, BLOCKED, reason, message, link, now)
-        return waiting(claim, f"{link} is being cleaned up", link, DELETING)
+        return world.waiting(f"{link} is being cleaned up", link)
     if not world.known.secrets_let_go:
-        let_go = LetSecretsGo(
-            claim=claim.key,
-            input_secret=claim.spec.byoc_secret_ref.name,
-            secret=_own_secret(claim),
-        )
-        return working(claim, "release its Secrets", let_go, phase=DELETING)
-    drop = patched(world, {"metadata": {"finalizers": []}}, note="drop the finalizer")
-    return working(claim, "it holds no Account and no Secret any more", drop, phase=DELETING)
+        input_secret = claim.spec.byoc_secret_ref.name
+        let_go = LetSecretsGo(claim=claim.key, input_secret=input_secret, secret=_own_secret(claim))
+        return world.working("release its Secrets", let_go)
+    return world.working("it holds no Account and no Secret any more", world.drop_finalizer())
 
 
 def _secret_removed(world: ClaimWorld, account: Account) -> Decision | None:
@@ -238,7 +211,7 @@ def _secret_removed(world: ClaimWorld, account: Account) -> Decision | None:
     if not secret or world.known.secret_removed:
         return None
     remove = RemoveSecret(claim=claim.key, account=account.metadata.name, secret=secret)
-    return working(claim, "delete its Secret", remove, phase=DELETING)
+    return world.working("delete its Secret", remove)
 
 
 def _own_secret(claim: AccountClaim) -> str:
@@ -260,8 +233,7 @@ def _accesses_first(world: ClaimWorld, account: Account, now: datetime) -> Decis
     waits_for = tuple(f"AWSFederatedAccountAccess/{namespace}/{name}" for name in world.accesses)
     why = f"federated access is revoked first: {', '.join(world.accesses)}"
     at = "the account is released with the roles of these accesses left in it"
-    waits = {"waits_for": waits_for, "deadline": until, "at_deadline": at}
-    return waiting(world.claim, why, "", DELETING).model_copy(update=waits)
+    return world.waiting(why, waits_for, deadline=until, at=at)
 
 
 def _delete(world: ClaimWorld, account: Account) -> Action:

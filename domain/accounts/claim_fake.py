@@ -10,14 +10,11 @@ from __future__ import annotations
 from datetime import datetime
 
 from domain.accounts.actions.fake import FakeSecret
-from domain.accounts.claim_steps import DELETING, invalid, patched, status_written, taken_in_hand, waiting, working
+from domain.accounts.claim_steps import invalid, taken_in_hand
 from domain.accounts.claim_validation import spec_fault
-from domain.accounts.constants import FINALIZER
-from domain.accounts.finalizers import given_up
 from domain.accounts.resources import ClaimState
-from domain.accounts.status import with_claim_state
 from domain.accounts.worlds import ClaimWorld
-from domain.decision import Decision, Outcome
+from domain.decision import Decision
 
 FULFILLED = "Fake ccount claim fulfilled"  # the replaced operator's spelling, which clients may compare
 
@@ -29,25 +26,21 @@ def decide(world: ClaimWorld, now: datetime) -> Decision:
         return _ending(world)
     if step := taken_in_hand(world):
         return step
-    if fault := spec_fault(claim):
-        return invalid(world, *fault, now)
+    if fault := invalid(world, now):
+        return fault
     if claim.status.state == ClaimState.READY:
-        return Decision(phase=ClaimState.READY, outcome=Outcome.SETTLED, why="a fake claim: its Secret opens nothing")
+        return world.settled("a fake claim: its Secret opens nothing")
     if not world.known.fake_secret:
-        return working(claim, "write dummy keys into its Secret", _secret(world, wanted=True))
-    status = with_claim_state(claim.status, ClaimState.READY, "Claimed", "AccountClaimed", FULFILLED, now)
-    return working(claim, "its Secret exists", status_written(world, status))
+        return world.working("write dummy keys into its Secret", _secret(world, wanted=True))
+    return world.reaching(ClaimState.READY, "Claimed", FULFILLED, now, why="its Secret exists")
 
 
 def _ending(world: ClaimWorld) -> Decision:
-    claim = world.claim
-    if over := given_up(claim.metadata):
-        return waiting(claim, *over, DELETING)
-    if spec_fault(claim) is None and world.known.fake_secret is not False:
-        return working(claim, "delete its Secret", _secret(world, wanted=False), phase=DELETING)
-    remaining = claim.metadata.finalizers_without(FINALIZER)
-    drop = patched(world, {"metadata": {"finalizers": remaining}}, note="drop the finalizer")
-    return working(claim, "its Secret is deleted", drop, phase=DELETING)
+    if waits := world.given_up():
+        return waits
+    if spec_fault(world.claim) is None and world.known.fake_secret is not False:
+        return world.working("delete its Secret", _secret(world, wanted=False))
+    return world.working("its Secret is deleted", world.drop_finalizer())
 
 
 def _secret(world: ClaimWorld, *, wanted: bool) -> FakeSecret:

@@ -9,9 +9,7 @@ feature `accountclaim_fleet_manager_trusted_arn` is off it is served without a S
 
 from __future__ import annotations
 
-from domain.accounts.account_steps import marks_of
 from domain.accounts.actions.fleet import DeleteFleetRole, DeliverRole, EnsureFleetRole
-from domain.accounts.claim_steps import working
 from domain.accounts.config import parse_tags
 from domain.accounts.constants import FLEET_ROLE
 from domain.accounts.resources import Account
@@ -26,18 +24,17 @@ def equip(world: ClaimWorld, account: Account) -> Decision | None:
         return None
     if not known.fleet_role:
         ensure = EnsureFleetRole(
-            account_id=account.spec.aws_account_id,
-            partition=world.config.partition,
+            **world.member_of(account),
             trusted_arn=claim.spec.fleet_manager_config.trusted_arn,
             name=account.metadata.name,
             namespace=account.metadata.namespace,
-            tags={**world.config.managed_tags, **parse_tags(claim.spec.custom_tags), **marks_of(account)},
+            tags={**world.config.managed_tags, **parse_tags(claim.spec.custom_tags), **account.marks},
         )
-        return working(claim, "make the role for the fleet manager", ensure)
+        return world.working("make the role for the fleet manager", ensure)
     if not known.role_delivered:
         arn = f"arn:{world.config.partition}:iam::{account.spec.aws_account_id}:role/{FLEET_ROLE}"
         deliver = DeliverRole(claim=claim.key, account=account.metadata.name, secret=claim.secret_name, role_arn=arn)
-        return working(claim, "put the role's ARN into its Secret", deliver)
+        return world.working("put the role's ARN into its Secret", deliver)
     return None
 
 
@@ -49,4 +46,4 @@ def strip(world: ClaimWorld, account: Account) -> tuple[Action, ...]:
     had_role = world.claim.of_fleet_manager or not account.spec.iam_user_secret
     if not had_role or world.known.fleet_role_deleted:
         return ()
-    return (DeleteFleetRole(account_id=account.spec.aws_account_id, partition=world.config.partition),)
+    return (DeleteFleetRole(**world.member_of(account)),)

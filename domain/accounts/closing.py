@@ -17,10 +17,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from domain.accounts.account_steps import stands_in
 from domain.accounts.actions.closing import CloseAccount, NoteClosing
 from domain.accounts.actions.handover import ReleaseAccount
-from domain.accounts.claim_steps import waiting, working
 from domain.accounts.constants import (
     CLOSE_BACKOFF_SECONDS,
     CLOSE_LIMITED_UNTIL,
@@ -34,35 +32,32 @@ from domain.decision import Decision
 from domain.refusal import ErrorType
 from domain.resource import parse_timestamp, timestamp
 
-PHASE = "Deleting"
-
 
 def closing(world: ClaimWorld, account: Account, release: ReleaseAccount, now: datetime) -> Decision | None:
     """What is done instead of freeing a clean account; None where it is to be freed. `release` would free it."""
     claim, config, account_id = world.claim, world.config, account.spec.aws_account_id
-    if not account_id or account.customers or stands_in(account, dev_mode=world.dev_mode):
+    if not account_id or account.customers or world.stands_in(account):
         return None
     if world.known.closed == account_id:
         gone = release.model_copy(update={"closed": True})
-        return working(claim, f"AWS account {account_id} is closed", gone, phase=PHASE)
+        return world.working(f"AWS account {account_id} is closed", gone)
     begun = has_begun(world, account)
     if config.fedramp or not (config.features.close_on_release or begun):
         return None
     until = parse_timestamp(account.metadata.annotations.get(CLOSE_LIMITED_UNTIL))
     if until is not None and now < until:
         why = f"AWS's limit on closing accounts is reached: {account_id} is tried again at {timestamp(until)}"
-        put_off = waiting(claim, why, "CloseAccount", PHASE)
-        return put_off.model_copy(update={"deadline": until, "at_deadline": "ask AWS again to close the account"})
+        return world.waiting(why, "CloseAccount", deadline=until, at="ask AWS again to close the account")
     if config.close_dry_run and not begun:
         return None
     if world.known.closing_limited:
-        return working(claim, world.known.closing_limited, _put_off(account, now), phase=PHASE)
+        return world.working(world.known.closing_limited, _put_off(account, now))
     if world.refused(CloseAccount.activity, ErrorType.DENIED, ErrorType.INVALID, ErrorType.ABSENT):
         return None
     if not begun:
         note = _note(account, {CLOSING_FOR: claim.metadata.uid}, "closing begins")
-        return working(claim, f"AWS account {account_id} will be closed", note, phase=PHASE)
-    return working(claim, f"close AWS account {account_id}", CloseAccount(account_id=account_id), phase=PHASE)
+        return world.working(f"AWS account {account_id} will be closed", note)
+    return world.working(f"close AWS account {account_id}", CloseAccount(account_id=account_id))
 
 
 def has_begun(world: ClaimWorld, account: Account) -> bool:

@@ -9,8 +9,6 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from domain.accounts.account_steps import status_written as account_written
-from domain.accounts.claim_steps import status_written as claim_written
 from domain.accounts.resources import AccountState
 from domain.accounts.status import with_trouble
 from domain.accounts.worlds import AccountWorld, ClaimWorld
@@ -32,7 +30,7 @@ def told_by_account(world: AccountWorld, decision: Decision, now: datetime) -> D
     if conditions is None:
         return decision
     status = account.status.model_copy(update={"conditions": conditions})
-    return decision.model_copy(update={"actions": (account_written(world, status, note=CONDITION),)})
+    return decision.model_copy(update={"actions": (world.write_status(status, note=CONDITION),)})
 
 
 def told_by_claim(world: ClaimWorld, decision: Decision, now: datetime) -> Decision:
@@ -42,7 +40,7 @@ def told_by_claim(world: ClaimWorld, decision: Decision, now: datetime) -> Decis
     if conditions is None or claim.metadata.deleting:
         return decision
     status = claim.status.model_copy(update={"conditions": conditions})
-    return decision.model_copy(update={"actions": (claim_written(world, status),)})
+    return decision.model_copy(update={"actions": (world.write_status(status),)})
 
 
 def _changed(

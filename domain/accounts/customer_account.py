@@ -16,23 +16,23 @@ from __future__ import annotations
 from datetime import datetime
 
 from domain.accounts.access import customers_key
-from domain.accounts.account_steps import ownership_tags, spec_written, status_written, waiting, working
 from domain.accounts.actions.identities import EnsureSupportRole
 from domain.accounts.actions.regions import ListRegions
 from domain.accounts.initialization import (
     admin_user,
-    iam_failure,
     initializing,
     list_regions,
     none_initialized,
-    refused_for_good,
-    refused_regions,
+    refused_by_iam,
+    regions_done,
+    secret_recorded,
+    support_role,
     wanted_regions,
 )
-from domain.accounts.resources import AccountClaim, AccountState, AccountStatus
-from domain.accounts.status import lifted, with_account_state, with_failure, with_latest
-from domain.accounts.worlds import AccountWorld
-from domain.decision import Action, Decision, Outcome
+from domain.accounts.resources import AccountClaim, AccountState
+from domain.accounts.status import lifted, with_latest
+from domain.accounts.worlds import AccountWorld, key_fault
+from domain.decision import Action, Decision
 from domain.refusal import ErrorType, Refusal
 
 TROUBLE = "AuthenticationError"
@@ -51,7 +51,7 @@ def decide(world: AccountWorld, now: datetime) -> Decision:
     if account.status.state == AccountState.READY:
         holder = f"{account.spec.claim_link_namespace}/{account.spec.claim_link}"
         why = f"a customer's account, held by claim {holder}"
-        return Decision(phase=AccountState.READY, outcome=Outcome.SETTLED, why=why)
+        return world.settled(why)
     if world.claim is None:
         return _without_claim(world, now)
     return _creating(world, world.claim, now)
@@ -62,37 +62,33 @@ def _new(world: AccountWorld, now: datetime) -> Decision:
     if world.claim is None:
         return _without_claim(world, now)
     if not account.spec.aws_account_id:
-        return waiting(account, "spec.awsAccountID is empty", "spec.awsAccountID")
-    status = account.status.model_copy(update={"claimed": True})
-    status = with_account_state(status, AccountState.CREATING, "Creating", now)
-    return working(account, "the customer's account is claimed", status_written(world, status))
+        return world.waiting("spec.awsAccountID is empty", "spec.awsAccountID")
+    status, why = account.status.model_copy(update={"claimed": True}), "the customer's account is claimed"
+    return world.entering(AccountState.CREATING, "Creating", now, why=why, status=status)
 
 
 def _without_claim(world: AccountWorld, now: datetime) -> Decision:
     spec = world.account.spec
     why = f"AccountClaim {spec.claim_link_namespace}/{spec.claim_link} not found"
-    failed = with_failure(world.account.status, "AccountCreationFailed", why, NOT_THERE, now)
-    return working(world.account, why, status_written(world, failed))
+    return world.failing("AccountCreationFailed", why, NOT_THERE, now, why=why)
 
 
 def _creating(world: AccountWorld, claim: AccountClaim, now: datetime) -> Decision:
     account, known = world.account, world.known
-    if missing := world.config.missing(*_needed(world)):
-        return waiting(account, f"missing in the operator's ConfigMap: {', '.join(missing)}", "ConfigMap")
+    if lacking := world.lacking(*_needed(world)):
+        return lacking
     if not account.spec.manual_sts_mode:
         if not known.support_role:
             return _support_role(world, claim, now)
-        if refusal := refused_for_good(world):
-            failed = iam_failure(account, refusal, now)
-            return working(account, f"IAM refused: {refusal.message}", status_written(world, failed))
+        if refused := refused_by_iam(world, now):
+            return refused
     if (refusal := world.refused(ListRegions.activity)) and account.spec.manual_sts_mode:
         waits_for = f"role {claim.spec.sts_role_arn}"
         return _troubled(world, _reason(refusal), refusal.message, waits_for, now, list_regions(world))
     if todo := _credentials(world):
-        return working(account, "create credentials and list the regions", *todo)
+        return world.working("create credentials and list the regions", *todo)
     if not account.spec.manual_sts_mode and account.spec.iam_user_secret != known.admin_secret:
-        spec = account.spec.model_copy(update={"iam_user_secret": known.admin_secret})
-        return working(account, "record the Secret", spec_written(world, spec, note="record iamUserSecret"))
+        return world.working("record the Secret", secret_recorded(world))
     return _entered(world, now)
 
 
@@ -103,27 +99,15 @@ def _needed(world: AccountWorld) -> tuple[str, ...]:
 
 def _support_role(world: AccountWorld, claim: AccountClaim, now: datetime) -> Decision:
     """The customer's key makes the role by which we come in from then on."""
-    account, secret = world.account, world.input_secret
-    ensure = EnsureSupportRole(
-        account_id=account.spec.aws_account_id,
-        partition=world.config.partition,
-        access=customers_key(world),
-        iam_user_id=account.iam_user_id,
-        jump_role=world.config.support_jump_role,
-        tags=ownership_tags(world),
-    )
+    ensure = support_role(world, customers_key(world))
     where = f"Secret {claim.metadata.namespace}/{claim.spec.byoc_secret_ref.name}"
-    if secret is None or not secret.complete:
-        reason, what = (
-            ("BYOCSecretIncomplete", "lacks aws_access_key_id or aws_secret_access_key")
-            if secret
-            else ("BYOCSecretMissing", "does not exist")
-        )
+    if fault := key_fault(world.input_secret):
+        reason, what = fault
         return _troubled(world, reason, f"{where} {what}", where, now, ensure)
     refusal = world.refused(EnsureSupportRole.activity)
     if refusal and refusal.type is not ErrorType.BUG:
         return _troubled(world, _reason(refusal), f"{where}: {refusal.message}", where, now, ensure)
-    return working(account, "create the support role with the customer's key", ensure)
+    return world.working("create the support role with the customer's key", ensure)
 
 
 def _credentials(world: AccountWorld) -> tuple[Action, ...]:
@@ -141,19 +125,15 @@ def _entered(world: AccountWorld, now: datetime) -> Decision:
     unusable = [region for region in wanted_regions(world) if region not in (world.known.regions or ())]
     if unusable:
         message = f"AWS region {unusable[0]} is not supported in account {account.spec.aws_account_id}: enable it there"
-        failed = with_failure(status, "AccountCreationFailed", "RegionNotSupported", message, now)
-        return working(account, message, status_written(world, failed))
-    status = with_account_state(status, AccountState.INITIALIZING_REGIONS, "Initializing Regions", now)
-    return working(account, "the credentials are ready", status_written(world, status))
+        return world.failing("AccountCreationFailed", "RegionNotSupported", message, now, status=status)
+    message, why = "Initializing Regions", "the credentials are ready"
+    return world.entering(AccountState.INITIALIZING_REGIONS, message, now, why=why, status=status)
 
 
 def _initialized(world: AccountWorld, now: datetime) -> Decision:
     if failed := none_initialized(world, now):
         return failed
-    account, refused = world.account, refused_regions(world)
-    note = f" ({len(refused)} regions refused: {', '.join(refused)})" if refused else ""
-    ready = with_account_state(account.status, AccountState.READY, "BYOC Account Ready", now)
-    return working(account, f"regions are initialised{note}", status_written(world, ready))
+    return world.entering(AccountState.READY, "BYOC Account Ready", now, why=regions_done(world))
 
 
 # --- what the customer has to mend ---
@@ -167,10 +147,9 @@ def _troubled(
     conditions = with_latest(account.status.conditions, TROUBLE, reason, message, now)
     told: tuple[Action, ...] = ()
     if conditions != account.status.conditions:
-        status: AccountStatus = account.status.model_copy(update={"conditions": conditions})
-        told = (status_written(world, status, note=f"condition {TROUBLE}"),)
-    decision = waiting(account, message, waits_for)
-    return decision.model_copy(update={"actions": (*told, *retried)})
+        status = account.status.model_copy(update={"conditions": conditions})
+        told = (world.write_status(status, note=f"condition {TROUBLE}"),)
+    return world.waiting(message, waits_for, *told, *retried)
 
 
 def _reason(refusal: Refusal) -> str:

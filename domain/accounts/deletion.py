@@ -6,76 +6,83 @@
 
 The AWS account itself is not closed: nothing but its identities and what an initialisation may have left is removed. A
 refusal is tried again until a person has the Account let go (`letting_go.py`); after a few it is shown as Failed, and
-the Account goes on being deleted. Payer and protected accounts are let go untouched. A customer's account ends as
-`customer_deletion.py` says.
+the Account goes on being deleted. Payer and protected accounts are let go untouched.
+
+A customer's account stays the customer's: there only our launches, IAM user and support role go (in STS mode there are
+no identities). It is entered by the customer's key as long as the Secret has it, since a support role that deletes
+itself loses its rights on the way, and by the support role where the key is gone or refused: they take turns. When
+neither opens it any more, the deletion says so and is let go by a person, or after a day; at once if nothing of ours
+can be there, because the account was never entered.
 """
 
 from __future__ import annotations
 
 from datetime import datetime
 
-from domain.accounts.account_steps import ownership_tags, protected, status_written, waiting, working
-from domain.accounts.actions.cleaning import CleanRegion
+from domain.accounts.access import access_to, customers_key
 from domain.accounts.actions.creation import AwaitAccount
 from domain.accounts.actions.identities import DeleteIdentities
+from domain.accounts.actions.launches import EndLaunches
+from domain.accounts.actions.member import Access
 from domain.accounts.constants import NO_ACCOUNT_ID, PROTECTED
-from domain.accounts.customer_deletion import cut, in_the_way, launches_to_end
-from domain.accounts.finalizers import dropped, given_up
-from domain.accounts.letting_go import told_to
+from domain.accounts.initialization import entered_at, wanted_regions
+from domain.accounts.letting_go import patience_ends, told_to
 from domain.accounts.naming import email_of
 from domain.accounts.resources import AccountState
-from domain.accounts.status import with_condition, with_failure
 from domain.accounts.verification import case_to_resolve
 from domain.accounts.worlds import AccountWorld
-from domain.decision import Action, Decision, Outcome
-from domain.resource import condition_of
+from domain.decision import Action, Decision
+from domain.refusal import ErrorType, Refusal
 
-DELETION_TRIES = 3  # refusals after which a deletion is shown as Failed (it goes on being tried)
+TRIES = 3  # refusals after which a deletion is shown as Failed, and a launch is not looked for any more
+LEFT_LAUNCHES = "terminate instances that an interrupted initialisation may have left"
 
 
 def deleting(world: AccountWorld, now: datetime) -> Decision:
     """What an Account that somebody deleted needs now."""
     account, known = world.account, world.known
-    if over := given_up(account.metadata, "cleaned up"):
-        return waiting(account, *over, phase="Deleting")
+    if waits := world.given_up("cleaned up"):
+        return waits
     if _held_by_living_claim(world):
         return _held(world, now)
     if not account.spec.aws_account_id and known.request_id and not known.created_account_id:
         email = email_of(account.metadata.name, world.email_domain)
         wait = AwaitAccount(name=account.metadata.name, email=email, request_id=known.request_id)
-        return working(account, "AWS is still creating the account", wait, phase="Deleting")
-    if account.customers and not protected(world):
+        return world.working("AWS is still creating the account", wait)
+    if account.customers and not world.is_protected:
         why = "nothing that Perdure created is left or reachable"
-        return in_the_way(world, now) or working(account, why, dropped(account), phase="Deleting")
+        return _in_customers_account(world, now) or world.working(why, world.drop_finalizer())
     if why := told_to(account):
-        return working(account, f"release without a clean-up: {why}", dropped(account), phase="Deleting")
-    if case := None if protected(world) else case_to_resolve(world):
-        return working(account, "its support case is not needed any more", case, phase="Deleting")
-    if sweep := region_sweeps(world):
-        return working(
-            account, "terminate instances that an interrupted initialisation may have left", *sweep, phase="Deleting"
-        )
+        return world.working(f"release without a clean-up: {why}", world.drop_finalizer())
+    if case := None if world.is_protected else case_to_resolve(world):
+        return world.working("its support case is not needed any more", case)
+    if ends := launches_to_end(world):
+        return world.working(LEFT_LAUNCHES, *ends)
     account_id = account.spec.aws_account_id or known.created_account_id
-    if account_id and not known.identities_deleted and not account.customers and not protected(world):
+    if account_id and not known.identities_deleted and not account.customers and not world.is_protected:
         return _clean_identities(world, account_id, now)
-    return working(account, "nothing that Perdure created is left", dropped(account), phase="Deleting")
+    return world.working("nothing that Perdure created is left", world.drop_finalizer())
+
+
+def _identities(world: AccountWorld, access: Access | None = None, account_id: str = "") -> DeleteIdentities:
+    meta, member = world.account.metadata, world.member
+    where = {**member, "account_id": account_id} if account_id else member
+    return DeleteIdentities(**where, access=access, name=meta.name, namespace=meta.namespace)
 
 
 def _clean_identities(world: AccountWorld, account_id: str, now: datetime) -> Decision:
-    account = world.account
-    clean = DeleteIdentities(
-        account_id=account_id,
-        partition=world.config.partition,
-        name=account.metadata.name,
-        namespace=account.metadata.namespace,
-    )
+    clean = _identities(world, account_id=account_id)
     refusal = world.refused(DeleteIdentities.activity)
     if refusal and refusal.code in {PROTECTED, NO_ACCOUNT_ID}:
-        return working(account, f"there is nothing to delete: {refusal.message}", dropped(account), phase="Deleting")
-    if refusal and refusal.attempts >= DELETION_TRIES and account.status.state != AccountState.FAILED:
-        failed = with_failure(account.status, "AccountClientError", "AccountClientError", refusal.message, now)
-        return working(account, refusal.message, status_written(world, failed), clean, phase="Deleting")
-    return working(account, f"delete IAM users and roles in {account_id}", clean, phase="Deleting")
+        return world.working(f"there is nothing to delete: {refusal.message}", world.drop_finalizer())
+    if refusal and refusal.attempts >= TRIES and world.state != AccountState.FAILED:
+        return _shown(world, refusal.message, now, clean)
+    return world.working(f"delete IAM users and roles in {account_id}", clean)
+
+
+def _shown(world: AccountWorld, message: str, now: datetime, *more: Action) -> Decision:
+    """Show that what is deleted cannot be cleaned."""
+    return world.failing("AccountClientError", "AccountClientError", message, now, *more)
 
 
 def _held_by_living_claim(world: AccountWorld) -> bool:
@@ -92,25 +99,16 @@ def _held_by_living_claim(world: AccountWorld) -> bool:
 
 
 def _held(world: AccountWorld, now: datetime) -> Decision:
-    account = world.account
-    message = (
-        f"Deletion waits until claim {account.spec.claim_link} "
-        f"(Namespace: {account.spec.claim_link_namespace}) is released"
-    )
-    actions: tuple[Action, ...] = ()
-    if condition_of(account.status.conditions, "DeletionHeld") is None:
-        conditions = with_condition(account.status.conditions, "DeletionHeld", "Claimed", message, now)
-        actions = (status_written(world, account.status.model_copy(update={"conditions": conditions})),)
-    return Decision(
-        phase="Deleting",
-        outcome=Outcome.WAITING,
-        why=message,
-        actions=actions,
-        waits_for=(f"AccountClaim/{account.spec.claim_link_namespace}/{account.spec.claim_link}",),
-    )
+    spec = world.account.spec
+    message = f"Deletion waits until claim {spec.claim_link} (Namespace: {spec.claim_link_namespace}) is released"
+    waits_for = f"AccountClaim/{spec.claim_link_namespace}/{spec.claim_link}"
+    return world.waiting(message, waits_for, *world.noted("DeletionHeld", "Claimed", message, now))
 
 
-def region_sweeps(world: AccountWorld) -> tuple[Action, ...]:
+# --- launches that were cut short ---
+
+
+def launches_to_end(world: AccountWorld) -> tuple[Action, ...]:
     """End our launches in the regions whose initialisation was begun and never ended, and nothing else there.
 
     A worker that was killed in such a region may have left its instance, and nobody looks for it there again. A region
@@ -118,15 +116,60 @@ def region_sweeps(world: AccountWorld) -> tuple[Action, ...]:
     not be new: people bring in old ones by their id, with what runs there, and set the state of those that are held.
     """
     account, known = world.account, world.known
-    if protected(world) or not account.spec.aws_account_id:
+    reachable = bool(account.spec.aws_account_id) and (world.claim is not None or not account.customers)
+    if world.is_protected or not reachable or not _cut(world):
         return ()
-    if account.customers or account.spec.claim_link or account.status.claimed:
-        return launches_to_end(world)
-    if not cut(world):
-        return ()
-    member = {"account_id": account.spec.aws_account_id, "partition": world.config.partition}
-    marks = ownership_tags(world)
-    unended = (region for region in known.regions or () if region not in known.outcomes and region not in known.cleaned)
-    sweeps = (CleanRegion(**member, region=region, marks=marks) for region in unended)
-    refusals = world.refusals
-    return tuple(s for s in sweeps if s.slot not in refusals or refusals[s.slot].attempts < DELETION_TRIES)
+    unended = (each for each in wanted_regions(world) if each not in known.outcomes and each not in known.cleaned)
+    common = {**world.member, "access": access_to(world), "tags": world.ownership_tags}
+    ends = (EndLaunches(**common, region=region) for region in unended)
+    return tuple(e for e in ends if e.slot not in world.refusals or world.refusals[e.slot].attempts < TRIES)
+
+
+def _cut(world: AccountWorld) -> bool:
+    """True for an initialisation that began and has not led to Ready, where each region has had its end."""
+    began = entered_at(world.account, AccountState.INITIALIZING_REGIONS)
+    ready = entered_at(world.account, AccountState.READY)
+    return began is not None and (ready is None or began > ready)
+
+
+# --- in a customer's account ---
+
+
+def _in_customers_account(world: AccountWorld, now: datetime) -> Decision | None:
+    """What has to be done in the customer's account before it is let go; None if nothing (more)."""
+    account = world.account
+    if why := told_to(account, world.claim):
+        failed = account.status.state == AccountState.FAILED
+        return None if failed else _shown(world, f"release without a clean-up: {why}", now)
+    if ends := launches_to_end(world):
+        return world.working(LEFT_LAUNCHES, *ends)
+    if account.spec.manual_sts_mode or world.known.identities_deleted or not account.spec.aws_account_id:
+        return None
+    refusal = world.refused(DeleteIdentities.activity)
+    if refusal and refusal.type is not ErrorType.BUG and refusal.attempts >= TRIES:
+        if refusal.type is ErrorType.DENIED and _never_entered(world):
+            return None
+        until = patience_ends(account.metadata)
+        return None if until is None or now >= until else _shut_out(world, refusal, until, now)
+    return world.working(f"delete IAM users and roles in {account.spec.aws_account_id}", _by_turns(world))
+
+
+def _by_turns(world: AccountWorld) -> DeleteIdentities:
+    refusal = world.refused(DeleteIdentities.activity)
+    has_key = world.input_secret is not None and world.input_secret.complete
+    by_key = has_key and (refusal is None or refusal.attempts % 2 == 0)
+    return _identities(world, customers_key(world) if by_key else access_to(world))
+
+
+def _never_entered(world: AccountWorld) -> bool:
+    began = entered_at(world.account, AccountState.INITIALIZING_REGIONS) is not None
+    return not (began or world.account.spec.iam_user_secret or world.known.support_role)
+
+
+def _shut_out(world: AccountWorld, refusal: Refusal, until: datetime, now: datetime) -> Decision:
+    again = _by_turns(world)
+    if world.state != AccountState.FAILED:
+        return _shown(world, refusal.message, now, again)
+    why = f"AWS account {world.account.spec.aws_account_id} cannot be accessed any more: {refusal.message}"
+    at = "it is released with what is left in it (at once: perdure release)"
+    return world.waiting(why, "access to the account, or perdure release", again, deadline=until, at=at)

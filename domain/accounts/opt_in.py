@@ -17,14 +17,13 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from domain.accounts.account_steps import status_written, waiting, working
 from domain.accounts.actions.opt_in import AskToOptIn, EnableRegions
 from domain.accounts.config import OperatorConfig
 from domain.accounts.resources import Account, AccountState, AccountStatus, OptInRegion
-from domain.accounts.status import with_account_state, with_condition
+from domain.accounts.status import with_condition
 from domain.accounts.unwritten import with_news
 from domain.accounts.worlds import AccountWorld
-from domain.decision import Action, Decision, Outcome
+from domain.decision import Decision
 from domain.levers import paused
 
 TODO = "TODO"
@@ -36,6 +35,7 @@ OPEN = frozenset({TODO, ENABLING})
 OPTING_IN_MESSAGE = "Opting-In Regions"
 ENABLED_MESSAGE = "Opt-In Regions Enabled"
 MANUAL_CONDITION = "OptInRegionsManualAction"
+DECIDED = "AWS has decided on every opt-in region"
 
 
 def regions_of(config: OperatorConfig) -> tuple[str, ...]:
@@ -55,7 +55,7 @@ def is_opting_in(account: Account) -> bool:
 def wants_to_opt_in(account: Account, config: OperatorConfig) -> bool:
     """True for an Account that waits for a permit to opt in."""
     spec, meta, status = account.spec, account.metadata, account.status
-    if spec.byoc or spec.manual_sts_mode or not spec.aws_account_id or meta.deleting:
+    if account.customers or not spec.aws_account_id or meta.deleting:
         return False
     if account.paused or paused(meta) or is_opting_in(account):
         return False
@@ -87,8 +87,8 @@ def before_credentials(world: AccountWorld, now: datetime) -> Decision | None:
         return _enabled(world, account.status, now)
     if decision := _without_permit(world, now):
         return decision
-    status = with_account_state(_todo(account.status, regions), AccountState.OPTING_IN_REGIONS, OPTING_IN_MESSAGE, now)
-    return working(account, f"opt in to {len(regions)} regions", status_written(world, status))
+    why, status = f"opt in to {len(regions)} regions", _todo(account.status, regions)
+    return world.entering(AccountState.OPTING_IN_REGIONS, OPTING_IN_MESSAGE, now, why=why, status=status)
 
 
 def opting_in(world: AccountWorld, now: datetime) -> Decision:
@@ -98,15 +98,14 @@ def opting_in(world: AccountWorld, now: datetime) -> Decision:
         return _enabled(world, _current(world), now)
     if not account.status.opt_in_regions:  # the state was set by hand
         status = _todo(account.status, regions)
-        return working(account, f"opt in to {len(regions)} regions", status_written(world, status, note="optInRegions"))
+        return world.working(f"opt in to {len(regions)} regions", world.write_status(status, note="optInRegions"))
     status = _current(world)
     return _looking(world, status) if _open(status) else _enabled(world, status, now)
 
 
 def _enabled(world: AccountWorld, status: AccountStatus, now: datetime) -> Decision:
     status = _with_manual_actions(status, now)
-    status = with_account_state(status, AccountState.OPT_IN_REGIONS_ENABLED, ENABLED_MESSAGE, now)
-    return working(world.account, "AWS has decided on every opt-in region", status_written(world, status))
+    return world.entering(AccountState.OPT_IN_REGIONS_ENABLED, ENABLED_MESSAGE, now, why=DECIDED, status=status)
 
 
 # --- in Ready ---
@@ -115,16 +114,14 @@ def _enabled(world: AccountWorld, status: AccountStatus, now: datetime) -> Decis
 def of_ready_account(world: AccountWorld, now: datetime) -> Decision | None:
     """What an account that is Ready does for its opt-in regions; None where there is nothing."""
     account, regions = world.account, _wanted(world)
-    if world.dev_mode or account.spec.byoc or account.spec.manual_sts_mode or not account.spec.aws_account_id:
+    if world.dev_mode or account.customers or not account.spec.aws_account_id:
         return None
     if _open(account.status):
         status = _current(world)
         if _open(status):
             return _looking(world, status)
         status = _with_manual_actions(status, now)
-        return working(
-            account, "AWS has decided on every opt-in region", status_written(world, status, note="optInRegions")
-        )
+        return world.working(DECIDED, world.write_status(status, note="optInRegions"))
     grown = tuple(region for region in regions if region not in account.status.opt_in_regions)
     if not grown or world.config.shard_name is None:  # validation is off
         return None
@@ -133,7 +130,7 @@ def of_ready_account(world: AccountWorld, now: datetime) -> Decision | None:
     # The quotas are expanded anew, over the new regions as well.
     status = _todo(account.status, grown).model_copy(update={"regional_service_quotas": {}})
     status = status.model_copy(update={"opt_in_regions": {**account.status.opt_in_regions, **status.opt_in_regions}})
-    return working(account, f"opt in to {len(grown)} more regions", status_written(world, status, note="optInRegions"))
+    return world.working(f"opt in to {len(grown)} more regions", world.write_status(status, note="optInRegions"))
 
 
 # --- the steps of both ---
@@ -141,14 +138,13 @@ def of_ready_account(world: AccountWorld, now: datetime) -> Decision | None:
 
 def _without_permit(world: AccountWorld, now: datetime) -> Decision | None:
     """Ask for the permit, or wait for it; None while it is valid."""
-    account, until = world.account, world.known.opt_in_until
+    until = world.known.opt_in_until
     if until is not None and now < until:
         return None
     if until is not None or not world.known.opt_in_asked:
-        return working(account, "request a turn to opt in to regions", AskToOptIn(account=world.key))
-    return waiting(
-        account, "waits for its turn to opt in to regions: at most nine accounts do so at once", "Organization"
-    )
+        return world.working("request a turn to opt in to regions", AskToOptIn(account=world.key))
+    why = "waits for its turn to opt in to regions: at most nine accounts do so at once"
+    return world.waiting(why, "Organization")
 
 
 def _todo(status: AccountStatus, regions: tuple[str, ...]) -> AccountStatus:
@@ -170,18 +166,11 @@ def _current(world: AccountWorld) -> AccountStatus:
 def _looking(world: AccountWorld, status: AccountStatus) -> Decision:
     account = world.account
     seen = {name: region.status for name, region in sorted(status.opt_in_regions.items()) if region.status in OPEN}
-    look = EnableRegions(account_id=account.spec.aws_account_id, partition=world.config.partition, seen=seen)
-    actions: tuple[Action, ...] = (look,)
-    if status != account.status:
-        actions = (status_written(world, status, note="optInRegions"), look)
+    written = (world.write_status(status, note="optInRegions"),) if status != account.status else ()
     enabling = [name for name, state in seen.items() if state == ENABLING]
-    return Decision(
-        phase=account.status.state,
-        outcome=Outcome.WORKING,
-        why=f"{len(seen)} opt-in regions are pending; AWS is enabling {', '.join(enabling) or 'none yet'}",
-        actions=actions,
-        waits_for=tuple(f"Region/{name}" for name in enabling),
-    )
+    why = f"{len(seen)} opt-in regions are pending; AWS is enabling {', '.join(enabling) or 'none yet'}"
+    waits_for = tuple(f"Region/{name}" for name in enabling)
+    return world.working(why, *written, EnableRegions(**world.member, seen=seen), waits_for=waits_for)
 
 
 def _with_manual_actions(status: AccountStatus, now: datetime) -> AccountStatus:

@@ -162,13 +162,11 @@ def _vcpus_beside(world: AccountWorld, standing: Quotas) -> tuple[str, ...]:
 
 
 def _batch(world: AccountWorld, region: str, quotas: dict[str, ServiceQuota], *, vcpus_asked: bool) -> RaiseQuotas:
-    account = world.account
     return RaiseQuotas(
-        account_id=account.spec.aws_account_id,
-        partition=world.config.partition,
+        **world.member,
         region=region,
         quotas=quotas,
-        since=_since(account),
+        since=_since(world.account),
         vcpus_asked=vcpus_asked and VCPUS not in quotas,
     )
 

@@ -13,6 +13,7 @@ from pydantic import Field
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.constants import (
     ADMIN_USER_PREFIX,
+    CLAIM_UID_ANNOTATION,
     FAKE_ANNOTATION,
     IAM_USER_ID_LABEL,
     PAUSE_ANNOTATION,
@@ -22,7 +23,7 @@ from domain.accounts.federated.resources import (  # noqa: F401 - definitions ar
     AWSFederatedAccountAccess,
     AWSFederatedRole,
 )
-from domain.identity import Kind
+from domain.identity import Key, Kind
 from domain.resource import AGE, Condition, CustomResource, KubeModel, PrinterColumn, SecretReference
 from domain.schema import Atomic, MapByType, Required
 
@@ -154,6 +155,24 @@ class Account(CustomResource):
     def customers(self) -> bool:
         """True for an account that a customer has brought: nothing is removed there but what we have made."""
         return self.spec.byoc or self.spec.manual_sts_mode
+
+    @property
+    def marks(self) -> dict[str, str]:
+        """The four tags that say of everything made in the AWS account whose it is."""
+        return {
+            "clusterAccountName": self.metadata.name,
+            "clusterNamespace": self.metadata.namespace,
+            "clusterClaimLink": self.spec.claim_link,
+            "clusterClaimLinkNamespace": self.spec.claim_link_namespace,
+        }
+
+    def named_by(self, claim: Key) -> bool:
+        """True if it names the claim: by namespace and name, and by its uid where the Account says it.
+
+        Accounts that the replaced operator has bound do not say it until the claim's next pass.
+        """
+        named = self.spec.claim_link == claim.name and self.spec.claim_link_namespace == claim.namespace
+        return named and self.metadata.annotations.get(CLAIM_UID_ANNOTATION, claim.uid) == claim.uid
 
     @property
     def paused(self) -> bool:
@@ -319,6 +338,20 @@ class AccountClaim(CustomResource):
     def always_written(self) -> dict[str, object]:
         """What the replaced operator leaves in the spec of every claim that it writes, empty or not."""
         return self.spec.model_dump(mode="json", include={"byoc_secret_ref", "fleet_manager_config"})
+
+    def holds(self, account: Account) -> bool:
+        """True if the Account names the claim as its holder.
+
+        Where no uid decides, another legal entity does: a claim made again under an earlier one's name is not it.
+        """
+        entity = account.spec.legal_entity.id
+        same = CLAIM_UID_ANNOTATION in account.metadata.annotations or entity in {"", self.spec.legal_entity.id}
+        return same and account.named_by(self.key)
+
+    def still_names(self, account: Account) -> bool:
+        """True for a fulfilled claim whose Account names nobody any more: it has the key, and nothing was cleaned."""
+        fulfilled = self.status.state == ClaimState.READY and not self.metadata.deleting
+        return fulfilled and not account.spec.claim_link and self.spec.account_link == account.metadata.name
 
     @property
     def from_pool(self) -> bool:

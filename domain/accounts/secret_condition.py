@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from domain.accounts.claim_steps import status_written
 from domain.accounts.constants import SECRET_NOT_OURS, SECRET_OF_THE_OPERATOR
 from domain.accounts.status import with_trouble
 from domain.accounts.worlds import ClaimWorld
@@ -30,4 +29,4 @@ def secret_told(world: ClaimWorld, decision: Decision, now: datetime) -> Decisio
     if conditions is None:
         return decision
     status = claim.status.model_copy(update={"conditions": conditions})
-    return decision.model_copy(update={"actions": (status_written(world, status), *decision.actions)})
+    return decision.model_copy(update={"actions": (world.write_status(status), *decision.actions)})

@@ -11,14 +11,13 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from domain.accounts.account_steps import status_written, waiting, working
 from domain.accounts.actions.cases import OpenSupportCase, ResolveSupportCase
 from domain.accounts.initialization import entered_at
 from domain.accounts.quotas import Raising, denied_again, expanded, raising, told, wanted, with_manual_actions
 from domain.accounts.resources import Account, AccountState, AccountStatus
 from domain.accounts.status import with_account_state
 from domain.accounts.worlds import AccountWorld
-from domain.decision import Action, Decision, Outcome
+from domain.decision import Action, Decision
 from domain.resource import condition_of
 from domain.writes import Patch
 
@@ -31,17 +30,16 @@ _RESOLVING_TRIES = 3
 _ON_THE_WAY = frozenset({AccountState.INITIALIZING_REGIONS, AccountState.PENDING_VERIFICATION})
 
 
-def to_pending_verification(world: AccountWorld, now: datetime, note: str) -> Decision:
+def to_pending_verification(world: AccountWorld, now: datetime, why: str) -> Decision:
     """Leave InitializingRegions; the case, if it comes at the first try, and the quotas stand in the same write."""
     account = world.account
     if _case_first(world):
-        return working(account, f"regions are initialised{note}", support_case(world, once=True))
-    status = with_account_state(account.status, AccountState.PENDING_VERIFICATION, PENDING_MESSAGE, now)
+        return world.working(why, support_case(world, once=True))
     case_id = account.status.support_case_id or world.known.case_id
-    status = status.model_copy(update={"support_case_id": case_id})
+    status = account.status.model_copy(update={"support_case_id": case_id})
     if wanted(account.spec) and not world.dev_mode and world.known.regions is not None:
         status = expanded(account.spec, denied_again(status), world.known.regions, world.config)
-    return working(account, f"regions are initialised{note}", status_written(world, status))
+    return world.entering(AccountState.PENDING_VERIFICATION, PENDING_MESSAGE, now, why=why, status=status)
 
 
 def _case_first(world: AccountWorld) -> bool:
@@ -86,12 +84,12 @@ def pending_verification(world: AccountWorld, now: datetime) -> Decision:
     """What an account in PendingVerification needs now."""
     account = world.account
     if world.dev_mode:
-        ready = with_account_state(account.status, AccountState.READY, READY_MESSAGE, now)
-        return working(account, "development mode opens no support case", status_written(world, ready))
+        why = "development mode opens no support case"
+        return world.entering(AccountState.READY, READY_MESSAGE, now, why=why)
     quotas = raising(world) if wanted(account.spec) else Raising(status=account.status)
     if quotas.denied:
-        failed = with_account_state(quotas.status, AccountState.FAILED, DENIED_MESSAGE, now)
-        return working(account, f"AWS denied {told(quotas.denied)}", status_written(world, failed))
+        why = f"AWS denied {told(quotas.denied)}"
+        return world.entering(AccountState.FAILED, DENIED_MESSAGE, now, why=why, status=quotas.status)
     verified = _case(world, quotas.status, now)
     if not quotas.done:
         return _with_quotas(world, verified, quotas)
@@ -106,15 +104,14 @@ def _case(world: AccountWorld, status: AccountStatus, now: datetime) -> Decision
         if condition_of(status.conditions, AccountState.PENDING_VERIFICATION) is None:  # the state was set by hand
             status = with_account_state(status, AccountState.PENDING_VERIFICATION, ASKED_MESSAGE, now)
         recorded = status.model_copy(update={"support_case_id": known.case_id})
-        return working(account, "record the support case", status_written(world, recorded, note="record supportCaseID"))
+        return world.working("record the support case", world.write_status(recorded, note="record supportCaseID"))
     if not case_id:
-        return working(account, "ask AWS Support to verify the account", support_case(world))
+        return world.working("ask AWS Support to verify the account", support_case(world))
     if known.resolved_case == case_id:
-        ready = with_account_state(with_manual_actions(status, now), AccountState.READY, READY_MESSAGE, now)
-        return working(account, f"support case {case_id} is resolved", status_written(world, ready))
-    changed = () if status == account.status else (status_written(world, status, note="service quotas"),)
-    pending = waiting(account, f"waits until AWS Support resolves case {case_id}", f"SupportCase/{case_id}")
-    return pending.model_copy(update={"actions": changed})
+        why, status = f"support case {case_id} is resolved", with_manual_actions(status, now)
+        return world.entering(AccountState.READY, READY_MESSAGE, now, why=why, status=status)
+    changed = () if status == account.status else (world.write_status(status, note="service quotas"),)
+    return world.waiting(f"waits until AWS Support resolves case {case_id}", f"SupportCase/{case_id}", *changed)
 
 
 def _with_quotas(world: AccountWorld, verified: Decision, quotas: Raising) -> Decision:
@@ -124,14 +121,10 @@ def _with_quotas(world: AccountWorld, verified: Decision, quotas: Raising) -> De
     why = f"waits for {told(quotas.open)}"
     actions: tuple[Action, ...] = () if resolved else verified.actions
     if quotas.status != account.status and not any(isinstance(action, Patch) for action in actions):
-        actions = (status_written(world, quotas.status, note="service quotas"), *actions)
-    return Decision(
-        phase=account.status.state,
-        outcome=Outcome.WORKING,
-        why=why if resolved else f"{verified.why}; {why}",
-        actions=(*actions, *quotas.actions),
-        waits_for=(*(() if resolved else verified.waits_for), "ServiceQuotas"),
-    )
+        actions = (world.write_status(quotas.status, note="service quotas"), *actions)
+    waits_for = (*(() if resolved else verified.waits_for), "ServiceQuotas")
+    why = why if resolved else f"{verified.why}; {why}"
+    return world.working(why, *actions, *quotas.actions, waits_for=waits_for)
 
 
 def quotas_of_ready_account(world: AccountWorld, now: datetime) -> Decision | None:
@@ -140,20 +133,16 @@ def quotas_of_ready_account(world: AccountWorld, now: datetime) -> Decision | No
     A denied one is shown, and no reason to take an account away that may be in use.
     """
     account = world.account
-    customers = account.spec.byoc or account.spec.manual_sts_mode
-    if customers or world.dev_mode or not account.spec.aws_account_id or world.config.shard_name is None:
+    if account.customers or world.dev_mode or not account.spec.aws_account_id:
         return None
-    if not wanted(account.spec):
+    if world.config.shard_name is None or not wanted(account.spec):
         return None
     quotas = raising(world, through_denial=True)
     status = quotas.status if quotas.open else with_manual_actions(quotas.status, now)
     if quotas.done and status == account.status:
         return None
-    written = (status_written(world, status, note="service quotas"),) if status != account.status else ()
-    return Decision(
-        phase=account.status.state,
-        outcome=Outcome.WORKING,
-        why=f"waits for {told(quotas.open)}" if quotas.open else "the quotas are settled",
-        actions=(*written, *quotas.actions),
-        waits_for=("ServiceQuotas",) if quotas.open else (),
-    )
+    written = (world.write_status(status, note="service quotas"),) if status != account.status else ()
+    if not quotas.open:
+        return world.working("the quotas are settled", *written, *quotas.actions)
+    waits_for = ("ServiceQuotas",)
+    return world.working(f"waits for {told(quotas.open)}", *written, *quotas.actions, waits_for=waits_for)

@@ -4,14 +4,28 @@ from __future__ import annotations
 
 from datetime import datetime
 from enum import StrEnum
-from typing import Self
+from typing import ClassVar, Self
 
-from domain.accounts.config import OperatorConfig
-from domain.accounts.resources import Account, AccountClaim, AccountState, ClaimState, ServiceQuota
+from domain.accounts.config import OperatorConfig, parse_tags
+from domain.accounts.constants import DEVELOPMENT_ACCOUNT, PROTECTED
+from domain.accounts.resources import (
+    Account,
+    AccountClaim,
+    AccountClaimStatus,
+    AccountSpec,
+    AccountState,
+    AccountStatus,
+    ClaimState,
+    ServiceQuota,
+)
+from domain.accounts.status import with_account_state, with_claim_state, with_condition, with_failure
 from domain.accounts.unwritten import still_unwritten
-from domain.decision import World
+from domain.decision import Action, Decision
+from domain.levers import paused
 from domain.model import Model
-from domain.writes import patched
+from domain.object_world import ObjectWorld
+from domain.resource import condition_of
+from domain.writes import JsonPatch, Patch, difference
 
 
 class Verdict(StrEnum):
@@ -60,6 +74,47 @@ class InputSecret(Model):
     held: bool
 
 
+def key_fault(secret: InputSecret | None) -> tuple[str, str] | None:
+    """What is wrong with a customer's Secret, as reason and words; None if nothing is."""
+    if secret is None:
+        return "BYOCSecretMissing", "does not exist"
+    incomplete = "BYOCSecretIncomplete", "lacks aws_access_key_id or aws_secret_access_key"
+    return None if secret.complete else incomplete
+
+
+class AreaWorld(ObjectWorld):
+    """What the worlds of Accounts and claims have in common: which AWS accounts are not touched."""
+
+    config: OperatorConfig = OperatorConfig()
+    protected: tuple[str, ...] = ()
+    dev_mode: bool = False
+
+    def untouchable(self, account_id: str) -> bool:
+        """True for a payer or another account of the blocklist: nothing is done in it."""
+        return bool(account_id) and account_id in {*self.config.payer_account_ids, *self.protected}
+
+    def forbidden(self, account_id: str, waits_for: str = "its removal") -> Decision | None:
+        """The wait of an object in whose AWS account nothing is done; None for any other."""
+        if not self.untouchable(account_id):
+            return None
+        why = f"AWS account {account_id} is a payer or protected account: nothing is done in it"
+        return self.waiting(why, waits_for)
+
+    def lacking(self, *keys: str, deadline: datetime | None = None, at: str = "") -> Decision | None:
+        """The wait for keys of the ConfigMap; None where none of them is missing."""
+        missing = self.config.missing(*keys)
+        why = f"missing in the operator's ConfigMap: {', '.join(missing)}"
+        return self.waiting(why, "ConfigMap", deadline=deadline, at=at) if missing else None
+
+    def member_of(self, account: Account) -> dict[str, str]:
+        """Where an effect in an Account's AWS account happens, as its action says it."""
+        return {"account_id": account.spec.aws_account_id, "partition": self.config.partition}
+
+    def stands_in(self, account: Account) -> bool:
+        """True for the id that development mode records where it asks AWS for no account: many Accounts may have it."""
+        return self.dev_mode and account.spec.aws_account_id == DEVELOPMENT_ACCOUNT and not account.customers
+
+
 class AccountKnown(Model):
     """What an Account's workflow knows beside the custom resource; losing it costs look-ups, never a cloud object.
 
@@ -89,18 +144,87 @@ class AccountKnown(Model):
     vcpus_asked: tuple[str, ...] = ()  # regions in which the request of an initialisation was open when last seen
 
 
-class AccountWorld(World):
+class AccountWorld(AreaWorld):
     """One Account, the configuration, and the claim that holds it (for its custom tags and key)."""
 
+    about: ClassVar[str] = "account"
+    first_phase: ClassVar[str] = "Pending"
+
     account: Account = Account()
-    config: OperatorConfig = OperatorConfig()
     claim: AccountClaim | None = None
-    claim_gone: bool = False
-    protected: tuple[str, ...] = ()
     email_domain: str = ""
-    dev_mode: bool = False
     input_secret: InputSecret | None = None  # a BYOC claim's
     known: AccountKnown = AccountKnown()
+
+    @property
+    def owner(self) -> str:
+        """What the Account was made for, a pool mostly."""
+        meta = self.account.metadata
+        owner = next((each for each in meta.owner_references if each.controller), None)
+        return f"{owner.kind}/{meta.namespace}/{owner.name}" if owner else ""
+
+    @property
+    def is_protected(self) -> bool:
+        """True for an Account in whose AWS account nothing is done."""
+        return self.untouchable(self.account.spec.aws_account_id)
+
+    @property
+    def out_of_bounds(self) -> bool:
+        """True where development mode's id is a payer's or protected: it is shown as an account, nothing is done in it.
+
+        Who the payer is, only AWS knows: its refusal tells.
+        """
+        refused = any(refusal.code == PROTECTED for refusal in self.refusals.values())
+        return self.stands_in(self.account) and (self.is_protected or refused)
+
+    @property
+    def ownership_tags(self) -> dict[str, str]:
+        """The tags of what is made in the AWS account: our marks win over what tenants and configuration name."""
+        custom = parse_tags(self.claim.spec.custom_tags) if self.claim else {}
+        return {**self.config.managed_tags, **custom, **self.account.marks}
+
+    @property
+    def member(self) -> dict[str, str]:
+        """Where an effect in its AWS account happens."""
+        return self.member_of(self.account)
+
+    def entering(
+        self, state: str, message: str, now: datetime, why: str = "", status: AccountStatus | None = None
+    ) -> Decision:
+        """Write the state with its condition, onto `status` where more of it changes."""
+        entered = with_account_state(status or self.account.status, state, message, now)
+        return self.working(why or message, self.write_status(entered))
+
+    def failing(
+        self,
+        type_: str,
+        reason: str,
+        message: str,
+        now: datetime,
+        *more: Action,
+        why: str = "",
+        status: AccountStatus | None = None,
+    ) -> Decision:
+        """Write the state Failed with the condition that says why, onto `status` where more of it changes."""
+        failed = with_failure(status or self.account.status, type_, reason, message, now)
+        return self.working(why or message, self.write_status(failed), *more)
+
+    def noted(self, type_: str, reason: str, message: str, now: datetime) -> tuple[Action, ...]:
+        """The write of a condition that the Account does not have yet."""
+        status = self.account.status
+        if condition_of(status.conditions, type_) is not None:
+            return ()
+        conditions = with_condition(status.conditions, type_, reason, message, now)
+        return (self.write_status(status.model_copy(update={"conditions": conditions})),)
+
+    def write_status(self, status: AccountStatus, note: str = "") -> Patch:
+        """The write that turns the Account's status into this one."""
+        patch: JsonPatch = {"status": difference(self.account.status, status)}
+        return self.write(patch, note or f"status {status.state}", "status")
+
+    def write_spec(self, spec: AccountSpec, note: str) -> Patch:
+        """The write that turns the Account's spec into this one."""
+        return self.write({"spec": difference(self.account.spec, spec)}, note)
 
     def recall(self, before: Self) -> Self:
         """This new observation with the old knowledge."""
@@ -113,10 +237,7 @@ class AccountWorld(World):
 
     def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:
         """This world after a write of the Account."""
-        if gone:
-            return self.model_copy(update={"exists": False})
-        account = patched(self.account, patch, resource_version)
-        return self.model_copy(update={"account": account})._after(self.account)
+        return super().written(patch, resource_version, gone=gone)._after(self.account)
 
     def _after(self, before: Account) -> Self:
         """A life ends at Ready, when blanked, when Failed is left: the next remembers nothing, no refusal either.
@@ -157,7 +278,7 @@ class ClaimKnown(Model):
     closing_limited: str = ""  # AWS's limit on closing accounts, until it is noted on the Account
 
 
-class ClaimWorld(World):
+class ClaimWorld(AreaWorld):
     """One AccountClaim, and the Account it is linked to.
 
     `account` is the one that `spec.accountLink` names or, for a claim without a link, one that names this claim; None
@@ -165,19 +286,45 @@ class ClaimWorld(World):
     customer's account, by name, that end with the claim.
     """
 
+    about: ClassVar[str] = "claim"
+
     claim: AccountClaim = AccountClaim()
     account: Account | None = None
-    config: OperatorConfig = OperatorConfig()
     pool_exists: bool = True
     unserved: str = ""
     by_pool: bool = False  # the pool's pass decides for the claim right after binding it
     rotate_keys: bool = True
-    dev_mode: bool = False
-    protected: tuple[str, ...] = ()
     input_secret: InputSecret | None = None  # a BYOC claim's, None where there is none
     delivered: bool = False  # whether a BYOC claim's own Secret exists
     accesses: tuple[str, ...] = ()
     known: ClaimKnown = ClaimKnown()
+
+    @property
+    def held(self) -> Account | None:
+        """The Account, if it names the claim as its holder: its link is the truth, a tenant can write the claim's."""
+        return self.account if self.account is not None and self.claim.holds(self.account) else None
+
+    def paused(self, account: Account) -> Decision | None:
+        """Wait while a person holds the Account: what its claim would do with it, or in it, is held as well."""
+        name = account.metadata.name
+        return self.waiting(f"Account {name} is paused", f"Account/{name}") if paused(account.metadata) else None
+
+    def reaching(
+        self,
+        state: str,
+        type_: str,
+        message: str,
+        now: datetime,
+        why: str = "",
+        status: AccountClaimStatus | None = None,
+    ) -> Decision:
+        """Write the state with its condition, onto `status` where more of it changes."""
+        entered = with_claim_state(status or self.claim.status, state, type_, "AccountClaimed", message, now)
+        return self.working(why or message, self.write_status(entered))
+
+    def write_status(self, status: AccountClaimStatus, note: str = "") -> Patch:
+        """The write of the claim's status; whether it enters a state is said in its note."""
+        return super().write_status(status, entering(status.state) if status.state != self.state else "conditions")
 
     def recall(self, before: Self) -> Self:
         """This new observation with the old knowledge."""
@@ -185,12 +332,15 @@ class ClaimWorld(World):
 
     def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:
         """This world after a write of the claim."""
-        if gone:
-            return self.model_copy(update={"exists": False})
-        return self.model_copy(update={"claim": patched(self.claim, patch, resource_version)})._after()
+        return super().written(patch, resource_version, gone=gone)._after()
 
     def _after(self) -> Self:
         """A claim that leaves Ready again (by hand) is handed its account anew, Secret and all."""
         if self.claim.status.state != ClaimState.READY:
             return self
         return self.learn(fulfilled="", fleet_role=False, role_delivered=False)
+
+
+def entering(state: str) -> str:
+    """The note of the write by which a claim enters a state: later writes of its whole status name the state, too."""
+    return f"status {state}"

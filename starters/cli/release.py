@@ -52,7 +52,6 @@ def release(
     Example: perdure release accountclaim team/cluster --reason "AWS closed the account"
     """
     from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
-    from domain.accounts.claim_steps import named_by
     from domain.accounts.constants import OPERATOR_NAMESPACE
     from domain.accounts.letting_go import LET_GO
     from domain.accounts.resources import Account
@@ -86,7 +85,7 @@ def release(
         uid = text(obj, "metadata", "uid")
         claim = Key(kind=asked.kind.name, namespace=asked.namespace, name=asked.name, uid=uid)
         for item in (await session.kube.list(ACCOUNT, OPERATOR_NAMESPACE)).items:
-            if named_by(Account.model_validate(item), claim):
+            if Account.model_validate(item).named_by(claim):
                 return Target(ACCOUNT, OPERATOR_NAMESPACE, text(item, "metadata", "name"))
         raise CommandError(f"{asked} holds no Account: there is nothing to release", f"perdure why {asked.resource}")
 

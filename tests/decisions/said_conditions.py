@@ -15,8 +15,8 @@ from domain.threescale.conditions import TYPES
 
 ROOT = Path(__file__).parents[2]
 UNKNOWN = ""
-# Which argument is the type of the condition, and which its reason.
-_WRITERS = {
+# Which argument is the type of the condition, and which its reason; or the reason itself.
+_WRITERS: dict[str, tuple[int, int | str]] = {
     "with_condition": (1, 2),
     "with_latest": (1, 2),
     "with_failure": (1, 2),
@@ -25,6 +25,11 @@ _WRITERS = {
     "with_account_state": (1, 1),
     "_telling": (1, 2),
     "_synced": (-1, 2),
+    # Of the worlds of Accounts and claims.
+    "entering": (0, 0),
+    "failing": (0, 1),
+    "noted": (0, 1),
+    "reaching": (1, "AccountClaimed"),
 }
 _CONSTRUCTORS = {"Condition", "ServiceCondition", "SetCondition", "MachineCondition", "Finding"}
 
@@ -51,10 +56,9 @@ def _said_by(path: Path) -> set[tuple[str, str]]:
 
 
 def _pair(call: ast.Call, module: str) -> tuple[str, str]:
-    name = call.func.id if isinstance(call.func, ast.Name) else ""
+    name = getattr(call.func, "id", "") or getattr(call.func, "attr", "")
     if name in _WRITERS:
-        places = _WRITERS[name]
-        told = [call.args[at] if 0 <= at < len(call.args) else None for at in places]
+        told = [_argument(call, place) for place in _WRITERS[name]]
     elif name in _CONSTRUCTORS:
         by_name = {each.arg: each.value for each in call.keywords}
         told = [by_name.get("type"), by_name.get("reason")]
@@ -62,6 +66,12 @@ def _pair(call: ast.Call, module: str) -> tuple[str, str]:
         return UNKNOWN, UNKNOWN
     type_, reason = (_constant(each, module) for each in told)
     return type_, reason
+
+
+def _argument(call: ast.Call, place: int | str) -> ast.expr | None:
+    if isinstance(place, str):
+        return ast.Constant(place)
+    return call.args[place] if 0 <= place < len(call.args) else None
 
 
 def _constant(node: ast.expr | None, module: str) -> str:

@@ -30,9 +30,9 @@ from account_objects import (
 
 from domain.accounts.account import decide
 from domain.accounts.actions.cases import OpenSupportCase
-from domain.accounts.actions.cleaning import CleanRegion
 from domain.accounts.actions.creation import TagAccount
 from domain.accounts.actions.identities import EnsureAdminUser, EnsureSupportRole
+from domain.accounts.actions.launches import EndLaunches
 from domain.accounts.actions.regions import InitializeRegion
 from domain.accounts.constants import PROTECTED
 from domain.accounts.letting_go import LET_GO
@@ -803,11 +803,11 @@ def test_the_owner_of_an_account_is_its_pool() -> None:
     assert decide(world(account(meta={"ownerReferences": []})), NOW).owner == ""
 
 
-@pytest.mark.parametrize(("attempts", "asked"), [(2, ["aws.clean_region"]), (3, ["kube.patch"])])
+@pytest.mark.parametrize(("attempts", "asked"), [(2, ["aws.end_launches"]), (3, ["kube.patch"])])
 def test_a_region_that_keeps_refusing_to_be_swept_does_not_hold_a_deletion_up(attempts: int, asked: list[str]) -> None:
     entered = {"state": "InitializingRegions", "conditions": [condition("InitializingRegions")]}
     leaving = account(meta=DELETED, spec={"awsAccountID": "210987654321"}, status=entered)
-    refused = {"aws.clean_region/eu-west-1": refusal(ErrorType.DENIED, attempts=attempts)}
+    refused = {"aws.end_launches/eu-west-1": refusal(ErrorType.DENIED, attempts=attempts)}
     seen = world(leaving, known={"regions": ("eu-west-1",), "identities_deleted": True}, refusals=refused)
     assert [action.activity for action in decide(seen, NOW).actions] == asked
 
@@ -818,8 +818,8 @@ def test_a_cut_initialisation_ends_nothing_but_our_own_launches(meta: dict[str, 
     failed = {"state": "Failed", "conditions": [condition("InitializingRegions")]}
     seen = world(account(meta=meta, spec={"awsAccountID": AWS_ID}, status=failed), known={"regions": ("eu-west-1",)})
     (sweep,) = decide(seen, NOW).actions
-    assert isinstance(sweep, CleanRegion)
-    assert (sweep.marks["clusterAccountName"], sweep.marks["clusterNamespace"]) == (NAME, "aws-account-operator")
+    assert isinstance(sweep, EndLaunches)
+    assert (sweep.tags["clusterAccountName"], sweep.tags["clusterNamespace"]) == (NAME, "aws-account-operator")
 
 
 @pytest.mark.parametrize("code", ["ForeignSecret", "Conflict", "AlreadyExists"])
@@ -847,7 +847,7 @@ def test_nothing_of_a_tenants_is_removed_when_somebody_calls_a_claimed_account_f
     assert activities(cut) == ["aws.end_launches"] * 2
 
 
-@pytest.mark.parametrize(("ready", "asked"), [(8, "kube.patch"), (10, "aws.clean_region")])
+@pytest.mark.parametrize(("ready", "asked"), [(8, "kube.patch"), (10, "aws.end_launches")])
 def test_only_an_initialisation_that_was_cut_is_swept_up_after(ready: int, asked: str) -> None:
     conditions = [
         condition("InitializingRegions", entered=ago(days=9)),

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import ClassVar, TypeVar
+from typing import ClassVar
 
 from domain.accounts.actions.member import MemberAction
-from domain.accounts.worlds import AccountWorld, ClaimWorld
+from domain.accounts.worlds import ClaimWorld
 from domain.model import Model
-
-CleanedWorld = TypeVar("CleanedWorld", AccountWorld, ClaimWorld)
 
 
 class Cleaned(Model):
@@ -19,18 +17,13 @@ class Cleaned(Model):
 
 
 class CleanRegion(MemberAction):
-    """Remove what the tenant left in one region: instances, snapshots, volumes, VPC endpoint services.
-
-    With `marks` nothing goes but the instances that carry them, with their volumes: nobody has released the account,
-    and what else is there may be somebody's.
-    """
+    """Remove what the tenant left in one region: instances, snapshots, volumes, VPC endpoint services."""
 
     activity: ClassVar[str] = "aws.clean_region"
     result: ClassVar[type[Model] | None] = Cleaned
     start_to_close: ClassVar[timedelta] = timedelta(minutes=30)
 
     region: str
-    marks: dict[str, str] = {}
 
     @property
     def slot(self) -> str:
@@ -40,9 +33,9 @@ class CleanRegion(MemberAction):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return f"terminate initialisation instances in {self.region}" if self.marks else f"clean {self.region}"
+        return f"clean {self.region}"
 
-    def fold(self, world: CleanedWorld, result: Model | None) -> CleanedWorld:  # type: ignore[override]
+    def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
         """The region is clean."""
         assert isinstance(result, Cleaned)  # noqa: S101
         return world.learn(cleaned={**world.known.cleaned, self.region: result.report})

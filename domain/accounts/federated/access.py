@@ -28,14 +28,13 @@ from domain.accounts.federated.actions import (
     RevokeAccess,
 )
 from domain.accounts.federated.policies import document, named, role_name_fault, uid_of, wanted_digest
-from domain.accounts.federated.resources import AccessState, AWSFederatedRole, FederatedAccessStatus
+from domain.accounts.federated.resources import AccessState, AWSFederatedRole
 from domain.accounts.federated.worlds import FederatedAccessWorld
-from domain.accounts.finalizers import dropped, given_up
-from domain.decision import Action, Decision, Outcome
-from domain.levers import RETRIED, retry_wanted
+from domain.decision import Action, Decision
+from domain.levers import retry_wanted
 from domain.refusal import ErrorType, Refusal
 from domain.resource import SecretReference
-from domain.writes import JsonPatch, Patch
+from domain.writes import JsonPatch
 
 GIVE_UP_AFTER = timedelta(hours=24)
 NAMESPACE_MISMATCH = "AWSCustomerCredentialSecretNamespaceMismatch"
@@ -49,10 +48,10 @@ def decide(world: FederatedAccessWorld, now: datetime) -> Decision:
     """What an access needs now."""
     access, role = world.access, world.role
     if not world.exists:
-        return Decision(phase="Gone", outcome=Outcome.GONE, why="the AWSFederatedAccountAccess does not exist any more")
+        return world.gone()
     if world.config.missing("fedramp"):
         why = f"ConfigMap key fedramp: {world.config.problems['fedramp']}"
-        return _decision(world, Outcome.WAITING, why, waits_for=("ConfigMap",))
+        return world.waiting(why, "ConfigMap")
     if access.metadata.deleting:
         return _ending(world, now)
     if fault := spec_fault(world):
@@ -62,17 +61,14 @@ def decide(world: FederatedAccessWorld, now: datetime) -> Decision:
     if fault := role_name_fault(role.metadata.name):
         return _faulty(world, FAILED_TO[EnsureAccessRole.activity], "an AWSFederatedRole of another name", now, fault)
     if patch := _marks(world, role):
-        return _working(world, "set the finalizer and labels", _patch(world, patch, note="finalizer and labels"))
+        return world.working("set the finalizer and labels", world.write(patch, note="finalizer and labels"))
     if token := retry_wanted(access.metadata):
         if is_granted(world, role):  # what was granted may have been changed in AWS since
             anew = access.status.model_copy(update={"granted": ANEW})
-            return _working(world, "compare it with AWS again", _status(world, anew))
-        patch = {"metadata": {"annotations": {RETRIED: token}}}
-        return _working(world, "record the retry", _patch(world, patch, note="retry honoured"))
+            return world.working("compare it with AWS again", world.write_status(anew))
+        return world.retried(token)
     if is_granted(world, role):
-        return _decision(
-            world, Outcome.SETTLED, f"role {role_name(world, role)} exists in account {access.place.account_id}"
-        )
+        return world.settled(f"role {role_name(world, role)} exists in account {access.place.account_id}")
     return _granting(world, role, now)
 
 
@@ -124,14 +120,14 @@ def _granting(world: FederatedAccessWorld, role: AWSFederatedRole, now: datetime
         return _step(world, IdentifyCustomer(secret=_secret(world), partition=world.config.partition), now)
     if account_id != access.place.account_id:
         patch: JsonPatch = {"metadata": {"labels": {ACCOUNT_LABEL: account_id}}}
-        return _working(world, f"record that its account is {account_id}", _patch(world, patch, note="account label"))
+        return world.working(f"record that its account is {account_id}", world.write(patch, note="account label"))
     if moved := _moved_from(world, role):
         return _moving(world, moved, now)
     steps = _steps(world, role, digest)
     if steps:
         return _step(world, steps[0], now)
     status = ready(access.status, world.config.partition, account_id, role_name(world, role), digest, now)
-    return _working(world, "Account Access Ready", _status(world, status))
+    return world.working("Account Access Ready", world.write_status(status))
 
 
 def _begun(world: FederatedAccessWorld) -> bool:
@@ -176,7 +172,7 @@ def _moving(world: FederatedAccessWorld, before: str, now: datetime) -> Decision
     if world.known.moved_from != before:
         return _step(world, _revoke(world, before, moving=True), now)
     status = world.access.status.model_copy(update={"state": AccessState.NEW, "console_url": "", "granted": ""})
-    return _working(world, f"role {before} is deleted", _status(world, status))
+    return world.working(f"role {before} is deleted", world.write_status(status))
 
 
 def _moved_from(world: FederatedAccessWorld, role: AWSFederatedRole) -> str:
@@ -189,11 +185,10 @@ def _step(world: FederatedAccessWorld, action: Action, now: datetime) -> Decisio
     """Take the step; what was refused is shown, and tried again when its time has come."""
     refusal = world.refused(action.slot)
     if refusal is None or refusal.type is ErrorType.BUG:
-        return _working(world, action.summary, action)
+        return world.working(action.summary, action)
     status = failed(world.access.status, FAILED_TO.get(action.activity, "Failed to remove role"), refusal, now)
-    writes = () if status == world.access.status else (_status(world, status),)
-    waits_for = _what_lifts(world, refusal)
-    return _decision(world, Outcome.WAITING, refusal.message, *writes, action, waits_for=(waits_for,))
+    writes = () if status == world.access.status else (world.write_status(status),)
+    return world.waiting(refusal.message, _what_lifts(world, refusal), *writes, action)
 
 
 def _what_lifts(world: FederatedAccessWorld, refusal: Refusal) -> str:
@@ -206,15 +201,9 @@ def _what_lifts(world: FederatedAccessWorld, refusal: Refusal) -> str:
 def _faulty(world: FederatedAccessWorld, message: str, waits_for: str, now: datetime, detail: str = "") -> Decision:
     """A fault that no call of AWS is needed to see."""
     status = faulty(world.access.status, message, now)
-    actions = () if status == world.access.status else (_status(world, status),)
-    return Decision(
-        phase=AccessState.FAILED,
-        outcome=Outcome.WAITING,
-        why=f"{message}: {detail}" if detail else message,
-        actions=actions,
-        waits_for=(waits_for,),
-        owner=world.access.owner,
-    )
+    actions = () if status == world.access.status else (world.write_status(status),)
+    why = f"{message}: {detail}" if detail else message
+    return world.waiting(why, waits_for, *actions, phase=AccessState.FAILED)
 
 
 # --- deletion ---
@@ -223,24 +212,24 @@ def _faulty(world: FederatedAccessWorld, message: str, waits_for: str, now: date
 def _ending(world: FederatedAccessWorld, now: datetime) -> Decision:
     access = world.access
     place = access.place
-    if over := given_up(access.metadata):
-        why, waits_for = over
-        return _decision(world, Outcome.WAITING, why, waits_for=(waits_for,))
+    if waits := world.given_up():
+        return waits
     if not (place.uid and place.account_id):
-        return _working(world, "nothing was created for it", dropped(access))
+        return world.working("nothing was created for it", world.drop_finalizer())
     if world.known.revoked:
-        return _working(world, "its role is deleted", dropped(access))
+        return world.working("its role is deleted", world.drop_finalizer())
     action = _revoke(world, place.role or named(access.spec.aws_federated_role.name, place.uid))
     refusal = world.refused(action.slot)
     if refusal is None:
-        return _working(world, action.summary, action)
+        return world.working(action.summary, action)
     until = (access.metadata.deletion_timestamp or now) + GIVE_UP_AFTER
     if now >= until:
         left = "; ".join(access.outside)
-        return _working(world, f"gave up; left in the customer's account: {left} ({refusal.message})", dropped(access))
-    decision = _decision(world, Outcome.WAITING, refusal.message, action, waits_for=(_what_lifts(world, refusal),))
-    then = "it is released, and its role stays in the customer's account"
-    return decision.model_copy(update={"deadline": until, "at_deadline": then})
+        return world.working(
+            f"gave up; left in the customer's account: {left} ({refusal.message})", world.drop_finalizer()
+        )
+    at = "it is released, and its role stays in the customer's account"
+    return world.waiting(refusal.message, _what_lifts(world, refusal), action, deadline=until, at=at)
 
 
 def _revoke(world: FederatedAccessWorld, role: str, *, moving: bool = False) -> RevokeAccess:
@@ -259,34 +248,7 @@ def _revoke(world: FederatedAccessWorld, role: str, *, moving: bool = False) -> 
     )
 
 
-# --- the words of decisions ---
-
-
 def _secret(world: FederatedAccessWorld) -> SecretReference:
     """The customer's Secret: of the access's own namespace, whatever it says."""
     name = world.access.spec.aws_customer_credential_secret.name
     return SecretReference(name=name, namespace=world.access.metadata.namespace)
-
-
-def _decision(
-    world: FederatedAccessWorld, outcome: Outcome, why: str, *actions: Action, waits_for: tuple[str, ...] = ()
-) -> Decision:
-    phase = "Deleting" if world.access.metadata.deleting else world.access.status.state or "New"
-    return Decision(
-        phase=phase, outcome=outcome, why=why, actions=actions, waits_for=waits_for, owner=world.access.owner
-    )
-
-
-def _working(world: FederatedAccessWorld, why: str, *actions: Action) -> Decision:
-    return _decision(world, Outcome.WORKING, why, *actions)
-
-
-def _patch(world: FederatedAccessWorld, patch: JsonPatch, *, subresource: str = "", note: str) -> Patch:
-    version = world.access.metadata.resource_version
-    return Patch(key=world.access.key, patch=patch, subresource=subresource, resource_version=version, note=note)
-
-
-def _status(world: FederatedAccessWorld, status: FederatedAccessStatus) -> Patch:
-    # conditions and state are both required once the status is present, so the status is written whole.
-    patch: JsonPatch = {"status": status.model_dump(mode="json", exclude_none=True)}
-    return _patch(world, patch, subresource="status", note=f"status {status.state}")

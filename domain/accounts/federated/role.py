@@ -17,13 +17,12 @@ from domain.accounts.federated.actions import ClearValidation, DeleteAccesses, S
 from domain.accounts.federated.policies import policy_name_fault
 from domain.accounts.federated.resources import AWSFederatedRole, FederatedRoleStatus, RoleState
 from domain.accounts.federated.worlds import FederatedRoleWorld, Verdict
-from domain.accounts.finalizers import dropped, given_up
 from domain.accounts.status import with_condition
-from domain.decision import Action, Decision, Outcome
+from domain.decision import Decision
 from domain.identity import Key
-from domain.levers import RETRIED, retry_wanted
+from domain.levers import retry_wanted
 from domain.resource import Condition, condition_of
-from domain.writes import JsonPatch, Patch
+from domain.writes import JsonPatch
 
 NOTHING = "NoAWSCustomPolicyOrAWSManagedPolicies"
 BAD_CUSTOM = "InvalidCustomerPolicy"
@@ -43,21 +42,20 @@ def decide(world: FederatedRoleWorld, now: datetime) -> Decision:
     """What a role needs now."""
     role = world.role
     if not world.exists:
-        return Decision(phase="Gone", outcome=Outcome.GONE, why="the AWSFederatedRole does not exist any more")
+        return world.gone()
     if role.metadata.deleting:
         return _ending(world)
     if world.config.missing("fedramp"):
-        return _waiting(world, f"ConfigMap key fedramp: {world.config.problems['fedramp']}", "ConfigMap")
+        return world.waiting(f"ConfigMap key fedramp: {world.config.problems['fedramp']}", "ConfigMap")
     if world.config.fedramp:
-        why = "the ConfigMap says fedramp: federated roles are not reconciled"
-        return Decision(phase="Skipped", outcome=Outcome.SETTLED, why=why)
+        return world.settled("the ConfigMap says fedramp: federated roles are not reconciled", phase="Skipped")
     if FINALIZER not in role.metadata.finalizers:
         patch: JsonPatch = {"metadata": {"finalizers": [*role.metadata.finalizers, FINALIZER]}}
-        return _working(world, "set the finalizer", _patch(world, patch, note="finalizer"))
+        return world.working("set the finalizer", world.write(patch, note="finalizer"))
     if token := retry_wanted(role.metadata):
         return _retried(world, token)
     if judged(role):
-        return _told(role)
+        return _told(world)
     verdict = _verdict(world)
     if verdict is None:
         return _judging(world)
@@ -65,8 +63,8 @@ def decide(world: FederatedRoleWorld, now: datetime) -> Decision:
     if verdict.valid and living and world.known.stamped != verdict.generation:
         stamp = now.astimezone(UTC).strftime(_RFC850)
         told = StampAccesses(accesses=living, stamp=stamp, generation=verdict.generation)
-        return _working(world, "wake its accesses", told)
-    return _working(world, verdict.detail or verdict.message, _status(world, status_of(role, verdict, now)))
+        return world.working("wake its accesses", told)
+    return world.working(verdict.detail or verdict.message, world.write_status(status_of(role, verdict, now)))
 
 
 def judged(role: AWSFederatedRole) -> bool:
@@ -79,23 +77,23 @@ def judged(role: AWSFederatedRole) -> bool:
     return given and said and role.status.observed_generation == generation
 
 
-def _told(role: AWSFederatedRole) -> Decision:
+def _told(world: FederatedRoleWorld) -> Decision:
+    role = world.role
     if role.status.state == RoleState.VALID:
-        return Decision(phase=RoleState.VALID, outcome=Outcome.SETTLED, why=MESSAGES[ALL_VALID])
+        return world.settled(MESSAGES[ALL_VALID])
     faults = [c for c in role.status.conditions if c.type == RoleState.INVALID]
     why = (faults[-1].message or "") if faults else MESSAGES[NOTHING]
     if fault := _fault(role, role.metadata.generation):
         why = fault.detail or why
-    return Decision(phase=RoleState.INVALID, outcome=Outcome.WAITING, why=why, waits_for=("a corrected spec",))
+    return world.waiting(why, "a corrected spec", phase=RoleState.INVALID)
 
 
 def _retried(world: FederatedRoleWorld, token: str) -> Decision:
     """A person wants it judged anew: what was found is forgotten first."""
     if judged(world.role):
         status = world.role.status.model_copy(update={"observed_generation": 0, "state": RoleState.NEW})
-        return _working(world, "validate the policies again", _status(world, status))
-    patch: JsonPatch = {"metadata": {"annotations": {RETRIED: token}}}
-    return _working(world, "record the retry", _patch(world, patch, note="retry honoured"))
+        return world.working("validate the policies again", world.write_status(status))
+    return world.retried(token)
 
 
 def _verdict(world: FederatedRoleWorld) -> Verdict | None:
@@ -104,7 +102,7 @@ def _verdict(world: FederatedRoleWorld) -> Verdict | None:
     if world.known.verdict is not None and world.known.verdict.generation == generation:
         return world.known.verdict
     if role.status.state == RoleState.VALID and not role.status.observed_generation:
-        return _valid(generation, detail="taken over as Valid from its status")
+        return verdict_of(generation, ALL_VALID, "taken over as Valid from its status")
     return _fault(role, generation)
 
 
@@ -112,18 +110,16 @@ def _fault(role: AWSFederatedRole, generation: int) -> Verdict | None:
     """What is wrong beyond doubt."""
     custom, managed = role.spec.aws_custom_policy, role.spec.aws_managed_policies
     if not custom.name and not managed:
-        return _invalid(generation, NOTHING)
+        return verdict_of(generation, NOTHING)
     if custom.name and (fault := policy_name_fault(custom.name)):
-        return _invalid(generation, BAD_CUSTOM, f"the custom policy's name {fault}")
+        return verdict_of(generation, BAD_CUSTOM, f"the custom policy's name {fault}")
     return None
 
 
-def _valid(generation: int, *, detail: str = "") -> Verdict:
-    return Verdict(generation=generation, valid=True, reason=ALL_VALID, message=MESSAGES[ALL_VALID], detail=detail)
-
-
-def _invalid(generation: int, reason: str, detail: str = "") -> Verdict:
-    return Verdict(generation=generation, valid=False, reason=reason, message=MESSAGES[reason], detail=detail)
+def verdict_of(generation: int, reason: str, detail: str = "") -> Verdict:
+    """The verdict that has this reason."""
+    valid, message = reason == ALL_VALID, MESSAGES[reason]
+    return Verdict(generation=generation, valid=valid, reason=reason, message=message, detail=detail)
 
 
 def _judging(world: FederatedRoleWorld) -> Decision:
@@ -137,8 +133,8 @@ def _judging(world: FederatedRoleWorld) -> Decision:
     )
     if refusal := world.refused(action.slot):
         why = f"its policies cannot be validated: {refusal.message}"
-        return _waiting(world, why, "AWS IAM of the payer's account", action)
-    return _working(world, "validate the policies with IAM", action)
+        return world.waiting(why, "AWS IAM of the payer's account", action)
+    return world.working("validate the policies with IAM", action)
 
 
 def status_of(role: AWSFederatedRole, verdict: Verdict, now: datetime) -> FederatedRoleStatus:
@@ -167,48 +163,16 @@ def _living(world: FederatedRoleWorld) -> tuple[Key, ...]:
 
 def _ending(world: FederatedRoleWorld) -> Decision:
     role = world.role
-    if over := given_up(role.metadata):
-        return _waiting(world, *over)
+    if waits := world.given_up():
+        return waits
     if living := _living(world):
-        return _working(world, f"delete its accesses ({len(living)})", DeleteAccesses(accesses=living))
+        return world.working(f"delete its accesses ({len(living)})", DeleteAccesses(accesses=living))
     if world.accesses:
         names = ", ".join(f"{seen.key.namespace}/{seen.key.name}" for seen in world.accesses[:5])
         why = f"{len(world.accesses)} accesses are still being cleaned up: {names}"
-        return _waiting(world, why, *(str(seen.key) for seen in world.accesses[:5]))
+        return world.waiting(why, tuple(str(seen.key) for seen in world.accesses[:5]))
     clear = ClearValidation(uid=role.metadata.uid)
     # Whether a torn validation has left something is not worth holding a role for: the audit finds it.
     if role.spec.aws_custom_policy.name and not world.known.cleared and world.refused(clear.slot) is None:
-        return _working(world, clear.summary, clear)
-    return _working(world, "nothing that Perdure created for it is left", dropped(role))
-
-
-# --- the words of decisions ---
-
-
-def _phase(world: FederatedRoleWorld) -> str:
-    return "Deleting" if world.role.metadata.deleting else world.role.status.state or "New"
-
-
-def _working(world: FederatedRoleWorld, why: str, *actions: Action) -> Decision:
-    return Decision(phase=_phase(world), outcome=Outcome.WORKING, why=why, actions=actions)
-
-
-def _waiting(world: FederatedRoleWorld, why: str, *what: str | Action) -> Decision:
-    return Decision(
-        phase=_phase(world),
-        outcome=Outcome.WAITING,
-        why=why,
-        actions=tuple(each for each in what if isinstance(each, Action)),
-        waits_for=tuple(each for each in what if isinstance(each, str)),
-    )
-
-
-def _patch(world: FederatedRoleWorld, patch: JsonPatch, *, subresource: str = "", note: str) -> Patch:
-    version = world.role.metadata.resource_version
-    return Patch(key=world.role.key, patch=patch, subresource=subresource, resource_version=version, note=note)
-
-
-def _status(world: FederatedRoleWorld, status: FederatedRoleStatus) -> Patch:
-    # conditions and state are both required once the status is present, so the status is written whole.
-    patch: JsonPatch = {"status": status.model_dump(mode="json", exclude_none=True)}
-    return _patch(world, patch, subresource="status", note=f"status {status.state or 'without a state'}")
+        return world.working(clear.summary, clear)
+    return world.working("nothing that Perdure created for it is left", world.drop_finalizer())

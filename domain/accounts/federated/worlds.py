@@ -7,10 +7,9 @@ from typing import ClassVar, Self
 from domain.accounts.config import OperatorConfig
 from domain.accounts.federated.resources import AccessState, AWSFederatedAccountAccess, AWSFederatedRole
 from domain.accounts.looks import Look
-from domain.decision import World
 from domain.identity import Key
 from domain.model import Model
-from domain.writes import patched
+from domain.object_world import ObjectWorld
 
 
 class Verdict(Model):
@@ -38,8 +37,10 @@ class RoleKnown(Model):
     cleared: bool = False
 
 
-class FederatedRoleWorld(World):
+class FederatedRoleWorld(ObjectWorld):
     """One AWSFederatedRole, and the accesses that name it."""
+
+    about: ClassVar[str] = "role"
 
     role: AWSFederatedRole = AWSFederatedRole()
     accesses: tuple[SeenAccess, ...] = ()
@@ -48,11 +49,9 @@ class FederatedRoleWorld(World):
 
     def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:
         """This world after a write of the role."""
-        if gone:
-            return self.model_copy(update={"exists": False})
-        role = patched(self.role, patch, resource_version)
-        world = self.model_copy(update={"role": role})
+        world = super().written(patch, resource_version, gone=gone)
         # What was judged is written down now: who blanks it wants it judged anew.
+        role = world.role
         judged = role.status.observed_generation == role.metadata.generation
         return world.learn(verdict=None, stamped=0) if judged else world
 
@@ -71,8 +70,10 @@ class AccessKnown(Model):
     revoked: bool = False
 
 
-class FederatedAccessWorld(World):
+class FederatedAccessWorld(ObjectWorld):
     """One AWSFederatedAccountAccess, and the role that it names; None if there is none."""
+
+    about: ClassVar[str] = "access"
 
     access: AWSFederatedAccountAccess = AWSFederatedAccountAccess()
     role: AWSFederatedRole | None = None
@@ -81,11 +82,8 @@ class FederatedAccessWorld(World):
 
     def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:
         """This world after a write of the access; what led to Ready is forgotten there."""
-        if gone:
-            return self.model_copy(update={"exists": False})
-        access = patched(self.access, patch, resource_version)
-        world = self.model_copy(update={"access": access})
-        ready = access.status.state == AccessState.READY and "status" in patch
+        world = super().written(patch, resource_version, gone=gone)
+        ready = world.access.status.state == AccessState.READY and "status" in patch
         return world.model_copy(update={"known": AccessKnown(revoked=self.known.revoked)}) if ready else world
 
 

@@ -9,6 +9,7 @@ from aws_lab import REGION, Lab, marks
 
 from activities.aws.cleaning import own_record
 from domain.accounts.actions.cleaning import CleanGlobal, CleanRegion
+from domain.accounts.actions.launches import EndLaunches
 from domain.accounts.constants import REGION_INIT_TAG_NAME
 from engine.errors import Conflict, Denied, Unavailable
 from localcloud.aws.contract import InstanceRecord, ResourceRecord
@@ -72,7 +73,7 @@ def test_a_tenants_region_is_emptied(lab: Lab) -> None:
     assert ec2.describe_images(Owners=[account_id])["Images"] == []
 
 
-def test_with_marks_nothing_goes_but_what_carries_them(lab: Lab) -> None:
+def test_of_a_launch_that_was_cut_short_nothing_goes_but_what_carries_our_marks(lab: Lab) -> None:
     account_id, name = lab.account()
     ec2 = lab.sessions.member(account_id).ec2(REGION)
     theirs = launch(lab, account_id)
@@ -80,8 +81,7 @@ def test_with_marks_nothing_goes_but_what_carries_them(lab: Lab) -> None:
     before = left(lab, account_id)
     ours = [{"Key": key, "Value": value} for key, value in {**marks(name), "Name": REGION_INIT_TAG_NAME}.items()]
     launch(lab, account_id, TagSpecifications=[{"ResourceType": "instance", "Tags": ours}])
-    cut = region(account_id).model_copy(update={"marks": marks(name)})
-    assert lab.run(lab.activities.clean_region, cut).report == "no instance of ours runs there"
+    lab.run(lab.activities.end_launches, EndLaunches(account_id=account_id, region=REGION, tags=marks(name)))
     assert [instance.id for instance in lab.instances(account_id)] == [theirs]
     assert left(lab, account_id) == before
 
@@ -202,9 +202,10 @@ def test_what_may_pass_is_tried_again_and_then_done(lab: Lab, operation: str, ki
 
 
 def test_a_region_that_is_not_enabled_holds_nothing(lab: Lab) -> None:
-    account_id, _ = lab.account()
+    account_id, name = lab.account()
     lab.emulator.fault("ec2", "DescribeInstances", kind="error", code="AuthFailure", region="me-south-1")
     assert "not enabled" in lab.run(lab.activities.clean_region, region(account_id, "me-south-1")).report
+    lab.run(lab.activities.end_launches, EndLaunches(account_id=account_id, region="me-south-1", tags=marks(name)))
 
 
 @pytest.mark.parametrize("hostile", ["", "no region", "../../x", "a" * 300])

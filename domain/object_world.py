@@ -1,0 +1,141 @@
+"""Worlds about one custom resource: how it is shown, and the decisions and writes of which its lifecycle is made."""
+
+from __future__ import annotations
+
+from datetime import datetime
+from typing import Any, ClassVar, Self
+
+from domain.decision import Action, Decision, Outcome, World
+from domain.levers import RETRIED
+from domain.resource import CustomResource
+from domain.writes import DropFinalizer, JsonPatch, Patch, patched
+
+
+class ObjectWorld(World):
+    """The world of a custom resource, which stands in the field that `about` names.
+
+    Its decisions show its phase (its state, unless they say otherwise) and its owner. Its writes carry the
+    resourceVersion that was observed, so they are void when somebody else has written meanwhile.
+    """
+
+    about: ClassVar[str]
+    first_phase: ClassVar[str] = "New"  # while the state is blank
+
+    @property
+    def resource(self) -> CustomResource:
+        """The custom resource."""
+        found: CustomResource = getattr(self, self.about)
+        return found
+
+    @property
+    def state(self) -> str:
+        """Its `status.state`."""
+        return str(self.resource.status.state)  # type: ignore[attr-defined]
+
+    @property
+    def phase(self) -> str:
+        """What is shown as its phase."""
+        return "Deleting" if self.resource.metadata.deleting else self.state or self.first_phase
+
+    @property
+    def owner(self) -> str:
+        """What the object exists for, for lists."""
+        return self.resource.owner
+
+    @property
+    def others_finalizers(self) -> str:
+        """The finalizers of others, for people."""
+        return ", ".join(self.resource.metadata.finalizers_without(self.resource.kind_of.finalizer))
+
+    def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:
+        """This world after a write of the object."""
+        if gone:
+            return self.model_copy(update={"exists": False})
+        return self.model_copy(update={self.about: patched(self.resource, patch, resource_version)})
+
+    # --- decisions ---
+
+    def working(
+        self,
+        why: str,
+        *actions: Action,
+        waits_for: tuple[str, ...] = (),
+        deadline: datetime | None = None,
+        at: str = "",
+    ) -> Decision:
+        """Run these actions now, in this order; `waits_for` is what they wait for."""
+        return self._decision(Outcome.WORKING, why, actions, waits_for, deadline, at)
+
+    def waiting(
+        self,
+        why: str,
+        waits_for: str | tuple[str, ...],
+        *actions: Action,
+        deadline: datetime | None = None,
+        at: str = "",
+        phase: str = "",
+    ) -> Decision:
+        """Wait for a change from outside, or the deadline; the actions tell of it, or try again meanwhile."""
+        waited = (waits_for,) if isinstance(waits_for, str) else waits_for
+        return self._decision(Outcome.WAITING, why, actions, waited, deadline, at, phase)
+
+    def retried(self, token: str) -> Decision:
+        """Note that the retry which a person has asked for by this token is honoured."""
+        patch: JsonPatch = {"metadata": {"annotations": {RETRIED: token}}}
+        return self.working("record the retry", self.write(patch, "retry honoured"))
+
+    def settled(self, why: str, phase: str = "") -> Decision:
+        """Nothing is left to do."""
+        return self._decision(Outcome.SETTLED, why, phase=phase)
+
+    def gone(self) -> Decision:
+        """The object does not exist any more."""
+        why = f"the {self.resource.kind_of.name} does not exist any more"
+        return Decision(phase="Gone", outcome=Outcome.GONE, why=why)
+
+    def given_up(self, done: str = "released") -> Decision | None:
+        """How an object stands that is let go of already: it waits for its removal; None while it is ours."""
+        if self.resource.kind_of.finalizer in self.resource.metadata.finalizers:
+            return None
+        if others := self.others_finalizers:
+            return self.waiting(f"{done}; waits for other finalizers: {others}", "other finalizers")
+        return self.waiting(f"{done}; Kubernetes removes it", "its removal")
+
+    def _decision(
+        self,
+        outcome: Outcome,
+        why: str,
+        actions: tuple[Action, ...] = (),
+        waits_for: tuple[str, ...] = (),
+        deadline: datetime | None = None,
+        at: str = "",
+        phase: str = "",
+    ) -> Decision:
+        return Decision(
+            phase=phase or self.phase,
+            outcome=outcome,
+            why=why,
+            actions=actions,
+            waits_for=waits_for,
+            deadline=deadline,
+            at_deadline=at,
+            owner=self.owner,
+        )
+
+    # --- writes ---
+
+    def write(self, patch: JsonPatch, note: str, subresource: str = "") -> Patch:
+        """The write of this patch."""
+        resource = self.resource
+        version = resource.metadata.resource_version
+        return Patch(key=resource.key, patch=patch, subresource=subresource, resource_version=version, note=note)
+
+    def write_status(self, status: Any, note: str = "") -> Patch:
+        """The write of the status, whole: fields of it are required once it is present."""
+        patch: JsonPatch = {"status": status.model_dump(mode="json", exclude_none=True)}
+        return self.write(patch, note or f"status {status.state or 'without a state'}", "status")
+
+    def drop_finalizer(self) -> DropFinalizer:
+        """The write that gives the object up; the finalizers of others stay."""
+        resource = self.resource
+        return DropFinalizer.of(resource.key, resource.metadata, resource.kind_of.finalizer, "drop the finalizer")
