@@ -9,7 +9,7 @@ Writing the status is an action like any other, so `plan` lists it and a decisio
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from enum import StrEnum
 from typing import ClassVar, Self, TypeVar
@@ -39,6 +39,10 @@ class Queue(StrEnum):
     AWS_ORGANIZATION = "aws-organization"  # Organizations and Support: few calls for the whole company
 
 
+class Facts(Model):
+    """A result whose fields the world's memory keeps under their names."""
+
+
 class Earlier(Model):
     """What came before an action that is scheduled again because nothing was heard of its worker in time."""
 
@@ -55,12 +59,14 @@ class Action(Model):
     the next decision asks for the other.
 
     `title` is its line for the timeline of the web UI and for `plan`, with fields in braces (`create port {name}`);
-    `slot_by` is the field that tells its slots apart.
+    `slot_by` is the field that tells its slots apart. `learns` is what the world's memory keeps once it is done, beside
+    the fields of a result that is `Facts`.
     """
 
     activity: ClassVar[str]
     title: ClassVar[str] = ""
     slot_by: ClassVar[str] = ""
+    learns: ClassVar[Mapping[str, object]] = {}
     queue: ClassVar[str] = Queue.KUBE  # of the `Queue`s, or one of an area from elsewhere
     result: ClassVar[type[Model] | None] = None
     start_to_close: ClassVar[timedelta] = timedelta(seconds=60)
@@ -110,8 +116,9 @@ class Action(Model):
         return 0
 
     def fold(self, world: W, result: Model | None) -> W:
-        """The world with what the result says; by default nothing is learnt."""
-        return world
+        """The world with what the action has brought: what it always `learns`, and a result's `Facts`."""
+        facts = {**self.learns, **(vars(result) if isinstance(result, Facts) else {})}
+        return world.learn(**facts) if facts else world
 
     def refuse(self, world: W, refusal: Refusal) -> W:
         """The world after the action has failed for now; by default the refusal is remembered."""

@@ -7,10 +7,8 @@ from contextlib import AsyncExitStack
 
 from activities.accounts import metrics
 from activities.accounts.claims import ClaimActivities
-from activities.accounts.customers import CustomerActivities
-from activities.accounts.fake import FakeActivities
+from activities.accounts.deliveries import DeliveryActivities
 from activities.accounts.federated import FederatedObjects
-from activities.accounts.fleet import FleetActivities
 from activities.accounts.handover import HandOver
 from activities.accounts.observe import ObserveActivities
 from activities.accounts.opt_in import OptInActivities
@@ -32,10 +30,8 @@ ACTIVITIES = (
     OptInActivities,
     OrganizationActivities,
     ClaimActivities,
-    FakeActivities,
-    FleetActivities,
     ValidationActivities,
-    CustomerActivities,
+    DeliveryActivities,
 )
 
 
@@ -47,16 +43,14 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
     reader = Reader(clients.kube, settings)
     hand_over = HandOver(reader, sessions, client)
     return [
-        *AwsActivities(sessions, blocking, settings).all(),
-        *FederatedActivities(sessions, blocking).all(),
+        *AwsActivities(sessions).all(),
+        *FederatedActivities(sessions).all(),
         *FederatedObjects(reader).all(),
         *ObserveActivities(reader).all(),
         *PoolActivities(reader, hand_over, client).all(),
         *OptInActivities(reader, client).all(),
         *OrganizationActivities(reader, sessions, client).all(),
         *ClaimActivities(reader, hand_over, client).all(),
-        *FakeActivities(reader).all(),
-        *FleetActivities(reader).all(),
         *ValidationActivities(reader, sessions, hand_over, client).all(),
-        *CustomerActivities(reader).all(),
+        *DeliveryActivities(reader).all(),
     ]

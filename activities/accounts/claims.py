@@ -7,7 +7,7 @@ status: a process that dies in between leaves an Account that nobody can claim, 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 
 from temporalio import activity
 from temporalio.client import Client
@@ -16,8 +16,9 @@ from activities.accounts.claim_secrets import delete_secret, key_ids_of
 from activities.accounts.handover import HandOver
 from activities.accounts.metrics import account_closed
 from activities.accounts.reading import Reader
+from activities.defined import Activities
 from domain.accounts import ACCOUNT
-from domain.accounts.actions.handover import Fulfil, Fulfilled, ReleaseAccount
+from domain.accounts.actions.handover import Fulfil, Fulfilled, Release, ReleaseAccount
 from domain.accounts.constants import CLAIM_UID_ANNOTATION, OPERATOR_NAMESPACE
 from domain.accounts.letting_go import LET_GO, UNCLEANED, told_to
 from domain.accounts.resources import Account
@@ -27,7 +28,7 @@ from engine.errors import Absent, Conflict
 from engine.temporal import wake
 
 
-class ClaimActivities:
+class ClaimActivities(Activities):
     """Hand over and take back."""
 
     def __init__(self, reader: Reader, hand_over: HandOver, client: Client) -> None:
@@ -35,10 +36,6 @@ class ClaimActivities:
         self._kube = reader.kube
         self._hand_over = hand_over
         self._client = client
-
-    def all(self) -> Sequence[Callable[..., object]]:
-        """Every activity, for the worker."""
-        return (self.fulfil, self.release)
 
     @activity.defn(name=Fulfil.activity)
     async def fulfil(self, action: Fulfil) -> Fulfilled:
@@ -53,15 +50,15 @@ class ClaimActivities:
         account = await self._read.account(OPERATOR_NAMESPACE, action.account)
         if account is None or not account.named_by(action.claim):
             return
-        if action.uncleaned:
+        if action.how is Release.UNCLEANED:
             await self._forsake(action, account)
             return
-        if action.failed:
+        if action.how is Release.FAILED:
             status = release_failed(account.status, now()).model_dump(mode="json", exclude_none=True)
             await self._write(account, {"status": status}, subresource="status")
             return
         await self._remove_key(action, account)
-        if action.closed:
+        if action.how is Release.CLOSED:
             await self._delete(account)
             return
         entity = account.spec.legal_entity if account.spec.legal_entity.id else action.legal_entity

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from temporalio import activity
 
 from activities.accounts.reading import Reader
+from activities.defined import Activities
 from domain.accounts import AWS_FEDERATED_ACCOUNT_ACCESS, AWS_FEDERATED_ROLE
 from domain.accounts.federated import LAST_ROLE_UPDATE
 from domain.accounts.federated.actions import DeleteAccesses, StampAccesses
@@ -26,16 +27,12 @@ from engine.errors import Absent, Conflict
 AT_ONCE = 20
 
 
-class FederatedObjects:
+class FederatedObjects(Activities):
     """What the two kinds do in Kubernetes beyond writing themselves."""
 
     def __init__(self, reader: Reader) -> None:
         self._read = reader
         self._kube = reader.kube
-
-    def all(self) -> Sequence[Callable[..., object]]:
-        """Every activity, for the worker."""
-        return (self.observe_role, self.observe_access, self.stamp_accesses, self.delete_accesses)
 
     @activity.defn(name=ObserveFederatedRole.activity)
     async def observe_role(self, look: ObserveFederatedRole) -> FederatedRoleWorld:

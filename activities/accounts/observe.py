@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
 
 from temporalio import activity
 
 from activities.accounts.claim_secrets import KEY_FIELDS
 from activities.accounts.metrics import claim_seen
 from activities.accounts.reading import Reader, same_object
+from activities.defined import Activities
 from domain.accounts import AWS_FEDERATED_ACCOUNT_ACCESS
 from domain.accounts.candidates import Rejections
 from domain.accounts.constants import INPUT_SECRET_FINALIZER, OPERATOR_NAMESPACE
@@ -24,15 +24,11 @@ from engine.kube import NAMESPACE, SECRET, JsonObject
 from engine.kube.json import mapping, sequence, text
 
 
-class ObserveActivities:
+class ObserveActivities(Activities):
     """The area's observations."""
 
     def __init__(self, reader: Reader) -> None:
         self._read = reader
-
-    def all(self) -> Sequence[Callable[..., object]]:
-        """Every activity, for the worker."""
-        return (self.observe_account, self.observe_claim)
 
     @activity.defn(name=ObserveAccount.activity)
     async def observe_account(self, look: ObserveAccount) -> AccountWorld:

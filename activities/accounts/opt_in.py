@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 
 from temporalio import activity
 from temporalio.client import Client
 
 from activities.accounts.reading import Reader
+from activities.defined import Activities
 from domain.accounts.actions.opt_in import AskToOptIn
 from domain.accounts.config import OperatorConfig
 from domain.accounts.observations import OptInPermit
@@ -19,16 +20,12 @@ from engine.clock import now
 from engine.temporal import tell, wake
 
 
-class OptInActivities:
+class OptInActivities(Activities):
     """What Accounts ask of the organization."""
 
     def __init__(self, reader: Reader, client: Client) -> None:
         self._read = reader
         self._client = client
-
-    def all(self) -> Sequence[Callable[..., object]]:
-        """Every activity, for the worker."""
-        return (self.ask_to_opt_in,)
 
     @activity.defn(name=AskToOptIn.activity)
     async def ask_to_opt_in(self, wish: AskToOptIn) -> None:

@@ -8,7 +8,7 @@ Accounts is told again when it was lost: a permit ends, a resolved case is seen 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime, timedelta
 
 from temporalio import activity
@@ -21,6 +21,7 @@ from activities.aws.cases import describe_cases
 from activities.aws.creation import foreign
 from activities.aws.organization import census, count_active, ensure_organizational_units, names_in_progress
 from activities.aws.session import Sessions
+from activities.defined import Activities
 from domain.accounts.config import OperatorConfig
 from domain.accounts.observations import (
     CaseResolved,
@@ -65,17 +66,13 @@ LET_CHANGES_GATHER = timedelta(seconds=3)
 MOVING_TOGETHER = timedelta(milliseconds=700)
 
 
-class OrganizationActivities:
+class OrganizationActivities(Activities):
     """The organization's activities."""
 
     def __init__(self, reader: Reader, sessions: Sessions, client: Client) -> None:
         self._read = reader
         self._sessions = sessions
         self._client = client
-
-    def all(self) -> Sequence[Callable[..., object]]:
-        """Every activity, for the worker."""
-        return (self.pass_organization, self.tell_pools, self.ensure_units)
 
     @activity.defn(name=EnsureUnits.activity)
     async def ensure_units(self, wish: EnsureUnits) -> Units:

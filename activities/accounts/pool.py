@@ -10,7 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable
 from datetime import timedelta
 
 from temporalio import activity
@@ -20,6 +20,7 @@ from temporalio.service import RPCError
 
 from activities.accounts.handover import HandOver
 from activities.accounts.reading import Reader, same_object
+from activities.defined import Activities
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.constants import CLAIM_UID_ANNOTATION, FINALIZER, IAM_USER_ID_LABEL, OPERATOR_NAMESPACE
 from domain.accounts.observations import PassPool, PoolKnown, PoolWorld
@@ -70,7 +71,7 @@ HAND_OVER_SECONDS = 5.0
 log = logging.getLogger(__name__)
 
 
-class PoolActivities:
+class PoolActivities(Activities):
     """The AccountPool's activity."""
 
     def __init__(self, reader: Reader, hand_over: HandOver, client: Client) -> None:
@@ -78,10 +79,6 @@ class PoolActivities:
         self._kube = reader.kube
         self._hand_over = hand_over
         self._client = client
-
-    def all(self) -> Sequence[Callable[..., object]]:
-        """Every activity, for the worker."""
-        return (self.pass_pool,)
 
     @activity.defn(name=PassPool.activity)
     async def pass_pool(self, look: PassPool) -> PoolWorld:

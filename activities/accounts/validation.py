@@ -7,7 +7,7 @@ Safe to repeat: every step first looks how things are, and writes of Accounts ca
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from pydantic import ValidationError
@@ -18,6 +18,7 @@ from activities.accounts.handover import HandOver
 from activities.accounts.reading import Reader
 from activities.aws import validation as aws
 from activities.aws.session import Sessions
+from activities.defined import Activities
 from domain.accounts import ACCOUNT
 from domain.accounts.config import OperatorConfig
 from domain.accounts.observations import UnitRequest
@@ -62,7 +63,7 @@ GATHER = timedelta(seconds=1)
 COMPONENT = "perdure"
 
 
-class ValidationActivities:
+class ValidationActivities(Activities):
     """The activity over all accounts."""
 
     def __init__(self, reader: Reader, sessions: Sessions, hand_over: HandOver, client: Client) -> None:
@@ -72,10 +73,6 @@ class ValidationActivities:
         self._sessions = sessions
         self._hand_over = hand_over
         self._events = ToldOnce(reader.kube)
-
-    def all(self) -> Sequence[Callable[..., object]]:
-        """Every activity, for the worker."""
-        return (self.pass_validation,)
 
     @activity.defn(name=PassValidation.activity)
     async def pass_validation(self, look: PassValidation) -> ValidationWorld:

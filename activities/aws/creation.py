@@ -87,7 +87,7 @@ def await_account(sessions: Sessions, action: AwaitAccount) -> CreatedAccount:
             code=status["State"],
             delay=attempt.growing(_LOOKS),
         )
-    return CreatedAccount(account_id=account_id)
+    return CreatedAccount(created_account_id=account_id)
 
 
 def tag_account(sessions: Sessions, action: TagAccount) -> None:
@@ -146,9 +146,9 @@ def _existing(sessions: Sessions, name: str, email: str) -> CreateRequest | None
         if known.name == name and (
             not known.account_id or _may_be_ours(sessions, known.account_id, list_accounts(payer))
         ):
-            return CreateRequest(request_id=known.request_id, account_id=known.account_id)
+            return CreateRequest(request_id=known.request_id, created_account_id=known.account_id)
     account_id = _account_of(sessions, name, email)
-    return CreateRequest(account_id=account_id) if account_id else None
+    return CreateRequest(created_account_id=account_id) if account_id else None
 
 
 def _account_of(sessions: Sessions, name: str, email: str) -> str:
@@ -170,7 +170,7 @@ def _failed(sessions: Sessions, action: AwaitAccount, reason: str) -> CreatedAcc
     if reason == EMAIL_ALREADY_EXISTS:
         account_id = _account_of(sessions, action.name, action.email)
         if account_id:
-            return CreatedAccount(account_id=account_id)
+            return CreatedAccount(created_account_id=account_id)
         raise Invalid(
             f"{what}: this address belongs to an account that is closed, not Perdure's, or of another Account",
             code=reason,

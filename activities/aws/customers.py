@@ -13,7 +13,7 @@ from activities.aws.clients import Clients
 from activities.aws.session import NO_CREDENTIALS, Services, Sessions, secret_content
 from domain.resource import SecretReference
 from engine.errors import Absent, Denied
-from engine.kube import SECRET, BlockingKube
+from engine.kube import SECRET
 
 ACCESS_KEY_ID, SECRET_ACCESS_KEY, SESSION_TOKEN = "aws_access_key_id", "aws_secret_access_key", "aws_session_token"
 WRONG_ACCOUNT = "IdentityMismatch"
@@ -38,7 +38,7 @@ class Customer(Services):
         return self.ask_identity().account_id
 
 
-def customer(sessions: Sessions, kube: BlockingKube, secret: SecretReference, partition: str) -> Customer:
+def customer(sessions: Sessions, secret: SecretReference, partition: str) -> Customer:
     """The holder of a Secret's keys.
 
     Raises:
@@ -46,7 +46,7 @@ def customer(sessions: Sessions, kube: BlockingKube, secret: SecretReference, pa
     """
     where = f"Secret {secret.namespace}/{secret.name}"
     try:
-        found = kube.get(SECRET, secret.namespace, secret.name)
+        found = sessions.kube.get(SECRET, secret.namespace, secret.name)
     except Absent as error:
         raise Denied(f"{where} with the customer's keys does not exist: create it", code=NO_CREDENTIALS) from error
     content = secret_content(found)
@@ -59,16 +59,14 @@ def customer(sessions: Sessions, kube: BlockingKube, secret: SecretReference, pa
     )
 
 
-def customer_in(
-    sessions: Sessions, kube: BlockingKube, secret: SecretReference, partition: str, account_id: str
-) -> Customer:
+def customer_in(sessions: Sessions, secret: SecretReference, partition: str, account_id: str) -> Customer:
     """The same, known to be in this account and no other.
 
     Raises:
         Denied: it is not, or nothing may be done there.
     """
     sessions.refuse_protected(account_id)
-    found = customer(sessions, kube, secret, partition)
+    found = customer(sessions, secret, partition)
     opened = found.account_id()
     if opened != account_id:
         raise Denied(

@@ -52,7 +52,7 @@ def _caller(sessions: Sessions, action: MemberAction, access: Access) -> Member:
     by_key = sessions.make(KeyOfCustomer, account_id, partition)
     by_key.where = secret_of(access)
     secret = SecretReference(name=access.secret, namespace=access.namespace)
-    by_key.keys = Remembered(by_key.where, lambda: customer(sessions, sessions.kube, secret, partition).credential())
+    by_key.keys = Remembered(by_key.where, lambda: customer(sessions, secret, partition).credential())
     return by_key
 
 

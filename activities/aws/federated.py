@@ -9,7 +9,7 @@ deletes it: a torn attempt's is deleted by the next one, or found by `perdure au
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from temporalio import activity
@@ -29,6 +29,7 @@ from activities.aws.federated_policies import (
     there,
 )
 from activities.aws.session import Payer, Sessions
+from activities.defined import Activities
 from domain.accounts.federated import ACCESS_TAG, VALIDATION_PATH, VALIDATION_PREFIX
 from domain.accounts.federated.actions import (
     AttachAccessPolicies,
@@ -45,31 +46,17 @@ from domain.accounts.federated.policies import document, policy_arn, trust
 from domain.accounts.federated.role import ALL_VALID, BAD_CUSTOM, BAD_MANAGED, MESSAGES
 from domain.accounts.federated.worlds import Verdict
 from engine.errors import Absent, Conflict, Invalid
-from engine.kube import BlockingKube
 
 if TYPE_CHECKING:
     from mypy_boto3_iam.client import IAMClient
     from mypy_boto3_iam.type_defs import TagTypeDef
 
 
-class FederatedActivities:
+class FederatedActivities(Activities):
     """The effects of federated roles and accesses. One instance per worker process."""
 
-    def __init__(self, sessions: Sessions, kube: BlockingKube) -> None:
+    def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
-        self._kube = kube
-
-    def all(self) -> Sequence[Callable[..., object]]:
-        """What a worker registers."""
-        return (
-            self.validate_policies,
-            self.clear_validation,
-            self.identify_customer,
-            self.ensure_access_policy,
-            self.ensure_access_role,
-            self.attach_access_policies,
-            self.revoke_access,
-        )
 
     @activity.defn(name=ValidatePolicies.activity, no_thread_cancel_exception=True)
     def validate_policies(self, action: ValidatePolicies) -> Verdict:
@@ -93,7 +80,7 @@ class FederatedActivities:
     @activity.defn(name=IdentifyCustomer.activity, no_thread_cancel_exception=True)
     def identify_customer(self, action: IdentifyCustomer) -> CustomerAccount:
         """Whose account the keys open."""
-        account_id = customer(self._sessions, self._kube, action.secret, action.partition).account_id()
+        account_id = customer(self._sessions, action.secret, action.partition).account_id()
         self._sessions.refuse_protected(account_id)
         return CustomerAccount(account_id=account_id)
 
@@ -147,10 +134,10 @@ class FederatedActivities:
     @activity.defn(name=RevokeAccess.activity, no_thread_cancel_exception=True)
     def revoke_access(self, action: RevokeAccess) -> None:
         """See `federated_cleaning`."""
-        revoke_access(self._sessions, self._kube, action)
+        revoke_access(self._sessions, action)
 
     def _iam(self, action: GrantAction) -> IAMClient:
-        return customer_in(self._sessions, self._kube, action.secret, action.partition, action.account_id).iam()
+        return customer_in(self._sessions, action.secret, action.partition, action.account_id).iam()
 
 
 # --- judging ---

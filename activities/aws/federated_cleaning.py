@@ -58,7 +58,7 @@ class SupportedCleaner(SupportedAccount):
     session_name: ClassVar[str] = CLEANUP_SESSION
 
 
-def revoke_access(sessions: Sessions, kube: BlockingKube, action: RevokeAccess) -> None:
+def revoke_access(sessions: Sessions, action: RevokeAccess) -> None:
     """Delete what the access has in its account.
 
     Raises:
@@ -66,21 +66,21 @@ def revoke_access(sessions: Sessions, kube: BlockingKube, action: RevokeAccess) 
     """
     sessions.refuse_protected(action.account_id)
     try:
-        member = _entered(sessions, kube, action)
+        member = _entered(sessions, action)
     except Denied as denied:
         if _closed(sessions, action.account_id):
             return
-        _clean(_customer(sessions, kube, action, denied), action, own=True)
+        _clean(_customer(sessions, action, denied), action, own=True)
     else:
         _clean(member, action, own=False)
 
 
-def _entered(sessions: Sessions, kube: BlockingKube, action: RevokeAccess) -> Member:
+def _entered(sessions: Sessions, action: RevokeAccess) -> Member:
     member: Member = sessions.make(Cleaner, action.account_id, action.partition)
     try:
         member.enter()
     except Denied:
-        role = _support_role(kube, action.account_id)
+        role = _support_role(sessions.kube, action.account_id)
         if not role:
             raise
         supported = sessions.make(SupportedCleaner, action.account_id, action.partition)
@@ -107,9 +107,9 @@ def _closed(sessions: Sessions, account_id: str) -> bool:
     return account.get("Status", _ACTIVE) != _ACTIVE
 
 
-def _customer(sessions: Sessions, kube: BlockingKube, action: RevokeAccess, denied: Denied) -> Services:
+def _customer(sessions: Sessions, action: RevokeAccess, denied: Denied) -> Services:
     try:
-        return customer_in(sessions, kube, action.secret, action.partition, action.account_id)
+        return customer_in(sessions, action.secret, action.partition, action.account_id)
     except Denied as error:
         message = f"no credentials give access to account {action.account_id}: {denied.message} And: {error.message}"
         raise Denied(message, code=error.code) from error

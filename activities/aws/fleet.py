@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from activities import attempt
 from activities.aws.identities import OWNER_TAGS, absent_is_done, delete_users, tag_list
 from activities.aws.session import Sessions
-from domain.accounts.actions.fleet import DeleteFleetRole, EnsureFleetRole
+from domain.accounts.actions.identities import DeleteFleetRole, EnsureFleetRole
 from domain.accounts.constants import FLEET_POLICY, FLEET_ROLE
 from engine.errors import Conflict
 

@@ -119,17 +119,18 @@ def _principals(document: PolicyDocumentTypeDef | str) -> frozenset[str]:
 # The admin user.
 
 
-def ensure_admin_user(sessions: Sessions, kube: BlockingKube, action: EnsureAdminUser) -> AdminSecret:
+def ensure_admin_user(sessions: Sessions, action: EnsureAdminUser) -> AdminSecret:
     """The user with its policy, and its key in the Secret."""
+    kube = sessions.kube
     with _settling():
         member = entered(sessions, action, settle=attempt.SETTLING)
         iam, user = member.iam(), f"{ADMIN_USER_PREFIX}{action.iam_user_id}"
         created = _ensure_user(iam, user, action.tags)
         iam.attach_user_policy(UserName=user, PolicyArn=_administrator(action.partition))
         if not created and _key_is_kept(iam, kube, action, user):
-            return AdminSecret(secret=action.secret)
+            return AdminSecret(admin_secret=action.secret)
         _put_only_key(iam, kube, action, user, known_to_be_new=created)
-    return AdminSecret(secret=action.secret)
+    return AdminSecret(admin_secret=action.secret)
 
 
 def _ensure_user(iam: IAMClient, user: str, tags: Mapping[str, str]) -> bool:
@@ -221,14 +222,14 @@ def _delete_keys(iam: IAMClient, user: str, ids: list[str]) -> None:
 # Rotation.
 
 
-def rotate_keys(sessions: Sessions, kube: BlockingKube, action: RotateKeys) -> None:
+def rotate_keys(sessions: Sessions, action: RotateKeys) -> None:
     """A new key into the Secret, then every other key of the user dies.
 
     The Secret says for which lifecycle its key was made (a claim's workflow id; an account is released once per claim):
     a repeated rotation finds its own key there and only deletes the others. A key that is neither the Secret's nor made
     in this attempt was made by a torn one, or by a tenant, and dies first, which makes room for the new one.
     """
-    member = sessions.member(action.account_id, action.partition)
+    kube, member = sessions.kube, sessions.member(action.account_id, action.partition)
     member.confirm()
     iam, user = member.iam(), f"{ADMIN_USER_PREFIX}{action.iam_user_id}"
     lifecycle = activity.info().workflow_id or ""

@@ -8,10 +8,9 @@ The key itself goes from AWS's answer into the Secret and nowhere else: no resul
 
 from __future__ import annotations
 
-import base64
 from collections.abc import Mapping
 
-from activities.aws.session import secret_content
+from activities.aws.session import secret_content, secret_data
 from domain.identity import Key, all_kinds
 from domain.model import Model
 from engine.errors import Absent, Conflict
@@ -74,7 +73,7 @@ def write(
         annotations[FORMER_KEYS] = ",".join(former)
     if annotations:
         metadata["annotations"] = annotations
-    content = {entry: base64.b64encode(key[entry].encode()).decode() for entry in key}
+    content = secret_data(key)
     if before is None:
         kube.create(SECRET, {"metadata": metadata, "type": "Opaque", "data": content}, owner.namespace)
         return

@@ -15,7 +15,6 @@ DISABLED.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from datetime import timedelta
 from typing import TYPE_CHECKING
 
 from activities import attempt
@@ -35,7 +34,7 @@ _LOOKS_AT_FIRST = 15  # one interval apart
 _LONGEST_INTERVALS = 5
 
 
-def enable_regions(sessions: Sessions, action: EnableRegions, poll: timedelta) -> RegionStatuses:
+def enable_regions(sessions: Sessions, action: EnableRegions) -> RegionStatuses:
     """Ask for what is not asked for yet; how the regions stand, once one stands otherwise than seen.
 
     Raises:
@@ -46,7 +45,7 @@ def enable_regions(sessions: Sessions, action: EnableRegions, poll: timedelta) -
     stand = _stand(account, action.seen)
     statuses = _enabled(account, action, stand)
     if statuses == action.seen:
-        delay = poll * min(max(1, attempt.number() - _LOOKS_AT_FIRST), _LONGEST_INTERVALS)
+        delay = sessions.poll * min(max(1, attempt.number() - _LOOKS_AT_FIRST), _LONGEST_INTERVALS)
         raise Pending(f"AWS is enabling {', '.join(sorted(action.seen))} in {action.account_id}", delay=delay)
     return RegionStatuses(statuses=statuses)
 

@@ -18,7 +18,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from activities import attempt
@@ -52,7 +52,7 @@ class _FullError(Exception):
     """AWS takes no more requests now."""
 
 
-def raise_quotas(sessions: Sessions, action: RaiseQuotas, poll: timedelta) -> QuotaStatuses:
+def raise_quotas(sessions: Sessions, action: RaiseQuotas) -> QuotaStatuses:
     """Make the requests that are missing; how the quotas stand, once one stands otherwise than it did.
 
     Raises:
@@ -70,7 +70,7 @@ def raise_quotas(sessions: Sessions, action: RaiseQuotas, poll: timedelta) -> Qu
     changed = any(statuses[code] != quota.status for code, quota in action.quotas.items())
     if not changed and vcpus_asked == action.vcpus_asked:
         where = action.region or "the whole account"
-        delay = poll * min(attempt.number(), _LONGEST_POLLS)
+        delay = sessions.poll * min(attempt.number(), _LONGEST_POLLS)
         raise Pending(f"AWS decides on {len(statuses)} quotas of {where} in {action.account_id}", delay=delay)
     return QuotaStatuses(statuses=statuses, vcpus_asked=vcpus_asked)
 

@@ -33,8 +33,7 @@ from activities.aws.entering import entered
 from activities.aws.errors import UNAUTHENTICATED
 from activities.aws.quotas import ask_for_vcpus
 from activities.aws.session import Member, Sessions
-from domain.accounts.actions.launches import EndLaunches
-from domain.accounts.actions.regions import InitializeRegion, ListRegions, Regions
+from domain.accounts.actions.regions import EndLaunches, InitializeRegion, ListRegions, Regions
 from domain.accounts.constants import REGION_INIT_TAG_NAME
 from domain.accounts.worlds import RegionOutcome
 from domain.refusal import WORKER_SHUTDOWN
@@ -87,7 +86,7 @@ def list_regions(sessions: Sessions, action: ListRegions) -> Regions:
         raise
     except Denied as error:
         raise (attempt.settling(error) if error.code in UNAUTHENTICATED else error) from error.__cause__
-    return Regions(names=usable(answer["Regions"]))
+    return Regions(regions=usable(answer["Regions"]))
 
 
 def can_use(member: Member, region: str) -> bool:

@@ -19,7 +19,7 @@ import re
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Mapping
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, cast
@@ -295,7 +295,8 @@ class Sessions:
         self, kube: BlockingKube, settings: Settings, *, kept: int = 4096, most_calls: int = CALLS_PER_ACCOUNT
     ) -> None:
         self.kube = kube
-        self._observing = settings.observing
+        self.observing = settings.observing
+        self.poll = settings.accounts_poll
         self._most_calls = most_calls
         self._protected = frozenset(settings.accounts_protected)
         self._kept = kept
@@ -306,19 +307,12 @@ class Sessions:
         self._payers: dict[str, Payer] = {}
         self._members: OrderedDict[tuple[str, Hashable], Member] = OrderedDict()
 
-    @property
-    def observing(self) -> bool:
-        """Whether nothing may be changed."""
-        return self._observing
-
     def payer(self) -> Payer:
         """The management account."""
         partition = self._config.value().partition
         with self._lock:
             if partition not in self._payers:
-                self._payers[partition] = Payer(
-                    self.clients, self._keys, partition=partition, observing=self._observing
-                )
+                self._payers[partition] = Payer(self.clients, self._keys, partition=partition, observing=self.observing)
             return self._payers[partition]
 
     def member(self, account_id: str, partition: str = "aws", *, settle: timedelta = timedelta()) -> Member:
@@ -355,7 +349,7 @@ class Sessions:
             self.payer(),
             account_id,
             partition=partition,
-            observing=self._observing,
+            observing=self.observing,
             most_calls=self._most_calls,
         )
 
@@ -411,6 +405,11 @@ class Sessions:
         if not key or not secret:
             raise Denied(f"{where} needs aws_access_key_id and aws_secret_access_key", code=NO_CREDENTIALS)
         return ReadOnlyCredentials(key, secret, content.get("aws_session_token") or None)
+
+
+def secret_data(content: Mapping[str, str]) -> dict[str, str]:
+    """A Secret's data with this content."""
+    return {name: base64.b64encode(value.encode()).decode() for name, value in content.items()}
 
 
 def secret_content(secret: dict[str, object]) -> dict[str, str]:

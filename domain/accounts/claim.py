@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 
 from domain.accounts import claim_byoc, claim_fake, claim_fleet
 from domain.accounts.actions.cleaning import CleanGlobal, CleanRegion
-from domain.accounts.actions.handover import Fulfil, ReleaseAccount
+from domain.accounts.actions.handover import Fulfil, Release, ReleaseAccount
 from domain.accounts.actions.identities import RotateKeys
 from domain.accounts.claim_steps import invalid, taken_in_hand
 from domain.accounts.claim_validation import spec_fault
@@ -163,13 +163,12 @@ def _releasing(world: ClaimWorld, now: datetime) -> Decision:
         return forbidden
     # Only on the Account: a tenant can annotate its own claim, and would get the account back with its live key.
     if why := told_to(account):
-        let_go = _release(world, account, failed=True).model_copy(update={"uncleaned": True})
-        return world.working(f"release without a clean-up: {why}", let_go)
+        return world.working(f"release without a clean-up: {why}", _release(world, account, Release.UNCLEANED))
     if paused := world.paused(account):
         return paused
     if cleaning := () if has_begun(world, account) else _cleaning(world, account):
         return _clean(world, account, cleaning)
-    release = _release(world, account, failed=False)
+    release = _release(world, account, Release.FREE)
     if closed := closing(world, account, release, now):
         return closed
     why = f"{account.metadata.name} is clean{why_freed(world)}"
@@ -206,16 +205,16 @@ def _clean(world: ClaimWorld, account: Account, cleaning: tuple[Action, ...]) ->
     stuck = [r for r in refusals if r.attempts >= CLEANUP_TRIES and r.type is not ErrorType.BUG]
     why = "; ".join(refusal.message for refusal in refusals) or f"clean {account.metadata.name}"
     if stuck and not account.failed:
-        return world.working(why, *cleaning, _release(world, account, failed=True))
+        return world.working(why, *cleaning, _release(world, account, Release.FAILED))
     return world.working(why, *cleaning)
 
 
-def _release(world: ClaimWorld, account: Account, *, failed: bool) -> ReleaseAccount:
+def _release(world: ClaimWorld, account: Account, how: Release) -> ReleaseAccount:
     claim = world.claim
     return ReleaseAccount(
         claim=claim.key,
         account=account.metadata.name,
         legal_entity=claim.spec.legal_entity,
-        failed=failed,
+        how=how,
         secret_name=claim.secret_name,
     )

@@ -14,13 +14,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from domain.accounts.actions.customers import (
-    DeliverCredentials,
-    HoldInputSecret,
-    LetSecretsGo,
-    MakeCustomerAccount,
-    RemoveSecret,
-)
+from domain.accounts.actions.claim_secrets import DeliverCredentials, HoldInputSecret, LetSecretsGo, RemoveSecret
+from domain.accounts.actions.handover import MakeCustomerAccount
 from domain.accounts.claim_steps import invalid, taken_in_hand
 from domain.accounts.claim_validation import customers_account
 from domain.accounts.customer_account import TROUBLE

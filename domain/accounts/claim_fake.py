@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from domain.accounts.actions.fake import FakeSecret
+from domain.accounts.actions.claim_secrets import FakeSecret
 from domain.accounts.claim_steps import invalid, taken_in_hand
 from domain.accounts.claim_validation import spec_fault
 from domain.accounts.resources import ClaimState

@@ -9,7 +9,8 @@ feature `accountclaim_fleet_manager_trusted_arn` is off it is served without a S
 
 from __future__ import annotations
 
-from domain.accounts.actions.fleet import DeleteFleetRole, DeliverRole, EnsureFleetRole
+from domain.accounts.actions.claim_secrets import DeliverRole
+from domain.accounts.actions.identities import DeleteFleetRole, EnsureFleetRole
 from domain.accounts.config import parse_tags
 from domain.accounts.constants import FLEET_ROLE
 from domain.accounts.resources import Account

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from domain.accounts.actions.handover import RecordHolder
+from domain.accounts.actions.handover import PatchAccount
 from domain.accounts.claim_validation import spec_fault
 from domain.accounts.constants import CLAIM_UID_ANNOTATION, FINALIZER
 from domain.accounts.resources import Account, AccountClaim, ClaimState
@@ -41,8 +41,8 @@ def _lacks_uid(account: Account) -> bool:
     return CLAIM_UID_ANNOTATION not in account.metadata.annotations and not paused(account.metadata)
 
 
-def _holder_recorded(claim: AccountClaim, account: Account) -> RecordHolder:
-    return RecordHolder(
+def _holder_recorded(claim: AccountClaim, account: Account) -> PatchAccount:
+    return PatchAccount(
         key=account.key,
         patch={"metadata": {"annotations": {CLAIM_UID_ANNOTATION: claim.metadata.uid}}},
         resource_version=account.metadata.resource_version,

@@ -18,7 +18,7 @@ from collections.abc import Mapping
 from datetime import datetime, timedelta
 
 from domain.accounts.actions.closing import CloseAccount, NoteClosing
-from domain.accounts.actions.handover import ReleaseAccount
+from domain.accounts.actions.handover import Release, ReleaseAccount
 from domain.accounts.constants import (
     CLOSE_BACKOFF_SECONDS,
     CLOSE_LIMITED_UNTIL,
@@ -39,7 +39,7 @@ def closing(world: ClaimWorld, account: Account, release: ReleaseAccount, now: d
     if not account_id or account.customers or world.stands_in(account):
         return None
     if world.known.closed == account_id:
-        gone = release.model_copy(update={"closed": True})
+        gone = release.model_copy(update={"how": Release.CLOSED})
         return world.working(f"AWS account {account_id} is closed", gone)
     begun = has_begun(world, account)
     if config.fedramp or not (config.features.close_on_release or begun):

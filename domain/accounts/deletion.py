@@ -22,8 +22,8 @@ from datetime import datetime
 from domain.accounts.access import access_to, customers_key
 from domain.accounts.actions.creation import AwaitAccount
 from domain.accounts.actions.identities import DeleteIdentities
-from domain.accounts.actions.launches import EndLaunches
 from domain.accounts.actions.member import Access
+from domain.accounts.actions.regions import EndLaunches
 from domain.accounts.constants import NO_ACCOUNT_ID, PROTECTED
 from domain.accounts.initialization import entered_at, wanted_regions
 from domain.accounts.letting_go import patience_ends, told_to

@@ -102,6 +102,7 @@ class PassOrganization(Action):
     """Count the organization, give permits, look at support cases."""
 
     activity: ClassVar[str] = "accounts.pass_organization"
+    title: ClassVar[str] = "count the organization's accounts, grant permits, check support cases"
     queue: ClassVar[str] = Queue.AWS_ORGANIZATION
     result: ClassVar[type[Model] | None] = OrganizationWorld
     start_to_close: ClassVar[timedelta] = timedelta(minutes=5)
@@ -112,11 +113,6 @@ class PassOrganization(Action):
     woken: bool = True  # False: only a moment has come, nothing is known to have changed
     dry_run: bool = False
 
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return "count the organization's accounts, grant permits, check support cases"
-
 
 class TellPools(Action):
     """Wake the pools now that the organization's workflow can tell them its room.
@@ -125,13 +121,9 @@ class TellPools(Action):
     """
 
     activity: ClassVar[str] = "accounts.tell_pools"
+    title: ClassVar[str] = "send the pools the number of accounts that may still be created"
 
     room: Room | None
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return "send the pools the number of accounts that may still be created"
 
     def fold(self, world: OrganizationWorld, result: Model | None) -> OrganizationWorld:  # type: ignore[override]
         """They know; unless a pass has measured another room meanwhile, of which they are told next."""

@@ -84,6 +84,7 @@ class PassValidation(Action):
     """Look at the accounts that are due, and put right what the flags allow."""
 
     activity: ClassVar[str] = "accounts.pass_validation"
+    title: ClassVar[str] = "validate the places, tags and quotas of all accounts"
     queue: ClassVar[str] = Queue.AWS_ORGANIZATION
     result: ClassVar[type[Model] | None] = ValidationWorld
     start_to_close: ClassVar[timedelta] = timedelta(hours=1)
@@ -92,11 +93,6 @@ class PassValidation(Action):
     key: Key
     memory: ValidationKnown
     dry_run: bool = False
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return "validate the places, tags and quotas of all accounts"
 
 
 def enabled(config: OperatorConfig) -> frozenset[Check]:

@@ -304,6 +304,15 @@ class ClaimWorld(AreaWorld):
         """The Account, if it names the claim as its holder: its link is the truth, a tenant can write the claim's."""
         return self.account if self.account is not None and self.claim.holds(self.account) else None
 
+    def with_spec(self, **fields: object) -> Self:
+        """This world after an activity has written these fields of the claim's spec.
+
+        The resourceVersion is not known then, so the next write goes without.
+        """
+        spec = self.claim.spec.model_copy(update=fields)
+        metadata = self.claim.metadata.model_copy(update={"resource_version": ""})
+        return self.model_copy(update={"claim": self.claim.model_copy(update={"spec": spec, "metadata": metadata})})
+
     def paused(self, account: Account) -> Decision | None:
         """Wait while a person holds the Account: what its claim would do with it, or in it, is held as well."""
         name = account.metadata.name

@@ -14,8 +14,7 @@ from domain.accounts.account import decide as decide_account
 from domain.accounts.actions.cases import SupportCase
 from domain.accounts.actions.cleaning import Cleaned
 from domain.accounts.actions.creation import CreatedAccount, CreateRequest
-from domain.accounts.actions.customers import MadeAccount
-from domain.accounts.actions.handover import Fulfilled
+from domain.accounts.actions.handover import Fulfilled, MadeAccount
 from domain.accounts.actions.identities import AdminSecret
 from domain.accounts.actions.regions import Regions
 from domain.accounts.claim import decide as decide_claim
@@ -201,11 +200,11 @@ ANSWERS: Mapping[str, Answer] = {
     "kube.patch": lambda a: Written(resource_version=str(int(a.resource_version or "0") + 1)),
     "kube.delete": lambda a: None,
     "aws.create_account": lambda a: CreateRequest(request_id="car-1"),
-    "aws.await_account": lambda a: CreatedAccount(account_id=AWS_ID),
+    "aws.await_account": lambda a: CreatedAccount(created_account_id=AWS_ID),
     "aws.tag_account": lambda a: None,
     "aws.ensure_support_role": lambda a: None,
-    "aws.ensure_admin_user": lambda a: AdminSecret(secret=a.secret),
-    "aws.list_regions": lambda a: Regions(names=REGIONS),
+    "aws.ensure_admin_user": lambda a: AdminSecret(admin_secret=a.secret),
+    "aws.list_regions": lambda a: Regions(regions=REGIONS),
     "aws.initialize_region": lambda a: RegionOutcome(region=a.region, ok=True),
     "aws.open_support_case": lambda a: SupportCase(case_id="case-1"),
     "aws.resolve_support_case": lambda a: None,
@@ -216,7 +215,7 @@ ANSWERS: Mapping[str, Answer] = {
     "accounts.fulfil": lambda a: Fulfilled(account_ou="ou-1", support_role_arn=a.support_role_arn),
     "accounts.release": lambda a: None,
     "accounts.fake_secret": lambda a: None,
-    "accounts.make_customer_account": lambda a: MadeAccount(name=f"osd-creds-mgmt-{SUFFIX}"),
+    "accounts.make_customer_account": lambda a: MadeAccount(made=f"osd-creds-mgmt-{SUFFIX}"),
     "accounts.hold_input_secret": lambda a: None,
     "accounts.deliver_credentials": lambda a: None,
     "accounts.remove_secret": lambda a: None,

@@ -9,7 +9,7 @@ import pytest
 from account_objects import AWS_ID, NAME, NOW, activities, claim, claim_world, config, fold, ready_account, refusal
 
 from domain.accounts.actions.closing import CloseAccount, Closing, NoteClosing
-from domain.accounts.actions.handover import ReleaseAccount
+from domain.accounts.actions.handover import Release, ReleaseAccount
 from domain.accounts.claim import decide
 from domain.accounts.closing import back_off
 from domain.accounts.config import OperatorConfig
@@ -60,7 +60,7 @@ def release_of(decision: Decision) -> ReleaseAccount:
 )
 def test_without_the_feature_an_account_is_freed(settings: OperatorConfig) -> None:
     decision = decide(released(held(other=""), config=settings), NOW)
-    assert not release_of(decision).closed
+    assert release_of(decision).how is Release.FREE
     assert "close" not in decision.why
 
 
@@ -68,7 +68,7 @@ def test_without_the_feature_an_account_is_freed(settings: OperatorConfig) -> No
 def test_a_dry_run_which_is_the_default_says_so_and_frees(dry: str | None) -> None:
     data = {"feature.close_on_release": "true", **({"close_account.dry_run": dry} if dry else {})}
     decision = decide(released(held(other=""), config=config(**data)), NOW)
-    assert not release_of(decision).closed
+    assert release_of(decision).how is Release.FREE
     assert "dry_run" in decision.why
 
 
@@ -97,12 +97,12 @@ def test_a_closed_account_is_deleted_and_then_the_claim_goes() -> None:
     assert close == CloseAccount(account_id=AWS_ID)
     after = fold(before, close, Closing())
     gone = release_of(decide(after, NOW))
-    assert gone.closed
+    assert gone.how is Release.CLOSED
     assert activities(decide(fold(after, gone, None), NOW)) == ["kube.patch"], "the finalizer is dropped"
 
 
 def test_a_closed_account_is_never_freed_though_the_feature_is_switched_off_meanwhile() -> None:
-    assert release_of(decide(released(known={"closed": AWS_ID}, config=config()), NOW)).closed
+    assert release_of(decide(released(known={"closed": AWS_ID}, config=config()), NOW)).how is Release.CLOSED
 
 
 def test_what_aws_limits_is_put_off_on_the_account_and_the_claim_waits() -> None:
@@ -124,7 +124,7 @@ def test_what_aws_limits_is_put_off_on_the_account_and_the_claim_waits() -> None
     waits = decide(noted, NOW)
     assert (waits.outcome, waits.actions, waits.deadline) == (Outcome.WAITING, (), NOW + timedelta(hours=1))
     assert activities(decide(noted, NOW + timedelta(hours=1))) == ["kube.patch"], "it begins again"
-    assert release_of(decide(noted.model_copy(update={"config": config()}), NOW)).closed is False, "or is given up"
+    assert release_of(decide(noted.model_copy(update={"config": config()}), NOW)).how is Release.FREE, "or is given up"
 
 
 @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ def test_a_garbled_delay_is_none() -> None:
 def test_what_aws_will_not_close_is_freed_and_why_is_told(type_: ErrorType) -> None:
     refused = {CloseAccount.activity: refusal(type_, "not this one")}
     decision = decide(released().model_copy(update={"refusals": refused}), NOW)
-    assert not release_of(decision).closed
+    assert release_of(decision).how is Release.FREE
     assert "not this one" in decision.why
 
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from account_objects import AWS_ID, NAME, NOW, activities, ago, claim, claim_world, condition, config, ready_account
 
-from domain.accounts.actions.handover import RecordHolder
+from domain.accounts.actions.handover import PatchAccount
 from domain.accounts.claim import decide
 from domain.accounts.constants import CLAIM_UID_ANNOTATION
 from domain.accounts.resources import Account
@@ -35,7 +35,7 @@ def test_a_claim_that_was_taken_over_writes_its_uid_onto_its_account_once(byoc: 
     account = linked(spec={"byoc": byoc})
     before = world(account, READY, **(BYOC if byoc else {}))
     (record,) = decide(before, NOW).actions
-    assert isinstance(record, RecordHolder)
+    assert isinstance(record, PatchAccount)
     assert record.key == account.key
     assert record.patch == {"metadata": {"annotations": {CLAIM_UID_ANNOTATION: before.claim.metadata.uid}}}
     assert record.resource_version == account.metadata.resource_version
@@ -57,7 +57,7 @@ def test_a_claim_of_another_legal_entity_gets_no_account_by_its_name_alone(statu
     young = {"creationTimestamp": ago(minutes=1)}
     decision = decide(world(linked(entity="entity-2"), status, young), NOW)
     assert [each for each in activities(decision) if each != "kube.patch"] == []
-    assert not any(isinstance(each, RecordHolder) for each in decision.actions)
+    assert not any(isinstance(each, PatchAccount) for each in decision.actions)
     gone = {**young, "deletionTimestamp": ago(seconds=1)}
     (drop,) = decide(world(linked(entity="entity-2"), status, gone), NOW).actions
     assert drop.summary == "drop the finalizer"
@@ -85,6 +85,6 @@ def test_a_claim_restored_with_a_new_uid_has_its_account_once_the_old_uid_is_rem
         assert activities(decision) == ["aws.rotate_keys"]
         return
     (record,) = decision.actions
-    assert isinstance(record, RecordHolder)
+    assert isinstance(record, PatchAccount)
     assert record.patch == {"metadata": {"annotations": {CLAIM_UID_ANNOTATION: "restored"}}}
     assert activities(decide(record.fold(without, Written(resource_version="8")), NOW)) == ["accounts.fulfil"]

@@ -32,8 +32,7 @@ from domain.accounts.account import decide
 from domain.accounts.actions.cases import OpenSupportCase
 from domain.accounts.actions.creation import TagAccount
 from domain.accounts.actions.identities import EnsureAdminUser, EnsureSupportRole
-from domain.accounts.actions.launches import EndLaunches
-from domain.accounts.actions.regions import InitializeRegion
+from domain.accounts.actions.regions import EndLaunches, InitializeRegion
 from domain.accounts.constants import PROTECTED
 from domain.accounts.letting_go import LET_GO
 from domain.accounts.resources import Account

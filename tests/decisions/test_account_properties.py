@@ -36,7 +36,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from domain.accounts.account import decide
 from domain.accounts.actions.creation import CreateAccount
-from domain.accounts.actions.handover import ReleaseAccount
+from domain.accounts.actions.handover import Release, ReleaseAccount
 from domain.accounts.constants import FINALIZER
 from domain.accounts.naming import email_of
 from domain.accounts.organization import Budget, Census, CreateAttempt, MemberAccount, judge
@@ -375,7 +375,7 @@ class Provisioning(RuleBasedStateMachine):
                 return CreateRequest(request_id=attempt.request_id)
         for member in self.members:
             if action.search and member.name == action.name:
-                return CreateRequest(account_id=member.id)
+                return CreateRequest(created_account_id=member.id)
         request = CreateAttempt(
             name=action.name, request_id=f"car-{self.serial}", state="IN_PROGRESS", requested_at=self.now
         )
@@ -399,7 +399,7 @@ class Provisioning(RuleBasedStateMachine):
                 self.members.append(MemberAccount(id=id_, name=attempt.name, email=email, state="ACTIVE"))
         if attempt.state == "FAILED":
             return Refusal(type=ErrorType.INVALID, message="failed", code=attempt.failure_reason, at=self.now)
-        return CreatedAccount(account_id=attempt.account_id)
+        return CreatedAccount(created_account_id=attempt.account_id)
 
     @precondition(lambda self: self.claims)
     @rule(data=st.data())
@@ -414,7 +414,7 @@ class Provisioning(RuleBasedStateMachine):
         seen = ClaimWorld(key=of.key, claim=of, account=linked, config=SMALL, known=self.claims_known[name])
         for action in first_of_each_slot(decide_any(seen, self.now)):
             if isinstance(action, ReleaseAccount) and linked is not None:
-                self.accounts[linked.metadata.name] = free(linked, failed=action.failed)
+                self.accounts[linked.metadata.name] = free(linked, failed=action.how is Release.FAILED)
             seen = fold(seen, action, ANSWERS[action.activity](action))
         if not seen.exists:
             del self.claims[name], self.claims_known[name]

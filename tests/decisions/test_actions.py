@@ -5,11 +5,12 @@ from __future__ import annotations
 import importlib
 import pkgutil
 from datetime import timedelta
+from string import Formatter
 
 import pytest
 
 import domain
-from domain.decision import Action
+from domain.decision import Action, Facts, World
 
 
 def all_actions() -> list[type[Action]]:
@@ -29,3 +30,22 @@ def test_a_killed_worker_is_noticed_long_before_its_action_had_to_end(action: ty
     urgent = action.__module__.startswith("domain.instances.")
     assert action.heartbeat <= timedelta(seconds=20 if urgent else 60)
     assert action.heartbeat <= max(action.start_to_close / 2, timedelta(seconds=20))
+
+
+def test_what_an_action_says_and_what_tells_its_slots_apart_are_fields_of_it() -> None:
+    """They are named in text, which no type checker reads."""
+    for action in all_actions():
+        named = {name.split(".")[0] for _, name, _, _ in Formatter().parse(action.title) if name}
+        assert named | ({action.slot_by} - {""}) <= action.model_fields.keys(), action
+
+
+def test_what_is_learnt_of_an_action_is_something_that_a_memory_keeps() -> None:
+    all_actions()
+    kept = {name for world in worlds(World) for name in type(world.model_fields["known"].default).model_fields}
+    for action in all_actions():
+        facts = action.result.model_fields if action.result and issubclass(action.result, Facts) else {}
+        assert {*action.learns, *facts} <= kept, action
+
+
+def worlds(world: type[World]) -> list[type[World]]:
+    return [world, *(each for child in world.__subclasses__() for each in worlds(child))]

@@ -28,7 +28,7 @@ from account_objects import (
 )
 
 from domain.accounts.actions.cleaning import CleanGlobal, CleanRegion
-from domain.accounts.actions.handover import Fulfil, ReleaseAccount
+from domain.accounts.actions.handover import Fulfil, Release, ReleaseAccount
 from domain.accounts.actions.identities import RotateKeys
 from domain.accounts.claim import decide
 from domain.accounts.claim_validation import spec_fault
@@ -367,7 +367,7 @@ def test_a_person_has_an_account_let_go_that_cannot_be_cleaned_and_nobody_gets_i
     start = start.model_copy(update={"account": start.account.model_copy(update={"metadata": meta})})
     (release,) = decide(start, NOW).actions
     assert isinstance(release, ReleaseAccount)
-    assert (release.uncleaned, release.failed) == (True, True)
+    assert release.how is Release.UNCLEANED
     assert not settle(start).exists
 
 
@@ -476,7 +476,7 @@ def test_a_release_names_the_account_the_key_and_the_secret() -> None:
     cleaned = releasing().learn(keys_rotated=True, cleaned={"us-east-1": "", "global": ""})
     (release,) = decide(cleaned, NOW).actions
     assert isinstance(release, ReleaseAccount)
-    assert (release.account, release.failed) == (NAME, False)
+    assert (release.account, release.how) == (NAME, Release.FREE)
     assert release.secret_name == "aws"
     assert release.legal_entity.id == "entity-1"
 
@@ -562,7 +562,7 @@ def test_a_cleanup_that_fails_is_shown_failed_after_three_refusals_and_goes_on()
     assert activities(decision) == ["aws.clean_region", "aws.clean_global", "accounts.release"]
     marked = decision.actions[-1]
     assert isinstance(marked, ReleaseAccount)
-    assert marked.failed
+    assert marked.how is Release.FAILED
     assert decision.why == "volume in use"
     shown = fold(thrice, marked, None)
     assert shown.account is not None

@@ -20,7 +20,8 @@ from account_objects import (
     written_condition,
 )
 
-from domain.accounts.actions.customers import DeliverCredentials, LetSecretsGo, MakeCustomerAccount, RemoveSecret
+from domain.accounts.actions.claim_secrets import DeliverCredentials, LetSecretsGo, RemoveSecret
+from domain.accounts.actions.handover import MakeCustomerAccount
 from domain.accounts.claim import decide
 from domain.accounts.constants import FINALIZER
 from domain.accounts.letting_go import LET_GO

@@ -20,8 +20,9 @@ from account_objects import (
 )
 
 from activities.aws.fleet import policy
-from domain.accounts.actions.fleet import DeliverRole, EnsureFleetRole
-from domain.accounts.actions.handover import Fulfil, ReleaseAccount
+from domain.accounts.actions.claim_secrets import DeliverRole
+from domain.accounts.actions.handover import Fulfil, Release, ReleaseAccount
+from domain.accounts.actions.identities import EnsureFleetRole
 from domain.accounts.claim import decide
 from domain.accounts.pool import waits
 from domain.accounts.worlds import ClaimWorld
@@ -107,7 +108,7 @@ def test_the_role_goes_before_anything_else_of_a_release() -> None:
     assert activities(decide(start, NOW)) == ["aws.delete_fleet_role"]
     released: list[ReleaseAccount] = []
     settle(start, answers={"accounts.release": released.append})
-    assert [(each.secret_name, each.failed) for each in released] == [("claim-sts-secret", False)]
+    assert [(each.secret_name, each.how) for each in released] == [("claim-sts-secret", Release.FREE)]
 
 
 @pytest.mark.parametrize("changed", [{"fleetManagerConfig": {"trustedARN": ""}}, {"accountPool": ""}])
@@ -127,7 +128,7 @@ def test_a_role_that_cannot_be_deleted_keeps_the_account_from_everybody() -> Non
     decision = decide(fleet(of=of, refusals=denied), NOW)
     assert activities(decision) == ["aws.delete_fleet_role", "accounts.release"]
     assert isinstance(decision.actions[1], ReleaseAccount)
-    assert decision.actions[1].failed
+    assert decision.actions[1].how is Release.FAILED
 
 
 @pytest.mark.parametrize("partition", ["aws", "aws-us-gov"])

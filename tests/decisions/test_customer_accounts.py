@@ -26,8 +26,7 @@ from account_objects import (
 
 from domain.accounts.account import decide
 from domain.accounts.actions.identities import DeleteIdentities, EnsureAdminUser, EnsureSupportRole
-from domain.accounts.actions.launches import EndLaunches
-from domain.accounts.actions.regions import InitializeRegion, ListRegions
+from domain.accounts.actions.regions import EndLaunches, InitializeRegion, ListRegions
 from domain.accounts.letting_go import LET_GO
 from domain.accounts.resources import Account
 from domain.accounts.worlds import AccountWorld, InputSecret

@@ -13,18 +13,20 @@ from temporalio.client import Client
 from activities.accounts import claims
 from activities.accounts.claim_secrets import delete_secret, put_secret
 from activities.accounts.claims import ClaimActivities
-from activities.accounts.customers import CustomerActivities
-from activities.accounts.fake import DUMMIES, FakeActivities
-from activities.accounts.fleet import FleetActivities
+from activities.accounts.deliveries import DUMMIES, DeliveryActivities
 from activities.accounts.handover import HandOver
 from activities.accounts.reading import Reader
 from activities.aws.keys import FORMER_KEYS
 from activities.aws.session import Sessions
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
-from domain.accounts.actions.customers import DeliverCredentials, LetSecretsGo, RemoveSecret
-from domain.accounts.actions.fake import FakeSecret
-from domain.accounts.actions.fleet import DeliverRole
-from domain.accounts.actions.handover import Fulfil, ReleaseAccount
+from domain.accounts.actions.claim_secrets import (
+    DeliverCredentials,
+    DeliverRole,
+    FakeSecret,
+    LetSecretsGo,
+    RemoveSecret,
+)
+from domain.accounts.actions.handover import Fulfil, Release, ReleaseAccount
 from domain.accounts.constants import HOLDER_ANNOTATION, OPERATOR_NAMESPACE, SECRET_NOT_OURS
 from domain.accounts.letting_go import LET_GO, UNCLEANED
 from domain.accounts.resources import LegalEntity
@@ -68,7 +70,7 @@ async def hand_over(kube: MemoryKube, action: DeliverCredentials | Fulfil) -> No
     if isinstance(action, Fulfil):
         await HandOver(reader, cast("Sessions", None), cast("Client", None)).hand_over(action)
     else:
-        await CustomerActivities(reader).deliver_credentials(action)
+        await DeliveryActivities(reader).deliver_credentials(action)
 
 
 @pytest.mark.parametrize("byoc", [False, True])
@@ -96,7 +98,7 @@ async def test_where_both_secrets_are_one_the_claim_names_its_role_and_the_custo
     await hand_over(kube, one)
     assert (await kube.get(ACCOUNT_CLAIM, "tenant", "claim"))["spec"]["supportRoleARN"] == "arn"
     reader = Reader(kube, Settings())  # type: ignore[arg-type]
-    await CustomerActivities(reader).let_secrets_go(LetSecretsGo(claim=claim().key, input_secret="aws", secret="aws"))
+    await DeliveryActivities(reader).let_secrets_go(LetSecretsGo(claim=claim().key, input_secret="aws", secret="aws"))
     assert (await kube.get(SECRET, "tenant", "aws"))["data"] == encoded(**KEY)
 
 
@@ -107,7 +109,7 @@ async def let_go(kube: MemoryKube, by: Key, *, byoc: bool) -> None:
     """The claim is released, by the activity of its sort."""
     reader = Reader(kube, Settings())  # type: ignore[arg-type]
     if byoc:
-        activities = CustomerActivities(reader)
+        activities = DeliveryActivities(reader)
         await activities.remove_secret(RemoveSecret(claim=by, account=NAME, secret="aws"))
         await activities.let_secrets_go(LetSecretsGo(claim=by, input_secret="", secret="aws"))
         return
@@ -209,8 +211,7 @@ async def test_a_persons_word_on_an_account_holds_for_one_release_and_for_its_ow
         account=NAME,
         legal_entity=LegalEntity(id="entity-1"),
         secret_name="aws",
-        failed=True,
-        uncleaned=True,
+        how=Release.UNCLEANED,
     )
     reader = Reader(kube, Settings())  # type: ignore[arg-type]
     await ClaimActivities(reader, cast("HandOver", None), cast("Client", None)).release(release)
@@ -224,7 +225,7 @@ async def test_a_persons_word_on_an_account_holds_for_one_release_and_for_its_ow
 async def test_a_role_takes_the_place_of_a_key_and_says_whose_it_is() -> None:
     kube, _ = await cluster(KEY, byoc=False)
     reader = Reader(kube, Settings())  # type: ignore[arg-type]
-    await FleetActivities(reader).deliver_role(
+    await DeliveryActivities(reader).deliver_role(
         DeliverRole(claim=claim().key, account=NAME, secret="aws", role_arn="arn")
     )
     assert (await kube.get(SECRET, "tenant", "aws"))["data"] == encoded(role_arn="arn")
@@ -255,7 +256,7 @@ async def test_a_fleet_managers_claim_deletes_only_the_accounts_own_secret(
     references = [{"uid": held.metadata.uid if each == "its-own" else each} for each in owners]
     owned = {"metadata": {"ownerReferences": references}, "data": encoded(aws_user_name=user)}
     await kube.patch(SECRET, OPERATOR_NAMESPACE, "source", owned)
-    await FleetActivities(reader).deliver_role(
+    await DeliveryActivities(reader).deliver_role(
         DeliverRole(claim=claim().key, account=NAME, secret="aws", role_arn="arn")
     )
     left = [text(each, "metadata", "name") for each in (await kube.list(SECRET, OPERATOR_NAMESPACE)).items]
@@ -264,7 +265,7 @@ async def test_a_fleet_managers_claim_deletes_only_the_accounts_own_secret(
 
 async def fake(kube: MemoryKube, by: Key, *, wanted: bool) -> None:
     reader = Reader(kube, Settings())  # type: ignore[arg-type]
-    await FakeActivities(reader).fake_secret(FakeSecret(claim=by, secret="aws", wanted=wanted))
+    await DeliveryActivities(reader).fake_secret(FakeSecret(claim=by, secret="aws", wanted=wanted))
 
 
 async def test_a_fake_claims_secret_is_marked_and_goes_with_it() -> None:
@@ -308,7 +309,7 @@ async def test_a_fake_claim_makes_no_secret_in_an_accounts_place() -> None:
     by = claim(namespace=OPERATOR_NAMESPACE).key
     reader = Reader(kube, Settings())  # type: ignore[arg-type]
     with pytest.raises(Denied, match=f"Account {NAME}'s own"):
-        await FakeActivities(reader).fake_secret(FakeSecret(claim=by, secret=f"{NAME}-secret", wanted=True))
+        await DeliveryActivities(reader).fake_secret(FakeSecret(claim=by, secret=f"{NAME}-secret", wanted=True))
 
 
 @pytest.mark.parametrize("name", ["aws-account-operator-credentials", f"{NAME}-secret", "of-an-old-one"])

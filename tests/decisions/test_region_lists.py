@@ -37,4 +37,4 @@ class Account(Services):
 def test_the_regions_are_listed_in_the_default_region_of_the_partition(partition: str, region: str) -> None:
     account, action = Account(), ListRegions(account_id=AWS_ID, partition=partition)
     found = ActivityEnvironment().run(lambda: list_regions(account, action))  # type: ignore[arg-type]
-    assert (account.asked, found.names) == ([region], (region,))
+    assert (account.asked, found.regions) == ([region], (region,))

@@ -13,10 +13,13 @@ UNWANTED = re.compile(r"\b(look|looked|looks|mend|mends|whoever|have IAM|tell)\b
 
 
 def summaries() -> Iterator[tuple[str, str]]:
-    """The text of every `summary` in `domain`, with its place; what is filled in stands as braces."""
+    """The text of every `title` and `summary` in `domain`, with its place; what is filled in stands as braces."""
     for path in sorted((ROOT / "domain").rglob("*.py")):
         for node in ast.walk(ast.parse(path.read_text())):
-            if isinstance(node, ast.FunctionDef) and node.name == "summary":
+            if isinstance(node, ast.AnnAssign) and ast.unparse(node.target) == "title":
+                if isinstance(node.value, ast.Constant) and node.value.value:
+                    yield f"{path.relative_to(ROOT)}:{node.lineno}", str(node.value.value)
+            elif isinstance(node, ast.FunctionDef) and node.name == "summary":
                 for each in ast.walk(node):
                     if isinstance(each, ast.Return) and each.value is not None:
                         words = [part.value for part in ast.walk(each.value) if isinstance(part, ast.Constant)]

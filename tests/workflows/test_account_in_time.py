@@ -190,7 +190,7 @@ async def test_what_is_pending_is_looked_at_again_by_the_server_without_history(
     from domain.accounts.actions.creation import CreatedAccount
 
     looks = Pending("IN_PROGRESS", delay=timedelta(seconds=10))
-    world.answers["aws.await_account"] = refusing(looks, 30, CreatedAccount(account_id=AWS_ID))
+    world.answers["aws.await_account"] = refusing(looks, 30, CreatedAccount(created_account_id=AWS_ID))
     await lifecycle.wake()
     await lifecycle.permit()
     await lifecycle.until(lambda: world.made("aws.await_account") >= 1)
@@ -386,7 +386,7 @@ async def test_a_deletion_during_region_initialisation_ends_the_regions_first(li
 @pytest.mark.parametrize(
     ("made", "answer", "undone"),
     [
-        ("aws.ensure_admin_user", AdminSecret(secret="secret"), ["aws.delete_identities"] * 2),
+        ("aws.ensure_admin_user", AdminSecret(admin_secret="secret"), ["aws.delete_identities"] * 2),
         ("aws.ensure_support_role", None, ["aws.delete_identities"] * 2),
         ("aws.open_support_case", SupportCase(case_id="case-1"), ["aws.delete_identities", "aws.resolve_support_case"]),
     ],

@@ -21,7 +21,7 @@ from domain.accounts.actions.cases import OpenSupportCase, ResolveSupportCase, S
 from domain.accounts.actions.cleaning import Cleaned, CleanGlobal, CleanRegion
 from domain.accounts.actions.closing import CloseAccount, Closing
 from domain.accounts.actions.creation import AwaitAccount, CreateAccount, CreatedAccount, CreateRequest, TagAccount
-from domain.accounts.actions.handover import Fulfil, Fulfilled, ReleaseAccount
+from domain.accounts.actions.handover import Fulfil, Fulfilled, Release, ReleaseAccount
 from domain.accounts.actions.identities import (
     AdminSecret,
     DeleteIdentities,
@@ -31,7 +31,7 @@ from domain.accounts.actions.identities import (
 )
 from domain.accounts.actions.opt_in import AskToOptIn, EnableRegions, RegionStatuses
 from domain.accounts.actions.quotas import QuotaStatuses, RaiseQuotas
-from domain.accounts.actions.regions import InitializeRegion, ListRegions, Regions
+from domain.accounts.actions.regions import EndLaunches, InitializeRegion, ListRegions, Regions
 from domain.accounts.config import OperatorConfig, parse_config
 from domain.accounts.constants import FINALIZER, OPERATOR_NAMESPACE
 from domain.accounts.observations import ObserveAccount, ObserveClaim
@@ -132,7 +132,7 @@ class World:
             (Patch, self._patch),
             (Delete, self._delete),
             (CreateAccount, _answering(CreateRequest(request_id="car-1"))),
-            (AwaitAccount, _answering(CreatedAccount(account_id=AWS_ID))),
+            (AwaitAccount, _answering(CreatedAccount(created_account_id=AWS_ID))),
             (TagAccount, _answering(None)),
             (EnsureSupportRole, _answering(None)),
             (EnsureAdminUser, self._admin_user),
@@ -146,6 +146,7 @@ class World:
             (ResolveSupportCase, _answering(None)),
             (DeleteIdentities, _answering(None)),
             (RotateKeys, _answering(None)),
+            (EndLaunches, _answering(None)),
             (CleanRegion, _answering(Cleaned(report="clean"))),
             (CleanGlobal, _answering(Cleaned(report="clean"))),
             (Fulfil, self._fulfil),
@@ -215,10 +216,10 @@ class World:
             self.claim = after
 
     async def _admin_user(self, action: EnsureAdminUser) -> AdminSecret:
-        return AdminSecret(secret=action.secret)
+        return AdminSecret(admin_secret=action.secret)
 
     async def _list_regions(self, action: ListRegions) -> Regions:
-        return Regions(names=self.regions)
+        return Regions(regions=self.regions)
 
     async def _enable_regions(self, action: EnableRegions) -> RegionStatuses:
         return RegionStatuses(statuses=dict.fromkeys(action.seen, "ENABLED"))
@@ -236,9 +237,9 @@ class World:
         return Fulfilled(account_ou="ou-1", support_role_arn=action.support_role_arn)
 
     async def _release(self, action: ReleaseAccount) -> None:
-        before = self.present.status
-        after: AccountStatus = release_failed(before, clock.now()) if action.failed else released(before, clock.now())
-        links = {} if action.failed else {"spec": {"claimLink": "", "claimLinkNamespace": ""}}
+        failed = action.how is Release.FAILED
+        after: AccountStatus = (release_failed if failed else released)(self.present.status, clock.now())
+        links = {} if failed else {"spec": {"claimLink": "", "claimLinkNamespace": ""}}
         self.edit({**links, "status": after.model_dump(mode="json", exclude_none=True)})
 
 

@@ -20,20 +20,12 @@ class CleanRegion(MemberAction):
     """Remove what the tenant left in one region: instances, snapshots, volumes, VPC endpoint services."""
 
     activity: ClassVar[str] = "aws.clean_region"
+    slot_by: ClassVar[str] = "region"
+    title: ClassVar[str] = "clean {region}"
     result: ClassVar[type[Model] | None] = Cleaned
     start_to_close: ClassVar[timedelta] = timedelta(minutes=30)
 
     region: str
-
-    @property
-    def slot(self) -> str:
-        """Regions are cleaned side by side."""
-        return f"{self.activity}/{self.region}"
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return f"clean {self.region}"
 
     def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
         """The region is clean."""
@@ -45,15 +37,11 @@ class CleanGlobal(MemberAction):
     """Remove what has no region: S3 buckets with all versions, Route 53 hosted zones."""
 
     activity: ClassVar[str] = "aws.clean_global"
+    title: ClassVar[str] = "clean S3 and Route 53"
     result: ClassVar[type[Model] | None] = Cleaned
     start_to_close: ClassVar[timedelta] = timedelta(hours=2)
 
     region: str
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return "clean S3 and Route 53"
 
     def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
         """S3 and Route 53 are clean."""

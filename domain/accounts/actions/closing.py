@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import ClassVar
 
+from domain.accounts.actions.handover import PatchAccount
 from domain.accounts.worlds import ClaimWorld
 from domain.decision import Action, Queue
 from domain.model import Model
-from domain.writes import Patch, Written, patched
 
 
 class Closing(Model):
@@ -23,16 +23,12 @@ class CloseAccount(Action):
     """
 
     activity: ClassVar[str] = "aws.close_account"
+    title: ClassVar[str] = "CloseAccount {account_id}"
     queue: ClassVar[str] = Queue.AWS_ORGANIZATION
     result: ClassVar[type[Model] | None] = Closing
     awaited_when_cancelled: ClassVar[bool] = True
 
     account_id: str
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return f"CloseAccount {self.account_id}"
 
     def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
         """Closed, or to be tried again when the limit may have room."""
@@ -42,14 +38,9 @@ class CloseAccount(Action):
         return world.learn(closed=self.account_id, closing_limited="")
 
 
-class NoteClosing(Patch):
+class NoteClosing(PatchAccount):
     """Note on the Account that its closing begins, or until when it is put off; the one who writes is its claim's."""
 
     def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
         """The Account with the note."""
-        written = result if isinstance(result, Written) else Written()
-        account = world.account
-        if account is not None and not written.gone:
-            account = patched(account, self.patch, written.resource_version)
-        found = None if written.gone else account
-        return world.model_copy(update={"account": found}).learn(closing_limited="")
+        return super().fold(world, result).learn(closing_limited="")

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import ClassVar
 
 from domain.accounts.worlds import AccountWorld
-from domain.decision import Action, Queue
+from domain.decision import Action, Facts, Queue
 from domain.model import Model
 from domain.refusal import ErrorType, Refusal
 
@@ -17,11 +18,11 @@ LIMIT_CODES = frozenset({"ConstraintViolationException", "ACCOUNT_LIMIT_EXCEEDED
 TRANSIENT_REASONS = frozenset({"INTERNAL_FAILURE", "CONCURRENT_ACCOUNT_MODIFICATION"})
 
 
-class CreateRequest(Model):
+class CreateRequest(Facts):
     """The answer to CreateAccount, or the request (or account) of that name found instead."""
 
-    request_id: str = ""
-    account_id: str = ""
+    request_id: str = ""  # never asked for twice
+    created_account_id: str = ""
 
 
 class CreateAccount(Action):
@@ -32,6 +33,8 @@ class CreateAccount(Action):
     """
 
     activity: ClassVar[str] = "aws.create_account"
+    title: ClassVar[str] = "create AWS account {name}"
+    learns: ClassVar[Mapping[str, object]] = {"failure": ""}
     queue: ClassVar[str] = Queue.AWS_ORGANIZATION
     result: ClassVar[type[Model] | None] = CreateRequest
     start_to_close: ClassVar[timedelta] = timedelta(minutes=2)
@@ -42,16 +45,6 @@ class CreateAccount(Action):
     until: datetime
     search: bool
 
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return f"create AWS account {self.name}"
-
-    def fold(self, world: AccountWorld, result: Model | None) -> AccountWorld:  # type: ignore[override]
-        """The request id, which is never asked for twice."""
-        assert isinstance(result, CreateRequest)  # noqa: S101 - the activity's type
-        return world.learn(request_id=result.request_id, created_account_id=result.account_id, failure="")
-
     def refuse(self, world: AccountWorld, refusal: Refusal) -> AccountWorld:  # type: ignore[override]
         """A permit that came too late, or a limit reached, is asked for anew; the rest is remembered."""
         if refusal.code == PERMIT_EXPIRED:
@@ -61,10 +54,10 @@ class CreateAccount(Action):
         return super().refuse(world, refusal)
 
 
-class CreatedAccount(Model):
+class CreatedAccount(Facts):
     """An account that exists."""
 
-    account_id: str
+    created_account_id: str
 
 
 class AwaitAccount(Action):
@@ -74,6 +67,7 @@ class AwaitAccount(Action):
     """
 
     activity: ClassVar[str] = "aws.await_account"
+    title: ClassVar[str] = "wait until AWS has created it ({request_id})"
     queue: ClassVar[str] = Queue.AWS_ORGANIZATION
     result: ClassVar[type[Model] | None] = CreatedAccount
     start_to_close: ClassVar[timedelta] = timedelta(minutes=1)
@@ -82,16 +76,6 @@ class AwaitAccount(Action):
     name: str
     email: str
     request_id: str
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return f"wait until AWS has created it ({self.request_id})"
-
-    def fold(self, world: AccountWorld, result: Model | None) -> AccountWorld:  # type: ignore[override]
-        """The account's id."""
-        assert isinstance(result, CreatedAccount)  # noqa: S101
-        return world.learn(created_account_id=result.account_id)
 
     def refuse(self, world: AccountWorld, refusal: Refusal) -> AccountWorld:  # type: ignore[override]
         """The request has ended without an account: its reason decides whether to ask anew."""
@@ -109,17 +93,10 @@ class TagAccount(Action):
     """
 
     activity: ClassVar[str] = "aws.tag_account"
+    title: ClassVar[str] = "tag {account_id} with its owner"
+    learns: ClassVar[Mapping[str, object]] = {"tagged": True}
     queue: ClassVar[str] = Queue.AWS_ORGANIZATION
 
     account_id: str
     tags: dict[str, str]
     fresh: bool = False
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return f"tag {self.account_id} with its owner"
-
-    def fold(self, world: AccountWorld, result: Model | None) -> AccountWorld:  # type: ignore[override]
-        """Tagged."""
-        return world.learn(tagged=True)

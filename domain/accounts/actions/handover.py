@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
+from enum import StrEnum
 from typing import ClassVar
 
 from domain.accounts.resources import LegalEntity
 from domain.accounts.worlds import ClaimWorld
-from domain.decision import Action, Queue
+from domain.decision import Action, Facts, Queue
 from domain.identity import Key
 from domain.model import Model
 from domain.writes import Patch, Written, patched
 
 
-class RecordHolder(Patch):
-    """Write the claim's uid onto the Account that names it, which the replaced operator and a restore leave out."""
+class PatchAccount(Patch):
+    """A write of the Account by the claim that holds it."""
 
     def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
         """The world with the Account as it was written."""
@@ -22,6 +24,29 @@ class RecordHolder(Patch):
             return world.model_copy(update={"account": None})
         account = patched(world.account, self.patch, written.resource_version)
         return world.model_copy(update={"account": account})
+
+
+class MadeAccount(Facts):
+    """The Account that names the claim."""
+
+    made: str  # its name, which the claim's spec is to have
+
+
+class MakeCustomerAccount(Action):
+    """The Account for a customer's AWS account: the one that names this claim already, else a new one.
+
+    Its name is made of the claim's uid, so a repeated creation finds the first.
+    """
+
+    activity: ClassVar[str] = "accounts.make_customer_account"
+    title: ClassVar[str] = "create an Account for the customer's {account_id}"
+    result: ClassVar[type[Model] | None] = MadeAccount
+    start_to_close: ClassVar[timedelta] = timedelta(seconds=30)
+
+    claim: Key
+    account_id: str
+    legal_entity: LegalEntity
+    manual_sts_mode: bool
 
 
 class Fulfilled(Model):
@@ -38,6 +63,7 @@ class Fulfil(Action):
     """
 
     activity: ClassVar[str] = "accounts.fulfil"
+    title: ClassVar[str] = "move {account_id} to the OU of {legal_entity.id}, copy its Secret"
     queue: ClassVar[str] = Queue.AWS
     result: ClassVar[type[Model] | None] = Fulfilled
 
@@ -52,57 +78,42 @@ class Fulfil(Action):
     support_role_arn: str
     placed: bool = False  # the claim names this account's OU and role already: only the Secret is missing
 
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return f"move {self.account_id} to the OU of {self.legal_entity.id}, copy its Secret"
-
     def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
         """OU and support role stand in the claim's spec now, the Secret is there."""
         assert isinstance(result, Fulfilled)  # noqa: S101
-        spec = world.claim.spec.model_copy(
-            update={"account_ou": result.account_ou, "support_role_arn": result.support_role_arn}
-        )
-        # The activity has written the claim, so its resourceVersion is not known here: the next write goes without.
-        metadata = world.claim.metadata.model_copy(update={"resource_version": ""})
-        claim = world.claim.model_copy(update={"spec": spec, "metadata": metadata})
-        return world.model_copy(update={"claim": claim}).learn(fulfilled=self.account)
+        return world.with_spec(**dict(result)).learn(fulfilled=self.account)
+
+
+class Release(StrEnum):
+    """What becomes of an Account when its claim ends."""
+
+    FREE = "free"  # Ready for its legal entity
+    FAILED = "mark Failed"  # while cleaning fails
+    UNCLEANED = "release without a clean-up"  # a person lets it go as it is: it stays Failed, and is nobody's
+    CLOSED = "delete"  # its AWS account is closed
 
 
 class ReleaseAccount(Action):
-    """Write the Account's side of a release: free and Ready for its legal entity, or Failed while cleaning fails.
+    """Write the Account's side of a release.
 
     Also deletes the claim's Secret where it holds a key of this account. Only an Account that names this claim is
     written.
     """
 
     activity: ClassVar[str] = "accounts.release"
-    queue: ClassVar[str] = Queue.KUBE
+    title: ClassVar[str] = "{how} {account}"
 
     claim: Key
     account: str
     legal_entity: LegalEntity
-    failed: bool = False
-    uncleaned: bool = False  # a person lets it go as it is: it stays Failed, and is nobody's
-    closed: bool = False  # its AWS account is closed: the Account is deleted instead of freed
+    how: Release = Release.FREE
     secret_name: str = ""
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        ways = (
-            (self.uncleaned, "release without a clean-up"),
-            (self.failed, "mark Failed"),
-            (self.closed, "delete"),
-            (True, "free"),
-        )
-        return f"{next(way for holds, way in ways if holds)} {self.account}"
 
     def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
         """The Account as it was written."""
         if world.account is None:
             return world
-        if self.uncleaned or not self.failed:
+        if self.how is not Release.FAILED:
             return world.model_copy(update={"account": None})
         status = world.account.status.model_copy(update={"state": "Failed"})
         return world.model_copy(update={"account": world.account.model_copy(update={"status": status})})

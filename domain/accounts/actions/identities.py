@@ -1,40 +1,37 @@
-"""The IAM users and roles that an Account makes in its AWS account, their keys, and the end of them."""
+"""The IAM users and roles that are made in an Account's AWS account, their keys, and the end of them."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import ClassVar
 
 from domain.accounts.actions.member import MemberAction
-from domain.accounts.worlds import AccountWorld, ClaimWorld
+from domain.decision import Facts
 from domain.identity import Key
 from domain.model import Model
+
+# A deletion that began meanwhile has to look again.
+_MADE = {"identities_deleted": False}
 
 
 class EnsureSupportRole(MemberAction):
     """The role ManagedOpenShift-Support-<id>: trusted by the operator and the jump role, with AdministratorAccess."""
 
     activity: ClassVar[str] = "aws.ensure_support_role"
+    title: ClassVar[str] = "create support role ManagedOpenShift-Support-{iam_user_id}"
+    learns: ClassVar[Mapping[str, object]] = {"support_role": True, **_MADE}
     awaited_when_cancelled: ClassVar[bool] = True
 
     iam_user_id: str
     jump_role: str
     tags: dict[str, str]
 
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return f"create support role ManagedOpenShift-Support-{self.iam_user_id}"
 
-    def fold(self, world: AccountWorld, result: Model | None) -> AccountWorld:  # type: ignore[override]
-        """Done; a deletion that began meanwhile has to look again."""
-        return world.learn(support_role=True, identities_deleted=False)
-
-
-class AdminSecret(Model):
+class AdminSecret(Facts):
     """Where the key was put; the key itself never leaves the activity."""
 
-    secret: str
+    admin_secret: str
 
 
 class EnsureAdminUser(MemberAction):
@@ -44,6 +41,8 @@ class EnsureAdminUser(MemberAction):
     """
 
     activity: ClassVar[str] = "aws.ensure_admin_user"
+    title: ClassVar[str] = "create user osdManagedAdmin-{iam_user_id} and Secret {secret}"
+    learns: ClassVar[Mapping[str, object]] = _MADE
     result: ClassVar[type[Model] | None] = AdminSecret
     awaited_when_cancelled: ClassVar[bool] = True
 
@@ -52,51 +51,55 @@ class EnsureAdminUser(MemberAction):
     secret: str
     tags: dict[str, str]
 
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return f"create user osdManagedAdmin-{self.iam_user_id} and Secret {self.secret}"
-
-    def fold(self, world: AccountWorld, result: Model | None) -> AccountWorld:  # type: ignore[override]
-        """The Secret's name; a deletion that began meanwhile has to look again."""
-        assert isinstance(result, AdminSecret)  # noqa: S101
-        return world.learn(admin_secret=result.secret, identities_deleted=False)
-
 
 class DeleteIdentities(MemberAction):
     """Delete every IAM user and role in the account whose tags say that this Account made them."""
 
     activity: ClassVar[str] = "aws.delete_identities"
+    title: ClassVar[str] = "delete IAM users and roles of {name} in {account_id}"
+    learns: ClassVar[Mapping[str, object]] = {"identities_deleted": True}
     # A dozen changes in one attempt, and IAM throttles each by itself: one that went further soon goes on.
     longest_retry: ClassVar[timedelta] = timedelta(seconds=15)
 
     name: str
     namespace: str
 
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return f"delete IAM users and roles of {self.name} in {self.account_id}"
-
-    def fold(self, world: AccountWorld, result: Model | None) -> AccountWorld:  # type: ignore[override]
-        """Done."""
-        return world.learn(identities_deleted=True)
-
 
 class RotateKeys(MemberAction):
     """A new access key for the admin user, in the Account's Secret; every older key is deleted."""
 
     activity: ClassVar[str] = "aws.rotate_keys"
+    title: ClassVar[str] = "rotate the key of osdManagedAdmin-{iam_user_id}"
+    learns: ClassVar[Mapping[str, object]] = {"keys_rotated": True}
 
     owner: Key
     iam_user_id: str
     secret: str
 
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return f"rotate the key of osdManagedAdmin-{self.iam_user_id}"
 
-    def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
-        """The previous tenant's key is dead."""
-        return world.learn(keys_rotated=True)
+# --- of fleet managers' claims ---
+
+
+class EnsureFleetRole(MemberAction):
+    """The role `managed-sts-role` with its one inline policy, trusted by one principal; no IAM user of ours beside it.
+
+    A role that exists is made what it should be, without a moment in which it is not there.
+    """
+
+    activity: ClassVar[str] = "aws.ensure_fleet_role"
+    title: ClassVar[str] = "create role managed-sts-role for {trusted_arn}"
+    learns: ClassVar[Mapping[str, object]] = {"fleet_role": True}
+    awaited_when_cancelled: ClassVar[bool] = True
+
+    trusted_arn: str
+    name: str
+    namespace: str
+    tags: dict[str, str]
+
+
+class DeleteFleetRole(MemberAction):
+    """Delete `managed-sts-role` with its policies: nobody from outside comes in any more."""
+
+    activity: ClassVar[str] = "aws.delete_fleet_role"
+    title: ClassVar[str] = "delete role managed-sts-role in {account_id}"
+    learns: ClassVar[Mapping[str, object]] = {"fleet_role_deleted": True}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import ClassVar
 
 from domain.accounts.actions.member import MemberAction
@@ -16,17 +17,10 @@ class AskToOptIn(Action):
     """Tell the organization's lifecycle that this Account waits for its turn to opt in to regions."""
 
     activity: ClassVar[str] = "accounts.ask_to_opt_in"
+    title: ClassVar[str] = "request a turn to opt in to regions"
+    learns: ClassVar[Mapping[str, object]] = {"opt_in_asked": True, "opt_in_until": None}
 
     account: Key
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return "request a turn to opt in to regions"
-
-    def fold(self, world: AccountWorld, result: Model | None) -> AccountWorld:  # type: ignore[override]
-        """The organization has been told; it answers by a message."""
-        return world.learn(opt_in_asked=True, opt_in_until=None)
 
 
 class RegionStatuses(Model):

@@ -1,4 +1,4 @@
-"""The regions of a member account: which are enabled, and the first instance in each."""
+"""The regions of a member account: which are enabled, the first instance in each, and the end of what is left of it."""
 
 from __future__ import annotations
 
@@ -7,33 +7,25 @@ from typing import ClassVar
 
 from domain.accounts.actions.member import MemberAction
 from domain.accounts.worlds import AccountWorld, RegionOutcome
+from domain.decision import Facts
 from domain.identity import Key
 from domain.model import Model
 
 
-class Regions(Model):
-    """The regions enabled in an account."""
+class Regions(Facts):
+    """The regions enabled in an account, by name."""
 
-    names: tuple[str, ...]
+    regions: tuple[str, ...]
 
 
 class ListRegions(MemberAction):
     """DescribeRegions in the default region of the partition; OptInRequired: a new account, looked at again."""
 
     activity: ClassVar[str] = "aws.list_regions"
+    title: ClassVar[str] = "list the regions of {account_id}"
     result: ClassVar[type[Model] | None] = Regions
     first_retry: ClassVar[timedelta] = timedelta(seconds=5)
     longest_retry: ClassVar[timedelta] = timedelta(minutes=1)
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return f"list the regions of {self.account_id}"
-
-    def fold(self, world: AccountWorld, result: Model | None) -> AccountWorld:  # type: ignore[override]
-        """The regions to initialise."""
-        assert isinstance(result, Regions)  # noqa: S101
-        return world.learn(regions=tuple(sorted(result.names)))
 
 
 class InitializeRegion(MemberAction):
@@ -45,6 +37,8 @@ class InitializeRegion(MemberAction):
     """
 
     activity: ClassVar[str] = "aws.initialize_region"
+    slot_by: ClassVar[str] = "region"
+    title: ClassVar[str] = "initialise {region}"
     result: ClassVar[type[Model] | None] = RegionOutcome
     start_to_close: ClassVar[timedelta] = timedelta(minutes=15)
     first_retry: ClassVar[timedelta] = timedelta(seconds=2)
@@ -60,19 +54,24 @@ class InitializeRegion(MemberAction):
     tags: dict[str, str]
     search: bool
 
-    @property
-    def slot(self) -> str:
-        """Regions are initialised side by side."""
-        return f"{self.activity}/{self.region}"
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return f"initialise {self.region}"
-
     def fold(self, world: AccountWorld, result: Model | None) -> AccountWorld:  # type: ignore[override]
         """The region's outcome."""
         assert isinstance(result, RegionOutcome)  # noqa: S101
         known = world.known
         asked = tuple(sorted({*known.vcpus_asked, *({self.region} if result.vcpus_asked else ())}))
         return world.learn(outcomes={**known.outcomes, self.region: result}, vcpus_asked=asked)
+
+
+class EndLaunches(MemberAction):
+    """Terminate the instances of one region that carry this Account's marks, and no others."""
+
+    activity: ClassVar[str] = "aws.end_launches"
+    slot_by: ClassVar[str] = "region"
+    title: ClassVar[str] = "terminate initialisation instances in {region}"
+
+    region: str
+    tags: dict[str, str]
+
+    def fold(self, world: AccountWorld, result: Model | None) -> AccountWorld:  # type: ignore[override]
+        """Nothing of ours runs there."""
+        return world.learn(cleaned={**world.known.cleaned, self.region: "no instance of ours runs there"})

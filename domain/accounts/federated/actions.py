@@ -6,12 +6,13 @@ customer's keys are read by the activities, from the Secret that the access name
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import ClassVar
 
 from domain.accounts.federated.resources import CustomPolicy
 from domain.accounts.federated.worlds import FederatedAccessWorld, FederatedRoleWorld, Verdict
-from domain.decision import Action, Queue
+from domain.decision import Action, Facts, Queue
 from domain.identity import Key
 from domain.model import Model
 from domain.resource import SecretReference
@@ -30,6 +31,8 @@ class ValidatePolicies(Action):
     """
 
     activity: ClassVar[str] = "aws.validate_policies"
+    slot_by: ClassVar[str] = "generation"
+    title: ClassVar[str] = "validate the policies with IAM"
     queue: ClassVar[str] = Queue.AWS
     result: ClassVar[type[Model] | None] = Verdict
 
@@ -37,16 +40,6 @@ class ValidatePolicies(Action):
     generation: int
     custom: CustomPolicy
     managed: tuple[str, ...]
-
-    @property
-    def slot(self) -> str:
-        """Another spec is another question."""
-        return f"{self.activity}/{self.generation}"
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return "validate the policies with IAM"
 
     def fold(self, world: FederatedRoleWorld, result: Model | None) -> FederatedRoleWorld:  # type: ignore[override]
         """The verdict."""
@@ -58,18 +51,11 @@ class ClearValidation(Action):
     """Delete the policy that a torn validation may have left in the payer's account."""
 
     activity: ClassVar[str] = "aws.clear_validation"
+    title: ClassVar[str] = "delete policies that a validation has left behind"
+    learns: ClassVar[Mapping[str, object]] = {"cleared": True}
     queue: ClassVar[str] = Queue.AWS
 
     uid: str
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return "delete policies that a validation has left behind"
-
-    def fold(self, world: FederatedRoleWorld, result: Model | None) -> FederatedRoleWorld:  # type: ignore[override]
-        """There is none."""
-        return world.learn(cleared=True)
 
 
 class StampAccesses(Action):
@@ -120,7 +106,7 @@ class CustomerAction(Action):
     partition: str = "aws"
 
 
-class CustomerAccount(Model):
+class CustomerAccount(Facts):
     """Whose account the customer's keys open."""
 
     account_id: str
@@ -130,17 +116,8 @@ class IdentifyCustomer(CustomerAction):
     """Ask AWS which account the customer's keys open. Denied: none, dead ones, a protected account."""
 
     activity: ClassVar[str] = "aws.identify_customer"
+    title: ClassVar[str] = "find the owner of the account"
     result: ClassVar[type[Model] | None] = CustomerAccount
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return "find the owner of the account"
-
-    def fold(self, world: FederatedAccessWorld, result: Model | None) -> FederatedAccessWorld:  # type: ignore[override]
-        """The account's id."""
-        assert isinstance(result, CustomerAccount)  # noqa: S101
-        return world.learn(account_id=result.account_id)
 
 
 class GrantAction(CustomerAction):
@@ -156,15 +133,11 @@ class EnsureAccessPolicy(GrantAction):
     """The custom policy `<name>-<uid>`, with this document as its default version."""
 
     activity: ClassVar[str] = "aws.ensure_access_policy"
+    title: ClassVar[str] = "create policy {name} in {account_id}"
 
     name: str
     description: str
     document: str
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return f"create policy {self.name} in {self.account_id}"
 
     def fold(self, world: FederatedAccessWorld, result: Model | None) -> FederatedAccessWorld:  # type: ignore[override]
         """Done."""
@@ -175,15 +148,11 @@ class EnsureAccessRole(GrantAction):
     """The role `<role>-<uid>`, which trusts the outside identity."""
 
     activity: ClassVar[str] = "aws.ensure_access_role"
+    title: ClassVar[str] = "create role {name} in {account_id}"
 
     name: str
     description: str
     principal: str
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return f"create role {self.name} in {self.account_id}"
 
     def fold(self, world: FederatedAccessWorld, result: Model | None) -> FederatedAccessWorld:  # type: ignore[override]
         """Done."""
@@ -197,16 +166,12 @@ class AttachAccessPolicies(GrantAction):
     """
 
     activity: ClassVar[str] = "aws.attach_access_policies"
+    title: ClassVar[str] = "set the policies of {role}"
 
     role: str
     custom: str
     managed: tuple[str, ...]
     exact: bool
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return f"set the policies of {self.role}"
 
     def fold(self, world: FederatedAccessWorld, result: Model | None) -> FederatedAccessWorld:  # type: ignore[override]
         """Done."""
@@ -221,6 +186,8 @@ class RevokeAccess(CustomerAction):
     """
 
     activity: ClassVar[str] = "aws.revoke_access"
+    slot_by: ClassVar[str] = "role"
+    title: ClassVar[str] = "delete role {role} and its policies in {account_id}"
 
     account_id: str
     uid: str
@@ -229,16 +196,6 @@ class RevokeAccess(CustomerAction):
     custom: str
     principal: str
     moving: bool = False  # the access lives on, under another role
-
-    @property
-    def slot(self) -> str:
-        """Each role by itself."""
-        return f"{self.activity}/{self.role}"
-
-    @property
-    def summary(self) -> str:
-        """For the timeline."""
-        return f"delete role {self.role} and its policies in {self.account_id}"
 
     def fold(self, world: FederatedAccessWorld, result: Model | None) -> FederatedAccessWorld:  # type: ignore[override]
         """Done."""

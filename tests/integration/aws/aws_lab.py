@@ -51,7 +51,7 @@ class Lab:
         self.kube = kube
         self.settings = settings
         self.sessions = Sessions(kube, settings)
-        self.activities = AwsActivities(self.sessions, kube, settings)
+        self.activities = AwsActivities(self.sessions)
 
     def run(
         self,

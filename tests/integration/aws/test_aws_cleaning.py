@@ -9,7 +9,7 @@ from aws_lab import REGION, Lab, marks
 
 from activities.aws.cleaning import own_record
 from domain.accounts.actions.cleaning import CleanGlobal, CleanRegion
-from domain.accounts.actions.launches import EndLaunches
+from domain.accounts.actions.regions import EndLaunches
 from domain.accounts.constants import REGION_INIT_TAG_NAME
 from engine.errors import Conflict, Denied, Unavailable
 from localcloud.aws.contract import InstanceRecord, ResourceRecord

@@ -54,7 +54,7 @@ def test_what_a_killed_process_asked_for_is_found_by_name_and_not_asked_again(la
 def test_an_account_of_an_earlier_life_is_adopted_when_asked_to_search(lab: Lab) -> None:
     account_id, name = lab.account()
     found = lab.run(lab.activities.create_account, create(name, search=True))
-    assert found.account_id == account_id
+    assert found.created_account_id == account_id
     assert lab.calls("organizations", "CreateAccount") == 1
 
 
@@ -62,7 +62,7 @@ def test_a_second_request_for_the_same_address_leads_to_the_first_account(lab: L
     account_id, name = lab.account()
     blind = lab.run(lab.activities.create_account, create(name))
     found = lab.run(lab.activities.await_account, wait_for(name, blind.request_id))
-    assert found.account_id == account_id
+    assert found.created_account_id == account_id
     assert accounts_named(lab, name) == [account_id]
 
 
@@ -70,7 +70,7 @@ def test_an_account_of_another_installation_is_not_adopted(lab: Lab) -> None:
     account_id, name = lab.account()
     lab.run(lab.activities.tag_account, TagAccount(account_id=account_id, tags={"owner": "another"}))
     found = lab.run(lab.activities.create_account, create(name, search=True))
-    assert (found.account_id, lab.calls("organizations", "CreateAccount")) == ("", 2)
+    assert (found.created_account_id, lab.calls("organizations", "CreateAccount")) == ("", 2)
     with pytest.raises(Invalid) as refused:
         lab.run(lab.activities.await_account, wait_for(name, found.request_id))
     assert refused.value.code == "EMAIL_ALREADY_EXISTS"
@@ -84,9 +84,9 @@ def test_an_account_that_is_recorded_or_closed_is_not_adopted(lab: Lab) -> None:
     with pytest.raises(Invalid):
         lab.run(lab.activities.await_account, wait_for(name, blind.request_id))
     lab.kube.patch(ACCOUNT, holder.namespace, holder.name, {"spec": {"awsAccountID": ""}})
-    assert lab.run(lab.activities.await_account, wait_for(name, blind.request_id)).account_id == account_id
+    assert lab.run(lab.activities.await_account, wait_for(name, blind.request_id)).created_account_id == account_id
     lab.sessions.payer().organizations().close_account(AccountId=account_id)
-    assert lab.run(lab.activities.create_account, create(name, search=True)).account_id == ""
+    assert lab.run(lab.activities.create_account, create(name, search=True)).created_account_id == ""
     with pytest.raises(Invalid):
         lab.run(lab.activities.await_account, wait_for(name, blind.request_id))
 

@@ -11,9 +11,8 @@ from aws_lab import REGION, Lab, admin_user, marks, support_role
 from botocore.exceptions import ClientError
 
 from domain.accounts.actions.identities import DeleteIdentities
-from domain.accounts.actions.launches import EndLaunches
 from domain.accounts.actions.member import Access
-from domain.accounts.actions.regions import InitializeRegion, ListRegions
+from domain.accounts.actions.regions import EndLaunches, InitializeRegion, ListRegions
 from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.identity import Key
 from engine.errors import Denied
@@ -88,7 +87,7 @@ def test_the_customers_key_makes_the_role_by_which_the_payer_comes_in(lab: Lab) 
     assert lab.identity_of(secret).endswith(f":user/osdManagedAdmin-{customer.name[-6:]}")
     assert customer.own.account in lab.identity_of(secret)
     found = lab.run(lab.activities.list_regions, ListRegions(account_id=customer.own.account, access=customer.by_role))
-    assert REGION in found.names
+    assert REGION in found.regions
 
 
 def test_a_region_of_a_customer_is_initialised_and_nothing_is_left(lab: Lab) -> None:
@@ -212,7 +211,7 @@ def test_in_sts_mode_the_customers_role_is_assumed_from_the_jump_role_with_its_e
     def regions(**access: str) -> tuple[str, ...]:
         entered = Access(jump_role=jump, sts_role=role, **access)
         action = ListRegions(account_id=customer.own.account, access=entered)
-        return lab.run(lab.activities.list_regions, action).names
+        return lab.run(lab.activities.list_regions, action).regions
 
     assert REGION in regions(external_id="ours-and-theirs")
     for wrong in ({}, {"external_id": "somebody-elses"}):

@@ -130,14 +130,14 @@ def customer(lab: Lab) -> Customer:
     lab.run(lab.activities.ensure_admin_user, admin_user(account_id, name, lab.owner(name)))
     secret = SecretReference(name=f"{name}-secret", namespace=OPERATOR_NAMESPACE)
     lab.emulator.reset_ledger()
-    return Customer(lab, FederatedActivities(lab.sessions, lab.kube), account_id, name, secret)
+    return Customer(lab, FederatedActivities(lab.sessions), account_id, name, secret)
 
 
 # Judging.
 
 
 def judged(lab: Lab, policy: CustomPolicy, *managed: str, uid: str = "judged", attempt: int = 1) -> str:
-    effects = FederatedActivities(lab.sessions, lab.kube)
+    effects = FederatedActivities(lab.sessions)
     action = ValidatePolicies(uid=uid, generation=1, custom=policy, managed=managed)
     verdict = lab.run(effects.validate_policies, action, attempt=attempt)
     assert verdict.valid == (verdict.reason == "AllPoliciesValid")
@@ -181,7 +181,7 @@ def test_a_role_that_goes_takes_what_a_torn_judging_left(lab: Lab) -> None:
         judged(lab, custom(), uid="torn")
     assert traces(lab) == ["perdure-validation-torn"]
     for _ in range(2):
-        lab.run(FederatedActivities(lab.sessions, lab.kube).clear_validation, ClearValidation(uid="torn"))
+        lab.run(FederatedActivities(lab.sessions).clear_validation, ClearValidation(uid="torn"))
     assert traces(lab) == []
 
 

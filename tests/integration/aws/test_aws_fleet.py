@@ -8,7 +8,7 @@ import pytest
 from aws_lab import Lab, admin_user, marks, support_role
 
 from activities.aws.fleet import policy
-from domain.accounts.actions.fleet import DeleteFleetRole, EnsureFleetRole
+from domain.accounts.actions.identities import DeleteFleetRole, EnsureFleetRole
 from domain.accounts.constants import OPERATOR_NAMESPACE
 
 pytestmark = pytest.mark.integration

@@ -36,7 +36,7 @@ def test_regions_are_asked_for_and_then_looked_at_in_one_call(lab: Lab) -> None:
     lab.emulator.clock(advance_seconds=HOUR + 1)
     assert enabled(lab, account_id, asked) == {AFRICA: "ENABLED", MILAN: "ENABLED"}
     regions = lab.run(lab.activities.list_regions, ListRegions(account_id=account_id))
-    assert {AFRICA, MILAN} <= {*regions.names}
+    assert {AFRICA, MILAN} <= {*regions.regions}
 
 
 def test_an_answer_that_was_lost_asks_for_nothing_twice(lab: Lab) -> None:

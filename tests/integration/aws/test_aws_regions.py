@@ -40,7 +40,7 @@ def launch_and_die(lab: Lab, action: InitializeRegion) -> None:
 def test_only_usable_regions_are_listed(lab: Lab) -> None:
     account_id, _ = lab.account()
     regions = lab.run(lab.activities.list_regions, ListRegions(account_id=account_id))
-    assert regions.names == tuple(sorted(lab.emulator.config().regions))
+    assert regions.regions == tuple(sorted(lab.emulator.config().regions))
 
 
 def test_a_region_that_was_not_opted_in_to_is_not_usable() -> None:

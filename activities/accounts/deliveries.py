@@ -1,4 +1,4 @@
-"""What claims on customers' accounts get in Kubernetes: an Account, and their Secrets kept, filled and let go.
+"""What claims get in Kubernetes beside a pool's account: a customer's Account, and Secrets kept, filled and removed.
 
 Everything is safe to repeat. The Account is looked up by the claim that it names before one is made, under a name that
 follows from the claim's uid. A Secret is only touched in the claim's own namespace, and the customer's own is never
@@ -7,54 +7,52 @@ written but for our finalizer.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from contextlib import suppress
 from itertools import count
 
 from temporalio import activity
 
-from activities.accounts.claim_secrets import KEY_FIELDS, account_key, delete_secret, key_ids_of, put_secret
+from activities.accounts.claim_secrets import KEY_FIELDS, ROLE_FIELD, account_key, delete_secret, key_ids_of, put_secret
 from activities.accounts.reading import Reader
+from activities.aws import keys
 from activities.aws.keys import known_ids
+from activities.aws.session import secret_data
+from activities.defined import Activities
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
-from domain.accounts.actions.customers import (
+from domain.accounts.actions.claim_secrets import (
     DeliverCredentials,
+    DeliverRole,
+    FakeSecret,
     HoldInputSecret,
     LetSecretsGo,
-    MadeAccount,
-    MakeCustomerAccount,
     RemoveSecret,
 )
+from domain.accounts.actions.handover import MadeAccount, MakeCustomerAccount
 from domain.accounts.candidates import age
 from domain.accounts.constants import (
+    ADMIN_USER_PREFIX,
     CLAIM_UID_ANNOTATION,
     FINALIZER,
     IAM_USER_ID_LABEL,
     INPUT_SECRET_FINALIZER,
     OPERATOR_NAMESPACE,
 )
-from domain.accounts.naming import account_name, suffix_of
+from domain.accounts.naming import account_name, secret_of, suffix_of
 from domain.accounts.resources import Account
 from engine.errors import Absent, Conflict, Denied, Invalid
 from engine.kube import SECRET
 from engine.kube.json import JsonObject, mapping, sequence, text
 
+# Literal values of the replaced operator.
+DUMMIES = {"aws_access_key_id": "fakeAccessKey", "aws_secret_access_key": "FakeSecretAccesskey"}
 
-class CustomerActivities:
-    """Effects of claims on customers' accounts."""
+
+class DeliveryActivities(Activities):
+    """What claims get in Kubernetes."""
 
     def __init__(self, reader: Reader) -> None:
         self._read = reader
         self._kube = reader.kube
-
-    def all(self) -> Sequence[Callable[..., object]]:
-        """Every activity, for the worker."""
-        return (
-            self.make_account,
-            self.hold_input_secret,
-            self.deliver_credentials,
-            self.remove_secret,
-            self.let_secrets_go,
-        )
 
     @activity.defn(name=MakeCustomerAccount.activity)
     async def make_account(self, action: MakeCustomerAccount) -> MadeAccount:
@@ -62,7 +60,7 @@ class CustomerActivities:
         accounts = await self._read.accounts_held_by(action.claim)
         own = [each for each in accounts if _serves(each, action) and not each.metadata.deleting]
         if own:
-            return MadeAccount(name=min(own, key=age).metadata.name)
+            return MadeAccount(made=min(own, key=age).metadata.name)
         for serial in count():
             suffix = suffix_of(action.claim.uid, str(serial))
             try:
@@ -73,7 +71,7 @@ class CustomerActivities:
                 if present is None or not _serves(present, action) or present.metadata.deleting:
                     continue
             break
-        return MadeAccount(name=account_name(suffix))
+        return MadeAccount(made=account_name(suffix))
 
     @activity.defn(name=HoldInputSecret.activity)
     async def hold_input_secret(self, action: HoldInputSecret) -> None:
@@ -96,7 +94,7 @@ class CustomerActivities:
         """
         account = await self._read.account(OPERATOR_NAMESPACE, action.account)
         if account is None or not account.named_by(action.claim) or not account.customers:
-            raise Denied(f"Account {action.account} does not name this claim in spec.claimLink", code="NotTheHolder")
+            raise _not_the_holder(action.account)
         if action.secret != action.input_secret:
             await self._copy_key(action)
         spec = {"supportRoleARN": action.support_role_arn}
@@ -128,6 +126,36 @@ class CustomerActivities:
         except Absent:
             return
 
+    @activity.defn(name=DeliverRole.activity)
+    async def deliver_role(self, action: DeliverRole) -> None:
+        """The Secret first; then the Account forgets a key whose user is gone."""
+        account = await self._read.account(OPERATOR_NAMESPACE, action.account)
+        if account is None or not account.named_by(action.claim):
+            raise _not_the_holder(action.account)
+        # A key in it is an earlier account's, and dead by now.
+        content = {**dict.fromkeys(KEY_FIELDS), **secret_data({ROLE_FIELD: action.role_arn})}
+        await put_secret(self._kube, action.claim, action.secret, content, await key_ids_of(self._kube, account))
+        await self._delete_key(account)
+        if account.spec.iam_user_secret:
+            meta = account.metadata
+            await self._kube.patch(
+                ACCOUNT,
+                meta.namespace,
+                meta.name,
+                {"spec": {"iamUserSecret": ""}},
+                resource_version=meta.resource_version,
+            )
+
+    # --- of fake claims ---
+
+    @activity.defn(name=FakeSecret.activity)
+    async def fake_secret(self, action: FakeSecret) -> None:
+        """Write the dummy keys, or delete the Secret that has them; only where it is the claim's."""
+        if action.wanted:
+            await put_secret(self._kube, action.claim, action.secret, secret_data(DUMMIES))
+        else:
+            await delete_secret(self._kube, action.claim, action.secret, {DUMMIES["aws_access_key_id"]})
+
     async def _copy_key(self, action: DeliverCredentials) -> None:
         """The claim's Secret with the account's key; another key in it is an earlier account's."""
         source = await self._kube.get(SECRET, OPERATOR_NAMESPACE, action.source_secret)
@@ -142,10 +170,22 @@ class CustomerActivities:
             resource_version=text(found, "metadata", "resourceVersion"),
         )
 
+    async def _delete_key(self, account: Account) -> None:
+        """Delete the Account's own Secret; one that is not the Account's stays, whatever the Account's spec names."""
+        name = account.spec.iam_user_secret or secret_of(account.metadata.name)
+        with suppress(Absent, Conflict):
+            found = keys.known(await self._kube.get(SECRET, OPERATOR_NAMESPACE, name))
+            if not found.foreign_to(account.key, f"{ADMIN_USER_PREFIX}{account.iam_user_id}"):
+                await self._kube.delete(SECRET, OPERATOR_NAMESPACE, name, resource_version=found.resource_version)
+
 
 def _serves(account: Account, action: MakeCustomerAccount) -> bool:
     same = account.spec.aws_account_id == action.account_id
     return account.customers and same and account.named_by(action.claim)
+
+
+def _not_the_holder(account: str) -> Denied:
+    return Denied(f"Account {account} does not name this claim in spec.claimLink", code="NotTheHolder")
 
 
 def _finalizers(obj: JsonObject) -> list[str]:
