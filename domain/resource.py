@@ -35,7 +35,9 @@ class KubeModel(Model):
 
 def without_nulls(value: object) -> object:
     """A mapping without its empty entries; anything else as it is."""
-    return {name: item for name, item in value.items() if item is not None} if isinstance(value, dict) else value
+    if not isinstance(value, dict) or None not in value.values():
+        return value
+    return {name: item for name, item in value.items() if item is not None}
 
 
 class OwnerReference(KubeModel):
@@ -60,8 +62,9 @@ class ObjectMeta(KubeModel):
     generation: int = 0
     creation_timestamp: datetime | None = None
     deletion_timestamp: datetime | None = None
-    labels: dict[str, str] = {}
-    annotations: dict[str, str] = {}
+    # Made by a factory, as pydantic copies a literal one for each object.
+    labels: dict[str, str] = Field(default_factory=dict)
+    annotations: dict[str, str] = Field(default_factory=dict)
     finalizers: tuple[str, ...] = ()
     owner_references: tuple[OwnerReference, ...] = ()
 

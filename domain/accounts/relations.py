@@ -50,6 +50,7 @@ CLOSE_BACKOFF = (
 # The create budget counts from BUDGET_SINCE on: the pool's workflow writes it, the Organization's reads it.
 POOL_ANNOTATIONS = (*levers.LEVERS, BUDGET_SINCE)
 _ANY_POOL = "any pool"
+_TOLD_APART = OPT_IN_STATES | {AccountState.NEW, AccountState.READY}
 
 
 # What refers to what.
@@ -110,7 +111,7 @@ def _counted_as(account: Account) -> Hashable:
 def _state_class(state: str) -> str:
     if state in PROGRESSING_STATES:
         return "progressing"
-    if state in OPT_IN_STATES | {AccountState.NEW, AccountState.READY}:
+    if state in _TOLD_APART:
         return state
     return AccountState.FAILED if state in FAILED_STATES else "other"
 
@@ -143,8 +144,8 @@ def _asked_of_organization(account: Account) -> frozenset[Hashable]:
 
 def _given_back(account: Account) -> frozenset[Hashable]:
     """The permit of an Account that has its id, and the turn of one that opts in to regions no more."""
-    given = {"permit": account.spec.aws_account_id, "turn": account.status.state != AccountState.OPTING_IN_REGIONS}
-    return frozenset(what for what, back in given.items() if back)
+    permit = {"permit"} if account.spec.aws_account_id else set()
+    return frozenset(permit | {"turn"} if account.status.state != AccountState.OPTING_IN_REGIONS else permit)
 
 
 def _validated(account: Account) -> frozenset[Hashable]:

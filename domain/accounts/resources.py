@@ -97,10 +97,10 @@ class AccountSpec(KubeModel):
     manual_sts_mode: bool = Field(False, alias="manualSTSMode", description="True for an account reached through STS.")
     account_pool: str = Field("", description="The AccountPool it belongs to; empty means the default pool.")
     regional_service_quotas: dict[str, dict[str, ServiceQuota]] = Field(
-        {}, description="Wanted quotas by region (or `default` for every region) and quota code."
+        default_factory=dict, description="Wanted quotas by region (or `default` for every region) and quota code."
     )
     global_service_quotas: dict[str, ServiceQuota] = Field(
-        {}, description="Wanted quotas of the whole account by quota code."
+        default_factory=dict, description="Wanted quotas of the whole account by quota code."
     )
 
 
@@ -119,12 +119,14 @@ class AccountStatus(KubeModel):
     )
     reused: bool = Field(False, description="True once a claim has released the account.")
     regional_service_quotas: dict[str, dict[str, ServiceQuota]] = Field(
-        {}, description="The state of the quota requests, by region and quota code."
+        default_factory=dict, description="The state of the quota requests, by region and quota code."
     )
     global_service_quotas: dict[str, ServiceQuota] = Field(
-        {}, description="The state of the account-wide quota requests, by quota code."
+        default_factory=dict, description="The state of the account-wide quota requests, by quota code."
     )
-    opt_in_regions: dict[str, OptInRegion] = Field({}, description="The state of the opt-in regions, by region.")
+    opt_in_regions: dict[str, OptInRegion] = Field(
+        default_factory=dict, description="The state of the opt-in regions, by region."
+    )
 
 
 class Account(CustomResource):

@@ -54,7 +54,7 @@ def _shallow(body: bytes) -> Iterator[bytes]:
 def at(obj: object, *path: str) -> object:
     """The value under a path of field names, None where the path ends early."""
     for name in path:
-        if not isinstance(obj, Mapping):
+        if type(obj) is not dict and not isinstance(obj, Mapping):  # the first is ten times as quick
             return None
         obj = obj.get(name)
     return obj
@@ -74,7 +74,7 @@ def flag(obj: object, *path: str) -> bool:
 def mapping(obj: object, *path: str) -> Mapping[str, object]:
     """The object under a path, empty if there is none."""
     value = at(obj, *path)
-    return value if isinstance(value, Mapping) else {}
+    return value if type(value) is dict or isinstance(value, Mapping) else {}
 
 
 def sequence(obj: object, *path: str) -> Sequence[object]:

@@ -17,23 +17,20 @@ from domain.accounts.constants import (
     CONFIG_KEPT,
     CONFIG_MAP,
     FINALIZER,
-    IAM_USER_ID_LABEL,
     OPERATOR_NAMESPACE,
     PAUSE_ANNOTATION,
     PAYER_SECRET,
 )
 from domain.accounts.letting_go import LET_GO
 from domain.accounts.relations import CLOSE_BACKOFF, CONFIG, PAYER, POOL_ANNOTATIONS, RELATIONS, is_settled
-from domain.accounts.resources import AccountClaim, AccountState, ClaimState
-from engine.kube.json import JsonObject, at, flag, mapping, sequence, text
+from domain.accounts.resources import Account, AccountClaim, AccountState, ClaimState
+from engine.kube.json import JsonObject, at, mapping, sequence, text
 from starters.watch.kinds import Watched, read_nothing
 from starters.watch.projection import Projection, View, chosen, generation, others_finalizers
 
 AREA = "accounts"
 
 _ACCOUNT_ANNOTATIONS = (*levers.LEVERS, LET_GO, PAUSE_ANNOTATION, *CLOSE_BACKOFF)
-# What decisions read of an Account's conditions: deadlines are counted from the last time.
-_CONDITION = ("type", "status", "lastProbeTime")
 _ASKED_FOR = ("regionalServiceQuotas", "globalServiceQuotas", "optInRegions")
 # Written by kubectl and by our own levers; no decision of a claim reads them.
 _UNREAD_ANNOTATIONS = frozenset({"kubectl.kubernetes.io/last-applied-configuration", levers.RETRIED, levers.ABANDONED})
@@ -42,41 +39,38 @@ _TRUE = "true"
 
 def read_account(obj: JsonObject) -> View:
     """An Account."""
-    annotations, status = mapping(obj, "metadata", "annotations"), mapping(obj, "status")
-    spec = mapping(obj, "spec")
-    state = text(status, "state")
-    link = (text(spec, "claimLinkNamespace"), text(spec, "claimLink"))
-    claimed = flag(status, "claimed")
-    bound = bool(link[1])
-    paused = annotations.get(PAUSE_ANNOTATION) == _TRUE or levers.is_paused(annotations)
-    entity = text(spec, "legalEntity", "id")
-    has_id = bool(text(spec, "awsAccountID"))
+    account = Account.model_validate(obj)
+    meta, spec, status = account.metadata, account.spec, account.status
+    asked_for = mapping(obj, "status")
+    has_all = status.state == AccountState.READY and bool(spec.aws_account_id)
     return View(
         fingerprint=(
-            generation(obj),
-            others_finalizers(obj, FINALIZER),
-            FINALIZER in sequence(obj, "metadata", "finalizers"),
-            chosen(annotations, _ACCOUNT_ANNOTATIONS),
-            text(obj, "metadata", "labels", IAM_USER_ID_LABEL),
-            state,
-            claimed,
-            flag(status, "reused"),
-            text(status, "supportCaseID"),
-            tuple(tuple(text(c, name) for name in _CONDITION) for c in sequence(status, "conditions")),
+            meta.generation,
+            tuple(meta.finalizers_without(FINALIZER)),
+            FINALIZER in meta.finalizers,
+            chosen(meta.annotations, _ACCOUNT_ANNOTATIONS),
+            account.iam_user_id,
+            status.state,
+            status.claimed,
+            status.reused,
+            status.support_case_id,
+            # Deadlines are counted from the last time.
+            tuple((each.type, each.status, each.last_probe_time) for each in status.conditions),
             # Emptied, quotas and regions begin anew; one that is set back is asked for again.
-            *(repr(status.get(name) or None) for name in _ASKED_FOR),
+            *(repr(asked_for.get(name) or None) for name in _ASKED_FOR),
         ),
-        handed=(*link, entity),
-        settled=state == AccountState.READY and has_id and bound == claimed and not _retry_wanted(annotations),
+        handed=(spec.claim_link_namespace, spec.claim_link, spec.legal_entity.id),
+        settled=has_all and bool(spec.claim_link) == status.claimed and not levers.retry_wanted(meta),
         facts={
-            "claim": link[1],
-            "claimed": _word(claimed),
-            "state": state,
-            "reused": _word(flag(status, "reused")),
-            "byoc": _word(flag(spec, "byoc")),
-            "legal entity": entity,
-            "paused": _word(paused),
+            "claim": spec.claim_link,
+            "claimed": _word(status.claimed),
+            "state": status.state,
+            "reused": _word(status.reused),
+            "byoc": _word(spec.byoc),
+            "legal entity": spec.legal_entity.id,
+            "paused": _word(account.paused or levers.paused(meta)),
         },
+        model=account,
     )
 
 
@@ -135,11 +129,6 @@ def _stalled(pool: JsonObject) -> str:
     conditions = sequence(pool, "status", "conditions")
     reasons = (text(c, "reason") for c in conditions if (text(c, "type"), text(c, "status")) == ("Stalled", "True"))
     return next(reasons, "")
-
-
-def _retry_wanted(annotations: object) -> bool:
-    token = text(annotations, levers.RETRY)
-    return bool(token) and token != text(annotations, levers.RETRIED)
 
 
 def _word(holds: bool) -> str:

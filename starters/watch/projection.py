@@ -13,6 +13,7 @@ import logging
 from collections.abc import Callable, Hashable, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from typing import NamedTuple
 
 from domain.identity import Key
 from domain.levers import LEVERS
@@ -36,8 +37,7 @@ class Side(Enum):
 Place = tuple[Relation, Side]
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
+class Shown(NamedTuple):
     """What an object shows in a relation.
 
     `names` are those that both ends share, `hashes` stand for what the other end decides by, and `as_made` says that
@@ -204,7 +204,7 @@ def _written_by_ourselves(obj: JsonObject, writer: str) -> tuple[tuple[str, str,
 
 
 def _size(entry: object) -> int:
-    return len(json.dumps(at(entry, "fieldsV1"), default=str))
+    return len(repr(at(entry, "fieldsV1")))
 
 
 def others_finalizers(obj: JsonObject, ours: str) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ exist: no other lifecycle can decide by it.
 from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
+from dataclasses import dataclass
 from functools import cache
 from typing import Any, cast
 
@@ -47,47 +48,60 @@ def _shows(relation: Relation) -> bool:
 
 def shown_by(relations: Relations, kind: str, obj: JsonObject, model: KubeModel | None) -> dict[Place, Shown]:
     """What an object shows in each of its relations; `model` if it has been read already."""
-    found: dict[Place, Shown] = {}
-    places = places_of(relations, kind)
-    if not places:
-        return found
+    reading = _reading_of(relations, kind)
+    if not reading.groups:
+        return {}
     try:
-        model = model or model_of(places[0][1]).model_validate(obj)
+        model = model or reading.model.model_validate(obj)
     except ValidationError:
-        return found
-    reading = _Reading(model)
-    for place, _ in places:
-        relation, side = place
-        names = reading.names(relation.by if side is Side.REFERRER else relation.known_as)
-        news = _news(relation, side)
-        if names or news is not None:
-            as_made = news is not None and news.as_made is not None and news.as_made(model)
-            shown = Shown(names, reading.hashes(news), as_made, reading.value(relation.trait))
-            found[place] = reading.shared.setdefault(shown, shown)
+        return {}
+    said = [made_of(function(model)) for made_of, function in reading.asked]
+    found: dict[Place, Shown] = {}
+    for names, news, trait, places in reading.groups:
+        if said[names] or news is not None:
+            hashes = said[news[0]] if news else ()
+            as_made = bool(news and news[1] and news[1](model))
+            found.update(dict.fromkeys(places, Shown(said[names], hashes, as_made, said[trait])))
     return found
 
 
+@dataclass(frozen=True)
 class _Reading:
-    """What the functions of relations say of one object: many relations share a function, and what it says."""
+    """How objects of a kind are read for their relations, which share functions and what these say.
 
-    def __init__(self, model: Any) -> None:
-        self._model = model
-        self._said: dict[tuple[str, Callable[[Any], object]], Any] = {}
-        self.shared: dict[Shown, Shown] = {}
+    Attributes:
+        model: what they are read as.
+        asked: each function once, and what is made of what it says.
+        groups: of places at which the same is shown: where its names, its hashes (with what tells that the object looks
+            as made) and its trait stand in the answers.
+    """
 
-    def value(self, function: Callable[[Any], Hashable]) -> Hashable:
-        return cast(Hashable, self._once("value", function, lambda said: said))
+    model: type[KubeModel]
+    asked: tuple[tuple[Callable[[Any], Any], Callable[[Any], Any]], ...]
+    groups: tuple[tuple[int, tuple[int, Callable[[Any], bool] | None] | None, int, tuple[Place, ...]], ...]
 
-    def names(self, function: Callable[[Any], Iterable[Hashable]]) -> tuple[Hashable, ...]:
-        return cast(tuple[Hashable, ...], self._once("names", function, tuple))
 
-    def hashes(self, news: News[Any] | None) -> tuple[int, ...]:
-        return () if news is None else cast(tuple[int, ...], self._once("hashes", news.value, _hashes))
+@cache
+def _reading_of(relations: Relations, kind: str) -> _Reading:
+    places = places_of(relations, kind)
+    asked: dict[tuple[Callable[[Any], Any], Callable[[Any], Any]], int] = {}
+    groups: dict[tuple[Any, ...], list[Place]] = {}
 
-    def _once(self, what: str, function: Callable[[Any], object], made_of: Callable[[Any], object]) -> Any:
-        if (what, function) not in self._said:
-            self._said[what, function] = made_of(function(self._model))
-        return self._said[what, function]
+    def at(made_of: Callable[[Any], Any], function: Callable[[Any], Any]) -> int:
+        return asked.setdefault((made_of, function), len(asked))
+
+    for place, _ in places:
+        relation, side = place
+        news = _news(relation, side)
+        names = at(tuple, relation.by if side is Side.REFERRER else relation.known_as)
+        told = (at(_hashes, news.value), news.as_made) if news is not None else None
+        groups.setdefault((names, told, at(_as_it_is, relation.trait)), []).append(place)
+    model = model_of(places[0][1]) if places else KubeModel
+    return _Reading(model, tuple(asked), tuple((*shown, tuple(each)) for shown, each in groups.items()))
+
+
+def _as_it_is(said: Hashable) -> Hashable:
+    return said
 
 
 def woken(
