@@ -7,7 +7,6 @@ status: a process that dies in between leaves an Account that nobody can claim, 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Mapping
 
 from temporalio import activity
 from temporalio.client import Client
@@ -19,7 +18,7 @@ from activities.accounts.reading import Reader
 from activities.defined import Activities
 from domain.accounts import ACCOUNT
 from domain.accounts.actions.handover import Fulfil, Fulfilled, Release, ReleaseAccount
-from domain.accounts.constants import CLAIM_UID_ANNOTATION, OPERATOR_NAMESPACE
+from domain.accounts.constants import CLAIM_UID_ANNOTATION
 from domain.accounts.letting_go import LET_GO, UNCLEANED, told_to
 from domain.accounts.resources import Account
 from domain.accounts.status import release_failed, released
@@ -47,7 +46,7 @@ class ClaimActivities(Activities):
     @activity.defn(name=ReleaseAccount.activity)
     async def release(self, action: ReleaseAccount) -> None:
         """The Account's side of a release."""
-        account = await self._read.account(OPERATOR_NAMESPACE, action.account)
+        account = await self._read.account(action.account)
         if account is None or not account.named_by(action.claim):
             return
         if action.how is Release.UNCLEANED:
@@ -55,7 +54,7 @@ class ClaimActivities(Activities):
             return
         if action.how is Release.FAILED:
             status = release_failed(account.status, now()).model_dump(mode="json", exclude_none=True)
-            await self._write(account, {"status": status}, subresource="status")
+            await self._read.write(account, {"status": status}, subresource="status")
             return
         await self._remove_key(action, account)
         if action.how is Release.CLOSED:
@@ -63,10 +62,12 @@ class ClaimActivities(Activities):
             return
         entity = account.spec.legal_entity if account.spec.legal_entity.id else action.legal_entity
         links = {"claimLink": "", "claimLinkNamespace": "", "legalEntity": entity.model_dump(mode="json")}
-        account = await self._write(account, {"metadata": {"annotations": {CLAIM_UID_ANNOTATION: None}}, "spec": links})
+        account = await self._read.write(
+            account, {"metadata": {"annotations": {CLAIM_UID_ANNOTATION: None}}, "spec": links}
+        )
         status = released(account.status, now()).model_dump(mode="json", exclude_none=True)
         status["regionalServiceQuotas"] = None
-        account = await self._write(account, {"status": status}, subresource="status")
+        account = await self._read.write(account, {"status": status}, subresource="status")
         await wake(self._client, self._read.key(account))
 
     async def _forsake(self, action: ReleaseAccount, account: Account) -> None:
@@ -76,29 +77,17 @@ class ClaimActivities(Activities):
         """
         await self._remove_key(action, account)
         why = told_to(account) or "released without a clean-up"
-        account = await self._write(account, {"metadata": {"annotations": {UNCLEANED: why}}})
+        account = await self._read.write(account, {"metadata": {"annotations": {UNCLEANED: why}}})
         failed = release_failed(account.status, now()).model_copy(update={"claimed": False})
-        account = await self._write(
+        account = await self._read.write(
             account, {"status": failed.model_dump(mode="json", exclude_none=True)}, subresource="status"
         )
         annotations: dict[str, object] = {CLAIM_UID_ANNOTATION: None}
         if not account.metadata.deleting:
             annotations[LET_GO] = None
         links = {"claimLink": "", "claimLinkNamespace": ""}
-        account = await self._write(account, {"metadata": {"annotations": annotations}, "spec": links})
+        account = await self._read.write(account, {"metadata": {"annotations": annotations}, "spec": links})
         await wake(self._client, self._read.key(account))
-
-    async def _write(self, account: Account, patch: Mapping[str, object], *, subresource: str = "") -> Account:
-        meta = account.metadata
-        answer = await self._kube.patch(
-            ACCOUNT,
-            meta.namespace,
-            meta.name,
-            patch,
-            subresource=subresource,
-            resource_version=meta.resource_version,
-        )
-        return Account.model_validate(answer)
 
     async def _delete(self, account: Account) -> None:
         """The Account of a closed AWS account goes; its own lifecycle lets it go when the claim is gone."""

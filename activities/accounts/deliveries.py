@@ -39,6 +39,7 @@ from domain.accounts.constants import (
 )
 from domain.accounts.naming import account_name, secret_of, suffix_of
 from domain.accounts.resources import Account
+from domain.writes import JsonPatch
 from engine.errors import Absent, Conflict, Denied, Invalid
 from engine.kube import SECRET
 from engine.kube.json import JsonObject, mapping, sequence, text
@@ -67,7 +68,7 @@ class DeliveryActivities(Activities):
                 await self._kube.create(ACCOUNT, _manifest(action, suffix), OPERATOR_NAMESPACE)
             except Conflict:
                 # Somebody else's of that name, or our own whose creation was not heard of.
-                present = await self._read.account(OPERATOR_NAMESPACE, account_name(suffix))
+                present = await self._read.account(account_name(suffix))
                 if present is None or not _serves(present, action) or present.metadata.deleting:
                     continue
             break
@@ -92,21 +93,18 @@ class DeliveryActivities(Activities):
 
         Where that is the customer's own the customer's key stays in it: it opens the account just as well.
         """
-        account = await self._read.account(OPERATOR_NAMESPACE, action.account)
+        account = await self._read.account(action.account)
         if account is None or not account.named_by(action.claim) or not account.customers:
             raise _not_the_holder(action.account)
         if action.secret != action.input_secret:
             await self._copy_key(action)
-        spec = {"supportRoleARN": action.support_role_arn}
-        claim = action.claim
-        await self._kube.patch(
-            ACCOUNT_CLAIM, claim.namespace, claim.name, {"metadata": {"uid": claim.uid}, "spec": spec}
-        )
+        spec: JsonPatch = {"spec": {"supportRoleARN": action.support_role_arn}}
+        await self._read.write_to(ACCOUNT_CLAIM, action.claim, spec)
 
     @activity.defn(name=RemoveSecret.activity)
     async def remove_secret(self, action: RemoveSecret) -> None:
         """Delete the claim's Secret while the Account's own still tells which key it may hold."""
-        account = await self._read.account(OPERATOR_NAMESPACE, action.account)
+        account = await self._read.account(action.account)
         if account is not None and account.named_by(action.claim):
             await delete_secret(self._kube, action.claim, action.secret, await key_ids_of(self._kube, account))
 
@@ -129,7 +127,7 @@ class DeliveryActivities(Activities):
     @activity.defn(name=DeliverRole.activity)
     async def deliver_role(self, action: DeliverRole) -> None:
         """The Secret first; then the Account forgets a key whose user is gone."""
-        account = await self._read.account(OPERATOR_NAMESPACE, action.account)
+        account = await self._read.account(action.account)
         if account is None or not account.named_by(action.claim):
             raise _not_the_holder(action.account)
         # A key in it is an earlier account's, and dead by now.
@@ -137,14 +135,7 @@ class DeliveryActivities(Activities):
         await put_secret(self._kube, action.claim, action.secret, content, await key_ids_of(self._kube, account))
         await self._delete_key(account)
         if account.spec.iam_user_secret:
-            meta = account.metadata
-            await self._kube.patch(
-                ACCOUNT,
-                meta.namespace,
-                meta.name,
-                {"spec": {"iamUserSecret": ""}},
-                resource_version=meta.resource_version,
-            )
+            await self._read.write(account, {"spec": {"iamUserSecret": ""}})
 
     # --- of fake claims ---
 

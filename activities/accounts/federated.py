@@ -9,7 +9,7 @@ from temporalio import activity
 
 from activities.accounts.reading import Reader
 from activities.defined import Activities
-from domain.accounts import AWS_FEDERATED_ACCOUNT_ACCESS, AWS_FEDERATED_ROLE
+from domain.accounts import AWS_FEDERATED_ACCOUNT_ACCESS
 from domain.accounts.federated import LAST_ROLE_UPDATE
 from domain.accounts.federated.actions import DeleteAccesses, StampAccesses
 from domain.accounts.federated.resources import AWSFederatedAccountAccess, AWSFederatedRole
@@ -21,7 +21,6 @@ from domain.accounts.federated.worlds import (
     SeenAccess,
 )
 from domain.identity import Key
-from domain.reading import read_all
 from engine.errors import Absent, Conflict
 
 AT_ONCE = 20
@@ -38,8 +37,8 @@ class FederatedObjects(Activities):
     async def observe_role(self, look: ObserveFederatedRole) -> FederatedRoleWorld:
         """The role with the ConfigMap, and the accesses that name it."""
         key = look.key
-        role, config = await asyncio.gather(self._role(key.namespace, key.name), self._read.config(fresh=False))
-        if role is None or role.metadata.uid != key.uid:
+        role, config = await asyncio.gather(self._read.same(AWSFederatedRole, key), self._read.config(fresh=False))
+        if role is None:
             return FederatedRoleWorld(key=key, exists=False)
         return FederatedRoleWorld(
             key=key,
@@ -53,16 +52,21 @@ class FederatedObjects(Activities):
     async def observe_access(self, look: ObserveFederatedAccess) -> FederatedAccessWorld:
         """The access with the ConfigMap, and the role that it names."""
         key = look.key
-        access, config = await asyncio.gather(self._access(key.namespace, key.name), self._read.config(fresh=False))
-        if access is None or access.metadata.uid != key.uid:
+        access, config = await asyncio.gather(
+            self._read.same(AWSFederatedAccountAccess, key), self._read.config(fresh=False)
+        )
+        if access is None:
             return FederatedAccessWorld(key=key, exists=False)
         named = access.spec.aws_federated_role
+        role = None
+        if named.name and named.namespace:
+            role = await self._read.one(AWSFederatedRole, named.namespace, named.name)
         return FederatedAccessWorld(
             key=key,
             hold=await self._read.hold(access.metadata),
             access=access,
             config=config,
-            role=await self._role(named.namespace, named.name) if named.name and named.namespace else None,
+            role=role,
         )
 
     @activity.defn(name=StampAccesses.activity)
@@ -71,8 +75,7 @@ class FederatedObjects(Activities):
         annotations = {LAST_ROLE_UPDATE: action.stamp}
 
         async def stamp(key: Key) -> None:
-            body = {"metadata": {"annotations": annotations, "uid": key.uid}}
-            await self._kube.patch(AWS_FEDERATED_ACCOUNT_ACCESS, key.namespace, key.name, body)
+            await self._read.write_to(AWS_FEDERATED_ACCOUNT_ACCESS, key, {"metadata": {"annotations": annotations}})
 
         await _each(action.accesses, stamp)
 
@@ -85,27 +88,12 @@ class FederatedObjects(Activities):
 
         await _each(action.accesses, delete)
 
-    async def _role(self, namespace: str, name: str) -> AWSFederatedRole | None:
-        try:
-            return AWSFederatedRole.model_validate(await self._kube.get(AWS_FEDERATED_ROLE, namespace, name))
-        except Absent:
-            return None
-
-    async def _access(self, namespace: str, name: str) -> AWSFederatedAccountAccess | None:
-        try:
-            found = await self._kube.get(AWS_FEDERATED_ACCOUNT_ACCESS, namespace, name)
-        except Absent:
-            return None
-        return AWSFederatedAccountAccess.model_validate(found)
-
     async def _accesses(self, role: AWSFederatedRole) -> tuple[SeenAccess, ...]:
         """Those that name the role, in any namespace."""
         meta = role.metadata
-        listing = await self._kube.list(AWS_FEDERATED_ACCOUNT_ACCESS)
-        accesses, _ = read_all(AWSFederatedAccountAccess, listing.items)
         return tuple(
             SeenAccess(key=access.key, deleting=access.metadata.deleting)
-            for access in accesses
+            for access in await self._read.all(AWSFederatedAccountAccess)
             if (access.spec.aws_federated_role.namespace, access.spec.aws_federated_role.name)
             == (meta.namespace, meta.name)
         )

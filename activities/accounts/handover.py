@@ -30,10 +30,10 @@ from domain.accounts.actions.handover import Fulfil, Fulfilled
 from domain.accounts.claim import NOT_MOVED, decide
 from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.accounts.observations import UnitRequest, Units, UnitsRequest
-from domain.accounts.resources import Account
+from domain.accounts.resources import Account, AccountClaim
 from domain.accounts.worlds import ClaimWorld
 from domain.runner import State
-from domain.writes import Patch
+from domain.writes import JsonPatch, Patch
 from engine.errors import Absent, ApiError, Denied, Invalid, Unavailable
 from engine.kube import SECRET
 from engine.temporal import start_of
@@ -67,20 +67,17 @@ class HandOver:
 
     async def hand_over(self, action: Fulfil, just_read: Account | None = None) -> Fulfilled:
         """Move the account to its OU while its key is copied; then record both in the claim's spec."""
-        account = just_read or await self._read.account(OPERATOR_NAMESPACE, action.account)
+        account = just_read or await self._read.account(action.account)
         _confirm_holder(account, action)
         unit, _ = await asyncio.gather(self._place(action), self._copy_key(action))
         if not action.placed:
-            spec = {"accountOU": unit, "supportRoleARN": action.support_role_arn}
-            claim = action.claim
-            await self._kube.patch(
-                ACCOUNT_CLAIM, claim.namespace, claim.name, {"metadata": {"uid": claim.uid}, "spec": spec}
-            )
+            spec: JsonPatch = {"spec": {"accountOU": unit, "supportRoleARN": action.support_role_arn}}
+            await self._read.write_to(ACCOUNT_CLAIM, action.claim, spec)
         return Fulfilled(account_ou=unit, support_role_arn=action.support_role_arn)
 
     async def _place(self, action: Fulfil) -> str:
         if action.placed:
-            claim = await self._read.claim(action.claim.namespace, action.claim.name)
+            claim = await self._read.one(AccountClaim, action.claim.namespace, action.claim.name)
             if claim is not None and claim.spec.account_ou not in NOT_MOVED:
                 return claim.spec.account_ou
         request = UnitRequest(base=action.base, legal_entity=action.legal_entity.id)

@@ -8,17 +8,15 @@ from temporalio import activity
 
 from activities.accounts.claim_secrets import KEY_FIELDS
 from activities.accounts.metrics import claim_seen
-from activities.accounts.reading import Reader, same_object
+from activities.accounts.reading import Reader
 from activities.defined import Activities
-from domain.accounts import AWS_FEDERATED_ACCOUNT_ACCESS
 from domain.accounts.candidates import Rejections
 from domain.accounts.constants import INPUT_SECRET_FINALIZER, OPERATOR_NAMESPACE
 from domain.accounts.federated.resources import AWSFederatedAccountAccess
 from domain.accounts.observations import ObserveAccount, ObserveClaim
 from domain.accounts.pool import offered
-from domain.accounts.resources import Account, AccountClaim
+from domain.accounts.resources import Account, AccountClaim, AccountPool
 from domain.accounts.worlds import AccountWorld, ClaimWorld, InputSecret
-from domain.reading import read_all
 from engine.errors import Absent, Denied
 from engine.kube import NAMESPACE, SECRET, JsonObject
 from engine.kube.json import mapping, sequence, text
@@ -34,10 +32,8 @@ class ObserveActivities(Activities):
     async def observe_account(self, look: ObserveAccount) -> AccountWorld:
         """The Account with the ConfigMap, and the claim that holds it."""
         key = look.key
-        account, config = await asyncio.gather(
-            self._read.account(key.namespace, key.name), self._read.config(fresh=False)
-        )
-        if account is None or not same_object(account, key):
+        account, config = await asyncio.gather(self._read.same(Account, key), self._read.config(fresh=False))
+        if account is None:
             return AccountWorld(key=key, exists=False)
         settings = self._read.settings
         claim = await self._holder(account)
@@ -57,11 +53,11 @@ class ObserveActivities(Activities):
         """The claim that the Account names; of one that is claimed and names none, the claim that still names it."""
         spec = account.spec
         if spec.claim_link:
-            claim = await self._read.claim(spec.claim_link_namespace, spec.claim_link)
+            claim = await self._read.one(AccountClaim, spec.claim_link_namespace, spec.claim_link)
             return claim if claim is not None and claim.holds(account) else None
         if not account.status.claimed or account.customers or account.metadata.namespace != OPERATOR_NAMESPACE:
             return None
-        return next((claim for claim in await self._read.claims() if claim.still_names(account)), None)
+        return next((claim for claim in await self._read.all(AccountClaim) if claim.still_names(account)), None)
 
     @activity.defn(name=ObserveClaim.activity)
     async def observe_claim(self, look: ObserveClaim) -> ClaimWorld:
@@ -70,8 +66,8 @@ class ObserveActivities(Activities):
         The claim is read first: the Account is linked before the claim is, so a linked claim finds a linked Account.
         """
         key = look.key
-        claim, config = await asyncio.gather(self._read.claim(key.namespace, key.name), self._read.config(fresh=False))
-        if claim is None or not same_object(claim, key):
+        claim, config = await asyncio.gather(self._read.same(AccountClaim, key), self._read.config(fresh=False))
+        if claim is None:
             return ClaimWorld(key=key, exists=False)
         claim_seen(claim)
         settings = self._read.settings
@@ -87,7 +83,7 @@ class ObserveActivities(Activities):
         if claim.spec.byoc and not claim.metadata.deleting:
             world = await self._with_secrets(world)
         if claim.spec.account_link:
-            account = await self._read.account(OPERATOR_NAMESPACE, claim.spec.account_link)
+            account = await self._read.account(claim.spec.account_link)
             if claim.metadata.deleting and (account is None or not claim.holds(account)):
                 account = await self._bound_to(claim) or account  # whatever its tenant has written there since
             ends = claim.metadata.deleting and account is not None and _entered_by_its_claim(account)
@@ -102,9 +98,8 @@ class ObserveActivities(Activities):
 
         Of a namespace that ends, each kind is deleted in its turn: an access may not be marked yet.
         """
-        namespace, kube = claim.metadata.namespace, self._read.kube
-        listing = await kube.list(AWS_FEDERATED_ACCOUNT_ACCESS, namespace)
-        found, _ = read_all(AWSFederatedAccountAccess, listing.items)
+        namespace = claim.metadata.namespace
+        found = await self._read.all(AWSFederatedAccountAccess, namespace)
         into = [each for each in found if each.place.account_id == account.spec.aws_account_id]
         if not all(each.metadata.deleting for each in into) and not await self._ends(namespace):
             into = [each for each in into if each.metadata.deleting]
@@ -153,10 +148,10 @@ class ObserveActivities(Activities):
     async def _with_pool(self, world: ClaimWorld) -> ClaimWorld:
         """Whether the pool of a waiting claim exists, and why none of its accounts fits."""
         name = world.claim.spec.account_pool or world.config.default_pool
-        pool = await self._read.pool(OPERATOR_NAMESPACE, name) if name else None
+        pool = await self._read.one(AccountPool, OPERATOR_NAMESPACE, name) if name else None
         if pool is None:
             return world.model_copy(update={"pool_exists": False})
-        accounts = await self._read.accounts(OPERATOR_NAMESPACE)
+        accounts = await self._read.all(Account, OPERATOR_NAMESPACE)
         given = [account for account in accounts if offered(account, pool, world.config, world.protected)]
         return world.model_copy(update={"unserved": Rejections(given).of(world.claim)})
 

@@ -23,6 +23,7 @@ from activities.aws.organization import census, count_active, ensure_organizatio
 from activities.aws.session import Sessions
 from activities.defined import Activities
 from domain.accounts.config import OperatorConfig
+from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.accounts.observations import (
     CaseResolved,
     EnsureUnits,
@@ -87,7 +88,10 @@ class OrganizationActivities(Activities):
     @activity.defn(name=TellPools.activity)
     async def tell_pools(self, news: TellPools) -> None:
         """Wake every pool."""
-        await asyncio.gather(*(wake(self._client, self._read.key(pool)) for pool in await self._read.pools()))
+        await asyncio.gather(*(wake(self._client, self._read.key(pool)) for pool in await self._pools()))
+
+    async def _pools(self) -> Sequence[AccountPool]:
+        return await self._read.all(AccountPool, OPERATOR_NAMESPACE)
 
     @property
     def _sweep(self) -> timedelta:
@@ -114,7 +118,7 @@ class OrganizationActivities(Activities):
 
     async def _count(self, known: OrganizationKnown, *, tells: bool) -> OrganizationKnown:
         """Read what Accounts want; count the organization where that decides something."""
-        accounts = await self._read.accounts()
+        accounts = await self._read.all(Account)
         # The limit is read anew wherever it decides something: at the limit, and before a permit is given (below).
         near = known.room is None or known.room.limit is None or known.room.free <= 0
         config = await self._read.config(fresh=near)
@@ -152,7 +156,7 @@ class OrganizationActivities(Activities):
                 }
             )
         elif self._sweep_is_due(known) or self._moved(known, config):
-            pools = await self._read.pools()
+            pools = await self._pools()
             # In this order: an account that lands between the two counts twice for now, and never not at all.
             creating = await asyncio.to_thread(names_in_progress, self._sessions)
             active = await asyncio.to_thread(count_active, self._sessions)
@@ -187,7 +191,7 @@ class OrganizationActivities(Activities):
         pools: Sequence[AccountPool] = ()
         found = verdicts(pools, config)
         if scarce(found.room, unborn(accounts), budget):
-            pools = await self._read.pools()
+            pools = await self._pools()
             found = verdicts(pools, config)
         gives = found.granted.items() - known.granted.items()
         return verdicts(pools, await self._read.config()) if gives else found

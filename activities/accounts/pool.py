@@ -19,7 +19,7 @@ from temporalio.common import QueryRejectCondition
 from temporalio.service import RPCError
 
 from activities.accounts.handover import HandOver
-from activities.accounts.reading import Reader, same_object
+from activities.accounts.reading import Reader
 from activities.defined import Activities
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.constants import CLAIM_UID_ANNOTATION, FINALIZER, IAM_USER_ID_LABEL, OPERATOR_NAMESPACE
@@ -45,6 +45,7 @@ from domain.accounts.worlds import ClaimWorld
 from domain.decision import Decision, Outcome, earliest
 from domain.levers import RETRIED, retry_wanted
 from domain.resource import timestamp
+from domain.writes import JsonPatch
 from engine.clock import now
 from engine.errors import Absent, ApiError, Conflict
 from engine.temporal import wake
@@ -87,8 +88,8 @@ class PoolActivities(Activities):
 
     async def _pass(self, look: PassPool) -> PoolWorld:
         key = look.key
-        pool = await self._read.pool(key.namespace, key.name)
-        if pool is None or not same_object(pool, key):
+        pool = await self._read.same(AccountPool, key)
+        if pool is None:
             return PoolWorld(key=key, exists=False, decision=_gone())
         if key.namespace != OPERATOR_NAMESPACE:
             return PoolWorld(key=key, decision=_elsewhere())
@@ -117,7 +118,7 @@ class PoolActivities(Activities):
     async def _view(self, pool: AccountPool, known: PoolKnown, dry_run: bool) -> PoolView:
         began = time.monotonic()
         accounts, config, room = await asyncio.gather(
-            self._read.accounts(OPERATOR_NAMESPACE), self._read.config(fresh=False), self._room(dry_run)
+            self._read.all(Account, OPERATOR_NAMESPACE), self._read.config(fresh=False), self._room(dry_run)
         )
         info = activity.info()
         view = PoolView(
@@ -135,7 +136,7 @@ class PoolActivities(Activities):
         if not (dry_run or has_free(view) or has_bound(view, thorough=thorough)):
             return view  # nothing to give: claims do not matter to this pass
         await asyncio.sleep(max(0.0, began + BURST_SECONDS - time.monotonic()))
-        claims = tuple(claim for claim in await self._read.claims() if waits(claim, pool, config))
+        claims = tuple(claim for claim in await self._read.all(AccountClaim) if waits(claim, pool, config))
         return view.model_copy(update={"claims": claims})
 
     async def _room(self, dry_run: bool) -> Room | None:
@@ -154,11 +155,8 @@ class PoolActivities(Activities):
 
     async def _honour_retry(self, pool: AccountPool) -> AccountPool:
         """A retry lifts the create budget from now on, and ends the pause after failures."""
-        meta = pool.metadata
-        annotations = {RETRIED: retry_wanted(meta), BUDGET_SINCE: timestamp(now())}
-        answer = await self._kube.patch(
-            ACCOUNT_POOL, meta.namespace, meta.name, {"metadata": {"uid": meta.uid, "annotations": annotations}}
-        )
+        annotations = {RETRIED: retry_wanted(pool.metadata), BUDGET_SINCE: timestamp(now())}
+        answer = await self._read.write_to(ACCOUNT_POOL, pool.key, {"metadata": {"annotations": annotations}})
         await wake(self._client, self._read.organization)
         return AccountPool.model_validate(answer)
 
@@ -186,12 +184,8 @@ class PoolActivities(Activities):
         try:
             await self._hold_claim(claim)
             linked = await self._linked(binding)
-            bound = await self._kube.patch(
-                ACCOUNT_CLAIM,
-                claim.metadata.namespace,
-                claim.metadata.name,
-                {"metadata": {"uid": claim.metadata.uid}, "spec": {"accountLink": account.metadata.name}},
-            )
+            link: JsonPatch = {"spec": {"accountLink": account.metadata.name}}
+            bound = await self._read.write_to(ACCOUNT_CLAIM, claim.key, link)
         except (Conflict, Absent) as error:
             log.info("binding %s to %s: %s", account.metadata.name, claim.metadata.name, error)
             await self._unbind_if_alone(binding)
@@ -201,16 +195,14 @@ class PoolActivities(Activities):
 
     async def _linked(self, binding: Binding) -> Account:
         """The Account as it names the claim, at this moment."""
-        account, claim = binding.account.metadata, binding.claim
+        account, claim = binding.account, binding.claim
         if binding.complete:
-            return Account.model_validate(await self._kube.get(ACCOUNT, account.namespace, account.name))
+            meta = account.metadata
+            return Account.model_validate(await self._kube.get(ACCOUNT, meta.namespace, meta.name))
         holder = {"claimLink": claim.metadata.name, "claimLinkNamespace": claim.metadata.namespace}
         spec = {**holder, "legalEntity": claim.spec.legal_entity.model_dump(mode="json")}
-        patch = {"metadata": {"annotations": {CLAIM_UID_ANNOTATION: claim.metadata.uid}}, "spec": spec}
-        answer = await self._kube.patch(
-            ACCOUNT, account.namespace, account.name, patch, resource_version=account.resource_version
-        )
-        return Account.model_validate(answer)
+        uid = {"annotations": {CLAIM_UID_ANNOTATION: claim.metadata.uid}}
+        return await self._read.write(account, {"metadata": uid, "spec": spec})
 
     async def _hand_over_now(self, claim: AccountClaim, account: Account, view: PoolView) -> None:
         """Serve the claim in this very pass. What does not succeed is the claim's own workflow's, which is woken.
@@ -237,18 +229,15 @@ class PoolActivities(Activities):
         meta = claim.metadata
         if FINALIZER in meta.finalizers:
             return
-        patch = {
-            "metadata": {"uid": meta.uid, "finalizers": [*meta.finalizers, FINALIZER]},
-            "spec": claim.always_written,
-        }
-        await self._kube.patch(ACCOUNT_CLAIM, meta.namespace, meta.name, patch, resource_version=meta.resource_version)
+        metadata = {"uid": meta.uid, "finalizers": [*meta.finalizers, FINALIZER]}
+        await self._read.write(claim, {"metadata": metadata, "spec": claim.always_written})
 
     async def _unbind_if_alone(self, binding: Binding) -> None:
         """The claim vanished between the two writes: the account never left us, so it is free as before."""
         claim, before = binding.claim, binding.account
-        if same_object(await self._read.claim(claim.metadata.namespace, claim.metadata.name), claim.key):
+        if await self._read.same(AccountClaim, claim.key) is not None:
             return
-        account = await self._read.account(before.metadata.namespace, before.metadata.name)
+        account = await self._read.one(Account, before.metadata.namespace, before.metadata.name)
         if account is None or account.spec.claim_link != claim.metadata.name or account.status.claimed:
             return
         free = {
@@ -256,22 +245,14 @@ class PoolActivities(Activities):
             "claimLinkNamespace": "",
             "legalEntity": before.spec.legal_entity.model_dump(mode="json"),
         }
-        await self._kube.patch(
-            ACCOUNT,
-            account.metadata.namespace,
-            account.metadata.name,
-            {"metadata": {"annotations": {CLAIM_UID_ANNOTATION: None}}, "spec": free},
-            resource_version=account.metadata.resource_version,
-        )
+        await self._read.write(account, {"metadata": {"annotations": {CLAIM_UID_ANNOTATION: None}}, "spec": free})
 
     async def _write_status(self, pool: AccountPool, decision: PoolDecision) -> bool:
-        meta = pool.metadata
         status = decision.status.model_dump(mode="json", exclude_none=True)
         if not status["conditions"] and not (pool.status and pool.status.conditions):
             del status["conditions"]  # Perdure's addition: never written empty onto a pool that has none
-        patch = {"metadata": {"uid": meta.uid}, "status": status}
         try:
-            await self._kube.patch(ACCOUNT_POOL, meta.namespace, meta.name, patch, subresource="status")
+            await self._read.write_to(ACCOUNT_POOL, pool.key, {"status": status}, subresource="status")
         except (Absent, Conflict):
             return False
         return True

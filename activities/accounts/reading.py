@@ -8,19 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Sequence
 from typing import TypeVar
 
-from pydantic import ValidationError
-
-from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
+from domain.accounts import ACCOUNT
 from domain.accounts.config import REQUIRED_KEYS, OperatorConfig, parse_config
 from domain.accounts.constants import CONFIG_KEPT, LEADER_LOCK, OPERATOR_NAMESPACE
 from domain.accounts.constants import CONFIG_MAP as CONFIG_MAP_NAME
 from domain.accounts.organization import ORGANIZATION
-from domain.accounts.resources import Account, AccountClaim, AccountPool
-from domain.identity import Key
+from domain.accounts.resources import Account
+from domain.identity import Key, Kind
+from domain.reading import read_all
 from domain.resource import CustomResource, ObjectMeta
+from domain.writes import JsonPatch
 from engine.errors import Absent
 from engine.kube import CONFIG_MAP, JsonObject, KubeApi, leader_lock_holder
 from engine.kube.json import mapping, text
@@ -53,31 +52,25 @@ class Reader:
         """The key of the organization's workflow as this cluster's operator sees it."""
         return ORGANIZATION.model_copy(update={"cluster": self.settings.cluster})
 
-    async def account(self, namespace: str, name: str) -> Account | None:
-        """An Account, None if there is none."""
+    async def one(self, model: type[R], namespace: str, name: str) -> R | None:
+        """An object by its name, None if there is none."""
         try:
-            return Account.model_validate(await self.kube.get(ACCOUNT, namespace, name))
+            return model.model_validate(await self.kube.get(model.kind_of, namespace, name))
         except Absent:
             return None
 
-    async def claim(self, namespace: str, name: str) -> AccountClaim | None:
-        """An AccountClaim, None if there is none."""
-        try:
-            return AccountClaim.model_validate(await self.kube.get(ACCOUNT_CLAIM, namespace, name))
-        except Absent:
-            return None
+    async def same(self, model: type[R], key: Key) -> R | None:
+        """The object that the key names; None if there is none, or one that was created again under its name."""
+        found = await self.one(model, key.namespace, key.name)
+        return found if found is not None and found.metadata.uid == key.uid else None
 
-    async def pool(self, namespace: str, name: str) -> AccountPool | None:
-        """An AccountPool, None if there is none."""
-        try:
-            return AccountPool.model_validate(await self.kube.get(ACCOUNT_POOL, namespace, name))
-        except Absent:
-            return None
+    async def account(self, name: str) -> Account | None:
+        """An Account of the operator's namespace."""
+        return await self.one(Account, OPERATOR_NAMESPACE, name)
 
-    async def accounts(self, namespace: str = "") -> tuple[Account, ...]:
-        """Accounts, those that can be read: one that cannot never stops the others."""
-        listing = await self.kube.list(ACCOUNT, namespace)
-        return tuple(_readable(Account, listing.items))
+    async def all(self, model: type[R], namespace: str = "") -> tuple[R, ...]:
+        """Objects, those that can be read: one that cannot never stops the others."""
+        return read_all(model, (await self.kube.list(model.kind_of, namespace)).items)[0]
 
     async def accounts_held_by(self, claim: Key) -> tuple[Account, ...]:
         """The Accounts that name the claim as their holder, those that can be read.
@@ -85,17 +78,25 @@ class Reader:
         Only they are made models of: claims ask one by one, and there may be thousands of Accounts.
         """
         listing = await self.kube.list(ACCOUNT, OPERATOR_NAMESPACE)
-        return tuple(_readable(Account, [item for item in listing.items if _names(item, claim)]))
+        return read_all(Account, [item for item in listing.items if _names(item, claim)])[0]
 
-    async def claims(self) -> tuple[AccountClaim, ...]:
-        """Every AccountClaim that can be read."""
-        listing = await self.kube.list(ACCOUNT_CLAIM)
-        return tuple(_readable(AccountClaim, listing.items))
+    async def write(self, resource: R, patch: JsonPatch, *, subresource: str = "") -> R:
+        """Patch an object.
 
-    async def pools(self) -> tuple[AccountPool, ...]:
-        """Every AccountPool that can be read."""
-        listing = await self.kube.list(ACCOUNT_POOL, OPERATOR_NAMESPACE)
-        return tuple(_readable(AccountPool, listing.items))
+        Raises:
+            Conflict: somebody else has written it since it was read.
+        """
+        meta = resource.metadata
+        version = meta.resource_version
+        answer = await self.kube.patch(
+            resource.kind_of, meta.namespace, meta.name, patch, subresource=subresource, resource_version=version
+        )
+        return type(resource).model_validate(answer)
+
+    async def write_to(self, kind: Kind, key: Key, patch: JsonPatch, *, subresource: str = "") -> JsonObject:
+        """Patch the object that the key names, whoever has written it since."""
+        body = {**patch, "metadata": {**mapping(patch, "metadata"), "uid": key.uid}}
+        return await self.kube.patch(kind, key.namespace, key.name, body, subresource=subresource)
 
     async def config(self, *, fresh: bool = True) -> OperatorConfig:
         """The operator's ConfigMap; unless `fresh`, one read within seconds does if it lacks nothing.
@@ -134,21 +135,6 @@ class Reader:
             return self._leader
 
 
-def same_object(found: Account | AccountClaim | AccountPool | None, key: Key) -> bool:
-    """True if this is the object that the key names, not one recreated under its name."""
-    return found is not None and found.metadata.uid == key.uid
-
-
 def _names(account: JsonObject, claim: Key) -> bool:
     spec = mapping(account, "spec")
     return text(spec, "claimLink") == claim.name and text(spec, "claimLinkNamespace") == claim.namespace
-
-
-def _readable(model: type[R], items: Sequence[JsonObject]) -> list[R]:
-    readable: list[R] = []
-    for item in items:
-        try:
-            readable.append(model.model_validate(item))
-        except ValidationError:
-            continue
-    return readable

@@ -219,10 +219,7 @@ class ValidationActivities(Activities):
             return
         try:
             if spec is not None:
-                written = await self._patch(account, {"spec": difference(account.spec, spec)})
-                version = text(written, "metadata", "resourceVersion")
-                meta = account.metadata.model_copy(update={"resource_version": version})
-                account = account.model_copy(update={"spec": spec, "metadata": meta})
+                account = await self._patch(account, {"spec": difference(account.spec, spec)})
             blank: JsonPatch = {"status": {"regionalServiceQuotas": None, "globalServiceQuotas": None}}
             if account.status.regional_service_quotas or account.status.global_service_quotas:
                 await self._patch(account, blank, subresource="status")
@@ -234,12 +231,9 @@ class ValidationActivities(Activities):
         await wake(self._client, self._read.key(account))  # the watcher takes what we write for an echo
         run.mends(account, "QuotasUpdated", "its quotas follow the ConfigMap again")
 
-    async def _patch(self, account: Account, patch: JsonPatch, *, subresource: str = "") -> JsonObject:
-        meta = account.metadata
-        body = {**patch, "metadata": {"uid": meta.uid}}
-        return await self._kube.patch(
-            ACCOUNT, meta.namespace, meta.name, body, subresource=subresource, resource_version=meta.resource_version
-        )
+    async def _patch(self, account: Account, patch: JsonPatch, *, subresource: str = "") -> Account:
+        uid = {"uid": account.metadata.uid}
+        return await self._read.write(account, {**patch, "metadata": uid}, subresource=subresource)
 
 
 class _Run:

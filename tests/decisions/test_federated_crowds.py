@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -16,6 +15,8 @@ from domain.accounts.federated import LAST_ROLE_UPDATE
 from domain.accounts.federated.actions import DeleteAccesses, StampAccesses
 from domain.identity import Kind
 from engine.errors import Absent, Conflict, Unavailable
+from engine.kube import KubeApi
+from engine.settings import Settings
 
 MANY = 2 * AT_ONCE + 5
 ACCESSES = tuple(access(meta={"name": f"access-{number}", "uid": f"uid-{number}"}).key for number in range(MANY))
@@ -29,7 +30,7 @@ class Kube:
         self.written: dict[str, Any] = {}
         self.under_way = self.most = 0
 
-    async def patch(self, kind: Kind, namespace: str, name: str, patch: Any) -> None:
+    async def patch(self, kind: Kind, namespace: str, name: str, patch: Any, **_: object) -> None:
         await self._write(name, patch["metadata"])
 
     async def delete(self, kind: Kind, namespace: str, name: str, *, uid: str) -> None:
@@ -46,7 +47,7 @@ class Kube:
 
 
 async def carry_out(kube: Kube, action: StampAccesses | DeleteAccesses) -> None:
-    objects = FederatedObjects(cast("Reader", SimpleNamespace(kube=kube)))
+    objects = FederatedObjects(Reader(cast("KubeApi", kube), Settings()))
     if isinstance(action, StampAccesses):
         await ActivityEnvironment().run(objects.stamp_accesses, action)
     else:

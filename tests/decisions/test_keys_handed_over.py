@@ -215,7 +215,7 @@ async def test_a_persons_word_on_an_account_holds_for_one_release_and_for_its_ow
     )
     reader = Reader(kube, Settings())  # type: ignore[arg-type]
     await ClaimActivities(reader, cast("HandOver", None), cast("Client", None)).release(release)
-    left = await reader.account(OPERATOR_NAMESPACE, NAME)
+    left = await reader.account(NAME)
     assert left is not None
     assert (left.status.state, left.spec.claim_link) == ("Failed", "")
     assert left.metadata.annotations.get(LET_GO, "") == (word[LET_GO] if deleting else "")
@@ -251,7 +251,7 @@ async def test_a_fleet_managers_claim_deletes_only_the_accounts_own_secret(
     """An Account's spec may name any Secret of the operator's namespace, such as the payer's."""
     kube, _ = await cluster(KEY, byoc=False)
     reader = Reader(kube, Settings())  # type: ignore[arg-type]
-    held = await reader.account(OPERATOR_NAMESPACE, NAME)
+    held = await reader.account(NAME)
     assert held is not None
     references = [{"uid": held.metadata.uid if each == "its-own" else each} for each in owners]
     owned = {"metadata": {"ownerReferences": references}, "data": encoded(aws_user_name=user)}

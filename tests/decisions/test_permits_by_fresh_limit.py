@@ -40,7 +40,7 @@ class Cluster:
         self.read += 1
         return self._config
 
-    async def pools(self) -> tuple[AccountPool, ...]:
+    async def all(self, *_: object) -> tuple[AccountPool, ...]:
         return ()
 
 
