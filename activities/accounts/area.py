@@ -6,7 +6,6 @@ from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 
 from activities.accounts import metrics
-from activities.accounts.claims import ClaimActivities
 from activities.accounts.deliveries import DeliveryActivities
 from activities.accounts.federated import FederatedObjects
 from activities.accounts.handover import HandOver
@@ -29,7 +28,7 @@ ACTIVITIES = (
     PoolActivities,
     OptInActivities,
     OrganizationActivities,
-    ClaimActivities,
+    HandOver,
     ValidationActivities,
     DeliveryActivities,
 )
@@ -50,7 +49,7 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
         *PoolActivities(reader, hand_over, client).all(),
         *OptInActivities(reader, client).all(),
         *OrganizationActivities(reader, sessions, client).all(),
-        *ClaimActivities(reader, hand_over, client).all(),
+        *hand_over.all(),
         *ValidationActivities(reader, sessions, hand_over, client).all(),
         *DeliveryActivities(reader).all(),
     ]

@@ -1,42 +1,52 @@
-"""Handing an account over to the claim that it is bound to.
+"""Handing an account over to the claim that it is bound to, and taking it back.
 
 Safe to repeat. A key is copied only when the Account itself names the claim as its holder, read anew in the moment of
 copying (the pool has the answer to its own binding for that). The pool's pass hands over right after binding, carrying
 out the claim's own decisions, so that a claim is served within one activity; the claim's workflow, opened behind it,
 finds the work done, or finishes what was cut short.
+
+A release is safe to repeat. It removes the claim's copy of the key first, then the Account's links, then writes its
+status: a process that dies in between leaves an Account that nobody can claim, and that its own workflow completes.
 """
 
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 from collections.abc import Callable, Iterable
 from datetime import timedelta
 from functools import partial
 
+from temporalio import activity
 from temporalio.client import Client, RPCTimeoutOrCancelledError, WorkflowUpdateFailedError
 from temporalio.exceptions import ApplicationError
 from temporalio.service import RPCError
 
-from activities.accounts.claim_secrets import account_key, put_secret
+from activities.accounts.claim_secrets import account_key, delete_secret, key_ids_of, put_secret
+from activities.accounts.metrics import account_closed
 from activities.accounts.reading import Reader
 from activities.aws.keys import known_ids
 from activities.aws.organization import move_account
 from activities.aws.session import Sessions
+from activities.defined import Activities
 from activities.inline import Inline
 from activities.kube import KubeActivities
-from domain.accounts import ACCOUNT_CLAIM
-from domain.accounts.actions.handover import Fulfil, Fulfilled
+from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
+from domain.accounts.actions.handover import Fulfil, Fulfilled, Release, ReleaseAccount
 from domain.accounts.claim import NOT_MOVED, decide
-from domain.accounts.constants import OPERATOR_NAMESPACE
+from domain.accounts.constants import CLAIM_UID_ANNOTATION, OPERATOR_NAMESPACE
+from domain.accounts.letting_go import LET_GO, UNCLEANED, told_to
 from domain.accounts.observations import UnitRequest, Units, UnitsRequest
 from domain.accounts.resources import Account, AccountClaim
+from domain.accounts.status import release_failed, released
 from domain.accounts.worlds import ClaimWorld
 from domain.runner import State
 from domain.writes import JsonPatch, Patch
-from engine.errors import Absent, ApiError, Denied, Invalid, Unavailable
+from engine.clock import now
+from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Unavailable
 from engine.kube import SECRET
-from engine.temporal import start_of
+from engine.temporal import start_of, wake
 
 UNIT_GONE = "DestinationParentNotFoundException"
 UNIT_ANSWER = timedelta(seconds=60)
@@ -44,8 +54,8 @@ UNIT_ANSWER = timedelta(seconds=60)
 log = logging.getLogger(__name__)
 
 
-class HandOver:
-    """Gives accounts to claims. One per process."""
+class HandOver(Activities):
+    """Gives accounts to claims, and takes them back. One per process."""
 
     def __init__(self, reader: Reader, sessions: Sessions, client: Client) -> None:
         self._read = reader
@@ -61,14 +71,17 @@ class HandOver:
         Raises:
             ApiError: the claim's own workflow has to see to it.
         """
-        hand_over = partial(self.hand_over, just_read=world.account)
+        hand_over = partial(self._hand_over, just_read=world.account)
         inline = Inline(decide, {Patch.activity: self._writes.patch, Fulfil.activity: hand_over})
         (await inline.go_on(State(world, dirty=False))).confirm()
 
-    async def hand_over(self, action: Fulfil, just_read: Account | None = None) -> Fulfilled:
+    @activity.defn(name=Fulfil.activity)
+    async def hand_over(self, action: Fulfil) -> Fulfilled:
         """Move the account to its OU while its key is copied; then record both in the claim's spec."""
-        account = just_read or await self._read.account(action.account)
-        _confirm_holder(account, action)
+        return await self._hand_over(action, await self._read.account(action.account))
+
+    async def _hand_over(self, action: Fulfil, just_read: Account | None) -> Fulfilled:
+        _confirm_holder(just_read, action)
         unit, _ = await asyncio.gather(self._place(action), self._copy_key(action))
         if not action.placed:
             spec: JsonPatch = {"spec": {"accountOU": unit, "supportRoleARN": action.support_role_arn}}
@@ -160,6 +173,69 @@ class HandOver:
             return
         source = await self._kube.get(SECRET, OPERATOR_NAMESPACE, action.source_secret)
         await put_secret(self._kube, action.claim, action.secret_name, account_key(source), known_ids(source))
+
+    # --- take back ---
+
+    @activity.defn(name=ReleaseAccount.activity)
+    async def release(self, action: ReleaseAccount) -> None:
+        """The Account's side of a release."""
+        account = await self._read.account(action.account)
+        if account is None or not account.named_by(action.claim):
+            return
+        if action.how is Release.UNCLEANED:
+            await self._forsake(action, account)
+            return
+        if action.how is Release.FAILED:
+            status = release_failed(account.status, now()).model_dump(mode="json", exclude_none=True)
+            await self._read.write(account, {"status": status}, subresource="status")
+            return
+        await self._remove_key(action, account)
+        if action.how is Release.CLOSED:
+            await self._delete(account)
+            return
+        entity = account.spec.legal_entity if account.spec.legal_entity.id else action.legal_entity
+        links = {"claimLink": "", "claimLinkNamespace": "", "legalEntity": entity.model_dump(mode="json")}
+        account = await self._read.write(
+            account, {"metadata": {"annotations": {CLAIM_UID_ANNOTATION: None}}, "spec": links}
+        )
+        status = released(account.status, now()).model_dump(mode="json", exclude_none=True)
+        status["regionalServiceQuotas"] = None
+        account = await self._read.write(account, {"status": status}, subresource="status")
+        await wake(self._client, self._read.key(account))
+
+    async def _forsake(self, action: ReleaseAccount, account: Account) -> None:
+        """Uncleaned and Failed first, then nobody's: at no moment could it be given to a claim.
+
+        A person's word holds for this once: a deletion that is yet to come cleans again, one under way does not.
+        """
+        await self._remove_key(action, account)
+        why = told_to(account) or "released without a clean-up"
+        account = await self._read.write(account, {"metadata": {"annotations": {UNCLEANED: why}}})
+        failed = release_failed(account.status, now()).model_copy(update={"claimed": False})
+        account = await self._read.write(
+            account, {"status": failed.model_dump(mode="json", exclude_none=True)}, subresource="status"
+        )
+        annotations: dict[str, object] = {CLAIM_UID_ANNOTATION: None}
+        if not account.metadata.deleting:
+            annotations[LET_GO] = None
+        links = {"claimLink": "", "claimLinkNamespace": ""}
+        account = await self._read.write(account, {"metadata": {"annotations": annotations}, "spec": links})
+        await wake(self._client, self._read.key(account))
+
+    async def _delete(self, account: Account) -> None:
+        """The Account of a closed AWS account goes; its own lifecycle lets it go when the claim is gone."""
+        meta = account.metadata
+        if meta.deleting:
+            return
+        with contextlib.suppress(Absent, Conflict):
+            await self._kube.delete(ACCOUNT, meta.namespace, meta.name, uid=meta.uid)
+            account_closed()
+
+    async def _remove_key(self, action: ReleaseAccount, account: Account) -> None:
+        """Delete the claim's Secret; one without a mark only if it holds a key that this account has or had."""
+        key_ids = await key_ids_of(self._kube, account)
+        account_id = account.spec.aws_account_id
+        await delete_secret(self._kube, action.claim, action.secret_name, key_ids, account_id)
 
 
 async def _unit_in(answer: asyncio.Future[Units], request: UnitRequest) -> str:

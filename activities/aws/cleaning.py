@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple, TypeVar
 
 from activities import attempt
@@ -332,7 +332,7 @@ def _empty_bucket(s3: S3Client, bucket: str) -> None:
     for uploads in s3.get_paginator("list_multipart_uploads").paginate(Bucket=bucket):
         for upload in uploads.get("Uploads", []):
             attempt.checkpoint()
-            with _absent_is_done():
+            with suppress(Absent):
                 s3.abort_multipart_upload(Bucket=bucket, Key=upload["Key"], UploadId=upload["UploadId"])
     refused, example = 0, None
     for versions in s3.get_paginator("list_object_versions").paginate(Bucket=bucket):
@@ -379,14 +379,6 @@ def _delete_hosted_zone(route53: Route53Client, zone: str, name: str) -> None:
 def own_record(record: ResourceRecordSetOutputTypeDef, zone_name: str) -> bool:
     """The zone's own NS and SOA go with the zone; delegations of its subdomains are records like any other."""
     return record["Type"] in ("NS", "SOA") and record["Name"] == zone_name
-
-
-@contextmanager
-def _absent_is_done() -> Iterator[None]:
-    try:
-        yield
-    except Absent:
-        return
 
 
 def _chunks(items: Iterable[T], size: int) -> Iterator[list[T]]:

@@ -10,12 +10,10 @@ from __future__ import annotations
 from botocore.credentials import ReadOnlyCredentials
 
 from activities.aws.clients import Clients
-from activities.aws.session import NO_CREDENTIALS, Services, Sessions, secret_content
+from activities.aws.session import Services, Sessions, keys_in
 from domain.resource import SecretReference
-from engine.errors import Absent, Denied
-from engine.kube import SECRET
+from engine.errors import Denied
 
-ACCESS_KEY_ID, SECRET_ACCESS_KEY, SESSION_TOKEN = "aws_access_key_id", "aws_secret_access_key", "aws_session_token"
 WRONG_ACCOUNT = "IdentityMismatch"
 
 
@@ -45,15 +43,7 @@ def customer(sessions: Sessions, secret: SecretReference, partition: str) -> Cus
         Denied: there is no such Secret, or it lacks keys.
     """
     where = f"Secret {secret.namespace}/{secret.name}"
-    try:
-        found = sessions.kube.get(SECRET, secret.namespace, secret.name)
-    except Absent as error:
-        raise Denied(f"{where} with the customer's keys does not exist: create it", code=NO_CREDENTIALS) from error
-    content = secret_content(found)
-    key, value = content.get(ACCESS_KEY_ID, ""), content.get(SECRET_ACCESS_KEY, "")
-    if not key or not value:
-        raise Denied(f"{where} needs {ACCESS_KEY_ID} and {SECRET_ACCESS_KEY}", code=NO_CREDENTIALS)
-    keys = ReadOnlyCredentials(key, value, content.get(SESSION_TOKEN) or None)
+    keys = keys_in(sessions.kube, secret.namespace, secret.name, "the customer's keys")
     return Customer(
         sessions.clients, keys, f"the customer of {where}", partition=partition, observing=sessions.observing
     )

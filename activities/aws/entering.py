@@ -10,20 +10,14 @@ customer's trust policy can name one role of the payer's and nobody else can be 
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TYPE_CHECKING
 
 from botocore.credentials import ReadOnlyCredentials
 
 from activities.aws.customers import customer
-from activities.aws.errors import UNAUTHENTICATED
-from activities.aws.session import SESSION_SECONDS, Assumed, Member, Remembered, Sessions
+from activities.aws.session import Assumed, KeyHolder, Member, Remembered, Sessions
 from domain.accounts.actions.member import Access, MemberAction
 from domain.accounts.constants import ROLE_SESSION_NAME, STS_SESSION_NAME
 from domain.resource import SecretReference
-from engine.errors import Denied
-
-if TYPE_CHECKING:
-    from mypy_boto3_sts.type_defs import AssumeRoleRequestTypeDef
 
 
 def entered(sessions: Sessions, action: MemberAction, *, settle: timedelta = timedelta()) -> Member:
@@ -50,7 +44,7 @@ def _caller(sessions: Sessions, action: MemberAction, access: Access) -> Member:
         by_role.access = access
         return by_role
     by_key = sessions.make(KeyOfCustomer, account_id, partition)
-    by_key.where = secret_of(access)
+    by_key.where = f"Secret {access.namespace}/{access.secret}"
     secret = SecretReference(name=access.secret, namespace=access.namespace)
     by_key.keys = Remembered(by_key.where, lambda: customer(sessions, secret, partition).credential())
     return by_key
@@ -79,11 +73,7 @@ class JumpRole(Assumed):
 
     def assume(self) -> ReadOnlyCredentials:
         """A session of the jump role."""
-        answer = self._payer.sts().assume_role(
-            RoleArn=self._arn, RoleSessionName=ROLE_SESSION_NAME, DurationSeconds=SESSION_SECONDS
-        )
-        keys = answer["Credentials"]
-        return ReadOnlyCredentials(keys["AccessKeyId"], keys["SecretAccessKey"], keys["SessionToken"])
+        return self._payer.assume_role(self._arn, ROLE_SESSION_NAME)[1]
 
 
 class RoleOfCustomer(Member):
@@ -99,40 +89,20 @@ class RoleOfCustomer(Member):
 
     def assume(self) -> ReadOnlyCredentials:
         """A session in the customer's account, and in no other."""
-        request: AssumeRoleRequestTypeDef = {
-            "RoleArn": self.role_arn,
-            "RoleSessionName": STS_SESSION_NAME,
-            "DurationSeconds": SESSION_SECONDS,
-        }
-        if self.access.external_id:
-            request["ExternalId"] = self.access.external_id
-        answer = self.jump.sts().assume_role(**request)
-        self._check(answer["AssumedRoleUser"]["Arn"])
-        keys = answer["Credentials"]
-        return ReadOnlyCredentials(keys["AccessKeyId"], keys["SecretAccessKey"], keys["SessionToken"])
+        arn, credential = self.jump.assume_role(self.role_arn, STS_SESSION_NAME, self.access.external_id)
+        self._check(arn)
+        return credential
 
 
-class KeyOfCustomer(Member):
+class KeyOfCustomer(KeyHolder, Member):
     """A customer's account by the customer's own key."""
 
-    keys: Remembered[ReadOnlyCredentials]
     where: str
 
     @property
     def role_arn(self) -> str:
         """What lets us in, for messages."""
         return self.where
-
-    def credential(self) -> ReadOnlyCredentials:
-        """The Secret's key."""
-        return self.keys.value()
-
-    def refused(self, credential: ReadOnlyCredentials, error: Denied) -> bool:
-        """Read the Secret again; worth repeating if it holds another key now."""
-        if error.code not in UNAUTHENTICATED:
-            return False
-        self.keys.forget(credential)
-        return self.keys.value() != credential
 
     def enter(self) -> None:
         """Know whose key it is before anything is done with it."""
@@ -145,8 +115,3 @@ class KeyOfCustomer(Member):
             return
         self._check(self.ask_identity().arn)
         self._confirmed = self.credential()
-
-
-def secret_of(access: Access) -> str:
-    """Where the customer's key is, in words."""
-    return f"Secret {access.namespace}/{access.secret}"

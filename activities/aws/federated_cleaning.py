@@ -11,9 +11,11 @@ An account that AWS has closed keeps nothing that could be deleted: there the ac
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, ClassVar
 
 from activities import attempt
+from activities.aws.closing import is_closed
 from activities.aws.customers import customer_in
 from activities.aws.entering import SupportedAccount
 from activities.aws.federated_policies import (
@@ -43,7 +45,6 @@ if TYPE_CHECKING:
     from mypy_boto3_iam.type_defs import RoleTypeDef, TagTypeDef
 
 FOREIGN_ROLE = "ForeignRole"
-_ACTIVE = "ACTIVE"
 
 
 class Cleaner(Member):
@@ -99,12 +100,10 @@ def _support_role(kube: BlockingKube, account_id: str) -> str:
 
 
 def _closed(sessions: Sessions, account_id: str) -> bool:
-    """True for an account of the organization that is closed, or being closed."""
-    try:
-        account = sessions.payer().organizations().describe_account(AccountId=account_id)["Account"]
-    except (Absent, Denied):
-        return False  # not the organization's, or the payer may not ask
-    return account.get("Status", _ACTIVE) != _ACTIVE
+    """True for an account of the organization that is closed, or being closed, as far as the payer may ask."""
+    with suppress(Denied):
+        return is_closed(sessions, account_id)
+    return False
 
 
 def _customer(sessions: Sessions, action: RevokeAccess, denied: Denied) -> Services:

@@ -99,13 +99,16 @@ def trusted(trust: PolicyDocumentTypeDef | str) -> frozenset[str]:
 
 def same_trust(trust: PolicyDocumentTypeDef | str, principal: str) -> bool:
     """Whether a trust policy lets this principal assume the role, and does nothing else."""
+    return only_allows(trust, "sts:AssumeRole", ["sts:AssumeRole"]) and trusted(trust) == {principal}
+
+
+def only_allows(trust: PolicyDocumentTypeDef | str, *actions: str | list[str]) -> bool:
+    """Whether a trust policy is one statement that allows an action, spelt in one of these ways, on no condition."""
     statements = _parsed(trust).get("Statement", [])
     if not isinstance(statements, list) or len(statements) != 1:
         return False
     (statement,) = statements
-    actions = statement.get("Action")
-    allows = statement.get("Effect") == "Allow" and actions in ("sts:AssumeRole", ["sts:AssumeRole"])
-    return allows and "Condition" not in statement and trusted(trust) == {principal}
+    return statement.get("Effect") == "Allow" and statement.get("Action") in actions and "Condition" not in statement
 
 
 def _parsed(policy: PolicyDocumentTypeDef | str) -> dict[str, list[dict[str, object]]]:

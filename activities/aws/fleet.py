@@ -8,17 +8,14 @@ when it exists already: whoever trusts it through a second try keeps a role that
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from contextlib import suppress
 
 from activities import attempt
-from activities.aws.identities import OWNER_TAGS, absent_is_done, delete_users, tag_list
+from activities.aws.identities import OWNER_TAGS, delete_users, strip_role, tag_list, trust
 from activities.aws.session import Sessions
 from domain.accounts.actions.identities import DeleteFleetRole, EnsureFleetRole
 from domain.accounts.constants import FLEET_POLICY, FLEET_ROLE
-from engine.errors import Conflict
-
-if TYPE_CHECKING:
-    from mypy_boto3_iam.client import IAMClient
+from engine.errors import Absent, Conflict
 
 _DESCRIPTION = "Managed by AAO"
 _POLICY_ACTIONS = (
@@ -46,18 +43,17 @@ def ensure_fleet_role(sessions: Sessions, action: EnsureFleetRole) -> None:
     member = sessions.member(action.account_id, action.partition)
     member.confirm()
     iam = member.iam()
-    trust = json.dumps(_trust(action.trusted_arn))
     try:
         iam.create_role(
             RoleName=FLEET_ROLE,
-            AssumeRolePolicyDocument=trust,
+            AssumeRolePolicyDocument=trust(action.trusted_arn),
             Description=_DESCRIPTION,
             Tags=tag_list(action.tags),
         )
     except Conflict as error:
         if error.code != "EntityAlreadyExists":
             raise
-        iam.update_assume_role_policy(RoleName=FLEET_ROLE, PolicyDocument=trust)
+        iam.update_assume_role_policy(RoleName=FLEET_ROLE, PolicyDocument=trust(action.trusted_arn))
         iam.tag_role(RoleName=FLEET_ROLE, Tags=tag_list(action.tags))
     attempt.checkpoint()
     document = json.dumps(policy(action.account_id, action.partition))
@@ -69,8 +65,10 @@ def delete_fleet_role(sessions: Sessions, action: DeleteFleetRole) -> None:
     """Delete the role and what hangs on it. What is gone already is done."""
     member = sessions.member(action.account_id, action.partition)
     member.confirm()
-    with absent_is_done():
-        _delete(member.iam())
+    iam = member.iam()
+    with suppress(Absent):
+        strip_role(iam, FLEET_ROLE)
+        iam.delete_role(RoleName=FLEET_ROLE)
 
 
 def policy(account_id: str, partition: str) -> dict[str, object]:
@@ -84,18 +82,3 @@ def policy(account_id: str, partition: str) -> dict[str, object]:
             {"Sid": "VisualEditor1", "Effect": "Allow", "Action": "s3:*", "Resource": "*"},
         ],
     }
-
-
-def _delete(iam: IAMClient) -> None:
-    for attached in iam.get_paginator("list_attached_role_policies").paginate(RoleName=FLEET_ROLE):
-        for each in attached["AttachedPolicies"]:
-            iam.detach_role_policy(RoleName=FLEET_ROLE, PolicyArn=each["PolicyArn"])
-    for inline in iam.get_paginator("list_role_policies").paginate(RoleName=FLEET_ROLE):
-        for name in inline["PolicyNames"]:
-            iam.delete_role_policy(RoleName=FLEET_ROLE, PolicyName=name)
-    iam.delete_role(RoleName=FLEET_ROLE)
-
-
-def _trust(principal: str) -> dict[str, object]:
-    allowed = {"Effect": "Allow", "Principal": {"AWS": [principal]}, "Action": "sts:AssumeRole"}
-    return {"Version": "2012-10-17", "Statement": [allowed]}

@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING
 
 from temporalio import activity
@@ -25,6 +25,7 @@ from activities import attempt
 from activities.aws import keys
 from activities.aws.closing import is_closed
 from activities.aws.entering import entered
+from activities.aws.federated_policies import attached_policies, only_allows, trusted
 from activities.aws.session import Member, Sessions
 from domain.accounts.actions.identities import (
     AdminSecret,
@@ -56,7 +57,7 @@ _EXISTS = "EntityAlreadyExists"
 
 def ensure_support_role(sessions: Sessions, action: EnsureSupportRole) -> None:
     """Make the role, or make the one that exists what it should be; nothing is changed that is right."""
-    trusted = (sessions.payer().identity().arn, action.jump_role)
+    lets_in = (sessions.payer().identity().arn, action.jump_role)
     with _settling(young=action.access is None):
         member = entered(sessions, action, settle=attempt.SETTLING)
         iam, name = member.iam(), f"{SUPPORT_ROLE_PREFIX}{action.iam_user_id}"
@@ -64,56 +65,47 @@ def ensure_support_role(sessions: Sessions, action: EnsureSupportRole) -> None:
         try:
             iam.create_role(
                 RoleName=name,
-                AssumeRolePolicyDocument=json.dumps(_trust(trusted)),
+                AssumeRolePolicyDocument=trust(*lets_in),
                 Description=SUPPORT_ROLE_DESCRIPTION,
                 Tags=tag_list(action.tags),
             )
         except Conflict as error:
             if error.code != _EXISTS:
                 raise
-            _mend_role(iam, name, trusted, action.tags)
+            _mend_role(iam, name, lets_in, action.tags)
             _mend_policies(iam, name, policy)
         else:
             iam.attach_role_policy(RoleName=name, PolicyArn=policy)
 
 
-def _mend_role(iam: IAMClient, name: str, trusted: tuple[str, ...], tags: Mapping[str, str]) -> None:
+def _mend_role(iam: IAMClient, name: str, lets_in: tuple[str, ...], tags: Mapping[str, str]) -> None:
     role = iam.get_role(RoleName=name)["Role"]
-    if _principals(role["AssumeRolePolicyDocument"]) != frozenset(trusted):
-        iam.update_assume_role_policy(RoleName=name, PolicyDocument=json.dumps(_trust(trusted)))
+    if _principals(role["AssumeRolePolicyDocument"]) != frozenset(lets_in):
+        iam.update_assume_role_policy(RoleName=name, PolicyDocument=trust(*lets_in))
     if not _marked(role.get("Tags", []), tags):
         iam.tag_role(RoleName=name, Tags=tag_list(tags))
 
 
 def _mend_policies(iam: IAMClient, name: str, wanted: str) -> None:
     """AdministratorAccess and nothing else: upstream fails where another policy is listed first."""
-    pages = iam.get_paginator("list_attached_role_policies").paginate(RoleName=name)
-    attached = [item["PolicyArn"] for page in pages for item in page["AttachedPolicies"]]
+    attached = attached_policies(iam, name)
     if wanted not in attached:
         iam.attach_role_policy(RoleName=name, PolicyArn=wanted)
     for arn in attached:
         if arn != wanted:
-            with absent_is_done():
+            with suppress(Absent):
                 iam.detach_role_policy(RoleName=name, PolicyArn=arn)
 
 
-def _trust(principals: tuple[str, ...]) -> dict[str, object]:
+def trust(*principals: str) -> str:
+    """The policy that lets these, and nobody else, assume a role."""
     allowed = {"Effect": "Allow", "Principal": {"AWS": list(principals)}, "Action": "sts:AssumeRole"}
-    return {"Version": "2012-10-17", "Statement": [allowed]}
+    return json.dumps({"Version": "2012-10-17", "Statement": [allowed]})
 
 
 def _principals(document: PolicyDocumentTypeDef | str) -> frozenset[str]:
     """Whom a trust policy of our shape lets in; empty for any other shape, which is then written anew."""
-    policy = json.loads(document) if isinstance(document, str) else document
-    statements = policy.get("Statement", [])
-    if not isinstance(statements, list) or len(statements) != 1:
-        return frozenset()
-    statement = statements[0]
-    if statement.get("Effect") != "Allow" or statement.get("Action") != "sts:AssumeRole" or "Condition" in statement:
-        return frozenset()
-    principals = statement.get("Principal", {})
-    named = principals.get("AWS", []) if isinstance(principals, dict) else []
-    return frozenset([named] if isinstance(named, str) else named)
+    return trusted(document) if only_allows(document, "sts:AssumeRole") else frozenset()
 
 
 # The admin user.
@@ -215,7 +207,7 @@ def _access_keys(iam: IAMClient, user: str) -> list[str]:
 
 def _delete_keys(iam: IAMClient, user: str, ids: list[str]) -> None:
     for key in ids:
-        with absent_is_done():
+        with suppress(Absent):
             iam.delete_access_key(UserName=user, AccessKeyId=key)
 
 
@@ -280,7 +272,7 @@ def _delete_ours(member: Member, action: DeleteIdentities) -> None:
     delete_users(iam, marks)
     for role in sorted(_roles(iam), key=lambda name: name.startswith(SUPPORT_ROLE_PREFIX)):
         attempt.checkpoint()
-        with absent_is_done():
+        with suppress(Absent):
             if _marked(iam.list_role_tags(RoleName=role)["Tags"], marks):
                 delete_role(iam, role)
 
@@ -289,7 +281,7 @@ def delete_users(iam: IAMClient, marks: Mapping[str, str]) -> None:
     """Delete every user with these marks."""
     for user in _users(iam):
         attempt.checkpoint()
-        with absent_is_done():
+        with suppress(Absent):
             if _marked(iam.list_user_tags(UserName=user)["Tags"], marks):
                 _delete_user(iam, user)
 
@@ -307,7 +299,7 @@ def _roles(iam: IAMClient) -> list[str]:
 def _delete_user(iam: IAMClient, user: str) -> None:
     """IAM deletes a user only when nothing hangs on it: the keys first, since they open the account."""
     _delete_keys(iam, user, _access_keys(iam, user))
-    with absent_is_done():
+    with suppress(Absent):
         iam.delete_login_profile(UserName=user)
     for attached in iam.get_paginator("list_attached_user_policies").paginate(UserName=user):
         for policy in attached["AttachedPolicies"]:
@@ -322,17 +314,22 @@ def _delete_user(iam: IAMClient, user: str) -> None:
 
 
 def delete_role(iam: IAMClient, role: str) -> None:
-    """Delete a role with all that hangs on it; policies that others may have are detached only."""
+    """Delete a role with all that hangs on it."""
+    strip_role(iam, role)
+    for profiles in iam.get_paginator("list_instance_profiles_for_role").paginate(RoleName=role):
+        for profile in profiles["InstanceProfiles"]:
+            iam.remove_role_from_instance_profile(InstanceProfileName=profile["InstanceProfileName"], RoleName=role)
+    iam.delete_role(RoleName=role)
+
+
+def strip_role(iam: IAMClient, role: str) -> None:
+    """Take a role's policies away; those that others may have are detached only."""
     for attached in iam.get_paginator("list_attached_role_policies").paginate(RoleName=role):
         for policy in attached["AttachedPolicies"]:
             iam.detach_role_policy(RoleName=role, PolicyArn=policy["PolicyArn"])
     for inline in iam.get_paginator("list_role_policies").paginate(RoleName=role):
         for name in inline["PolicyNames"]:
             iam.delete_role_policy(RoleName=role, PolicyName=name)
-    for profiles in iam.get_paginator("list_instance_profiles_for_role").paginate(RoleName=role):
-        for profile in profiles["InstanceProfiles"]:
-            iam.remove_role_from_instance_profile(InstanceProfileName=profile["InstanceProfileName"], RoleName=role)
-    iam.delete_role(RoleName=role)
 
 
 # What they share.
@@ -351,15 +348,6 @@ def _settling(*, young: bool = True) -> Iterator[None]:
 
 
 _SETTLES = frozenset({"AccessDenied", "InvalidClientTokenId", "NoSuchEntity"})
-
-
-@contextmanager
-def absent_is_done() -> Iterator[None]:
-    """What is gone already is done."""
-    try:
-        yield
-    except Absent:
-        return
 
 
 def _administrator(partition: str) -> str:

@@ -56,6 +56,7 @@ if TYPE_CHECKING:
     from mypy_boto3_s3.client import S3Client
     from mypy_boto3_service_quotas.client import ServiceQuotasClient
     from mypy_boto3_sts.client import STSClient
+    from mypy_boto3_sts.type_defs import AssumeRoleRequestTypeDef
     from mypy_boto3_support.client import SupportClient
 
 T = TypeVar("T")
@@ -136,13 +137,44 @@ class Services(Caller):
         """STS, regional."""
         return cast("STSClient", self.client("sts", self.default_region))
 
+    def assume_role(self, role: str, session: str, external_id: str = "") -> tuple[str, ReadOnlyCredentials]:
+        """An hour under a role, as whom and with which keys; the longest for a role that a role assumes."""
+        request: AssumeRoleRequestTypeDef = {
+            "RoleArn": role,
+            "RoleSessionName": session,
+            "DurationSeconds": SESSION_SECONDS,
+        }
+        if external_id:
+            request["ExternalId"] = external_id
+        answer = self.sts().assume_role(**request)
+        keys = answer["Credentials"]
+        credential = ReadOnlyCredentials(keys["AccessKeyId"], keys["SecretAccessKey"], keys["SessionToken"])
+        return answer["AssumedRoleUser"]["Arn"], credential
+
     def ask_identity(self) -> Identity:
         """GetCallerIdentity."""
         answer = self.sts().get_caller_identity()
         return Identity(account_id=answer["Account"], arn=answer["Arn"])
 
 
-class Payer(Services):
+class KeyHolder(Services):
+    """A caller with the keys of a Secret."""
+
+    keys: Remembered[ReadOnlyCredentials]
+
+    def credential(self) -> ReadOnlyCredentials:
+        """The Secret's keys."""
+        return self.keys.value()
+
+    def refused(self, credential: ReadOnlyCredentials, error: Denied) -> bool:
+        """Read the Secret again; worth repeating if it holds other keys now."""
+        if error.code not in UNAUTHENTICATED:
+            return False
+        self.keys.forget(credential)
+        return self.keys.value() != credential
+
+
+class Payer(KeyHolder):
     """The organization's management account."""
 
     def __init__(
@@ -150,20 +182,9 @@ class Payer(Services):
     ) -> None:
         super().__init__(clients, "the payer", observing=observing)
         self.partition = partition
-        self._keys = keys
+        self.keys = keys
         self._lock = threading.Lock()
         self._identities: dict[str, Identity] = {}
-
-    def credential(self) -> ReadOnlyCredentials:
-        """The Secret's keys."""
-        return self._keys.value()
-
-    def refused(self, credential: ReadOnlyCredentials, error: Denied) -> bool:
-        """Read the Secret again; worth repeating if it holds other keys now."""
-        if error.code not in UNAUTHENTICATED:
-            return False
-        self._keys.forget(credential)
-        return self._keys.value() != credential
 
     def identity(self) -> Identity:
         """Who the payer is, asked once per key."""
@@ -244,12 +265,9 @@ class Member(Assumed):
 
     def assume(self) -> ReadOnlyCredentials:
         """A session in the account that the role is said to be in, and in no other."""
-        answer = self._payer.sts().assume_role(
-            RoleArn=self.role_arn, RoleSessionName=self.session_name, DurationSeconds=SESSION_SECONDS
-        )
-        self._check(answer["AssumedRoleUser"]["Arn"])
-        keys = answer["Credentials"]
-        return ReadOnlyCredentials(keys["AccessKeyId"], keys["SecretAccessKey"], keys["SessionToken"])
+        arn, credential = self._payer.assume_role(self.role_arn, self.session_name)
+        self._check(arn)
+        return credential
 
     def _check(self, arn: str) -> None:
         if arn.split(":")[4:5] != [self.account_id]:
@@ -395,16 +413,25 @@ class Sessions:
         return parse_config(content if isinstance(content, dict) else {})
 
     def _read_keys(self) -> ReadOnlyCredentials:
-        where = f"Secret {OPERATOR_NAMESPACE}/{PAYER_SECRET}"
-        try:
-            found = self.kube.get(SECRET, OPERATOR_NAMESPACE, PAYER_SECRET)
-        except Absent as error:
-            raise Denied(f"{where} with the payer's keys does not exist: create it", code=NO_CREDENTIALS) from error
-        content = secret_content(found)
-        key, secret = content.get("aws_access_key_id", ""), content.get("aws_secret_access_key", "")
-        if not key or not secret:
-            raise Denied(f"{where} needs aws_access_key_id and aws_secret_access_key", code=NO_CREDENTIALS)
-        return ReadOnlyCredentials(key, secret, content.get("aws_session_token") or None)
+        return keys_in(self.kube, OPERATOR_NAMESPACE, PAYER_SECRET, "the payer's keys")
+
+
+def keys_in(kube: BlockingKube, namespace: str, name: str, whose: str) -> ReadOnlyCredentials:
+    """The keys in a Secret.
+
+    Raises:
+        Denied: there is no such Secret, or it lacks keys.
+    """
+    where = f"Secret {namespace}/{name}"
+    try:
+        found = kube.get(SECRET, namespace, name)
+    except Absent as error:
+        raise Denied(f"{where} with {whose} does not exist: create it", code=NO_CREDENTIALS) from error
+    content = secret_content(found)
+    key, secret = content.get("aws_access_key_id", ""), content.get("aws_secret_access_key", "")
+    if not key or not secret:
+        raise Denied(f"{where} needs aws_access_key_id and aws_secret_access_key", code=NO_CREDENTIALS)
+    return ReadOnlyCredentials(key, secret, content.get("aws_session_token") or None)
 
 
 def secret_data(content: Mapping[str, str]) -> dict[str, str]:

@@ -18,38 +18,27 @@ Who writes an object at each moment of its life:
 from domain.accounts.constants import FINALIZER, GROUP, OPERATOR_NAMESPACE, VERSION
 from domain.identity import Key, Kind
 
-ACCOUNT_POOL = Kind(name="AccountPool", group=GROUP, version=VERSION, plural="accountpools", area="accounts")
-ACCOUNT = Kind(name="Account", group=GROUP, version=VERSION, plural="accounts", area="accounts", finalizer=FINALIZER)
-ACCOUNT_CLAIM = Kind(
-    name="AccountClaim", group=GROUP, version=VERSION, plural="accountclaims", area="accounts", finalizer=FINALIZER
-)
 
-AWS_FEDERATED_ROLE = Kind(
-    name="AWSFederatedRole",
-    group=GROUP,
-    version=VERSION,
-    plural="awsfederatedroles",
-    area="accounts",
-    finalizer=FINALIZER,
-)
-AWS_FEDERATED_ACCOUNT_ACCESS = Kind(
-    name="AWSFederatedAccountAccess",
-    group=GROUP,
-    version=VERSION,
-    plural="awsfederatedaccountaccesses",
-    area="accounts",
-    finalizer=FINALIZER,
-)
+def _kind(name: str, finalizer: str = FINALIZER) -> Kind:
+    plural = f"{name.lower()}es" if name.endswith("s") else f"{name.lower()}s"
+    return Kind(name=name, group=GROUP, version=VERSION, plural=plural, area="accounts", finalizer=finalizer)
 
-# No custom resource: the one workflow that hands out what is scarce in the organization.
-ORGANIZATION = Kind(name="Organization", group="", version="", plural="", area="accounts")
 
-THE_ORGANIZATION = Key(kind=ORGANIZATION.name, namespace=OPERATOR_NAMESPACE, name="aws", uid="0")
+def _standing(name: str) -> tuple[Kind, Key]:
+    """The kind of a lifecycle that no custom resource stands behind, and the one of that kind."""
+    kind = Kind(name=name, group="", version="", plural="", area="accounts")
+    return kind, Key(kind=name, namespace=OPERATOR_NAMESPACE, name="aws", uid="0")
 
-# The one that validates what stands already.
-ACCOUNT_VALIDATION = Kind(name="AccountValidation", group="", version="", plural="", area="accounts")
 
-THE_VALIDATION = Key(kind=ACCOUNT_VALIDATION.name, namespace=OPERATOR_NAMESPACE, name="aws", uid="0")
+ACCOUNT_POOL = _kind("AccountPool", finalizer="")
+ACCOUNT = _kind("Account")
+ACCOUNT_CLAIM = _kind("AccountClaim")
+AWS_FEDERATED_ROLE = _kind("AWSFederatedRole")
+AWS_FEDERATED_ACCOUNT_ACCESS = _kind("AWSFederatedAccountAccess")
+
+# The one that hands out what is scarce in the organization, and the one that validates what stands already.
+ORGANIZATION, THE_ORGANIZATION = _standing("Organization")
+ACCOUNT_VALIDATION, THE_VALIDATION = _standing("AccountValidation")
 
 STANDING = (THE_ORGANIZATION, THE_VALIDATION)
 KINDS = (

@@ -18,7 +18,6 @@ from functools import partial
 
 from domain.accounts import ACCOUNT_POOL, customer_account
 from domain.accounts.actions.creation import LIMIT_CODES, TRANSIENT_REASONS, AwaitAccount, CreateAccount, TagAccount
-from domain.accounts.config_condition import told_by_account
 from domain.accounts.constants import (
     AT_LIMIT_CONDITION,
     AT_LIMIT_REASON,
@@ -44,6 +43,7 @@ from domain.accounts.initialization import (
 )
 from domain.accounts.naming import email_of, iam_user_id, secret_of
 from domain.accounts.opt_in import before_credentials, of_ready_account, opting_in
+from domain.accounts.present_conditions import told_by_account
 from domain.accounts.resources import PROGRESSING_STATES, AccountState
 from domain.accounts.status import failure_of, released, with_condition
 from domain.accounts.verification import (

@@ -20,11 +20,10 @@ from domain.accounts.actions.identities import RotateKeys
 from domain.accounts.claim_steps import invalid, taken_in_hand
 from domain.accounts.claim_validation import spec_fault
 from domain.accounts.closing import closing, has_begun, why_freed
-from domain.accounts.config_condition import told_by_claim
 from domain.accounts.letting_go import told_to
 from domain.accounts.naming import secret_of, support_role_arn
+from domain.accounts.present_conditions import secret_told, told_by_claim
 from domain.accounts.resources import Account, ClaimState
-from domain.accounts.secret_condition import secret_told
 from domain.accounts.status import with_claim_state
 from domain.accounts.worlds import ClaimWorld
 from domain.decision import Action, Decision

@@ -10,7 +10,6 @@ from __future__ import annotations
 from datetime import datetime, timedelta
 from typing import ClassVar
 
-from domain.accounts.looks import Look
 from domain.accounts.organization import OrganizationKnown
 from domain.accounts.pool import Deaths, Room
 from domain.accounts.worlds import AccountWorld, ClaimWorld
@@ -18,6 +17,20 @@ from domain.decision import Action, Decision, Queue, World
 from domain.identity import Key
 from domain.model import Model
 from domain.passes import PassedWorld, passed
+
+
+class Look(Action):
+    """One observation; its answer is the world that is decided upon."""
+
+    start_to_close: ClassVar[timedelta] = timedelta(seconds=20)
+    looked_at: ClassVar[str]
+
+    key: Key
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"observe {self.looked_at}"
 
 
 class ObserveAccount(Look):

@@ -23,7 +23,7 @@ from account_objects import (
 )
 
 from domain.accounts.config import parse_config
-from domain.accounts.config_condition import CONDITION
+from domain.accounts.present_conditions import INVALID_CONFIG_MAP
 from domain.accounts.resources import Account
 from domain.decision import World
 from domain.resource import condition_of
@@ -52,7 +52,7 @@ def bound(**fields: Any) -> Any:
 )
 def test_a_missing_or_malformed_key_is_named_by_a_condition_which_is_written_once(start: World, key: str) -> None:
     decision = decide_any(start, NOW)
-    told = next(each for each in status_of(decision)["conditions"] if each["type"] == CONDITION)
+    told = next(each for each in status_of(decision)["conditions"] if each["type"] == INVALID_CONFIG_MAP)
     assert (told["status"], told["reason"]) == ("True", "MissingOrMalformedKey")
     assert key in told["message"]
     end = settle(start)
@@ -61,21 +61,21 @@ def test_a_missing_or_malformed_key_is_named_by_a_condition_which_is_written_onc
 
 def test_the_condition_goes_when_the_key_is_there_and_the_rest_stays() -> None:
     waits = settle(world(creating(), config=config(ami_owner=None)))
-    assert condition_of(waits.account.status.conditions, CONDITION) is not None
+    assert condition_of(waits.account.status.conditions, INVALID_CONFIG_MAP) is not None
     mended = settle(waits.model_copy(update={"config": config()}))
-    assert condition_of(mended.account.status.conditions, CONDITION) is None
+    assert condition_of(mended.account.status.conditions, INVALID_CONFIG_MAP) is None
     assert condition_of(mended.account.status.conditions, "Creating") is not None
     claims = settle(bound(config=config(root=None)))
     served = settle(claims.model_copy(update={"config": config()}))
     assert served.claim.status.state == "Ready"
-    assert condition_of(served.claim.status.conditions, CONDITION) is None
+    assert condition_of(served.claim.status.conditions, INVALID_CONFIG_MAP) is None
 
 
 def test_another_missing_key_is_named_and_since_when_stays() -> None:
     waits = settle(world(creating(), config=config(ami_owner=None)))
-    before = condition_of(waits.account.status.conditions, CONDITION)
+    before = condition_of(waits.account.status.conditions, INVALID_CONFIG_MAP)
     later = decide_any(waits.model_copy(update={"config": config(support_jump_role=None)}), NOW + timedelta(minutes=3))
-    told = next(each for each in status_of(later)["conditions"] if each["type"] == CONDITION)
+    told = next(each for each in status_of(later)["conditions"] if each["type"] == INVALID_CONFIG_MAP)
     assert before is not None
     assert "support-jump-role" in told["message"]
     assert told["lastTransitionTime"] == before.last_transition_time
@@ -97,5 +97,5 @@ def test_a_failure_is_told_by_its_own_condition_although_a_key_was_missing() -> 
     waits = settle(world(creating(), config=config(ami_owner=None)))
     failed = settle(waits, now=NOW + timedelta(minutes=26))
     assert failed.account.status.state == "Failed"
-    assert condition_of(failed.account.status.conditions, CONDITION) is None
+    assert condition_of(failed.account.status.conditions, INVALID_CONFIG_MAP) is None
     assert "CreationTimeout" in decide_any(failed, NOW + timedelta(minutes=27)).why

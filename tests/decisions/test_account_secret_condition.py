@@ -20,7 +20,7 @@ from account_objects import (
 
 from domain.accounts.claim import decide
 from domain.accounts.constants import SECRET_NOT_OURS
-from domain.accounts.secret_condition import CONDITION
+from domain.accounts.present_conditions import SECRET_UNUSABLE
 from domain.refusal import ErrorType, Refusal
 from domain.resource import condition_of
 
@@ -39,7 +39,7 @@ def test_a_refused_secret_is_shown_once_and_tried_again() -> None:
     (slot,) = [action.slot for action in decide(bound(), NOW).actions]
     decision = decide(bound(refusals={slot: REFUSED}), NOW)
     assert activities(decision) == ["kube.patch", slot]
-    (told,) = [each for each in status_of(decision)["conditions"] if each["type"] == CONDITION]
+    (told,) = [each for each in status_of(decision)["conditions"] if each["type"] == SECRET_UNUSABLE]
     assert (told["status"], told["reason"], told["message"]) == ("True", SECRET_NOT_OURS, "Secret tenant/aws exists")
     assert status_of(decision)["state"] == "Pending"
     again = decide(bound(status_of(decision), refusals={slot: REFUSED}), NOW + timedelta(minutes=1))
@@ -62,8 +62,8 @@ def test_another_refusal_is_not_told_as_a_secrets(code: str) -> None:
 
 
 def test_the_condition_goes_once_the_claim_has_its_secret() -> None:
-    ready = {"state": "Ready", "conditions": [condition("Claimed"), condition(CONDITION)]}
+    ready = {"state": "Ready", "conditions": [condition("Claimed"), condition(SECRET_UNUSABLE)]}
     decision = decide(bound(ready, unit="ou-1"), NOW)
     conditions = status_of(decision)["conditions"]
     assert [each["type"] for each in conditions] == ["Claimed"]
-    assert condition_of((), CONDITION) is None
+    assert condition_of((), SECRET_UNUSABLE) is None

@@ -10,9 +10,8 @@ from account_objects import AWS_ID, NAME, NOW, SUFFIX, account, ago, claim
 from memory_kube import MemoryKube
 from temporalio.client import Client
 
-from activities.accounts import claims
+from activities.accounts import handover
 from activities.accounts.claim_secrets import delete_secret, put_secret
-from activities.accounts.claims import ClaimActivities
 from activities.accounts.deliveries import DUMMIES, DeliveryActivities
 from activities.accounts.handover import HandOver
 from activities.accounts.reading import Reader
@@ -114,7 +113,7 @@ async def let_go(kube: MemoryKube, by: Key, *, byoc: bool) -> None:
         await activities.let_secrets_go(LetSecretsGo(claim=by, input_secret="", secret="aws"))
         return
     release = ReleaseAccount(claim=by, account=NAME, legal_entity=LegalEntity(id="entity-1"), secret_name="aws")
-    activities = ClaimActivities(reader, cast("HandOver", None), cast("Client", None))
+    activities = HandOver(reader, cast("Sessions", None), cast("Client", None))
     await activities._remove_key(release, account(spec=HELD))
 
 
@@ -200,8 +199,8 @@ async def test_a_persons_word_on_an_account_holds_for_one_release_and_for_its_ow
     async def nobody(*_: object) -> None:
         """There is no server."""
 
-    monkeypatch.setattr(claims, "wake", nobody)
-    monkeypatch.setattr(claims, "now", lambda: NOW)
+    monkeypatch.setattr(handover, "wake", nobody)
+    monkeypatch.setattr(handover, "now", lambda: NOW)
     kube, _ = await cluster(KEY, byoc=False)
     word = {LET_GO: "the account is closed"}
     gone = {"deletionTimestamp": ago(minutes=1)} if deleting else {}
@@ -214,7 +213,7 @@ async def test_a_persons_word_on_an_account_holds_for_one_release_and_for_its_ow
         how=Release.UNCLEANED,
     )
     reader = Reader(kube, Settings())  # type: ignore[arg-type]
-    await ClaimActivities(reader, cast("HandOver", None), cast("Client", None)).release(release)
+    await HandOver(reader, cast("Sessions", None), cast("Client", None)).release(release)
     left = await reader.account(NAME)
     assert left is not None
     assert (left.status.state, left.spec.claim_link) == ("Failed", "")

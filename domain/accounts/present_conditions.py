@@ -1,0 +1,73 @@
+"""Perdure's own conditions of Accounts and claims, which unlike those of their states tell of the present.
+
+`InvalidConfigMap` is True with the key in its message while an Account or claim waits for a key of the ConfigMap, and
+goes when it waits for it no more (the replaced operator only logs such a fault, and tries again ever more seldom); a
+pool says the same in `Stalled`. `SecretUnusable` is True, with the refusal in its message, while a claim waits because
+its Secret is somebody else's, and goes once the Secret is written.
+"""
+
+from __future__ import annotations
+
+from datetime import datetime
+
+from domain.accounts.constants import SECRET_NOT_OURS, SECRET_OF_THE_OPERATOR
+from domain.accounts.resources import AccountState
+from domain.accounts.status import with_trouble
+from domain.accounts.worlds import AccountWorld, ClaimWorld
+from domain.decision import Decision
+from domain.resource import Condition
+
+INVALID_CONFIG_MAP = "InvalidConfigMap"
+REASON = "MissingOrMalformedKey"
+CONFIG_MAP = "ConfigMap"  # what a decision waits for
+SECRET_UNUSABLE = "SecretUnusable"  # noqa: S105 - a name
+
+
+def told_by_account(world: AccountWorld, decision: Decision, now: datetime) -> Decision:
+    """The decision, which also says on the Account that a key is missing, or says so no more."""
+    account = world.account
+    if account.metadata.deleting or account.paused:
+        return decision
+    needs_it = not (account.failed or account.status.state == AccountState.READY)
+    conditions = _changed(account.status.conditions, decision, now, needs_it=needs_it)
+    if conditions is None:
+        return decision
+    status = account.status.model_copy(update={"conditions": conditions})
+    return decision.model_copy(update={"actions": (world.write_status(status, note=INVALID_CONFIG_MAP),)})
+
+
+def told_by_claim(world: ClaimWorld, decision: Decision, now: datetime) -> Decision:
+    """The same of a claim."""
+    claim = world.claim
+    conditions = _changed(claim.status.conditions, decision, now, needs_it=True)
+    if conditions is None or claim.metadata.deleting:
+        return decision
+    status = claim.status.model_copy(update={"conditions": conditions})
+    return decision.model_copy(update={"actions": (world.write_status(status),)})
+
+
+def _changed(
+    conditions: tuple[Condition, ...], decision: Decision, now: datetime, *, needs_it: bool
+) -> tuple[Condition, ...] | None:
+    """The conditions as they should be; None where nothing changes, or other writes come first."""
+    if decision.actions:
+        return None
+    waits = needs_it and decision.waits_for == (CONFIG_MAP,)
+    return with_trouble(conditions, INVALID_CONFIG_MAP, REASON, decision.why if waits else "", now)
+
+
+def secret_told(world: ClaimWorld, decision: Decision, now: datetime) -> Decision:
+    """The decision, which also shows on the claim that its Secret was refused, or that it is no more."""
+    claim = world.claim
+    if claim.metadata.deleting:
+        return decision
+    refusals = (world.refused(action.slot) for action in decision.actions)
+    refused = next((each for each in refusals if each and each.code in (SECRET_NOT_OURS, SECRET_OF_THE_OPERATOR)), None)
+    if refused is None and decision.actions:
+        return decision
+    code, message = (refused.code, refused.message) if refused else ("", "")
+    conditions = with_trouble(claim.status.conditions, SECRET_UNUSABLE, code, message, now)
+    if conditions is None:
+        return decision
+    status = claim.status.model_copy(update={"conditions": conditions})
+    return decision.model_copy(update={"actions": (world.write_status(status), *decision.actions)})
