@@ -2,7 +2,7 @@
 
 The first part names, for every weakness (W1 to W35 of the area's reference) and every trap of its checklist (C1 to
 C24), the tests that would fail on that behaviour; one that is renamed or removed is missed here. What has no better
-place is tested below. Weaknesses of matters with a file of their own (`test_account_weaknesses_*.py`) are told there.
+place is tested below; those of quotas are told in `test_account_weaknesses_quotas.py`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from domain.accounts.account import decide
 from domain.accounts.actions.identities import EnsureAdminUser, EnsureSupportRole
 from domain.accounts.claim import decide as decide_claim
 from domain.accounts.config import OperatorConfig
-from domain.accounts.pool import PoolView, Room, count, supply
+from domain.accounts.pool import PoolView, Room
 from domain.accounts.pool import decide as decide_pool
 from domain.accounts.resources import AccountClaimStatus, AccountPoolStatus
 from domain.accounts.status import release_failed, released
@@ -83,8 +83,8 @@ WEAKNESSES = {
     "W34": "test_units_that_meet_another_change_are_made_one_after_the_other",
     "W35": "test_scarce_calls_have_a_queue_of_their_own test_a_limit_of_cases_passes_and_a_denial_does_not",
 }
-# Told in files of their own.
-OTHER_MATTERS = {"W22": "quotas", "W27": "federated roles", "W28": "federated roles"}
+# Told in a file of its own.
+OTHER_MATTERS = {"W22": "quotas"}
 
 TRAPS = {
     "C1": "test_a_status_that_tools_emptied_starts_the_account_again_with_the_id_it_has",
@@ -113,8 +113,50 @@ TRAPS = {
     "test_accounts_of_every_namespace_are_watched",
     "C24": "test_development_mode_opens_no_case",
 }
-# Of sorts of claims that have a file of their own.
-OTHER_TRAPS = {"C7": "customers' accounts"}
+# The same rows for claims of customers and of fleet managers, and fake ones.
+OF_CUSTOMERS = {
+    "W9": (
+        "test_a_region_that_the_account_cannot_use_fails_it_at_once_and_by_name "
+        "test_a_failed_account_makes_the_claim_an_error_with_the_accounts_reason"
+    ),
+    "W10": "test_only_our_own_launches_are_ended_in_a_customers_account",
+    "W12": "test_the_account_that_was_made_is_linked_and_the_state_stays_blank",
+    "W14": "test_another_tenants_account_is_neither_used_nor_deleted test_a_key_of_another_account_is_not_used",
+    "W15": "test_the_role_goes_before_anything_else_of_a_release",
+    "W16": "test_a_customers_account_wakes_its_claim_by_its_state_and_by_its_trouble",
+    "W18": "test_a_person_has_an_account_let_go_that_cannot_be_cleaned_and_nobody_gets_it",
+    "W19": (
+        "test_an_account_that_cannot_be_entered_any_more_says_so_and_tries_on "
+        "test_after_a_day_it_is_let_go test_a_person_can_have_it_let_go_at_once "
+        "test_a_claim_whose_customer_has_shut_every_door_says_so_and_a_person_lets_it_go"
+    ),
+    "W20": "test_a_role_that_is_there_already_is_made_right",
+    "W24": "test_a_missing_jump_role_is_waited_for_by_name test_a_claim_without_regions_needs_none",
+    "C7": "test_ready_comes_before_the_secret_and_the_support_role",
+    "C8": "test_a_failed_account_makes_the_claim_an_error_with_the_accounts_reason",
+    "C11": "test_nothing_is_released_while_others_hold_the_claim",
+    "C22": "test_another_tenants_account_is_neither_used_nor_deleted",
+}
+
+# W27: a role's finalizer goes before its accesses are cleaned, which then find no role and leak what they made; the
+# role by which a customer's account was entered is one that no account has any more. W28: a failed access never heals,
+# policy errors are swallowed, a policy made to be judged may stay in the payer's account and stops the role for ever.
+OF_FEDERATED_ACCESS = {
+    "W27": (
+        "test_w27_a_deleted_role_waits_until_its_accesses_are_gone "
+        "test_w27_it_cleans_up_though_its_role_is_gone_and_its_labels_are_too "
+        "test_w27_an_access_is_taken_back_whole_though_nobody_knows_its_policy "
+        "test_w27_an_account_that_a_claim_has_brought_is_entered_by_its_support_role "
+        "test_an_access_is_taken_back_with_its_role_although_the_worker_dies"
+    ),
+    "W28": (
+        "test_w28_an_access_whose_role_is_missing_heals_when_the_role_comes "
+        "test_w28_each_step_that_is_refused_fails_it_aloud_and_is_tried_again "
+        "test_w28_a_policy_that_iam_refuses_is_told "
+        "test_w28_a_role_with_managed_policies_only_is_judged "
+        "test_w28_what_a_torn_judging_left_stops_nobody"
+    ),
+}
 
 
 @cache
@@ -125,11 +167,14 @@ def defined() -> frozenset[str]:
 
 
 def test_every_weakness_and_every_trap_is_told_of() -> None:
-    assert set(WEAKNESSES) | set(OTHER_MATTERS) == {f"W{number}" for number in range(1, 36)}
-    assert set(TRAPS) | set(OTHER_TRAPS) == {f"C{number}" for number in range(1, 25)}
+    told = {*WEAKNESSES, *OTHER_MATTERS, *TRAPS, *OF_CUSTOMERS, *OF_FEDERATED_ACCESS}
+    assert told == {f"W{number}" for number in range(1, 36)} | {f"C{number}" for number in range(1, 25)}
 
 
-@pytest.mark.parametrize(("row", "tests"), [*WEAKNESSES.items(), *TRAPS.items()])
+@pytest.mark.parametrize(
+    ("row", "tests"),
+    [each for rows in (WEAKNESSES, TRAPS, OF_CUSTOMERS, OF_FEDERATED_ACCESS) for each in rows.items()],
+)
 def test_each_row_is_held_to_by_a_test_that_exists(row: str, tests: str) -> None:
     assert [name for name in tests.split() if name not in defined()] == [], row
 
@@ -272,12 +317,3 @@ def test_in_govcloud_every_name_is_of_its_partition_and_no_region_is_initialised
     assert partitions == {"aws-us-gov"}
     end = settle(world(creating, config=config(fedramp="true")))
     assert (end.account.status.state, end.known.outcomes) == ("PendingVerification", {})
-
-
-def test_supply_counts_states_of_opting_in_and_the_published_number_does_not() -> None:
-    """W7: such accounts vanished from the test whether a pool is full."""
-    members = [
-        account(f"a{index}", status={"state": state}) for index, state in enumerate(("OptingInRegions", "Creating"))
-    ]
-    counts = count(pool(), members, None)
-    assert (counts.accounts_progressing, supply(counts, members)) == (1, 2)

@@ -1,0 +1,163 @@
+"""The pass over an AccountPool as an activity: what it reads, what it gives, and what it writes of pools and claims."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import Any, cast
+
+import pytest
+from account_objects import CONFIG, DATA, NOW, POOL, claim, pool, ready_account
+from memory_kube import MemoryKube
+from temporalio.client import Client
+from temporalio.testing import ActivityEnvironment
+
+from activities.accounts.handover import HandOver
+from activities.accounts.pool import PoolActivities
+from activities.accounts.reading import Reader
+from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
+from domain.accounts.constants import FINALIZER, OPERATOR_NAMESPACE
+from domain.accounts.observations import PassPool, PoolKnown, PoolWorld
+from domain.accounts.pool import PoolView, decide
+from domain.accounts.resources import AccountClaim, AccountPool
+from domain.decision import Outcome
+from domain.identity import Kind
+from domain.resource import CustomResource
+from engine.errors import Absent
+from engine.kube import KubeApi
+from engine.kube.api import Listing
+from engine.settings import Settings
+from starters.watch.accounts import WATCHED
+
+
+class Kube:
+    """An API server with these objects and the operator's ConfigMap, to read from; how often claims were listed."""
+
+    def __init__(self, *objects: tuple[Kind, CustomResource]) -> None:
+        self._objects = [(kind.name, found.model_dump(mode="json", by_alias=True)) for kind, found in objects]
+        self.claims_listed = 0
+
+    async def get(self, kind: Kind, namespace: str, name: str) -> dict[str, Any]:
+        for each, found in self._objects:
+            if (each, found["metadata"]["namespace"], found["metadata"]["name"]) == (kind.name, namespace, name):
+                return found
+        if kind.name == "ConfigMap":
+            return {"data": DATA}
+        raise Absent(name)
+
+    async def list(self, kind: Kind, namespace: str = "") -> Listing:
+        self.claims_listed += kind is ACCOUNT_CLAIM
+        found = [each for name, each in self._objects if name == kind.name]
+        return Listing([each for each in found if namespace in ("", each["metadata"]["namespace"])], "1")
+
+
+class Temporal:
+    """The organization's workflow, which has measured nothing."""
+
+    def get_workflow_handle(self, id_: str) -> Temporal:
+        return self
+
+    async def query(self, name: str, **more: Any) -> None:
+        return None
+
+
+def passes_over(kube: Kube | MemoryKube) -> PoolActivities:
+    reader = Reader(cast("KubeApi", kube), Settings(mode="observe") if isinstance(kube, Kube) else Settings())
+    return PoolActivities(reader, cast("HandOver", None), cast("Client", Temporal()))
+
+
+async def passed(kube: Kube, of: AccountPool, known: PoolKnown, *, attempt: int = 1) -> PoolWorld:
+    """A pass that observes only."""
+    environment = ActivityEnvironment()
+    environment.info = dataclasses.replace(environment.info, attempt=attempt)
+    return await environment.run(passes_over(kube).pass_pool, PassPool(key=of.key, memory=known))
+
+
+# --- a binding that was left half made ---
+
+ENTITY = claim().spec.legal_entity.model_dump()
+HOLDER = {"claimLink": "claim", "claimLinkNamespace": "tenant", "legalEntity": ENTITY}
+LINKED = ready_account(spec=HOLDER, status={"claimed": True})
+FULL = pool(size=0)
+GIFT = f"bind {LINKED.metadata.name} to claim tenant/claim"
+
+
+@pytest.mark.parametrize(
+    ("known", "attempt"),
+    [
+        pytest.param(PoolKnown(), 1, id="first pass of a run"),
+        pytest.param(PoolKnown(bonds_seen=True), 2, id="the attempt before died"),
+    ],
+)
+async def test_a_claim_whose_account_says_claimed_already_gets_its_link(known: PoolKnown, attempt: int) -> None:
+    kube = Kube((ACCOUNT, LINKED), (ACCOUNT_CLAIM, claim(status={"state": "Pending"})), (ACCOUNT_POOL, FULL))
+    found = await passed(kube, FULL, known, attempt=attempt)
+    assert GIFT in found.decision.planned
+    assert not found.known.bonds_seen, "nothing was written: the next pass looks again"
+
+
+async def test_claims_are_not_read_again_at_each_pass_over_accounts_that_are_all_claimed() -> None:
+    kube = Kube((ACCOUNT, LINKED), (ACCOUNT_CLAIM, claim(spec={"accountLink": "a"})), (ACCOUNT_POOL, FULL))
+    await passed(kube, FULL, PoolKnown())
+    assert kube.claims_listed == 1
+    await passed(kube, FULL, PoolKnown(bonds_seen=True))
+    assert kube.claims_listed == 1
+
+
+# --- other namespaces ---
+
+
+@pytest.mark.parametrize(("namespace", "given"), [(OPERATOR_NAMESPACE, True), ("elsewhere", False)])
+async def test_a_pool_neither_counts_nor_gives_accounts_outside_the_operators_namespace(
+    namespace: str, given: bool
+) -> None:
+    free = ready_account(meta={"namespace": namespace})
+    waiting = claim(status={"state": "Pending"})
+    filled = pool(size=1)
+    kube = Kube((ACCOUNT, free), (ACCOUNT_CLAIM, waiting), (ACCOUNT_POOL, filled))
+    found = await passed(kube, filled, PoolKnown())
+    assert (GIFT in found.decision.planned) is given, found.decision
+
+
+def test_accounts_of_every_namespace_are_watched() -> None:
+    (watched,) = (each for each in WATCHED if each.kind is ACCOUNT)
+    assert (watched.namespace, watched.has_workflow) == ("", True)
+
+
+async def test_a_pool_of_another_namespace_is_told_and_neither_filled_nor_counted() -> None:
+    kube = MemoryKube()
+    made = await kube.create(ACCOUNT_POOL, pool(size=3).model_dump(mode="json", exclude_none=True), "tenant")
+    key = pool().key.model_copy(update={"namespace": "tenant", "uid": made["metadata"]["uid"]})
+    found = await passes_over(kube).pass_pool(PassPool(key=key, memory=PoolKnown()))
+    assert found.decision.outcome is Outcome.WAITING
+    assert OPERATOR_NAMESPACE in found.decision.why
+    assert (await kube.list(ACCOUNT, OPERATOR_NAMESPACE)).items == []
+    assert await kube.get(ACCOUNT_POOL, "tenant", POOL) == made
+
+
+@pytest.mark.parametrize("lacking", ["", "accountsPending", "awsLimitDelta"])
+async def test_a_status_that_lacks_a_number_is_completed_and_a_whole_one_left_alone(lacking: str) -> None:
+    whole = PoolView(pool=pool(size=0), accounts=(), claims=(), config=CONFIG, room=None)
+    numbers = decide(whole, NOW).status.model_dump(mode="json", exclude={"conditions"})
+    status = {name: number for name, number in numbers.items() if name != lacking}
+    kube = MemoryKube()
+    body = {**pool(size=0).model_dump(mode="json", exclude_none=True), "status": status}
+    made = await kube.create(ACCOUNT_POOL, body, OPERATOR_NAMESPACE)
+    view = whole.model_copy(update={"pool": AccountPool.model_validate(made)})
+    assert await passes_over(kube)._act(view, decide(view, NOW)) == 0
+    after = await kube.get(ACCOUNT_POOL, OPERATOR_NAMESPACE, POOL)
+    assert after["status"] == numbers
+    assert (after == made) is (lacking == "")
+
+
+async def test_the_finalizer_comes_with_the_fields_that_go_structs_always_show() -> None:
+    kube = MemoryKube()
+    asked = {"legalEntity": {"id": "e", "name": "E"}, "accountLink": ""}
+    await kube.create(ACCOUNT_CLAIM, {"metadata": {"name": "claim", "finalizers": ["theirs"]}, "spec": asked}, "tenant")
+    passes = passes_over(kube)
+    await passes._hold_claim(AccountClaim.model_validate(await kube.get(ACCOUNT_CLAIM, "tenant", "claim")))
+    held = await kube.get(ACCOUNT_CLAIM, "tenant", "claim")
+    assert held["metadata"]["finalizers"] == ["theirs", FINALIZER]
+    empty = {"byocSecretRef": {"name": "", "namespace": ""}, "fleetManagerConfig": {"trustedARN": ""}}
+    assert held["spec"] == {**asked, **empty}
+    await passes._hold_claim(AccountClaim.model_validate(held))
+    assert await kube.get(ACCOUNT_CLAIM, "tenant", "claim") == held, "a claim that has the finalizer is not written"
