@@ -83,21 +83,6 @@ class OrganizationActivities(Activities):
     @activity.defn(name=PassOrganization.activity)
     async def pass_organization(self, look: PassOrganization) -> OrganizationWorld:
         """One pass."""
-        return await self._pass(look)
-
-    @activity.defn(name=TellPools.activity)
-    async def tell_pools(self, news: TellPools) -> None:
-        """Wake every pool."""
-        await asyncio.gather(*(wake(self._client, self._read.key(pool)) for pool in await self._pools()))
-
-    async def _pools(self) -> Sequence[AccountPool]:
-        return await self._read.all(AccountPool, OPERATOR_NAMESPACE)
-
-    @property
-    def _sweep(self) -> timedelta:
-        return self._read.settings.sweep or SWEEP
-
-    async def _pass(self, look: PassOrganization) -> OrganizationWorld:
         hold = await self._read.hold(ObjectMeta())
         tells = not hold and not look.dry_run
         known = look.memory
@@ -113,6 +98,18 @@ class OrganizationActivities(Activities):
             rest=LET_CHANGES_GATHER if _busy(known) else BRISK,
             gather=MOVING_TOGETHER if _busy(known) else timedelta(0),
         )
+
+    @activity.defn(name=TellPools.activity)
+    async def tell_pools(self, news: TellPools) -> None:
+        """Wake every pool."""
+        await asyncio.gather(*(wake(self._client, self._read.key(pool)) for pool in await self._pools()))
+
+    async def _pools(self) -> Sequence[AccountPool]:
+        return await self._read.all(AccountPool, OPERATOR_NAMESPACE)
+
+    @property
+    def _sweep(self) -> timedelta:
+        return self._read.settings.sweep or SWEEP
 
     # --- permits and room ---
 
@@ -139,9 +136,7 @@ class OrganizationActivities(Activities):
     ) -> OrganizationKnown:
         settings, moment = self._read.settings, now()
         wanting = [account for account in accounts if wants_account(account)]
-        budget = Budget(
-            number=settings.accounts_create_budget,
-        )
+        budget = Budget(number=settings.accounts_create_budget)
         if wanting:
             verdicts = await self._verdicts(known, accounts, config, budget, moment)
             told = await self._tell(wanting, verdicts, known.told) if tells else known.told

@@ -84,9 +84,6 @@ class PoolActivities(Activities):
     @activity.defn(name=PassPool.activity)
     async def pass_pool(self, look: PassPool) -> PoolWorld:
         """One pass."""
-        return await self._pass(look)
-
-    async def _pass(self, look: PassPool) -> PoolWorld:
         key = look.key
         pool = await self._read.same(AccountPool, key)
         if pool is None:
