@@ -23,6 +23,7 @@ from starters.watch.index import Index
 from starters.watch.projection import Place, Projection, Shown, Side, own_write
 
 Relations = tuple[Relation, ...]
+_Told = tuple[int, Callable[[Any], bool] | None] | None
 
 
 @cache
@@ -78,14 +79,14 @@ class _Reading:
 
     model: type[KubeModel]
     asked: tuple[tuple[Callable[[Any], Any], Callable[[Any], Any]], ...]
-    groups: tuple[tuple[int, tuple[int, Callable[[Any], bool] | None] | None, int, tuple[Place, ...]], ...]
+    groups: tuple[tuple[int, _Told, int, tuple[Place, ...]], ...]
 
 
 @cache
 def _reading_of(relations: Relations, kind: str) -> _Reading:
     places = places_of(relations, kind)
     asked: dict[tuple[Callable[[Any], Any], Callable[[Any], Any]], int] = {}
-    groups: dict[tuple[Any, ...], list[Place]] = {}
+    groups: dict[tuple[int, _Told, int], list[Place]] = {}
 
     def at(made_of: Callable[[Any], Any], function: Callable[[Any], Any]) -> int:
         return asked.setdefault((made_of, function), len(asked))
@@ -97,7 +98,8 @@ def _reading_of(relations: Relations, kind: str) -> _Reading:
         told = (at(_hashes, news.value), news.as_made) if news is not None else None
         groups.setdefault((names, told, at(_as_it_is, relation.trait)), []).append(place)
     model = model_of(places[0][1]) if places else KubeModel
-    return _Reading(model, tuple(asked), tuple((*shown, tuple(each)) for shown, each in groups.items()))
+    shown = tuple((names, told, trait, tuple(each)) for (names, told, trait), each in groups.items())
+    return _Reading(model, tuple(asked), shown)
 
 
 def _as_it_is(said: Hashable) -> Hashable:

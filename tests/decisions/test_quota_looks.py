@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -51,7 +50,7 @@ def looked_at(account: Account) -> str:
     action = RaiseQuotas(
         account_id=AWS_ID, region="us-east-1", quotas={RULES: ServiceQuota(value=WANTED, status="TODO")}, since=None
     )
-    found = ActivityEnvironment().run(lambda: raise_quotas(account, action, timedelta(seconds=30)))  # type: ignore[arg-type]
+    found = ActivityEnvironment().run(lambda: raise_quotas(account, action))  # type: ignore[arg-type]
     return found.statuses[RULES]
 
 

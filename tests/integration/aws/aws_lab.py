@@ -93,7 +93,7 @@ class Lab:
         outcome = self.run(
             self.activities.await_account, AwaitAccount(name=name, email=email(name), request_id=request.request_id)
         )
-        return outcome.account_id, name
+        return outcome.created_account_id, name
 
     def owner(self, name: str) -> Key:
         """The Account custom resource of that name, made now."""
