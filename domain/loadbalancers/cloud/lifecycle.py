@@ -74,9 +74,13 @@ def needs_look(world: CloudWorld, steps: Iterable[Action]) -> bool:
 
 def blocker_of(world: CloudWorld, wanted: Iterable[Action]) -> Blocker:
     """What stands in the way in the cloud; a bug of ours is shown by the runner."""
-    refusals = [found for each in wanted if (found := world.refused(each.slot)) and found.type is not ErrorType.BUG]
-    found = [Blocker(refusal=each, hindrance=Hindrance.of_refusal(each)) for each in refusals]
-    return max(found, key=lambda each: each.hindrance.weight if each.hindrance else (0, False), default=Blocker())
+    refusals = [refusal for each in wanted if (refusal := world.refused(each.slot))]
+    blockers = [
+        Blocker(refusal=each, hindrance=Hindrance.of_refusal(each))
+        for each in refusals
+        if each.type is not ErrorType.BUG
+    ]
+    return max(blockers, key=lambda each: each.hindrance.weight if each.hindrance else (0, False), default=Blocker())
 
 
 def looked_again(world: CloudWorld, problem: str) -> list[Moment]:
