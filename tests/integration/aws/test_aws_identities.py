@@ -92,7 +92,7 @@ def test_a_lost_answer_leaves_one_role_with_its_policy(lab: Lab, operation: str)
 def test_the_key_is_in_the_secret_and_works(lab: Lab) -> None:
     account_id, name = lab.account()
     result = lab.run(lab.activities.ensure_admin_user, admin_user(account_id, name, lab.owner(name)))
-    secret = lab.secret(result.secret)
+    secret = lab.secret(result.admin_secret)
     assert secret["aws_user_name"] == f"osdManagedAdmin-{name[-6:]}"
     assert lab.identity_of(secret) == f"arn:aws:iam::{account_id}:user/osdManagedAdmin-{name[-6:]}"
     one_known_key(lab, account_id, name)
