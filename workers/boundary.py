@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Callable
 from functools import partial
 from typing import Any, cast
 
@@ -54,7 +53,7 @@ class _Edge(ActivityInboundInterceptor):
         attempt.begin(input.args[0] if input.args else None)
         began = time.perf_counter()
         try:
-            with heartbeating(_beat(self._outbound)):
+            with heartbeating(partial(self._beat, activity.info().task_token)):
                 result = await super().execute_activity(input)
         except (asyncio.CancelledError, CancelledError):
             raise
@@ -68,11 +67,10 @@ class _Edge(ActivityInboundInterceptor):
         _count(began, None)
         return result
 
-
-def _beat(outbound: ActivityOutboundInterceptor) -> Callable[[], None]:
-    """Records a heartbeat from any thread: the SDK's own function leads through the event loop, which may be busy."""
-    core = cast("Any", outbound)._worker._bridge_worker()
-    return partial(core.record_activity_heartbeat, ActivityHeartbeat(task_token=activity.info().task_token))
+    def _beat(self, task_token: bytes) -> None:
+        """Record a heartbeat from any thread: the SDK's function leads through the event loop, which may be busy."""
+        core = cast("Any", self._outbound)._worker._bridge_worker()
+        core.record_activity_heartbeat(ActivityHeartbeat(task_token=task_token))
 
 
 def _cause(error: Exception, failure: ApplicationError) -> BaseException | None:
