@@ -40,6 +40,7 @@ ONLY_COMPLETE = (
     "integration/test_kubernetes_download.py",
     "integration/test_local_deployment.py",
     "integration/test_metrics_scraped.py",
+    "integration/test_openstack_box.py",
     "integration/test_operating.py",
     "integration/test_probes.py",  # servers that stay away for minutes
     "integration/test_rbac.py",
@@ -61,6 +62,7 @@ LONGEST = (
     "integration/emulator",
     "integration/test_local_deployment.py",
     "integration/test_demos_on_openstack.py",
+    "integration/test_openstack_box.py",
     "integration/test_load_balancers.py",
     "integration/test_demo.py",
     "integration/test_accounts_bad_input.py",

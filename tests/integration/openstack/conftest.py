@@ -13,11 +13,12 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
-from openstack_lab import OPENSTACK_AND_CLUSTER, Lab
+from openstack_lab import Lab
 from passes_lab import Passes
 
 from engine.kube import BlockingKube, KubeApi
 from engine.settings import Settings
+from localcloud import services
 from localcloud.deployment import Deployment
 from localcloud.openstack.control import OpenStackControl
 from localcloud.state import Cloud
@@ -31,7 +32,7 @@ def openstack(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Deployment]:
     """A deployment of OpenStack and of Kubernetes, where the credentials are."""
     kept = os.environ.get("PERDURE_TEST_OPENSTACK")
     deployment = Deployment(Path(kept) if kept else tmp_path_factory.mktemp("openstack"))
-    deployment.up(clouds=(Cloud.OPENSTACK,), only=OPENSTACK_AND_CLUSTER, tether=True)
+    deployment.up(clouds=(Cloud.OPENSTACK,), only=(*services.CLUSTER, *services.OPENSTACK), tether=True)
     yield deployment
     if kept:
         deployment.down()

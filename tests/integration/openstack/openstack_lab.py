@@ -34,14 +34,12 @@ from domain.writes import JsonPatch, merge
 from engine.errors import Absent, Pending, Throttled, Unavailable
 from engine.kube import NAMESPACE, SECRET, BlockingKube
 from engine.settings import Settings
-from localcloud import services
 from localcloud.deployment import Deployment
 from localcloud.openstack.control import OpenStackControl
 
 R = TypeVar("R")
 C = TypeVar("C", LoadBalancer, LoadBalancerMachine)
 
-OPENSTACK_AND_CLUSTER = (*services.CLUSTER, *services.OPENSTACK)
 NAMESPACE_NAME = "lbs"
 SECRET_NAME = "cloud"
 # The server's patience, shortened: what it would wait for longer is asked for again after so many seconds.
