@@ -26,9 +26,12 @@ def shell_without_servers() -> dict[str, str]:
 
 @asynccontextmanager
 async def process(
-    deployment: Deployment, *command: str, port: int = 0, **environ: str
+    deployment: Deployment, *command: str, port: int = 0, forked: bool = True, **environ: str
 ) -> AsyncIterator[asyncio.subprocess.Process]:
-    """One of the product's processes, ready; stopped at the end as an operator would. It logs with the deployment."""
+    """One of the product's processes, ready; stopped at the end as an operator would. It logs with the deployment.
+
+    One that is not forked has imported nothing but its own modules.
+    """
     port = port or free_port()
     settings = {
         "PERDURE_STATE": "",  # what is given here counts, not the state directory's own environment
@@ -40,7 +43,7 @@ async def process(
     log = deployment.log(f"test-{command[0]}")
     with log.open("ab") as output:
         started = await asyncio.create_subprocess_exec(
-            *command_line(COMMAND, *command, forked="PYTHONPATH" not in environ),
+            *command_line(COMMAND, *command, forked=forked and "PYTHONPATH" not in environ),
             cwd=ROOT,
             env=deployment.program_env() | settings | environ,
             stdout=output,

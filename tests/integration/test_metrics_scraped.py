@@ -55,7 +55,7 @@ async def scrapes(deployment: Deployment) -> AsyncIterator[Scrapes]:
             await KubeApi.open(Settings(), "tests", deployment.env()["KUBECONFIG"]),
         )
         for name, port in ports.items():
-            await stack.enter_async_context(process(deployment, name, port=port))
+            await stack.enter_async_context(process(deployment, name, port=port, forked=False))
         await _create(kube, NAMESPACE, "", {"metadata": {"name": TENANT}})
         await _create(kube, ACCOUNT_POOL, OPERATOR_NAMESPACE, {"metadata": {"name": POOL}, "spec": {"poolSize": 1}})
         await eventually(lambda: _is(kube, ACCOUNT_POOL, OPERATOR_NAMESPACE, POOL, available=1), "pool is full", 120)
