@@ -67,12 +67,16 @@ async def play(stage: Stage) -> None:
 
 
 async def _forget_the_last_run(stage: Stage) -> None:
-    """A claim of an earlier run is released, whatever that run left undone."""
-    if stage.objects.one(ACCOUNT_CLAIM, CLAIM, CLAIM) is None:
+    """A claim of an earlier run is released, whatever that run left undone; its account is free for the same tenant."""
+    left = stage.objects.one(ACCOUNT_CLAIM, CLAIM, CLAIM)
+    if left is None:
         return
+    account = text(left, "spec", "accountLink")
     stage.tell("A claim is left from an earlier run: it is released first")
     await stage.delete(ACCOUNT_CLAIM, CLAIM, CLAIM)
     await stage.until("the earlier claim is gone", lambda: stage.objects.one(ACCOUNT_CLAIM, CLAIM, CLAIM) is None)
+    if any(each.metadata.name == account for each in _accounts(stage)):
+        await stage.until("its account is free again", lambda: _free(_account(stage, account)))
 
 
 async def _fill_the_pool(stage: Stage) -> None:
