@@ -27,7 +27,6 @@ from activities import attempt
 from activities.claims.binder_queue import BinderQueue
 from activities.claims.expiry_batch import ExpiryBatch
 from activities.claims.tools import Tools
-from activities.conflicts import MOST_CONFLICTS
 from activities.gathering import gathered
 from activities.inline import Passed
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, standing
@@ -63,6 +62,8 @@ LONGEST_WITH_ENDS = 60.0
 # A claim may be known here some milliseconds after the watcher has woken the binder for it.
 LINGER = 0.25
 OPENED_AT_ONCE = 8
+# Another client writes to the same objects all the time: leave the claim to the next batch.
+MOST_CONFLICTS = 5
 MOST_REMEMBERED = 20_000
 
 Bind = Callable[[Key], Awaitable[tuple[Passed[Claim], ObjectWorld]]]
