@@ -1,4 +1,4 @@
-"""Worlds about one custom resource: how it is shown, and the decisions and writes of which its lifecycle is made."""
+"""Worlds about one object: how it is shown, and the decisions and writes of which its lifecycle is made."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from domain.writes import DropFinalizer, JsonPatch, Patch, patched
 
 
 class ObjectWorld(World):
-    """The world of a custom resource, which stands in the field that `about` names.
+    """The world of an object, usually a custom resource, which stands in the field that `about` names.
 
     Its decisions show its phase (its state, unless they say otherwise) and its owner. Its writes carry the
     resourceVersion that was observed, so they are void when somebody else has written meanwhile.
@@ -23,7 +23,7 @@ class ObjectWorld(World):
 
     @property
     def resource(self) -> CustomResource:
-        """The custom resource."""
+        """The object, as it was observed and changed by own writes since."""
         found: CustomResource = getattr(self, self.about)
         return found
 
@@ -126,16 +126,15 @@ class ObjectWorld(World):
 
     def write(self, patch: JsonPatch, note: str, subresource: str = "") -> Patch:
         """The write of this patch."""
-        resource = self.resource
-        version = resource.metadata.resource_version
-        return Patch(key=resource.key, patch=patch, subresource=subresource, resource_version=version, note=note)
+        version = self.resource.metadata.resource_version
+        return Patch(key=self.key, patch=patch, subresource=subresource, resource_version=version, note=note)
 
     def write_status(self, status: Any, note: str = "") -> Patch:
         """The write of the status, whole: fields of it are required once it is present."""
         patch: JsonPatch = {"status": status.model_dump(mode="json", exclude_none=True)}
         return self.write(patch, note or f"status {status.state or 'without a state'}", "status")
 
-    def drop_finalizer(self) -> DropFinalizer:
+    def drop_finalizer(self, note: str = "drop the finalizer") -> DropFinalizer:
         """The write that gives the object up; the finalizers of others stay."""
         resource = self.resource
-        return DropFinalizer.of(resource.key, resource.metadata, resource.kind_of.finalizer, "drop the finalizer")
+        return DropFinalizer.of(self.key, resource.metadata, resource.kind_of.finalizer, note)

@@ -44,7 +44,7 @@ from domain.loadbalancers.constants import (
     REVISION_ANNOTATION,
 )
 from domain.loadbalancers.migration import migrated, spec_migration, status_migration
-from domain.loadbalancers.object_world import Moment, adopt, decided, gone, held_by, release, write, writes
+from domain.loadbalancers.object_world import Moment, adopt, decided, gone, held_by, writes
 from domain.loadbalancers.patches import combined
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerSet
 from domain.loadbalancers.rollout import Rollout, plan_rollout, sets_of
@@ -84,7 +84,7 @@ def _new(world: BalancerWorld, own: tuple[LoadBalancerSet, ...]) -> Decision:
     looks = _looks(world, ())
     if any(not world.refused(each.slot) for each in looks):
         return _decision(world, Phase.NEW, looks[0].summary, looks, working=True)
-    added = write(world, _adopted(world.balancer, own, reached=not looks), note="add the finalizer")
+    added = world.write(_adopted(world.balancer, own, reached=not looks), note="add the finalizer")
     return _decision(world, Phase.NEW, "add its finalizer", (added,), working=True)
 
 
@@ -248,7 +248,7 @@ def _ending(world: BalancerWorld, sets: tuple[LoadBalancerSet, ...], now: dateti
     unmade = NOTHING_MADE_ANNOTATION in balancer.metadata.annotations and balancer.status.records_no_object
     if unmade or world.known.released:
         why = "nothing was created in the cloud" if unmade else "nothing is left in the cloud"
-        drop = release(world, f"release the load balancer: {why}")
+        drop = world.drop_finalizer(f"release the load balancer: {why}")
         return _decision(world, Phase.DELETING, why, (drop,), working=True)
     cloud = world.cloud if world.seen == world.look else None
     removal = remove_load_balancer(migrated(balancer), cloud or LoadBalancerCloud())
@@ -260,7 +260,7 @@ def _ending(world: BalancerWorld, sets: tuple[LoadBalancerSet, ...], now: dateti
     kept = f"; kept: {', '.join(removal.kept)}" if removal.kept else ""
     why = f"nothing is left in the cloud{kept}"
     status = _status(world, released_status(balancer.status), releases=True)
-    last = status or (release(world, f"release the load balancer: {why}"),)
+    last = status or (world.drop_finalizer(f"release the load balancer: {why}"),)
     return _decision(world, Phase.DELETING, why, last, working=True)
 
 

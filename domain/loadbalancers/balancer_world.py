@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from domain.decision import Action, Queue
 from domain.loadbalancers.cloud.changes import Brought, changed
@@ -16,7 +16,6 @@ from domain.loadbalancers.migration import migrated
 from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerSet
 from domain.model import Model
-from domain.resource import CustomResource
 from domain.schema import Document
 from domain.writes import JsonPatch, Patch, Written
 
@@ -36,15 +35,12 @@ class BalancerKnown(CloudKnown):
 class BalancerWorld(CloudWorld):
     """One LoadBalancer, and the sets with its labels."""
 
+    about: ClassVar[str] = "balancer"
+
     balancer: LoadBalancer = LoadBalancer()
     sets: tuple[LoadBalancerSet, ...] = ()
     cloud: LoadBalancerCloud | None = None
     known: BalancerKnown = BalancerKnown()
-
-    @property
-    def resource(self) -> CustomResource:
-        """The LoadBalancer."""
-        return self.balancer
 
     @property
     def look(self) -> str:
@@ -62,10 +58,6 @@ class BalancerWorld(CloudWorld):
     def project(self) -> ProjectReference:
         """Where its objects in the cloud are."""
         return ProjectReference.of(self.balancer.spec.infrastructure, self.balancer.metadata.namespace)
-
-    def with_resource(self, changed: CustomResource) -> Self:
-        """The LoadBalancer as it is now."""
-        return self.model_copy(update={"balancer": changed})
 
     def judged(self) -> Judged | None:
         """Whether all of it is as it should be."""

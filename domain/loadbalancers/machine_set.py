@@ -18,7 +18,7 @@ from domain.loadbalancers.boots import tried_again
 from domain.loadbalancers.constants import QUOTA_ANNOTATION, REVISION_ANNOTATION
 from domain.loadbalancers.fleet import AskFleet, Fleet
 from domain.loadbalancers.health import Standing, health_of, mark_patches
-from domain.loadbalancers.object_world import Moment, adopt, decided, gone, held_by, release, writes
+from domain.loadbalancers.object_world import Moment, adopt, decided, gone, held_by, writes
 from domain.loadbalancers.patches import combined
 from domain.loadbalancers.scaling import SetPlan, plan_set
 from domain.loadbalancers.set_world import CreateMachine, DeleteMachine, PatchMachine, SetWorld
@@ -120,7 +120,7 @@ def _ending(world: SetWorld) -> Decision:
     if adopt(world):
         return gone("it has released everything")
     if not world.machines:
-        drop = release(world, "release the set: no machine is left")
+        drop = world.drop_finalizer("release the set: no machine is left")
         return _decision(world, SetPhase.DELETING, "no machine is left", (drop,))
     names = [each.metadata.name for each in world.machines if not each.metadata.deleting]
     why = f"waits until {len(world.machines)} machines are gone"

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
-from typing import Any, Self
+from typing import Self
 
-from domain.decision import Action, Decision, Outcome, World
+from domain import object_world
+from domain.decision import Action, Decision, Outcome
 from domain.model import Model
 from domain.notices import Notice
-from domain.writes import DropFinalizer, JsonPatch, Patch, patched
+from domain.writes import JsonPatch, Patch
 
 OBSERVE_AGAIN = "observe again"
 
@@ -24,7 +25,7 @@ class ObjectKnown(Model):
     version: str = ""
 
 
-class ObjectWorld(World):
+class ObjectWorld(object_world.ObjectWorld):
     """What a decision about one object sees.
 
     Attributes:
@@ -36,26 +37,10 @@ class ObjectWorld(World):
     again: datetime | None = None
     known: ObjectKnown = ObjectKnown()
 
-    @property
-    def resource(self) -> Any:
-        """The object, as it was observed and changed by own writes since."""
-        raise NotImplementedError
-
-    def with_resource(self, changed: Any) -> Self:
-        """This world with the object as it is now."""
-        raise NotImplementedError
-
     def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:
         """This world after a write of the object."""
-        if gone:
-            return self.model_copy(update={"exists": False})
-        return self.with_resource(patched(self.resource, patch, resource_version)).learn(version=resource_version)
-
-
-def write(world: ObjectWorld, patch: JsonPatch, *, subresource: str = "", note: str) -> Patch:
-    """A write of what was observed."""
-    version = world.resource.metadata.resource_version
-    return Patch(key=world.key, patch=patch, subresource=subresource, resource_version=version, note=note)
+        world = super().written(patch, resource_version, gone=gone)
+        return world if gone else world.learn(version=resource_version)
 
 
 def writes(world: ObjectWorld, patch: JsonPatch, *, subresource: str = "") -> tuple[Patch, ...]:
@@ -64,18 +49,13 @@ def writes(world: ObjectWorld, patch: JsonPatch, *, subresource: str = "") -> tu
         return ()
     metadata = patch.get("metadata")
     what = subresource or (", ".join(metadata) if isinstance(metadata, dict) else "spec")
-    return (write(world, patch, subresource=subresource, note=f"write its {what}"),)
+    return (world.write(patch, f"write its {what}", subresource),)
 
 
 def adopt(world: ObjectWorld) -> JsonPatch:
     """The merge patch that adds our finalizer, empty if it is there."""
     finalizers, ours = world.resource.metadata.finalizers, world.resource.kind_of.finalizer
     return {} if ours in finalizers else {"metadata": {"finalizers": [*finalizers, ours]}}
-
-
-def release(world: ObjectWorld, note: str) -> DropFinalizer:
-    """The write that lets the object go."""
-    return DropFinalizer.of(world.key, world.resource.metadata, world.resource.kind_of.finalizer, note)
 
 
 class Moment(Model):

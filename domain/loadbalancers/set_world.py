@@ -25,21 +25,14 @@ class SetWorld(ObjectWorld):
         noted: this pass has noted that its machines are ready (`set_status.readiness_patch`).
     """
 
+    about: ClassVar[str] = "machine_set"
+
     machine_set: LoadBalancerSet = LoadBalancerSet()
     machines: tuple[LoadBalancerMachine, ...] = ()
     taken: frozenset[str] = frozenset()
     fleet: Fleet | None = None
     timings: Timings = Timings()
     noted: bool = False
-
-    @property
-    def resource(self) -> LoadBalancerSet:
-        """The set."""
-        return self.machine_set
-
-    def with_resource(self, changed: LoadBalancerSet) -> Self:
-        """The set as it is now."""
-        return self.model_copy(update={"machine_set": changed})
 
     def written(self, patch: JsonPatch, resource_version: str, *, gone: bool = False) -> Self:
         """This world after a write of the set."""

@@ -43,7 +43,7 @@ from domain.loadbalancers.machine.access import REMOVED, access_objects, access_
 from domain.loadbalancers.machine.actions import AwaitServer, GrantAccess, LookAtMachine, RevokeAccess
 from domain.loadbalancers.machine.world import MachineWorld
 from domain.loadbalancers.migration import machine_migration
-from domain.loadbalancers.object_world import Moment, adopt, decided, gone, held_by, release, write, writes
+from domain.loadbalancers.object_world import Moment, adopt, decided, gone, held_by, writes
 from domain.loadbalancers.patches import combined
 from domain.loadbalancers.resources import LoadBalancerMachine
 from domain.loadbalancers.scaling import config_fault
@@ -92,7 +92,7 @@ def decide_machine(world: MachineWorld, now: datetime) -> Decision:
     if machine.metadata.deleting:
         return _ending(world, now)
     if patch := adopt(world):
-        added = write(world, patch, note="add the finalizer")
+        added = world.write(patch, note="add the finalizer")
         return _decision(world, MachinePhase.NEW, "add its finalizer", (added,), working=True)
     judged, moments = _judged(world, now)
     if given_up := machine.metadata.annotations.get(GIVEN_UP_ANNOTATION):
@@ -321,7 +321,7 @@ def _ending(world: MachineWorld, now: datetime) -> Decision:
     if not world.known.revoked:
         revoke = RevokeAccess(namespace=machine.metadata.namespace, name=machine.metadata.name, kinds=REMOVED)
         return _decision(world, MachinePhase.DELETING, revoke.summary, (revoke,), working=True)
-    drop = release(world, "release the machine: nothing is left")
+    drop = world.drop_finalizer("release the machine: nothing is left")
     return _decision(world, MachinePhase.DELETING, "nothing is left", (drop,), working=True)
 
 

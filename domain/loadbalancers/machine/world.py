@@ -16,7 +16,6 @@ from domain.loadbalancers.health import Timings
 from domain.loadbalancers.project import ProjectReference
 from domain.loadbalancers.resources import LoadBalancerMachine
 from domain.model import Model
-from domain.resource import CustomResource
 
 
 class MachineKnown(CloudKnown):
@@ -44,6 +43,8 @@ class MachineWorld(CloudWorld):
         fleet: all machines of the installation; None if that has not been asked since the last observation.
     """
 
+    about: ClassVar[str] = "machine"
+
     machine: LoadBalancerMachine = LoadBalancerMachine()
     balancer: ServedBalancer | None = None
     orphan: bool = False
@@ -52,11 +53,6 @@ class MachineWorld(CloudWorld):
     cloud: MachineCloud | None = None
     fleet: Fleet | None = None
     known: MachineKnown = MachineKnown()
-
-    @property
-    def resource(self) -> CustomResource:
-        """The machine."""
-        return self.machine
 
     @property
     def look(self) -> str:
@@ -76,10 +72,6 @@ class MachineWorld(CloudWorld):
         return plan_machine(
             self.machine, self.cloud, security_group_id=self.balancer.group_id, debug=self.balancer.debug
         )
-
-    def with_resource(self, changed: CustomResource) -> Self:
-        """The machine as it is now."""
-        return self.model_copy(update={"machine": changed})
 
     def judged(self) -> Judged | None:
         """Whether its port and its server are as they should be."""

@@ -13,7 +13,7 @@ from enum import StrEnum
 
 from domain.decision import Action, Decision, Outcome
 from domain.loadbalancers.names import load_balancer_name
-from domain.loadbalancers.object_world import adopt, gone, release, write
+from domain.loadbalancers.object_world import adopt, gone
 from domain.loadbalancers.resources import LoadBalancer
 from domain.loadbalancers.services.objects import Installation, Service
 from domain.loadbalancers.services.standing import standing_of
@@ -48,9 +48,9 @@ def decide_service(world: ServiceWorld, now: datetime) -> Decision:
     if refused and refused.type is ErrorType.INVALID:
         work = _without_success(work, f"the LoadBalancer could not be written: {refused.message}")
     standing = standing_of(service, balancer, work, now)
-    status = (write(world, standing.patch, subresource="status", note="write its status"),) if standing.patch else ()
-    adopted = (write(world, adopt(world), note="add the finalizer"),) if work.add_finalizer else ()
-    dropped = (release(world, "remove the finalizer"),) if work.drop_finalizer else ()
+    status = (world.write(standing.patch, subresource="status", note="write its status"),) if standing.patch else ()
+    adopted = (world.write(adopt(world), note="add the finalizer"),) if work.add_finalizer else ()
+    dropped = (world.drop_finalizer("remove the finalizer"),) if work.drop_finalizer else ()
     # What the LoadBalancer is refused is tried again, and keeps nobody from showing it.
     if refused and not adopted:
         stages: tuple[tuple[Action, ...], ...] = ((*acts, *status),)

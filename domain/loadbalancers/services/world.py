@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import ClassVar, Self
+from typing import ClassVar
 
 from domain.decision import Action, Queue
 from domain.loadbalancers.object_world import ObjectWorld
@@ -25,19 +25,12 @@ class ServiceWorld(ObjectWorld):
         installation: what all Services are given; None where none are served.
     """
 
+    about: ClassVar[str] = "service"
+
     service: Service = Service()
     balancer: LoadBalancer | None = None
     nodes: tuple[Node, ...] = ()
     installation: Installation | None = None
-
-    @property
-    def resource(self) -> Service:
-        """The Service."""
-        return self.service
-
-    def with_resource(self, changed: Service) -> Self:
-        """The Service as it is now."""
-        return self.model_copy(update={"service": changed})
 
 
 class FoundBalancer(Model):
