@@ -27,6 +27,7 @@ from activities import attempt
 from activities.claims.binder_queue import BinderQueue
 from activities.claims.expiry_batch import ExpiryBatch
 from activities.claims.tools import Tools
+from activities.defined import Activities
 from activities.gathering import gathered
 from activities.inline import Passed
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE, standing
@@ -74,7 +75,7 @@ Wake = Callable[[Key], Awaitable[None]]
 log = logging.getLogger(__name__)
 
 
-class BinderActivities:
+class BinderActivities(Activities):
     """The ClaimBinder's activity."""
 
     def __init__(
@@ -91,10 +92,6 @@ class BinderActivities:
         self._told: dict[str, Decision] = {}
         self._failures: dict[str, int] = {}
         self.untold: list[tuple[Key, ObjectWorld]] = []  # left by the last batch: whose workflows are still to be told
-
-    def all(self) -> Sequence[Callable[..., object]]:
-        """Every activity, for the worker."""
-        return (self.serve,)
 
     @activity.defn(name=Serve.activity)
     async def serve(self, look: Serve) -> BinderWorld:

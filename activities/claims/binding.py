@@ -6,7 +6,6 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Sequence
 
 from temporalio import activity
 
@@ -14,6 +13,7 @@ from activities.claims import metrics
 from activities.claims.binder_queue import BinderQueue
 from activities.claims.evaluation import Beyond, Evaluation
 from activities.claims.tools import Tools
+from activities.defined import Activities
 from activities.inline import Passed, effects_of
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.binding import claim_labels, new_handle
@@ -37,7 +37,7 @@ class Unusable(Beyond):
     """A free handle cannot be bound as it is."""
 
 
-class Binding:
+class Binding(Activities):
     """Giving handles to claims."""
 
     def __init__(self, tools: Tools, queue: BinderQueue, evaluation: Evaluation) -> None:
@@ -47,10 +47,6 @@ class Binding:
         self._queue = queue
         self._evaluation = evaluation
         tools.reconciliation.effects |= effects_of(*self.all())
-
-    def all(self) -> Sequence[Callable[..., object]]:
-        """Every activity, for the worker."""
-        return (self.take_handle, self.create_handle)
 
     async def bind(self, key: Key) -> tuple[Passed[Claim], ObjectWorld]:
         """The pass, and what the claim's own workflow has to know of it."""

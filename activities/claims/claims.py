@@ -5,12 +5,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 from temporalio import activity
 
 from activities.claims import metrics
 from activities.claims.tools import Tools
+from activities.defined import Activities
 from activities.inline import effects_of
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.claim_lifecycle import (
@@ -36,24 +35,13 @@ from domain.identity import Key
 from engine.clock import now
 
 
-class ClaimActivities:
+class ClaimActivities(Activities):
     """The ResourceClaim's activities."""
 
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
         self._cache = tools.cache
         tools.reconciliation.effects |= effects_of(*self.all())
-
-    def all(self) -> Sequence[Callable[..., object]]:
-        """Every activity, for the worker."""
-        return (
-            self.pass_claim,
-            self.read_claim,
-            self.find_another_handle,
-            self.delete_claim,
-            self.end_handle_and_claim,
-            self.end_handles,
-        )
 
     @activity.defn(name=PassClaim.activity)
     async def pass_claim(self, look: PassClaim) -> ObjectWorld:

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from datetime import datetime
 from functools import partial
@@ -22,6 +22,7 @@ from activities.claims.managed import Managed
 from activities.claims.provider_conditions import ProviderConditions
 from activities.claims.requester import Requesters
 from activities.claims.writing import WriteActivities, Writer
+from activities.defined import Activities
 from activities.inline import Inline, Passed, effects_of
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.assignment import assign
@@ -54,7 +55,7 @@ from engine.errors import ApiError, Conflict
 H = TypeVar("H", bound=HandleWorld)
 
 
-class Reconciliation:
+class Reconciliation(Activities):
     """Reconciling handles with their resources and claims."""
 
     def __init__(
@@ -74,17 +75,6 @@ class Reconciliation:
         self._provider_conditions = provider_conditions
         # What passes do, by the actions' activities; those that are one kind's own are added by its activities.
         self.effects = effects_of(*WriteActivities(writer).all(), *self.all())
-
-    def all(self) -> Sequence[Callable[..., object]]:
-        """Every activity, for the worker."""
-        return (
-            self.validate_claim,
-            self.read_resources,
-            self.evaluate_handle,
-            self.create_resource,
-            self.update_resource,
-            self.take_back,
-        )
 
     async def settle(self, world: HandleWorld) -> HandleWorld:
         """Bring a handle, as it is given, and its resources to what they have to be.

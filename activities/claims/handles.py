@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 
 from temporalio import activity
 
 from activities.claims import metrics
 from activities.claims.duplicate_bindings import is_surplus
 from activities.claims.tools import Tools
+from activities.defined import Activities
 from activities.inline import effects_of
 from domain.claims import RESOURCE_CLAIM, RESOURCE_HANDLE
 from domain.claims.handle_lifecycle import (
@@ -30,7 +31,7 @@ from domain.identity import Key
 from engine.clock import now
 
 
-class HandleActivities:
+class HandleActivities(Activities):
     """The ResourceHandle's activities."""
 
     def __init__(self, tools: Tools, ask_binder: Callable[[Key], Awaitable[None]]) -> None:
@@ -38,10 +39,6 @@ class HandleActivities:
         self._cache = tools.cache
         self._ask_binder = ask_binder
         tools.reconciliation.effects |= effects_of(*self.all())
-
-    def all(self) -> Sequence[Callable[..., object]]:
-        """Every activity, for the worker."""
-        return (self.pass_handle, self.ask_binder, self.find_duplicate, self.end_handle, self.observe_again)
 
     @activity.defn(name=PassHandle.activity)
     async def pass_handle(self, look: PassHandle) -> ObjectWorld:

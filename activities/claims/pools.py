@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import logging
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable
 from datetime import datetime, timedelta
 
 from temporalio import activity
 
 from activities.claims.evaluation import Beyond, Evaluation
 from activities.claims.tools import Tools
+from activities.defined import Activities
 from activities.gathering import gathered
 from activities.inline import Inline, effects_of
 from domain.claims import RESOURCE_HANDLE, RESOURCE_POOL, RESOURCE_POOL_SCALING, standing
@@ -49,7 +50,7 @@ Open = Callable[[Key, ObjectWorld], Awaitable[None]]
 log = logging.getLogger(__name__)
 
 
-class PoolActivities:
+class PoolActivities(Activities):
     """The ResourcePool's activities."""
 
     def __init__(self, tools: Tools, evaluation: Evaluation, open_handle: Open) -> None:
@@ -59,16 +60,6 @@ class PoolActivities:
         self._evaluation = evaluation
         self._open_handle = open_handle
         tools.reconciliation.effects |= effects_of(*self.all())
-
-    def all(self) -> Sequence[Callable[..., object]]:
-        """Every activity, for the worker."""
-        return (
-            self.pass_pool,
-            self.make_pool_handle,
-            self.delete_pool_handle,
-            self.write_scalings,
-            self.open_pool_handles,
-        )
 
     @activity.defn(name=PassPool.activity)
     async def pass_pool(self, look: PassPool) -> PoolWorld:

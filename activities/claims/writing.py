@@ -7,13 +7,13 @@ API server answers is known to the process at once.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import cast
 
 from temporalio import activity
 
 from activities.claims.cache import ClaimCache
+from activities.defined import Activities
 from domain.claims.constants import EVENT_COMPONENT
 from domain.claims.finalizers import is_in_hand, others_finalizers
 from domain.claims.marks import is_deleting
@@ -120,15 +120,11 @@ class Writer:
         return answer
 
 
-class WriteActivities:
+class WriteActivities(Activities):
     """The writes as effects."""
 
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
-
-    def all(self) -> Sequence[Callable[..., object]]:
-        """Every activity, for the worker."""
-        return (self.put, self.put_status, self.let_go)
 
     @activity.defn(name=PutObject.activity)
     async def put(self, action: PutObject) -> Stored:

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -22,6 +22,7 @@ from temporalio import activity
 from activities.aws.instances import MOST_AT_ONCE, complete_hook, describe, hook_timings, send_heartbeat
 from activities.aws.places import Places
 from activities.aws.session import Services
+from activities.defined import Activities
 from activities.instances import metrics
 from domain.identity import Key
 from domain.instances.actions import Answer, AskInstance, BeatHook, Done, EndHook
@@ -67,7 +68,7 @@ class Ground:
         return self._callers.caller(place)
 
 
-class AskActivities:
+class AskActivities(Activities):
     """What is asked of AWS, and told it, for one instance."""
 
     def __init__(self, ground: Ground) -> None:
@@ -75,10 +76,6 @@ class AskActivities:
         self._waiting: dict[tuple[str, str], list[_Asked]] = {}
         self._calls: dict[tuple[str, str], asyncio.Task[None]] = {}
         self._hooks: set[asyncio.Task[None]] = set()
-
-    def all(self) -> Sequence[Callable[..., object]]:
-        """Every activity, for the worker."""
-        return (self.ask, self.heartbeat, self.complete)
 
     @activity.defn(name=AskInstance.activity)
     async def ask(self, question: AskInstance) -> Answer:

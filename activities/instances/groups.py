@@ -6,11 +6,11 @@ The annotation beside it tells of each instance that is not in service.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Sequence
 
 from temporalio import activity
 
 from activities.aws.instances import describe_group
+from activities.defined import Activities
 from activities.instances import metrics
 from activities.instances.asking import Ground
 from activities.instances.cache import InstanceCache
@@ -32,7 +32,7 @@ from engine.pauses import paused_area
 _SETTLED = (GroupState.IN_SERVICE, GroupState.WARM)
 
 
-class GroupActivities:
+class GroupActivities(Activities):
     """What is done for groups."""
 
     def __init__(self, kube: KubeApi, cache: InstanceCache, ground: Ground, *, observing: bool) -> None:
@@ -40,10 +40,6 @@ class GroupActivities:
         self._cache = cache
         self._ground = ground
         self._observing = observing
-
-    def all(self) -> Sequence[Callable[..., object]]:
-        """Every activity, for the worker."""
-        return (self.look_at_group,)
 
     @activity.defn(name=LookAtGroup.activity)
     async def look_at_group(self, look: LookAtGroup) -> GroupWorld:

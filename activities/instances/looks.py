@@ -12,10 +12,9 @@ Whether EC2 bears a written state out is seen half a minute later, for many at o
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 from temporalio import activity
 
+from activities.defined import Activities
 from activities.instances import metrics
 from activities.instances.cache import InstanceCache
 from activities.instances.checking import Checks
@@ -42,7 +41,7 @@ from engine.pauses import paused_area
 COMPONENT = "perdure"
 
 
-class LookActivities:
+class LookActivities(Activities):
     """Looks, and what follows on the same cluster."""
 
     def __init__(
@@ -61,10 +60,6 @@ class LookActivities:
         self._policy = policy
         self._disruptions = disruptions
         self._observing = observing
-
-    def all(self) -> Sequence[Callable[..., object]]:
-        """Every activity, for the worker."""
-        return (self.look, self.delete_machine, self.tell_refuted)
 
     @activity.defn(name=LookAtInstance.activity)
     async def look(self, look: LookAtInstance) -> InstanceWorld:

@@ -24,6 +24,7 @@ from datetime import datetime, timedelta
 import yaml
 from temporalio import activity
 
+from activities.defined import Activities
 from activities.instances import metrics
 from activities.instances.disruptions import Disruptions
 from domain.built_in_kinds import NODE, POD
@@ -55,17 +56,13 @@ _ENDED = ("Succeeded", "Failed")
 _FOREIGN = ("exec", "auth-provider", "tokenFile", "client-certificate", "client-key")
 
 
-class NodeActivities:
+class NodeActivities(Activities):
     """What is done to Nodes."""
 
     def __init__(self, kube: KubeApi, settings: Settings, disruptions: Disruptions) -> None:
         self._kube = kube
         self._disruptions = disruptions
         self._settings = settings
-
-    def all(self) -> Sequence[Callable[..., object]]:
-        """Every activity, for the worker."""
-        return (self.find, self.cordon, self.drain, self.uncordon)
 
     @activity.defn(name=FindNode.activity)
     async def find(self, search: FindNode) -> KnownNode:

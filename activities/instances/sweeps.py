@@ -9,12 +9,12 @@ call; one whose AWSMachinePool tells otherwise has its workflow woken, which loo
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
 from datetime import datetime, timedelta
 
 from temporalio import activity
 from temporalio.client import Client
 
+from activities.defined import Activities
 from activities.instances import metrics
 from activities.instances.asking import Ground
 from activities.instances.bulk import ask_about_all, ask_about_groups
@@ -32,7 +32,7 @@ from engine.clock import now
 from engine.temporal import tell, wake
 
 
-class SweepActivities:
+class SweepActivities(Activities):
     """The activity over all places."""
 
     def __init__(self, client: Client, cache: InstanceCache, ground: Ground, interval: timedelta) -> None:
@@ -40,10 +40,6 @@ class SweepActivities:
         self._cache = cache
         self._ground = ground
         self._interval = interval
-
-    def all(self) -> Sequence[Callable[..., object]]:
-        """Every activity, for the worker."""
-        return (self.sweep,)
 
     @activity.defn(name=SweepInstances.activity)
     async def sweep(self, look: SweepInstances) -> SweepWorld:

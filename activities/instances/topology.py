@@ -15,6 +15,7 @@ from temporalio import activity
 
 from activities.aws.event_topology import EventTopology
 from activities.aws.session import Services
+from activities.defined import Activities
 from domain.decision import Decision, Outcome
 from domain.instances import EVENT_TOPOLOGY
 from domain.instances.places import Place
@@ -34,7 +35,7 @@ class Looked(Model):
     trouble: str = ""
 
 
-class TopologyActivities:
+class TopologyActivities(Activities):
     """The activity over a place's queues and rules.
 
     Args:
@@ -51,10 +52,6 @@ class TopologyActivities:
         self._caller = caller
         self._group_prefix = group_prefix
         self._observing = observing
-
-    def all(self) -> Sequence[Callable[..., object]]:
-        """Every activity, for the worker."""
-        return (self.keep_topology,)
 
     @activity.defn(name=KeepTopology.activity)
     async def keep_topology(self, look: KeepTopology) -> TopologyWorld:

@@ -7,13 +7,12 @@ reported as gone; it is never an error that something does not exist any more.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 from temporalio import activity
 from temporalio.client import Client
 from temporalio.service import RPCError, RPCStatusCode
 
 from activities.clients import OnWrite
+from activities.defined import Activities
 from domain.identity import Key, Kind, all_kinds
 from domain.writes import Delete, Patch, Written
 from engine import metrics
@@ -22,7 +21,7 @@ from engine.kube import KubeApi
 from engine.kube.json import JsonObject, mapping, text
 
 
-class KubeActivities:
+class KubeActivities(Activities):
     """Activities on the Kubernetes API."""
 
     def __init__(
@@ -32,10 +31,6 @@ class KubeActivities:
         self._served = served or kube
         self._client = client
         self._wrote = wrote
-
-    def all(self) -> Sequence[Callable[..., object]]:
-        """Every activity, for the worker."""
-        return (self.patch, self.delete)
 
     @activity.defn(name=Patch.activity)
     async def patch(self, write: Patch) -> Written:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 from temporalio import activity
 
+from activities.defined import Activities
 from activities.leaders import HELD_FOR
 from activities.loadbalancers.ground import Ground
 from domain.loadbalancers import LOAD_BALANCER, LOAD_BALANCER_SET
@@ -15,15 +14,11 @@ from engine.clock import now
 from engine.errors import Conflict
 
 
-class LoadBalancerActivities:
+class LoadBalancerActivities(Activities):
     """The LoadBalancer's activities in Kubernetes."""
 
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
-
-    def all(self) -> Sequence[Callable[..., object]]:
-        """Every activity, for the worker."""
-        return (self.observe_load_balancer, self.create_set, self.patch_set, self.delete_sets)
 
     @activity.defn(name=ObserveBalancer.activity)
     async def observe_load_balancer(self, look: ObserveBalancer) -> BalancerWorld:

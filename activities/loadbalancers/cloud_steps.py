@@ -13,6 +13,7 @@ from typing import Any, TypeVar
 
 from temporalio import activity
 
+from activities.defined import Activities
 from activities.loadbalancers.ground import Ground
 from activities.openstack.births import birth
 from activities.openstack.observing import observe_load_balancer, observe_machine, observe_security_group
@@ -46,7 +47,7 @@ STEPS: tuple[type[steps.Step], ...] = (
 )
 
 
-class CloudActivities:
+class CloudActivities(Activities):
     """The activities in OpenStack."""
 
     def __init__(self, ground: Ground) -> None:
@@ -54,13 +55,7 @@ class CloudActivities:
 
     def all(self) -> Sequence[Callable[..., object]]:
         """Every activity, for the worker."""
-        return (
-            *map(self._of, STEPS),
-            self.create_server,
-            self.look_at_load_balancer,
-            self.look_at_machine,
-            self.await_server,
-        )
+        return (*map(self._of, STEPS), *super().all())
 
     def _of(self, kind: type[steps.Step]) -> Callable[..., object]:
         async def take(step: steps.Step) -> Brought:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 from temporalio import activity
 
+from activities.defined import Activities
 from activities.leaders import HELD_FOR
 from activities.loadbalancers.ground import Ground
 from domain.identity import Kind, all_kinds
@@ -32,15 +31,11 @@ RIGHTS = {
 }
 
 
-class MachineActivities:
+class MachineActivities(Activities):
     """The LoadBalancerMachine's activities in Kubernetes."""
 
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
-
-    def all(self) -> Sequence[Callable[..., object]]:
-        """Every activity, for the worker."""
-        return (self.observe_machine, self.grant_access, self.revoke_access, self.ask_fleet, self.tell_people)
 
     @activity.defn(name=ObserveMachine.activity)
     async def observe_machine(self, look: ObserveMachine) -> MachineWorld:

@@ -11,10 +11,11 @@ Service is told of itself: some of its wishes are found wrong in both places, an
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 
 from temporalio import activity
 
+from activities.defined import Activities
 from activities.inline import Effect, Inline
 from activities.kube import KubeActivities
 from activities.leaders import HELD_FOR
@@ -50,7 +51,7 @@ MOST_FORWARDED = 20_000
 log = logging.getLogger(__name__)
 
 
-class ServiceActivities:
+class ServiceActivities(Activities):
     """The Service's activities.
 
     Args:
@@ -82,10 +83,6 @@ class ServiceActivities:
             PatchBalancer.activity: self.patch_load_balancer,
             DeleteBalancer.activity: self.delete_load_balancer,
         }
-
-    def all(self) -> Sequence[Callable[..., object]]:
-        """Every activity, for the worker."""
-        return (self.pass_service, self.create_load_balancer, self.patch_load_balancer, self.delete_load_balancer)
 
     @activity.defn(name=PassService.activity)
     async def pass_service(self, look: PassService) -> LoadBalancerWorld:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 from temporalio import activity
 
+from activities.defined import Activities
 from activities.inline import Effect, Inline
 from activities.kube import KubeActivities
 from activities.leaders import HELD_FOR
@@ -25,7 +24,7 @@ from engine.errors import Conflict
 from engine.kube.json import text
 
 
-class SetActivities:
+class SetActivities(Activities):
     """The LoadBalancerSet's activities."""
 
     def __init__(self, ground: Ground, writes: KubeActivities) -> None:
@@ -37,10 +36,6 @@ class SetActivities:
             PatchMachine.activity: self.patch_machine,
             DeleteMachine.activity: self.delete_machine,
         }
-
-    def all(self) -> Sequence[Callable[..., object]]:
-        """Every activity, for the worker."""
-        return (self.pass_set, self.create_machine, self.patch_machine, self.delete_machine)
 
     @activity.defn(name=PassSet.activity)
     async def pass_set(self, look: PassSet) -> LoadBalancerWorld:

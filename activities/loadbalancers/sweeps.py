@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable
 from datetime import datetime, timedelta
 
 from temporalio import activity
 
+from activities.defined import Activities
 from activities.leaders import HELD_FOR
 from activities.loadbalancers import metrics
 from activities.loadbalancers.ground import Ground
@@ -39,15 +40,11 @@ SWEEP = timedelta(minutes=5)
 Owner = LoadBalancer | LoadBalancerMachine
 
 
-class SweepActivities:
+class SweepActivities(Activities):
     """The activity over all projects."""
 
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
-
-    def all(self) -> Sequence[Callable[..., object]]:
-        """Every activity, for the worker."""
-        return (self.sweep_projects,)
 
     @activity.defn(name=SweepProjects.activity)
     async def sweep_projects(self, look: SweepProjects) -> SweptProjects:

@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping
 from contextlib import AsyncExitStack, contextmanager, suppress
 from datetime import datetime, timedelta
 from types import TracebackType
@@ -21,6 +21,7 @@ from typing import Self
 from temporalio import activity
 
 from activities import attempt
+from activities.defined import Activities
 from activities.inline import Effect, Passed, effects_of
 from activities.leaders import HELD_FOR
 from activities.threescale import metrics
@@ -58,7 +59,7 @@ COMPARED_AFTER_CHANGE = timedelta(seconds=30)
 log = logging.getLogger(__name__)
 
 
-class Effects:
+class Effects(Activities):
     """One pass's; an asynchronous context, which ends with its seat. Its calls are made within passes only."""
 
     _asked: PassObject
@@ -220,10 +221,6 @@ class Effects:
         return Stored(obj=left or {})
 
     # --- the cluster and 3scale ---
-
-    def all(self) -> Sequence[Callable[..., object]]:
-        """Every activity, for the worker."""
-        return (self.read, self.write, self.write_cluster)
 
     @activity.defn(name=ClusterWrite.activity)
     async def write_cluster(self, write: ClusterWrite) -> Beside:

@@ -7,10 +7,9 @@ What follows from what is the runner's (`activities/inline.py`); what a pass doe
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-
 from temporalio import activity
 
+from activities.defined import Activities
 from activities.inline import Inline
 from activities.threescale import metrics
 from activities.threescale.effects import Effects
@@ -22,16 +21,12 @@ from domain.threescale.passes import PassObject, ThreescaleWorld
 SECOND_LOOKS = 3
 
 
-class PassActivities:
+class PassActivities(Activities):
     """The area's activity."""
 
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
         self._half_done: set[str] = set()
-
-    def all(self) -> Sequence[Callable[..., object]]:
-        """Every activity, for the worker."""
-        return (self.pass_object,)
 
     @activity.defn(name=PassObject.activity)
     async def pass_object(self, look: PassObject) -> ThreescaleWorld:

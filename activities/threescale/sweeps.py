@@ -13,12 +13,13 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from datetime import datetime, timedelta
 
 from temporalio import activity
 
+from activities.defined import Activities
 from activities.threescale import metrics
 from activities.threescale.comparison import Comparison
 from activities.threescale.errors import Call, of_known_shape
@@ -78,15 +79,11 @@ class Swept(Model):
     troubles: tuple[str, ...] = ()
 
 
-class SweepActivities:
+class SweepActivities(Activities):
     """The activity over all tenants."""
 
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
-
-    def all(self) -> Sequence[Callable[..., object]]:
-        """Every activity, for the worker."""
-        return (self.sweep_tenants,)
 
     @activity.defn(name=SweepTenants.activity)
     async def sweep_tenants(self, look: SweepTenants) -> ThreescaleWorld:

@@ -40,7 +40,6 @@ from domain.model import Model
 from domain.notices import Notice, warning
 
 VALIDATION_FAILED = "ValidationFailed"  # the reason of an Event
-_VALIDATED = f"{RESOURCE_CLAIM.name} validated status"
 
 
 class Claim(HandleWorld):
