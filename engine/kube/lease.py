@@ -156,6 +156,7 @@ class LeaderElection:
                     async for change in changes:
                         if change.type == "BOOKMARK":
                             continue
+                        self.trouble = ""
                         self._observe(change.object if change.type != "DELETED" else {})
                         if self._free():
                             return

@@ -4,7 +4,7 @@ Plain HTTP on loopback; the credentials are the proxy's. Ordinary requests pass 
 cut (also in the middle of a line), frozen (the connection stays, nothing comes), starved (asked for and never
 answered), slowed, doubled with old lines repeated, or answered with 410 as a status or as an ERROR event, again and
 again until somebody lists. A number of watches can be answered with 429, as of a kind whose storage the server still
-prepares. The answers to a number of writes can be lost: the server does what is asked, and nobody hears of it.
+prepares. The answers to a number of reads or writes can be lost: the server does what is asked, and no answer comes.
 """
 
 from __future__ import annotations
@@ -65,6 +65,7 @@ class FaultProxy:
         self.watches = 0
         self.throttled_watches = 0  # so many more watches are answered with 429
         self.starved: set[str] = set()  # watches whose path contains one of these are not answered
+        self.lose_reads = 0
         self.lose_writes = 0
         self.asked: set[tuple[str, str]] = set()  # methods (WATCH is one), and plurals of kinds
         self.url = ""
@@ -160,11 +161,18 @@ class FaultProxy:
             if watching and answer.status == 200:
                 return await self._forward(request, answer)
             body = await answer.read()
-            if self.lose_writes and request.method != "GET" and answer.status < 300:
-                self.lose_writes -= 1
+            if answer.status < 300 and self._loses(request.method):
                 assert request.transport is not None
                 request.transport.abort()
             return web.Response(status=answer.status, body=body, content_type=answer.content_type)
+
+    def _loses(self, method: str) -> bool:
+        """Whether this answer is one of those that are lost."""
+        if method == "GET":
+            lost, self.lose_reads = self.lose_reads, max(0, self.lose_reads - 1)
+        else:
+            lost, self.lose_writes = self.lose_writes, max(0, self.lose_writes - 1)
+        return lost > 0
 
     async def _expired(self, how: str) -> web.StreamResponse:
         if how == "status":

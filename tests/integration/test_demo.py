@@ -15,6 +15,7 @@ from localcloud.services import AWS
 pytestmark = [pytest.mark.integration, pytest.mark.timeout(240)]
 
 
+@pytest.mark.timeout(600)
 def test_the_demo_settles_leaves_nothing_running_and_can_be_repeated(fresh: Deployment) -> None:
     first = perdure(fresh, "demo", "accounts", "--exit")
     assert first.returncode == 0, first.stdout + first.stderr
@@ -27,7 +28,8 @@ def test_the_demo_settles_leaves_nothing_running_and_can_be_repeated(fresh: Depl
     assert not [
         process for process in psutil.process_iter(["cmdline"]) if root in " ".join(process.info["cmdline"] or ())
     ]
-    second = perdure(fresh, "demo", "accounts", "--exit")
+    # A demo that is not done by then says itself what it waits for.
+    second = perdure(fresh, "demo", "accounts", "--exit", "--timeout", "180", seconds=240)
     assert second.returncode == 0, second.stdout + second.stderr
     assert "A claim is left from an earlier run: it is released first" in second.stdout
 

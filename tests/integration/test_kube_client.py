@@ -14,6 +14,7 @@ from uuid import uuid4
 
 import pytest
 import yaml
+from kube_fault_proxy import FaultProxy
 from waiting import eventually
 
 from domain.identity import Kind
@@ -382,6 +383,29 @@ async def test_a_lease_is_renewed_by_one_request_and_followed_without_any(
     finally:
         holding.cancel()
         waiting.cancel()
+
+
+async def test_a_standby_that_sees_renewals_again_tells_of_no_trouble(
+    kube: KubeApi, namespace: str, deployment: Deployment, tmp_path: Path
+) -> None:
+    leader = election(kube, namespace, "leader")
+    await leader.acquire()
+    async with (
+        FaultProxy.running(deployment.env()["KUBECONFIG"]) as proxy,
+        await KubeApi.open(Settings(), "tests", proxy.write_kubeconfig(tmp_path / "proxied")) as proxied,
+    ):
+        standby = election(proxied, namespace, "standby")
+        holding, waiting = asyncio.create_task(leader.hold()), asyncio.create_task(standby.acquire())
+        try:
+            await eventually(lambda: proxy.streams and standby.leader == "leader", "the standby watches")
+            proxy.lose_reads = 1000
+            proxy.cut()
+            await eventually(lambda: standby.trouble, "the Lease cannot be read")
+            await eventually(lambda: not standby.trouble, "its watch shows renewals, though it still cannot be read")
+            assert proxy.lose_reads
+        finally:
+            holding.cancel()
+            waiting.cancel()
 
 
 def lease_requests(deployment: Deployment, namespace: str) -> Counter[str]:

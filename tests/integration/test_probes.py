@@ -69,7 +69,9 @@ async def probe(port: int, path: str) -> tuple[int, str]:
 
 
 async def ready(port: int) -> bool:
-    return (await probe(port, "/readyz"))[0] == 200
+    status, said = await probe(port, "/readyz")
+    print(said)  # The last of them says what it waited for, if it never becomes ready.
+    return status == 200
 
 
 async def names_both_servers(port: int) -> bool:
