@@ -96,10 +96,6 @@ class AccountClaimWorkflow(Entity[ClaimWorld]):
     Pending --bound by the pool--> OU, Secret --> Ready --deleted--> keys rotated --> cleaned --> account free --> gone
     """
 
-    def observation(self, *, dry_run: bool = False) -> Action:
-        """A plan also asks AWS."""
-        return ObserveClaim(key=self.key, thorough=dry_run)
-
 
 @lifecycle("AccountPool", world=PoolWorld, observe=PassPool)
 class AccountPoolWorkflow(Passes[PoolWorld]):
@@ -115,7 +111,7 @@ class AccountPoolWorkflow(Passes[PoolWorld]):
         memory = self.world.known
         if OBSERVE in self.world.refusals:  # a refused pass may have ended between the two writes of a binding
             memory = memory.model_copy(update={"bonds_seen": False})
-        return PassPool(key=self.key, memory=memory, dry_run=dry_run)
+        return PassPool(key=self.key, memory=memory, seen=dict(self._seen), dry_run=dry_run)
 
     @workflow.signal(description="One of its Accounts gives way to another, never having had an AWS account.")
     def died(self, account: Key) -> None:

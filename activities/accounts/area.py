@@ -19,6 +19,7 @@ from activities.aws.activities import AwsActivities
 from activities.aws.federated import FederatedActivities
 from activities.aws.session import Sessions
 from activities.clients import Clients
+from engine.kube.store import Store
 
 ACTIVITIES = (
     AwsActivities,
@@ -39,7 +40,8 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
     metrics.listen()
     settings, client, blocking = clients.settings, clients.temporal, clients.blocking
     sessions = Sessions(blocking, settings)
-    reader = Reader(clients.kube, settings)
+    store = await stack.enter_async_context(Store(clients.kube))
+    reader = Reader(clients.kube, settings, store)
     hand_over = HandOver(reader, sessions, client)
     return [
         *AwsActivities(sessions).all(),

@@ -37,7 +37,7 @@ class FederatedObjects(Activities):
     async def observe_role(self, look: ObserveFederatedRole) -> FederatedRoleWorld:
         """The role with the ConfigMap, and the accesses that name it."""
         key = look.key
-        role, config = await asyncio.gather(self._read.same(AWSFederatedRole, key), self._read.config(fresh=False))
+        role, config = await asyncio.gather(self._read.same(AWSFederatedRole, key), self._read.config(look.seen))
         if role is None:
             return FederatedRoleWorld(key=key, exists=False)
         return FederatedRoleWorld(
@@ -53,7 +53,7 @@ class FederatedObjects(Activities):
         """The access with the ConfigMap, and the role that it names."""
         key = look.key
         access, config = await asyncio.gather(
-            self._read.same(AWSFederatedAccountAccess, key), self._read.config(fresh=False)
+            self._read.same(AWSFederatedAccountAccess, key), self._read.config(look.seen)
         )
         if access is None:
             return FederatedAccessWorld(key=key, exists=False)

@@ -32,7 +32,7 @@ class ObserveActivities(Activities):
     async def observe_account(self, look: ObserveAccount) -> AccountWorld:
         """The Account with the ConfigMap, and the claim that holds it."""
         key = look.key
-        account, config = await asyncio.gather(self._read.same(Account, key), self._read.config(fresh=False))
+        account, config = await asyncio.gather(self._read.same(Account, key), self._read.config(look.seen))
         if account is None:
             return AccountWorld(key=key, exists=False)
         settings = self._read.settings
@@ -66,7 +66,7 @@ class ObserveActivities(Activities):
         The claim is read first: the Account is linked before the claim is, so a linked claim finds a linked Account.
         """
         key = look.key
-        claim, config = await asyncio.gather(self._read.same(AccountClaim, key), self._read.config(fresh=False))
+        claim, config = await asyncio.gather(self._read.same(AccountClaim, key), self._read.config(look.seen))
         if claim is None:
             return ClaimWorld(key=key, exists=False)
         claim_seen(claim)
@@ -91,7 +91,7 @@ class ObserveActivities(Activities):
             return world.model_copy(update={"account": account, "accesses": accesses})
         if claim.metadata.deleting:
             return world.model_copy(update={"account": await self._bound_to(claim)})
-        return await self._with_pool(world) if look.thorough else world
+        return await self._with_pool(world) if look.dry_run else world
 
     async def _accesses(self, claim: AccountClaim, account: Account) -> tuple[str, ...]:
         """The federated accesses to the account that go now, for themselves or with the claim's whole namespace.

@@ -87,7 +87,7 @@ class OrganizationActivities(Activities):
         tells = not hold and not look.dry_run
         known = look.memory
         if look.woken or look.dry_run or self._count_is_due(known):
-            known = await self._count(known, tells=tells)
+            known = await self._count(known, look.seen, tells=tells)
             organization_seen(known, self._sweep)
         known = await self._look_at_cases(known, tells=tells)
         return OrganizationWorld(
@@ -113,12 +113,12 @@ class OrganizationActivities(Activities):
 
     # --- permits and room ---
 
-    async def _count(self, known: OrganizationKnown, *, tells: bool) -> OrganizationKnown:
+    async def _count(self, known: OrganizationKnown, seen: Mapping[str, str], *, tells: bool) -> OrganizationKnown:
         """Read what Accounts want; count the organization where that decides something."""
         accounts = await self._read.all(Account)
         # The limit is read anew wherever it decides something: at the limit, and before a permit is given (below).
         near = known.room is None or known.room.limit is None or known.room.free <= 0
-        config = await self._read.config(fresh=near)
+        config = await self._read.config(None if near else seen)
         young, old = open_cases(accounts, now())
         known = known.model_copy(
             update={

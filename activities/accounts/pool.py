@@ -95,7 +95,7 @@ class PoolActivities(Activities):
         known = look.memory
         if acting and retry_wanted(pool.metadata):
             pool, known = await self._honour_retry(pool), PoolKnown(unborn=known.unborn, died=known.died)
-        view = await self._view(pool, known, look.dry_run)
+        view = await self._view(pool, known, look)
         decision = decide(view, now())
         conflicts = await self._act(view, decision) if acting else 0
         unborn = (a.metadata.name for a in view.accounts if belongs(a, pool, view.config) and not a.spec.aws_account_id)
@@ -112,10 +112,10 @@ class PoolActivities(Activities):
             gather=MOVING_TOGETHER if moving(view, decision) else timedelta(0),
         )
 
-    async def _view(self, pool: AccountPool, known: PoolKnown, dry_run: bool) -> PoolView:
+    async def _view(self, pool: AccountPool, known: PoolKnown, look: PassPool) -> PoolView:
         began = time.monotonic()
         accounts, config, room = await asyncio.gather(
-            self._read.all(Account, OPERATOR_NAMESPACE), self._read.config(fresh=False), self._room(dry_run)
+            self._read.all(Account, OPERATOR_NAMESPACE), self._read.config(look.seen), self._room(look.dry_run)
         )
         info = activity.info()
         view = PoolView(
@@ -130,7 +130,7 @@ class PoolActivities(Activities):
         )
         # An attempt before, or a run before, may have died between the two writes of a binding.
         thorough = info.attempt > 1 or not known.bonds_seen
-        if not (dry_run or has_free(view) or has_bound(view, thorough=thorough)):
+        if not (look.dry_run or has_free(view) or has_bound(view, thorough=thorough)):
             return view  # nothing to give: claims do not matter to this pass
         await asyncio.sleep(max(0.0, began + BURST_SECONDS - time.monotonic()))
         claims = tuple(claim for claim in await self._read.all(AccountClaim) if waits(claim, pool, config))

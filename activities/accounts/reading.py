@@ -1,19 +1,20 @@
 """Reading what the area's decisions need from Kubernetes, and whether anything may be changed at all.
 
-Changes of the ConfigMap are seen without a restart, at the next look of whoever they concern. Whether the replaced
-operator still leads is asked at most once a minute per process.
+The ConfigMap is followed, so a look at it costs no request, and is no older than the change that woke the lifecycle.
+Whether the replaced operator still leads is asked at most once a minute per process.
 """
 
 from __future__ import annotations
 
 import asyncio
 import time
+from collections.abc import Mapping
 from typing import TypeVar
 
 from domain.accounts import ACCOUNT
-from domain.accounts.config import REQUIRED_KEYS, OperatorConfig, parse_config
-from domain.accounts.constants import CONFIG_KEPT, LEADER_LOCK, OPERATOR_NAMESPACE
+from domain.accounts.config import OperatorConfig, parse_config
 from domain.accounts.constants import CONFIG_MAP as CONFIG_MAP_NAME
+from domain.accounts.constants import LEADER_LOCK, OPERATOR_NAMESPACE
 from domain.accounts.organization import ORGANIZATION
 from domain.accounts.resources import Account
 from domain.identity import Key, Kind
@@ -23,25 +24,27 @@ from domain.writes import JsonPatch
 from engine.errors import Absent
 from engine.kube import CONFIG_MAP, JsonObject, KubeApi, leader_lock_holder
 from engine.kube.json import mapping, text
+from engine.kube.store import Followed, Store, reached
 from engine.pauses import held
 from engine.settings import Settings
 
 LEADER_ASKED_EVERY = 60.0
+THE_CONFIG_MAP = Followed(CONFIG_MAP, OPERATOR_NAMESPACE, field_selector=f"metadata.name={CONFIG_MAP_NAME}")
 
 R = TypeVar("R", bound=CustomResource)
 
 
 class Reader:
-    """Typed reads of the area's objects. One per process."""
+    """Typed reads of the area's objects. One per process; without a store everything is asked of the API server."""
 
-    def __init__(self, kube: KubeApi, settings: Settings) -> None:
+    def __init__(self, kube: KubeApi, settings: Settings, store: Store | None = None) -> None:
         self.kube = kube
         self.settings = settings
         self._leader = ""
         self._leader_asked = float("-inf")
         self._asking_leader = asyncio.Lock()
-        self._config = OperatorConfig(present=False)
-        self._config_read = float("-inf")
+        self._config_map = store.follow(THE_CONFIG_MAP) if store else None
+        self._parsed: tuple[JsonObject | None, OperatorConfig] = (None, parse_config(None))
 
     def key(self, resource: CustomResource) -> Key:
         """The key of the object's workflow in this cluster."""
@@ -98,26 +101,28 @@ class Reader:
         body = {**patch, "metadata": {**mapping(patch, "metadata"), "uid": key.uid}}
         return await self.kube.patch(kind, key.namespace, key.name, body, subresource=subresource)
 
-    async def config(self, *, fresh: bool = True) -> OperatorConfig:
-        """The operator's ConfigMap; unless `fresh`, one read within seconds does if it lacks nothing.
+    async def config(self, seen: Mapping[str, str] | None = None) -> OperatorConfig:
+        """The operator's ConfigMap.
 
-        Old values can only delay: what is missing is always read anew, whoever was refused for an old value looks again
-        before it tries again, and the watcher wakes those concerned by a change once more when it is sure to be seen.
+        Args:
+            seen: the versions that have woken the lifecycle: as it was then, or later. Without it, as the API server
+                has it now.
         """
-        recent = time.monotonic() - self._config_read < CONFIG_KEPT.total_seconds()
-        if not fresh and recent and self._config.present and not self._config.missing(*REQUIRED_KEYS):
-            return self._config
-        began = time.monotonic()
-        self._config = await self._read_config()
-        self._config_read = began
-        return self._config
-
-    async def _read_config(self) -> OperatorConfig:
+        mirror = self._config_map
+        followed = seen is not None and mirror is not None and mirror.listed and await reached((mirror,), seen)
+        if followed and mirror is not None and not mirror.trouble:
+            return self._parse(mirror.get(OPERATOR_NAMESPACE, CONFIG_MAP_NAME))
         try:
-            found = await self.kube.get(CONFIG_MAP, OPERATOR_NAMESPACE, CONFIG_MAP_NAME)
+            return self._parse(await self.kube.get(CONFIG_MAP, OPERATOR_NAMESPACE, CONFIG_MAP_NAME))
         except Absent:
-            return parse_config(None)
-        return parse_config({name: str(value) for name, value in mapping(found, "data").items()})
+            return self._parse(None)
+
+    def _parse(self, found: JsonObject | None) -> OperatorConfig:
+        """What it says; the same object is parsed once."""
+        if found is not self._parsed[0]:
+            data = None if found is None else {name: str(value) for name, value in mapping(found, "data").items()}
+            self._parsed = (found, parse_config(data))
+        return self._parsed[1]
 
     async def hold(self, meta: ObjectMeta) -> str:
         """Why nothing may be changed on behalf of this object now, empty if it may."""

@@ -67,8 +67,6 @@ QUOTA_REQUESTS = 20
 QUOTA_REQUESTS_OF_OPT_IN_REGION = 2
 FIRST_CLOSE_BACKOFF = timedelta(hours=1)
 LONGEST_CLOSE_BACKOFF = timedelta(hours=24)
-# How long a worker may decide by the ConfigMap it has read; who a change concerns is woken again after that.
-CONFIG_KEPT = timedelta(seconds=10)
 
 # Codes of what is refused before anything is asked of AWS: nothing of ours can be in such an account.
 PROTECTED = "ProtectedAccount"

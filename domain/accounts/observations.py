@@ -1,5 +1,7 @@
 """How the lifecycles of the area look at the world: the actions that observe, and the worlds of one-activity passes.
 
+`seen` are the versions, by kind, of what has woken the lifecycle.
+
 Accounts and claims observe, and decide in their workflow. Pools and the organization see many objects at once, so their
 whole pass is one activity that observes, decides and acts; it returns what the pass came to. With `dry_run` it does not
 act.
@@ -26,6 +28,7 @@ class Look(Action):
     looked_at: ClassVar[str]
 
     key: Key
+    seen: dict[str, str] = {}
 
     @property
     def summary(self) -> str:
@@ -44,14 +47,14 @@ class ObserveAccount(Look):
 class ObserveClaim(Look):
     """Read the AccountClaim, the ConfigMap, and the Account it is linked to.
 
-    `thorough` also finds out why a waiting claim gets none, which reads every Account: not in the moment of binding.
+    A plan also finds out why a waiting claim gets none, which reads every Account: not in the moment of binding.
     """
 
     activity: ClassVar[str] = "accounts.observe_claim"
     result: ClassVar[type[Model] | None] = ClaimWorld
     looked_at: ClassVar[str] = "the claim, its account and the ConfigMap"
 
-    thorough: bool = False
+    dry_run: bool = False
 
 
 class PoolKnown(Model):
@@ -91,6 +94,7 @@ class PassPool(Action):
 
     key: Key
     memory: PoolKnown
+    seen: dict[str, str] = {}
     dry_run: bool = False
 
     @property
@@ -123,6 +127,7 @@ class PassOrganization(Action):
 
     key: Key
     memory: OrganizationKnown
+    seen: dict[str, str] = {}
     woken: bool = True  # False: only a moment has come, nothing is known to have changed
     dry_run: bool = False
 

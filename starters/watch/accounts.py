@@ -14,7 +14,6 @@ from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
 from domain.accounts.claim import POOLS_TURN
 from domain.accounts.claim_validation import spec_fault
 from domain.accounts.constants import (
-    CONFIG_KEPT,
     CONFIG_MAP,
     FINALIZER,
     OPERATOR_NAMESPACE,
@@ -159,7 +158,6 @@ WATCHED = (
         read=read_nothing,
         relations=(CONFIG,),
         has_workflow=False,
-        kept=CONFIG_KEPT.total_seconds() + 1,
         namespace=OPERATOR_NAMESPACE,
         field_selector=f"metadata.name={CONFIG_MAP}",
     ),

@@ -13,12 +13,12 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from functools import cache, partial
+from functools import cache, cached_property, partial
 from typing import cast
 
 from domain.built_in_kinds import SECRET
-from domain.identity import Key, Kind
-from domain.relations import Relation, Scope
+from domain.identity import Key, Kind, all_kinds
+from domain.relations import Relation, Scope, kind_name
 from engine.kube.api import FIELD_MANAGER
 from engine.kube.json import JsonObject
 from engine.settings import Settings
@@ -88,7 +88,6 @@ class Watched:
         field_selector: which objects, in the API's notation.
         label_selector: which objects, in the API's notation.
         name: what metrics, logs and the index call it, by default the kind's name. Two entries of one kind need two.
-        kept: how long (seconds) workers may go on with an older reading; its dependents are woken once more then.
         patience: how long an object's own wake may wait after a change, as another workflow is doing its work.
         ending: whether a change is a step of an end that a workflow is carrying out already; whom it would wake knows
             of it then, and is woken some seconds later, but for those who live on.
@@ -119,7 +118,6 @@ class Watched:
     field_selector: str = ""
     label_selector: str = ""
     name: str = ""
-    kept: float = 0.0
     patience: Patience = _no_patience
     ending: Ending = _ends_unseen
     carrier: Carrier = _carries_itself
@@ -167,6 +165,12 @@ class Watched:
     def told_of_silence(self, known: Projection, index: Index) -> set[Key]:
         """The keys of those whom an object's reports are for."""
         return referents(self.relations, known, index)
+
+    @cached_property
+    def area(self) -> str:
+        """The area of the lifecycles that look at its objects; empty if they are of none."""
+        looking = (all_kinds()[kind_name(end)] for each in self.relations for end in each.referrers if kind_name(end))
+        return self.kind.area or next((kind.area for kind in looking), "")
 
     @property
     def declaring(self) -> bool:

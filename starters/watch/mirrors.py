@@ -103,6 +103,7 @@ class Mirrors:
         self._discovery = Discovery(api)
         self._asking = asyncio.Lock()
         self._reflectors: dict[str, Reflector[Projection]] = {}
+        self._areas: dict[str, str] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
         self._declared: dict[Selection, _Declared] = {}
         self._parts: dict[Selection, _Parts] = {}
@@ -122,6 +123,7 @@ class Mirrors:
         objects, told = self._index.of(entry.name), self._told(entry)
         reflector = Reflector(api, entry, read, objects, told, timing=self._timing, installed=not missing)
         self._reflectors[entry.name] = reflector
+        self._areas[entry.name] = entry.area
         self._tasks[entry.name] = self._running.create_task(reflector.run(), name=f"reflector {entry.name}")
         metrics.LAST_EVENT_AGE.labels(entry.name).set_function(lambda: time.monotonic() - reflector.last_sign)
         metrics.UNSERVED.labels(entry.name).set_function(lambda: reflector.unserved)
@@ -130,6 +132,7 @@ class Mirrors:
         if entry.name in self._reflectors:
             self._tasks.pop(entry.name).cancel()
             self._reflectors.pop(entry.name)
+            self._areas.pop(entry.name)
             self._index.of(entry.name).clear()
             _measure_no_more(entry.name)
 
@@ -346,8 +349,13 @@ class Mirrors:
         return {name: mirror.position for name, mirror in mirrors if mirror.listed and mirror.position}
 
     def newest(self, area: str) -> dict[str, str]:
-        """By kind of an area the resource version of the newest object or event."""
-        mirrors = [each for each in self._reflectors.values() if each.selection.kind.area == area]
+        """By kind the resource version of the newest object or event that an area's lifecycles look at.
+
+        Kinds that objects declare are left out: parts of one kind may be watched apart, each at a version of its own.
+        """
+        declared = self._declared_names()
+        names = (name for name, of in self._areas.items() if of == area and name not in declared)
+        mirrors = [self._reflectors[name] for name in names]
         return {each.selection.kind.name: each.newest for each in mirrors if each.listed and each.newest}
 
     def names(self) -> set[str]:

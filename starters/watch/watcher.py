@@ -247,8 +247,6 @@ class Watcher:
             self.queue.gather(keys, watched.gathers)
         else:
             self.queue.put_all(keys)
-        if watched.kept and keys and before is not None:
-            self._wake_later(watched.kept, keys)
 
     def _wake_itself(self, watched: Watched, before: Projection | None, after: Projection | None, key: Key) -> None:
         """At once, unless another workflow is doing its work; a restarted watcher cannot know that."""
@@ -270,9 +268,6 @@ class Watcher:
     def _knows(self, entry: Watched, key: Key) -> bool:
         known = self.index.get(entry.name, key.namespace, key.name)
         return known is not None and known.key == key and entry.lives(known, self.index)
-
-    def _wake_later(self, seconds: float, keys: Iterable[Key]) -> None:
-        asyncio.get_running_loop().call_later(seconds, self.queue.put_all, keys)
 
     def _put_all(self, keys: Iterable[Key]) -> None:
         self.queue.put_all(self._carriers.of_all(keys))

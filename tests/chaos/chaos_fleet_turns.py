@@ -7,14 +7,12 @@ All of them are one legal entity's, so that one account goes to and fro.
 
 from __future__ import annotations
 
-import time
 from collections.abc import Iterator
 
 from chaos_cluster import OPERATOR, secret_entry
 from chaos_customers_effects import FLEET, FLEET_ROLE
 from chaos_lab import REGIONS, Lab
 
-from domain.accounts.constants import CONFIG_KEPT
 from localcloud.aws.contract import PAYER_ACCOUNT_ID
 
 POOL = "fleet"
@@ -36,7 +34,6 @@ class FleetManagers:
         if POOL in lab.expected.pool_sizes:
             return
         lab.cluster.patch("configmaps", OPERATOR, CONFIG_MAP, {"data": {FLAG: "true"}})
-        time.sleep(CONFIG_KEPT.total_seconds())  # so long a worker goes by what it has read before
         lab.make_pool(POOL, 1)
         lab.agree()
 

@@ -7,7 +7,6 @@ released accounts are closed.
 from __future__ import annotations
 
 import json
-import time
 from collections import Counter
 from collections.abc import Iterator
 
@@ -15,8 +14,6 @@ from chaos_cluster import OPERATOR
 from chaos_effects import AwsCall, Effect, KubeCall, Lifecycle
 from chaos_lab import EMULATED, Lab
 from chaos_proxy import Request
-
-from domain.accounts.constants import CONFIG_KEPT
 
 OPTED = "af-south-1"
 CODES = ("L-0EA8095F", "L-1216C47A")
@@ -112,7 +109,6 @@ class Regions:
         lab, tenant = self._lab, self._lab.tenant
         assert tenant is not None
         self._configure(CLOSING_KEYS)
-        time.sleep(CONFIG_KEPT.total_seconds())  # so long a worker goes by what it has read before
         lab.target(Lifecycle.RELEASE)
         lab.oracle.forget()
         lab.expected.claims, lab.expected.gone = set(), {tenant.account}

@@ -201,15 +201,6 @@ def test_workflow_ids_of_others_lead_nowhere() -> None:
     assert key_of("temporal-sys-scheduler", "") is None
 
 
-async def test_what_workers_keep_for_a_while_wakes_its_dependents_once_more() -> None:
-    kept, subject = replace(THINGS, kept=0.01), watcher()
-    subject.changed(kept, thing(), thing(fingerprint=2, facts={"seen": "x"}), seen_live=True)
-    assert waiting(subject) == {"a", "relative"}
-    subject.queue._waiting.clear()  # both have been sent
-    await asyncio.wait_for(arrival(subject), timeout=5)
-    assert waiting(subject) == {"relative"}
-
-
 async def arrival(subject: Watcher) -> None:
     subject.queue._arrived.clear()
     await subject.queue._arrived.wait()

@@ -10,7 +10,7 @@ import pytest
 from accounts_lab import POOL, Lab, laboratory, product
 
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
-from domain.accounts.constants import CONFIG_KEPT, DEVELOPMENT_ACCOUNT, OPERATOR_NAMESPACE, PAYER_SECRET
+from domain.accounts.constants import DEVELOPMENT_ACCOUNT, OPERATOR_NAMESPACE, PAYER_SECRET
 from domain.accounts.organization import ORGANIZATION
 from domain.accounts.resources import Account
 from domain.levers import PAUSED
@@ -146,7 +146,6 @@ async def test_a_fleet_managers_claim_gets_a_role_and_its_account_has_a_key_agai
     trusted = f"arn:aws:iam::{PAYER_ACCOUNT_ID}:root"
     async with lab.configured(flag):
         await lab.configure({flag: "true"})
-        await asyncio.sleep(CONFIG_KEPT.total_seconds())  # so long the worker goes by what it has read before
         await lab.ask("fleet", fleetManagerConfig={"trustedARN": trusted}, awsCredentialSecret=NO_SECRET)
         account = await lab.served("fleet")
         id_ = account.spec.aws_account_id

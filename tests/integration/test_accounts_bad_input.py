@@ -5,7 +5,6 @@ All good claims here are of one legal entity, so that one account serves them on
 
 from __future__ import annotations
 
-import asyncio
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -13,8 +12,8 @@ import pytest
 from accounts_lab import CREDENTIALS, POOL, REGION, Lab, laboratory, product
 
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM, ACCOUNT_POOL
-from domain.accounts.constants import CONFIG_KEPT, OPERATOR_NAMESPACE
 from domain.accounts.constants import CONFIG_MAP as CONFIG_MAP_NAME
+from domain.accounts.constants import OPERATOR_NAMESPACE
 from domain.resource import Condition, condition_of
 from engine.errors import Invalid
 from engine.kube import CONFIG_MAP, NAMESPACE, SECRET
@@ -134,12 +133,11 @@ async def test_a_claim_names_the_secret_that_its_account_lacks(lab: Lab) -> None
 
 @pytest.mark.complete
 async def test_each_key_that_the_config_map_lacks_is_named_by_whom_it_concerns(lab: Lab) -> None:
-    """One key after another: as long as one is missing nobody relies on what was read before: no step has to wait."""
+    """One key after another."""
     await lab.ensure_pool(1)
     name = lab.free()[0].metadata.name
     async with lab.configured("ami-owner", "support-jump-role", "root", "base", "account-limit", "accountpool") as keys:
         await lab.configure({"ami-owner": None})
-        await asyncio.sleep(CONFIG_KEPT.total_seconds())
         await lab.blank(lab.account(name))
         await lab.says(ACCOUNT, OPERATOR_NAMESPACE, name, "ami-owner")
         await _serves_others(lab)
@@ -182,7 +180,6 @@ async def test_without_a_config_map_accounts_wait_and_go_on_with_it(lab: Lab) ->
     async with lab.configured() as keys:
         await lab.kube.delete(CONFIG_MAP, OPERATOR_NAMESPACE, CONFIG_MAP_NAME)
         try:
-            await asyncio.sleep(CONFIG_KEPT.total_seconds())
             await lab.blank(account)
             await lab.says(ACCOUNT, OPERATOR_NAMESPACE, name, "ConfigMap does not exist")
         finally:
