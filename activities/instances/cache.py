@@ -14,18 +14,17 @@ import asyncio
 from collections.abc import Awaitable, Sequence
 
 from activities.instances.cluster_accounts import ClusterAccounts
-from domain.identity import Kind
 from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, INTERRUPTION_POLICY, MACHINE
 from domain.instances.names import GroupKey, InstanceKey, group_of_arn, instance_of_provider_id, region_of_provider_id
 from domain.instances.policy import ReactionPolicy
 from domain.instances.resources import AWSMachine, AWSMachinePool, InterruptionPolicy, Machine
 from domain.instances.selection import Choice, Selected, choose
 from domain.reading import read_all
-from engine.errors import Absent, Unavailable
+from engine.errors import Unavailable
 from engine.kube import KubeApi
 from engine.kube.json import JsonObject, sequence, text
 from engine.kube.reflector import newer
-from engine.kube.store import Followed, Mirror, Store
+from engine.kube.store import Followed, InformerCache, Mirror, Store
 
 _FIRST_LIST = 20.0
 # Looks are part of workflow tasks, which are not to take five seconds.
@@ -47,17 +46,15 @@ def _pool_group(obj: JsonObject) -> tuple[GroupKey, ...]:
     return (found,) if found else ()
 
 
-class InstanceCache:
+class InstanceCache(InformerCache):
     """AWSMachines, AWSMachinePools, Machines and InterruptionPolicies."""
 
     def __init__(self, api: KubeApi, store: Store) -> None:
-        self._api = api
         self._machines = store.follow(Followed(AWS_MACHINE), {"instance": _machine_instance})
         self._pools = store.follow(Followed(AWS_MACHINE_POOL), {"instance": _pool_instances, "group": _pool_group})
         self._owners = store.follow(Followed(MACHINE))
         self._policies = store.follow(Followed(INTERRUPTION_POLICY))
-        mirrors = (self._machines, self._pools, self._owners, self._policies)
-        self._mirrors = {each.followed.kind.name: each for each in mirrors}
+        super().__init__(api, (self._machines, self._pools, self._owners, self._policies))
         # Not waited for: while they cannot be listed the account is unknown, and labels go on.
         self._accounts = ClusterAccounts(store)
 
@@ -69,11 +66,11 @@ class InstanceCache:
         """
         clock = asyncio.get_running_loop().time
         listed_by = clock() + _FIRST_LIST
-        for mirror in self._mirrors.values():
+        for mirror in self.mirrors.values():
             if not mirror.listed:
                 await _until(mirror, mirror.settled(), listed_by, "cannot be listed")
         back_by = clock() + _STREAM_BACK
-        for mirror in self._mirrors.values():
+        for mirror in self.mirrors.values():
             if mirror.listed and mirror.trouble:
                 # Most breaks end within seconds, while a look that fails is tried again only after a growing pause.
                 await _until(mirror, mirror.current(), back_by, "is not followed")
@@ -127,19 +124,6 @@ class InstanceCache:
     def account_of(self, machine: AWSMachine) -> str:
         """The account of the machine's cluster, empty if it is not known."""
         return self._accounts.account_of(machine)
-
-    def learn(self, kind: Kind, obj: JsonObject) -> None:
-        """Put in what a write of ours has answered."""
-        self._mirrors[kind.name].learn(obj)
-
-    async def fresh(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
-        """An object as the API server has it now; None if it is gone."""
-        try:
-            found = await self._api.get(kind, namespace, name)
-        except Absent:
-            return None
-        self.learn(kind, found)
-        return found
 
     def _machines_of(self, key: InstanceKey) -> Sequence[JsonObject]:
         return [each for each in self._machines.find("instance", key.instance_id) if self._machine_in(each, key)]

@@ -14,11 +14,10 @@ from typing import TypeVar
 from domain.identity import Key, Kind
 from domain.loadbalancers import CUSTOM_KINDS
 from domain.resource import CustomResource
-from engine.errors import Absent
 from engine.kube import KubeApi
 from engine.kube.json import JsonObject, mapping, text
 from engine.kube.reflector import newer
-from engine.kube.store import Followed, Mirror, Store, reached
+from engine.kube.store import Followed, InformerCache, Mirror, Store, reached
 
 R = TypeVar("R", bound=CustomResource)
 
@@ -34,40 +33,24 @@ def _labels(obj: JsonObject) -> Iterable[Label]:
             yield (namespace, name, value)
 
 
-class LoadBalancerCache:
+class LoadBalancerCache(InformerCache):
     """One per worker; without a store everything is asked of the API server."""
 
     def __init__(self, api: KubeApi, store: Store | None = None) -> None:
-        self._api = api
-        followed = ((kind, store.follow(Followed(kind), {_LABEL: _labels})) for kind in CUSTOM_KINDS if store)
-        self._mirrors = {kind.name: mirror for kind, mirror in followed}
+        super().__init__(api, [store.follow(Followed(kind), {_LABEL: _labels}) for kind in CUSTOM_KINDS if store])
 
     async def view(self, seen: Mapping[str, str], *, fresh: bool) -> View:
         """What a pass reads that was woken by these versions; from the API server where it is to be fresh."""
-        return View(self, fresh=fresh or not await reached(self._mirrors.values(), seen))
+        return View(self, fresh=fresh or not await reached(self.mirrors.values(), seen))
 
     def mirror(self, kind: Kind) -> Mirror | None:
         """The kind's objects, if they can be trusted."""
-        found = self._mirrors.get(kind.name)
+        found = self.mirrors.get(kind.name)
         return found if found is not None and found.listed and not found.trouble else None
-
-    def learn(self, kind: Kind, obj: JsonObject) -> None:
-        """Put in what a write of ours has answered."""
-        if kind.name in self._mirrors and text(obj, "metadata", "uid"):
-            self._mirrors[kind.name].learn(obj)
 
     def wrote(self, writer: Key, kind: Kind, answer: JsonObject) -> None:
         """A lifecycle has written its own object."""
         self.learn(kind, answer)
-
-    async def fresh(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
-        """The object as the API server has it, None if there is none."""
-        try:
-            answer = await self._api.get(kind, namespace, name)
-        except Absent:
-            return None
-        self.learn(kind, answer)
-        return answer
 
     async def list(self, kind: Kind, namespace: str, labels: Mapping[str, str]) -> Iterable[JsonObject]:
         """Objects as the API server has them."""

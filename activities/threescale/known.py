@@ -31,10 +31,10 @@ from domain.threescale import CUSTOM_KINDS
 from domain.threescale.notes import remembered_id
 from domain.threescale.references import seniority
 from domain.threescale.wakes import called, known_as, refers_to, seen_by_others
-from engine.errors import Absent, Unavailable
+from engine.errors import Unavailable
 from engine.kube import KubeApi
 from engine.kube.json import JsonObject, text
-from engine.kube.store import Followed, Mirror, Store
+from engine.kube.store import Followed, InformerCache, Store
 
 # For how long after a read a change of what was read may have been missed: longer than a stream may hang unseen.
 MAY_HAVE_MISSED = 90.0
@@ -57,11 +57,10 @@ _reader: ContextVar[Key | None] = ContextVar("reader", default=None)  # whose pa
 log = logging.getLogger(__name__)
 
 
-class Known:
+class Known(InformerCache):
     """The area's objects as one worker process knows them."""
 
     def __init__(self, api: KubeApi, store: Store, wake: Wake) -> None:
-        self._api = api
         self._wake = wake
         self._objects: dict[Place, CustomResource] = {}
         self._topics: defaultdict[str, dict[Place, None]] = defaultdict(dict)
@@ -70,8 +69,8 @@ class Known:
         self._learning = False
         self._learnt: dict[tuple[str, str], None] = {}  # own writes by uid and resourceVersion, in their order
         self._tasks: set[asyncio.Task[None]] = set()
-        self._mirrors: dict[str, Mirror] = {kind.name: store.follow(Followed(kind)) for kind in CUSTOM_KINDS}
-        for name, mirror in self._mirrors.items():
+        super().__init__(api, [store.follow(Followed(kind)) for kind in CUSTOM_KINDS])
+        for name, mirror in self.mirrors.items():
             mirror.listen(partial(self._changed, name))
 
     async def settled(self) -> None:
@@ -82,10 +81,10 @@ class Known:
         """
         try:
             async with asyncio.timeout(LISTED):
-                for mirror in self._mirrors.values():
+                for mirror in self.mirrors.values():
                     await mirror.settled()
         except TimeoutError:
-            missing = {name: mirror.trouble for name, mirror in self._mirrors.items() if not mirror.listed}
+            missing = {name: mirror.trouble for name, mirror in self.mirrors.items() if not mirror.listed}
             told = "; ".join(f"{name}: {trouble or 'in progress'}" for name, trouble in missing.items())
             raise Unavailable(f"not listed yet: {told}") from None
 
@@ -99,26 +98,14 @@ class Known:
 
     def learn(self, kind: Kind, obj: JsonObject) -> None:
         """What a write has answered; it is no news to the pass that made it."""
-        mirror = self._mirrors.get(kind.name)
-        if mirror is None or not text(obj, "metadata", "uid"):
-            return
         self._learning = True
         self._learnt[_version(obj)] = None
         if len(self._learnt) > MOST_LEARNT:
             del self._learnt[next(iter(self._learnt))]
         try:
-            mirror.learn(obj)
+            super().learn(kind, obj)
         finally:
             self._learning = False
-
-    async def fresh(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
-        """The object as the API server has it, None if there is none."""
-        try:
-            answer = await self._api.get(kind, namespace, name)
-        except Absent:
-            return None
-        self.learn(kind, answer)
-        return answer
 
     def found(self, topic: str) -> list[CustomResource]:
         """The objects of a topic: a name, `to` a name that they refer to, or what they are called in 3scale."""

@@ -24,6 +24,7 @@ from sys import intern
 from types import TracebackType
 
 from domain.identity import Kind
+from engine.errors import Absent
 from engine.kube.api import KubeApi
 from engine.kube.indexer import Indexer, IndexFunction
 from engine.kube.json import JsonObject, mapping, text
@@ -174,6 +175,28 @@ class Mirror:
     def _tell(self, before: Entry | None, after: Entry | None) -> None:
         for listener in self._listeners:
             listener(before.object if before else None, after.object if after else None)
+
+
+class InformerCache:
+    """The mirrors that an area's passes read."""
+
+    def __init__(self, api: KubeApi, mirrors: Iterable[Mirror]) -> None:
+        self._api = api
+        self.mirrors = {mirror.followed.kind.name: mirror for mirror in mirrors}
+
+    def learn(self, kind: Kind, obj: JsonObject) -> None:
+        """Put in what a write of ours has answered."""
+        if kind.name in self.mirrors and text(obj, "metadata", "uid"):
+            self.mirrors[kind.name].learn(obj)
+
+    async def fresh(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
+        """The object as the API server has it, None if there is none."""
+        try:
+            answer = await self._api.get(kind, namespace, name)
+        except Absent:
+            return None
+        self.learn(kind, answer)
+        return answer
 
 
 class Store:
