@@ -26,7 +26,7 @@ from domain.resource import KubeModel, KubeObject
 T = TypeVar("T")
 # An object by namespace and name, or by whatever else both sides of a relation know it.
 Name = Hashable
-# Objects by their model; by their kind where their metadata is enough (`KubeObject`); or the key of a lifecycle that no
+# Objects by their model; by their kind where they have none (`KubeObject`); or the key of a lifecycle that no
 # object stands behind.
 End = type[KubeModel] | Kind | Key
 
@@ -45,6 +45,7 @@ class Whom(Enum):
     ALL = "all"
     UNSETTLED = "those that have something left to do"
     DELETING = "those that are being deleted"
+    ONE = "one of them: whose workflow carries one carries them all"
     NONE = "none but those to whom it is passed on"
 
 
@@ -55,6 +56,11 @@ class Linked(Enum):
     KNOWN = "known: whoever links the two links the referent first"
     FOLLOWED = "followed: Perdure links the referent next, which is news to it by itself"
     NEVER = "never, nor that it does so no more: only what it is told counts"
+
+
+def always(_: Any) -> bool:
+    """Every object."""
+    return True
 
 
 def nothing(_: Any) -> Hashable:
@@ -77,6 +83,7 @@ class News(Generic[T]):
             own news would wake.
         ours: whether what Perdure has written is news.
         among: which of those that it concerns are woken, by the traits of the changed object, as it is now, and theirs.
+        counts: which objects matter at all; one that does not count is as if it did not exist.
     """
 
     value: Callable[[T], Hashable] = nothing
@@ -87,6 +94,7 @@ class News(Generic[T]):
     onward: tuple[Relation, ...] = ()
     ours: bool = True
     among: Callable[[Any, Any], bool] | None = None
+    counts: Callable[[T], bool] = always
 
 
 class Scope(Enum):
@@ -139,6 +147,7 @@ class Relation:
             nobody has watched has left no event.
         watched: how referents are watched, where no entry of the watcher's does.
         trait: what of an object at either end `News.among` compares.
+        transitive: whether whatever refers to a referrer counts as referring to its referent, too.
     """
 
     of: End | tuple[End, ...]
@@ -150,6 +159,7 @@ class Relation:
     required: bool = False
     watched: WhileNamed | None = None
     trait: Callable[[Any], Hashable] = nothing
+    transitive: bool = False
 
     @property
     def referrers(self) -> tuple[End, ...]:

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from datetime import UTC, datetime, timedelta
-from typing import ClassVar
+from typing import Annotated, Any, ClassVar
 
-from pydantic import Field, model_validator
+from pydantic import Field, SkipValidation, model_validator
 from pydantic.alias_generators import to_camel
 
 from domain.identity import Key, Kind
@@ -79,9 +79,15 @@ class ObjectMeta(KubeModel):
 
 
 class KubeObject(KubeModel):
-    """Any object, as far as it takes its metadata to know what it refers to."""
+    """Any object: its metadata, and the whole as it came, of which users' templates may read any part."""
 
     metadata: ObjectMeta = ObjectMeta()
+    document: Annotated[dict[str, Any], SkipValidation] = {}
+
+    @model_validator(mode="before")
+    @classmethod
+    def _keep(cls, value: dict[str, Any]) -> dict[str, Any]:
+        return {**value, "document": value}
 
 
 class PrinterColumn(Model):

@@ -5,15 +5,13 @@ as a change, whatever it is; Perdure's own writes are told apart by who wrote th
 
 | fact | of | says |
 |---|---|---|
-| `namespace` | all | where it is |
 | `handle` | claim; managed object | the name of its handle |
 | `unbound` | claim | it is the binder's to serve |
 | `detached`, `ignored`, `paused` | claim; handle and pool (the last two) | others do without it |
 | `stalled` | claim, handle, pool | its status shows a fault |
-| `claim`, `pool` | handle; scaling (`pool`) | namespace and name of whose it is |
+| `claim`, `pool` | handle | namespace and name of whose it is |
 | `end` | claim, handle | when its lifespan ends; of a claim the sooner of what it shows and what is asked for |
-| `free`, `fit`, `counts` | handle | no claim holds it; how far claims may bind it; how its pool counts it |
-| `providers`, `links` | claim, handle, pool; provider | the providers that it names, one a line |
+| `free` | handle | no claim holds it |
 | `kinds`, `references` | handle | its resources: apiVersion and kind, and with namespace and name, one a line |
 | `healthy`, `ready` | claim, handle | as in the status, nothing while unknown |
 | `minimum` | pool | how many free handles it wants |
@@ -28,12 +26,11 @@ from typing import cast
 
 from domain import levers
 from domain.claims.conditions import STALLED
-from domain.claims.constants import NAMESPACE_REQUESTER_ANNOTATION
 from domain.claims.definitions import WaitingFor
 from domain.claims.domain_names import DomainNames
 from domain.claims.linked import recorded_reference
 from domain.claims.objects import JsonObject as ClaimsObject
-from domain.claims.providers import links, named_providers
+from domain.claims.relations import UNREAD_ANNOTATIONS
 from domain.resource import parse_timestamp, timestamp
 from engine.kube.json import JsonObject, at, flag, mapping, sequence, text
 from engine.settings import Settings
@@ -41,8 +38,6 @@ from starters.watch.projection import View, generation, others_finalizers
 
 # Poolboy's framework keeps its own memory in statuses; nobody reads it.
 _UNREAD_STATUS = frozenset({"diffBase", "kopf"})
-# Written by kubectl or by our own levers; no decision reads them.
-_UNREAD_ANNOTATIONS = frozenset({"kubectl.kubernetes.io/last-applied-configuration", levers.RETRIED, levers.ABANDONED})
 # Users write into templates what they like: each character has one place here only, or reading one text takes for ever.
 _LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 _API_VERSION = re.compile(rf"({_LABEL}(\.{_LABEL})*/)?v[a-z0-9]{{1,62}}")
@@ -57,7 +52,7 @@ class Readings:
         self._names = DomainNames(domain=settings.claims_domain)
         self._namespace = settings.claims_namespace
         # The mark of initialisation is written once, by the binder; no other pass reads it.
-        self._unread_annotations = _UNREAD_ANNOTATIONS | {self._names.init_timestamp_annotation}
+        self._unread_annotations = UNREAD_ANNOTATIONS | {self._names.init_timestamp_annotation}
 
     def claim(self, obj: JsonObject) -> View:
         """A ResourceClaim."""
@@ -73,7 +68,6 @@ class Readings:
             fingerprint=self._content(obj),
             settled=self._left_in_peace(obj) if ignored else (served or detached) and not _retry_wanted(obj),
             facts=_facts(
-                obj,
                 handle=text(link, "name"),
                 detached=_word(detached),
                 ignored=_word(ignored),
@@ -81,7 +75,6 @@ class Readings:
                 stalled=_word(_stalled(obj)),
                 end=_earliest(text(status, "lifespan", "end"), text(obj, "spec", "lifespan", "end")),
                 unbound=_word(not (text(link, "name") or detached or ignored or _deleting(obj))),
-                providers=_lines(named_providers(cast("ClaimsObject", obj))),
                 healthy=_truth(status, "healthy"),
                 ready=_truth(status, "ready"),
             ),
@@ -104,7 +97,6 @@ class Readings:
             handed=(paused,),  # a lever pulled in its own workflow is for the claim's, which looks after both
             settled=self._left_in_peace(obj) if ignored else _complete(obj, free=free) and not _retry_wanted(obj),
             facts=_facts(
-                obj,
                 pool=_path(mapping(spec, "resourcePool")),
                 claim=_path(mapping(spec, "resourceClaim")),
                 end=_earliest(text(spec, "lifespan", "end")),
@@ -114,9 +106,6 @@ class Readings:
                 healthy=healthy,
                 ready=ready,
                 free=_word(free),
-                fit=f"{generation(obj)} {healthy != 'false'}" if free and not paused else "",
-                counts=f"healthy {healthy}, ready {ready}, paused {paused}" if free else "",
-                providers=_lines(named_providers(cast("ClaimsObject", obj))),
                 kinds=_lines(_managed_kinds(obj)),
                 references=_lines(reference for reference in references if reference),
             ),
@@ -127,8 +116,6 @@ class Readings:
         return View(
             fingerprint=self._content(obj),
             facts=_facts(
-                obj,
-                providers=_lines(named_providers(cast("ClaimsObject", obj))),
                 ignored=_word(self._ignored(obj)),
                 paused=_word(_paused(obj)),
                 stalled=_word(_stalled(obj)),
@@ -141,22 +128,7 @@ class Readings:
         return View(
             fingerprint=self._content(obj),
             settled=text(obj, "status", "state") == "done",
-            facts=_facts(obj, pool=f"{text(obj, 'metadata', 'namespace')}/{text(obj, 'spec', 'resourcePool', 'name')}"),
         )
-
-    def provider(self, obj: JsonObject) -> View:
-        """A ResourceProvider, with the providers that it links to.
-
-        Its generation counts writes of its status as well, as that is no subresource: the spec counts by itself.
-        """
-        linked = (text(link, "name") for link in links(cast("ClaimsObject", obj)))
-        metadata = mapping(obj, "metadata")
-        fingerprint = (
-            hash(json.dumps(mapping(obj, "spec"), sort_keys=True, default=str)),
-            _sorted(mapping(metadata, "labels")),
-            _sorted(mapping(metadata, "annotations"), self._unread_annotations),
-        )
-        return View(fingerprint=fingerprint, settled=True, facts=_facts(obj, links=_lines(linked)))
 
     def managed(self, obj: JsonObject) -> View:
         """An object of a kind that handles manage; most are nobody's here, and nothing is kept of them.
@@ -227,20 +199,13 @@ def _kind_of(obj: Mapping[str, object]) -> str:
     return f"{api_version} {kind}" if _API_VERSION.fullmatch(api_version) and _KIND.fullmatch(kind) else ""
 
 
-def read_namespace(obj: JsonObject) -> View:
-    """A Namespace: who asked for it, and nothing else."""
-    requester = text(mapping(obj, "metadata", "annotations"), NAMESPACE_REQUESTER_ANNOTATION)
-    return View(fingerprint=(requester,), settled=True)
-
-
 def _sorted(values: Mapping[str, object], unread: frozenset[str] = frozenset()) -> tuple[tuple[str, object], ...]:
     return tuple((name, values[name]) for name in sorted(values) if name not in unread)
 
 
-def _facts(obj: JsonObject, **facts: str) -> dict[str, str]:
-    """Those facts that hold, and where the object is."""
-    held = {name: value for name, value in facts.items() if value}
-    return {"namespace": text(obj, "metadata", "namespace"), **held}
+def _facts(**facts: str) -> dict[str, str]:
+    """Those facts that hold."""
+    return {name: value for name, value in facts.items() if value}
 
 
 def _earliest(*moments: str) -> str:

@@ -41,13 +41,15 @@ class Shown(NamedTuple):
     """What an object shows in a relation.
 
     `names` are those that both ends share, `hashes` stand for what the other end decides by, and `as_made` says that
-    the object looks as the other end makes it. `trait` is what the two ends compare.
+    the object looks as the other end makes it. `trait` is what the two ends compare, and `counts` whether the object
+    matters at the other end at all.
     """
 
     names: tuple[Hashable, ...]
     hashes: tuple[int, ...]
     as_made: bool = False
     trait: Hashable = ()
+    counts: bool = True
 
 
 @dataclass(frozen=True, slots=True)

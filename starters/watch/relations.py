@@ -23,7 +23,7 @@ from starters.watch.index import Index
 from starters.watch.projection import Place, Projection, Shown, Side, own_write
 
 Relations = tuple[Relation, ...]
-_Told = tuple[int, Callable[[Any], bool] | None] | None
+_Told = tuple[int, int, Callable[[Any], bool] | None] | None
 
 
 @cache
@@ -60,9 +60,11 @@ def shown_by(relations: Relations, kind: str, obj: JsonObject, model: KubeModel 
     found: dict[Place, Shown] = {}
     for names, news, trait, places in reading.groups:
         if said[names] or news is not None:
-            hashes = said[news[0]] if news else ()
-            as_made = bool(news and news[1] and news[1](model))
-            found.update(dict.fromkeys(places, Shown(said[names], hashes, as_made, said[trait])))
+            value, counts, looks_made = news or (None, None, None)
+            hashes = said[value] if value is not None else ()
+            as_made = bool(looks_made and looks_made(model))
+            shown = Shown(said[names], hashes, as_made, said[trait], counts is None or bool(said[counts]))
+            found.update(dict.fromkeys(places, shown))
     return found
 
 
@@ -73,8 +75,8 @@ class _Reading:
     Attributes:
         model: what they are read as.
         asked: each function once, and what is made of what it says.
-        groups: of places at which the same is shown: where its names, its hashes (with what tells that the object looks
-            as made) and its trait stand in the answers.
+        groups: of places at which the same is shown: where its names, its hashes (with whether it counts, and what
+            tells that the object looks as made) and its trait stand in the answers.
     """
 
     model: type[KubeModel]
@@ -95,7 +97,7 @@ def _reading_of(relations: Relations, kind: str) -> _Reading:
         relation, side = place
         news = _news(relation, side)
         names = at(tuple, relation.by if side is Side.REFERRER else relation.known_as)
-        told = (at(_hashes, news.value), news.as_made) if news is not None else None
+        told = (at(_hashes, news.value), at(_as_it_is, news.counts), news.as_made) if news is not None else None
         groups.setdefault((names, told, at(_as_it_is, relation.trait)), []).append(place)
     model = model_of(places[0][1]) if places else KubeModel
     shown = tuple((names, told, trait, tuple(each)) for (names, told, trait), each in groups.items())
@@ -156,12 +158,14 @@ def _hashes(value: Hashable) -> tuple[int, ...]:
 
 
 def _is_news(news: News[KubeModel], was: Shown | None, is_now: Shown | None, after: Projection | None) -> bool:
+    new = was is None
+    was, is_now = (each if each is not None and each.counts else None for each in (was, is_now))
     if was is None or is_now is None:
         if was is is_now:
             return False
         if is_now is None:
             return On.GOES in news.on
-        made = is_now.as_made and after is not None and after.ours and not after.deleting
+        made = new and is_now.as_made and after is not None and after.ours and not after.deleting
         return On.COMES in news.on and bool(is_now.hashes) and not made
     told_more = bool(set(is_now.hashes) - set(was.hashes))
     named_otherwise = was.names != is_now.names and news.linked is not Linked.NEVER
@@ -203,6 +207,10 @@ def _others(
     found = [each for name in names for end in ends for each in _known(end, at, name, index)]
     if news.among is not None:
         found = [each for each in found if at in each.shown and news.among(trait, each.shown[at].trait)]
+    if relation.transitive:
+        found = _all_linked(place, found, at, index)
+    if news.whom is Whom.ONE:
+        found = found[:1]
     keys = {each.key for each in found if _is_woken(each, news.whom)}
     for further, way in ((further, way) for further in news.onward for way in Side):
         if (passed_on := _news(further, way)) is not None:
@@ -211,6 +219,19 @@ def _others(
     standing = [end for end in ends if isinstance(end, Key) and _has(end, side, index)]
     standing += [name for name in names if isinstance(name, Key)]
     return keys | {each.model_copy(update={"cluster": known.key.cluster}) for each in standing}
+
+
+def _all_linked(place: Place, first: list[Projection], at: Place, index: Index) -> list[Projection]:
+    """Those at the other end, and those at their other ends, each once: relations may run in a ring."""
+    reached: dict[Name, Projection] = {}
+    ahead = list(first)
+    while ahead:
+        known = ahead.pop()
+        if known.name not in reached:
+            reached[known.name] = known
+            names = known.shown[place].names if place in known.shown else ()
+            ahead += [each for name in names for each in index.at(known.key.kind, at, name)]
+    return list(reached.values())
 
 
 def _known(end: End, at: Place, name: Hashable, index: Index) -> list[Projection]:
@@ -231,4 +252,4 @@ def _has(end: Key, side: Side, index: Index) -> bool:
 
 
 def _is_woken(known: Projection, whom: Whom) -> bool:
-    return {Whom.ALL: True, Whom.UNSETTLED: not known.settled, Whom.DELETING: known.deleting}.get(whom, False)
+    return {Whom.UNSETTLED: not known.settled, Whom.DELETING: known.deleting, Whom.NONE: False}.get(whom, True)

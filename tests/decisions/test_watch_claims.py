@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import copy
-from dataclasses import fields, replace
 from typing import Any, cast
 
 import pytest
@@ -18,24 +17,24 @@ from domain.levers import PAUSED
 from engine.kube.api import KubeApi
 from engine.settings import Settings
 from starters.watch.claim_views import wanted_views
-from starters.watch.claims import NAMESPACES, ClaimsWatch
+from starters.watch.claims import ClaimsWatch
 from starters.watch.gauges import _families
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
-from starters.watch.projection import Projection, project
+from starters.watch.projection import Projection
 from starters.watch.watcher import Watcher
 
 Obj = dict[str, Any]
 
 WATCH = ClaimsWatch(Settings())
 WATCHED = WATCH.watched()
-ENTRIES = {each.kind.name: each for each in (*WATCHED, NAMESPACES, WATCH.managed("v1 ConfigMap"))}
+ENTRIES = {each.kind.name: each for each in (*WATCHED, WATCH.managed("v1 ConfigMap"))}
 SERVED = {"resourceHandle": {"name": "guid-b7k2q"}, "lifespan": {"start": "2026-11-21T12:00:00Z"}}
-# What is declared would be watched, and no reflector runs here.
-NOTHING = {each.name: each for each in fields(Watched)}["declares"].default
-KNOWN = {name: replace(each, declares=NOTHING) for name, each in ENTRIES.items()}
 NUMBERS = ("min_available", "available", "ready", "unready")
 READY = {"healthy": True, "ready": True}
+# Named by the first claim.
+NAMESPACES = ENTRIES["ResourceClaim"].declared(ENTRIES["ResourceClaim"].project("", claim()))[0]
+ENTRIES["Namespace"] = NAMESPACES
 
 
 class Scene:
@@ -45,7 +44,8 @@ class Scene:
         async def wake(_: Key) -> None:
             raise AssertionError("not reached: nothing drains the queue here")
 
-        self.watcher = Watcher(cast(KubeApi, None), wake, [KNOWN[each.kind.name] for each in WATCHED])
+        self.watcher = Watcher(cast(KubeApi, None), wake, WATCHED)
+        self.watcher._mirrors.follow = lambda *_: None  # type: ignore[method-assign] # no reflector runs here
         for each in known:
             self.know(each)
 
@@ -58,11 +58,11 @@ class Scene:
         del self.watcher.index.of(self.entry(each).name)[self.seen(each).name]
 
     def seen(self, each: Obj) -> Projection:
-        return project(each["kind"], "", each, self.entry(each).read, self.entry(each).writer)
+        return self.entry(each).project("", each)
 
     @staticmethod
     def entry(each: Obj) -> Watched:
-        return KNOWN[each["kind"]]
+        return ENTRIES[each["kind"]]
 
     def changed(self, before: Obj | None, after: Obj | None) -> set[str]:
         """Whom the change wakes, as Kind/name; `ClaimBinder` by its kind alone."""
@@ -476,7 +476,7 @@ def test_a_handle_declares_the_kinds_that_its_resources_are() -> None:
 
 
 def test_namespaces_are_watched_while_there_are_claims() -> None:
-    assert ENTRIES["ResourceClaim"].declares(Scene().seen(claim())) == (NAMESPACES,)
+    assert (NAMESPACES.name, NAMESPACES.kind.name) == ("Namespaces of claims", "Namespace")
 
 
 @pytest.mark.parametrize(

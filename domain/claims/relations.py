@@ -1,0 +1,189 @@
+"""What refers to what among claims, handles, pools and providers of one installation.
+
+ResourceClaim <──> ResourceHandle ──> ResourcePool <── ResourcePoolScaling
+  |     claim, handle and pool ──> ResourceProvider ──> ResourceProvider ──> ...
+  +──> Namespace
+
+A claim without a handle waits for any handle that is free, and for any provider: it may match now. The objects that
+handles manage are of kinds that are not known before; the watcher knows them (`starters/watch/claims.py`).
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Hashable, Iterable, Mapping
+from typing import Any
+
+from domain import built_in_kinds as built_in
+from domain.claims import (
+    RESOURCE_CLAIM,
+    RESOURCE_HANDLE,
+    RESOURCE_POOL,
+    RESOURCE_POOL_SCALING,
+    RESOURCE_PROVIDER,
+)
+from domain.claims.constants import NAMESPACE_REQUESTER_ANNOTATION
+from domain.claims.domain_names import DomainNames
+from domain.claims.marks import handle_name, is_deleting, is_detached, is_left_alone, is_unbound
+from domain.claims.objects import paused, text_at, value_at
+from domain.claims.providers import links, named_providers
+from domain.claims.references import holder_of
+from domain.identity import Kind
+from domain.levers import ABANDONED, RETRIED
+from domain.relations import Linked, News, On, Relation, Scope, WhileNamed, Whom
+from domain.resource import KubeObject
+
+# Written by kubectl or by our own levers; no decision reads them.
+UNREAD_ANNOTATIONS = frozenset({"kubectl.kubernetes.io/last-applied-configuration", RETRIED, ABANDONED})
+
+Names = Iterable[Hashable]
+
+
+def relations_of(names: DomainNames, namespace: str) -> tuple[Relation, ...]:
+    """The relations of an installation whose handles, pools and providers are in this namespace."""
+
+    def left_alone(each: KubeObject) -> bool:
+        return is_left_alone(names, each.document)
+
+    def unbound(claim: KubeObject) -> bool:
+        return is_unbound(names, claim.document) and not is_detached(claim.document)
+
+    def given_up(claim: KubeObject) -> Hashable:
+        """Says something if the claim leaves its handle to itself."""
+        gives_up = is_detached(claim.document) or left_alone(claim) or paused(claim.document)
+        return frozenset({"given up"} if gives_up else ())
+
+    def handle_of(claim: KubeObject) -> Names:
+        name = handle_name(claim.document)
+        return [(namespace, name)] if name and not is_detached(claim.document) else []
+
+    def free(handle: KubeObject) -> bool:
+        return not (holder_of(handle.document) or left_alone(handle) or is_deleting(handle.document))
+
+    def may_be_taken(handle: KubeObject) -> bool:
+        return free(handle) and not paused(handle.document)
+
+    def matters_to_claim(handle: KubeObject) -> bool:
+        """A claim waits for the end of a handle that is left alone, which no change before that tells it of."""
+        return left_alone(handle) or not is_deleting(handle.document)
+
+    handle_left = News(left_alone, on=frozenset({On.CHANGES, On.GOES}), linked=Linked.NEVER, counts=matters_to_claim)
+    uses = Relation(
+        of=(RESOURCE_CLAIM, RESOURCE_HANDLE, RESOURCE_POOL),
+        to=RESOURCE_PROVIDER,
+        by=lambda user: [(namespace, name) for name in named_providers(user.document)],
+        matters=News(_as_rendered),
+    )
+    return (
+        Relation(
+            of=RESOURCE_HANDLE,
+            to=RESOURCE_CLAIM,
+            by=_holder,
+            matters=News(given_up),
+            told=handle_left,
+            required=True,
+        ),
+        Relation(of=RESOURCE_CLAIM, to=RESOURCE_HANDLE, by=handle_of, matters=handle_left, required=True),
+        # A pool has counted a handle that it has just made.
+        Relation(
+            of=RESOURCE_HANDLE,
+            to=RESOURCE_POOL,
+            by=_pool,
+            told=News(_condition, counts=free, as_made=lambda handle: _health(handle) == (None, None)),
+        ),
+        # A pool writes its scalings' status itself.
+        Relation(
+            of=RESOURCE_POOL_SCALING,
+            to=RESOURCE_POOL,
+            by=lambda scaling: [(scaling.metadata.namespace, _spec(scaling, "resourcePool", "name"))],
+            told=News(_wish, ours=False, as_made=lambda _: True),
+        ),
+        uses,
+        Relation(
+            of=RESOURCE_PROVIDER,
+            to=RESOURCE_PROVIDER,
+            by=lambda provider: [(namespace, text_at(link, "name")) for link in links(provider.document)],
+            matters=News(_as_rendered, whom=Whom.NONE, onward=(uses,)),
+            transitive=True,
+        ),
+        _waiting(
+            RESOURCE_HANDLE,
+            unbound,
+            News(_fit, on=frozenset({On.COMES, On.CHANGES}), whom=Whom.ONE, counts=may_be_taken),
+        ),
+        _waiting(RESOURCE_PROVIDER, unbound, News(_as_rendered, whom=Whom.ONE)),
+        # Watched while there are claims: an installation without any need not be allowed to.
+        Relation(
+            of=RESOURCE_CLAIM,
+            to=built_in.NAMESPACE,
+            by=lambda claim: [("", claim.metadata.namespace)],
+            matters=News(_requester, on=frozenset({On.COMES, On.CHANGES}), among=lambda _, has_handle: has_handle),
+            trait=lambda each: not unbound(each),
+            watched=WhileNamed(Scope.CLUSTER, all="Namespaces of claims"),
+        ),
+    )
+
+
+def _waiting(end: Kind, unbound: Callable[[KubeObject], bool], news: News[Any]) -> Relation:
+    """Claims without a handle, which wait for any object of a kind."""
+    return Relation(
+        of=RESOURCE_CLAIM,
+        to=end,
+        by=lambda claim: ["any"] if unbound(claim) else [],
+        known_as=lambda _: ["any"],
+        matters=news,
+    )
+
+
+def _holder(handle: KubeObject) -> Names:
+    holder = holder_of(handle.document)
+    return [holder] if holder else []
+
+
+def _pool(handle: KubeObject) -> Names:
+    name = _spec(handle, "resourcePool", "name")
+    return [(_spec(handle, "resourcePool", "namespace"), name)] if name else []
+
+
+def _spec(each: KubeObject, *path: str) -> str:
+    return text_at(each.document, "spec", *path)
+
+
+def _health(handle: KubeObject) -> tuple[bool | None, ...]:
+    """Whether it is healthy and ready; None while that is unknown."""
+    said = (value_at(handle.document, "status", field) for field in ("healthy", "ready"))
+    return tuple(each if isinstance(each, bool) else None for each in said)
+
+
+def _condition(handle: KubeObject) -> Hashable:
+    """How a free handle counts for its pool."""
+    return _health(handle), paused(handle.document)
+
+
+def _fit(handle: KubeObject) -> Hashable:
+    """How far claims may take a free handle."""
+    return handle.metadata.generation, _health(handle)[0] is not False
+
+
+def _as_rendered(provider: KubeObject) -> Hashable:
+    """All that passes read of a provider, not its status; its generation counts writes of that as well."""
+    meta = provider.metadata
+    annotations = {name: value for name, value in meta.annotations.items() if name not in UNREAD_ANNOTATIONS}
+    return _field(provider, "spec"), _sorted(meta.labels), _sorted(annotations)
+
+
+def _wish(scaling: KubeObject) -> Hashable:
+    """What a pool is to do for a scaling, and how far that has been done."""
+    return _field(scaling, "spec"), _field(scaling, "status"), scaling.metadata.deleting
+
+
+def _field(each: KubeObject, name: str) -> str:
+    return json.dumps(value_at(each.document, name), sort_keys=True, default=str)
+
+
+def _requester(namespace: KubeObject) -> Hashable:
+    return namespace.metadata.annotations.get(NAMESPACE_REQUESTER_ANNOTATION, "")
+
+
+def _sorted(values: Mapping[str, str]) -> Hashable:
+    return tuple(sorted(values.items()))
