@@ -40,15 +40,10 @@ class Fleet(Model):
 Report = tuple[datetime, str]
 
 
-def fleet_of(machines: Iterable[LoadBalancerMachine], now: datetime, timings: Timings = DEFAULT_TIMINGS) -> Fleet:
-    """All machines of the installation together."""
-    return fleet_that_reported(map(report_of, machines), now, timings)
-
-
 def fleet_that_reported(
     found: Iterable[Report | None], now: datetime, timings: Timings = DEFAULT_TIMINGS, paused: Container[str] = ()
 ) -> Fleet:
-    """The same by what `report_of` says of each machine, without a scout among the sets that are paused."""
+    """All machines together, by what `report_of` says of each; no scout is among the sets that are paused."""
     reports = [each for each in found if each is not None]
     reporting = sum(moment >= now - timings.window for moment, _ in reports)
     able = [each for each in reports if each[1] and each[1] not in paused]

@@ -19,14 +19,14 @@ from localcloud.aws.contract import (
 )
 from localcloud.aws.events_contract import EventFault
 from localcloud.aws.faults import FaultBoard
-from localcloud.aws.ledger import LedgerBook
+from localcloud.aws.ledger import ledger_book
 from localcloud.faults import Board
 
 MOTO = RLock()
 clock = Clock()
 faults = FaultBoard()
 event_faults: Board[EventFault] = Board()
-ledger = LedgerBook(Config().recent_calls)
+ledger = ledger_book(Config().recent_calls)
 payer_account = PAYER_ACCOUNT_ID
 payer_access_key_id = DEFAULT_ACCESS_KEY_ID
 payer_secret_access_key = DEFAULT_SECRET_ACCESS_KEY

@@ -23,7 +23,7 @@ from localcloud.threescale.contract import (
     TokenWish,
 )
 from localcloud.threescale.faults import FaultBoard
-from localcloud.threescale.ledger import LedgerBook
+from localcloud.threescale.ledger import ledger_book
 from localcloud.threescale.resources import access_tokens, tenants
 from localcloud.threescale.store import Record, Store
 
@@ -38,7 +38,7 @@ class World:
         self.store.clock_skew_seconds = self.config.clock_skew_seconds
         self.faults = FaultBoard()
         self.faults.restore(Fault.model_validate(each) for each in json.loads(self.store.setting("faults") or "[]"))
-        self.ledger = LedgerBook(self.config.recent_calls)
+        self.ledger = ledger_book(self.config.recent_calls)
         with self.store.transaction():
             self._establish(port, master_port)
         self.tenants = self._read_tenants()

@@ -8,8 +8,9 @@ it and letting it go need none.
 
 from __future__ import annotations
 
+from collections.abc import Awaitable, Callable
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -20,6 +21,11 @@ from starters.cli.completing import complete_areas, complete_kinds, complete_obj
 from starters.cli.environment import StateOption
 from starters.cli.output import Format, FormatOption, printed, say
 from starters.cli.target import KindArgument, NameIfSeveral, Target, kind_named, target
+
+if TYPE_CHECKING:
+    from domain.identity import Key
+    from starters.cli.session import Session
+    from starters.cli.story import Why
 
 ReasonOption = Annotated[str, typer.Option("--reason", "-r", help="The reason, kept in the record.")]
 
@@ -80,15 +86,10 @@ def why(
     Example: perdure why account aws-account-operator/osd-creds-mgmt-x7k2p
     """
     from starters.cli import lifecycle
-    from starters.cli.session import Session, perform
-    from starters.cli.story import Why, tell
+    from starters.cli.story import tell
 
     asked = target(kind, name)
-
-    async def ask(session: Session) -> Why:
-        return await lifecycle.why(session, await lifecycle.find_key(session, asked))
-
-    tell(asked, perform(ask), output)
+    tell(asked, _answer(asked, lifecycle.why), output)
 
 
 def plan(
@@ -113,15 +114,21 @@ def plan(
         planning.plan_file(file, namespace or "default", output)
         return
     from starters.cli import lifecycle
-    from starters.cli.session import Session, perform
-    from starters.cli.story import Why, tell_plan
+    from starters.cli.story import tell_plan
 
     asked = target(kind, name)
+    tell_plan(asked, _answer(asked, lifecycle.plan), output)
+
+
+def _answer(asked: Target, question: Callable[[Session, Key], Awaitable[Why]]) -> Why:
+    """What the object's lifecycle answers."""
+    from starters.cli import lifecycle
+    from starters.cli.session import perform
 
     async def ask(session: Session) -> Why:
-        return await lifecycle.plan(session, await lifecycle.find_key(session, asked))
+        return await question(session, await lifecycle.find_key(session, asked))
 
-    tell_plan(asked, perform(ask), output)
+    return perform(ask)
 
 
 def retry(
@@ -142,7 +149,7 @@ def retry(
     Example: perdure retry account --phase Failed --dry-run
     """
     from starters.cli import lifecycle, retrying
-    from starters.cli.session import Session, perform, person
+    from starters.cli.session import perform, person
 
     if not name:
         only = kind_named(kind) if kind else None
@@ -222,7 +229,7 @@ def wake(
     if everything == bool(name) or not (kind or everything):
         raise typer.BadParameter("name either one object, KIND NAMESPACE/NAME, or --all", param_hint="NAMESPACE/NAME")
     from starters.cli import lifecycle, waking
-    from starters.cli.session import Session, perform
+    from starters.cli.session import perform
 
     if everything:
         kinds = (kind_named(kind),) if kind else tuple(all_kinds().values())

@@ -47,6 +47,15 @@ DATA = {
     "accountpool": "pool:\n  default: true\n",
 }
 CONFIG = parse_config(DATA)
+POOL_COUNTS = {
+    "poolSize",
+    "unclaimedAccounts",
+    "claimedAccounts",
+    "availableAccounts",
+    "accountsProgressing",
+    "accountsPending",
+    "awsLimitDelta",
+}
 
 W = TypeVar("W", bound=World)
 

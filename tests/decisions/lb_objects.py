@@ -10,7 +10,7 @@ from domain.loadbalancers.balancer_world import BalancerWorld, LookAtBalancer
 from domain.loadbalancers.cloud.objects import LoadBalancerCloud, MachineCloud
 from domain.loadbalancers.cloud.served import ServedBalancer
 from domain.loadbalancers.constants import MARKED_AT_ANNOTATION
-from domain.loadbalancers.fleet import Fleet
+from domain.loadbalancers.fleet import Fleet, fleet_that_reported, report_of
 from domain.loadbalancers.machine.world import MachineWorld
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine, LoadBalancerSet
 from domain.loadbalancers.services.objects import Installation
@@ -161,6 +161,11 @@ def machine(
         "status": {"conditions": conditions or [], "serverID": "server-1"},
     }
     return LoadBalancerMachine.model_validate(merge(body, changes))
+
+
+def fleet_of(machines: Iterable[LoadBalancerMachine], now: datetime) -> Fleet:
+    """All machines of the installation together."""
+    return fleet_that_reported(map(report_of, machines), now)
 
 
 def machine_world(

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from lb_objects import INFRASTRUCTURE, LABELS, NOW, condition
+from lb_objects import INFRASTRUCTURE, LABELS, NOW, condition, fleet_of
 from lb_project import Project
 
 from domain.decision import Action
@@ -29,7 +29,6 @@ from domain.loadbalancers.cloud.served import ServedBalancer
 from domain.loadbalancers.cloud.steps import Step
 from domain.loadbalancers.cloud.sweep import difference_of_machine, to_be_compared
 from domain.loadbalancers.constants import DRIFT_ANNOTATION
-from domain.loadbalancers.fleet import fleet_of
 from domain.loadbalancers.machine.actions import (
     AwaitServer,
     GrantAccess,

@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from lb_objects import NOW, ago, condition, healthy, machine
+from lb_objects import NOW, ago, condition, fleet_of, healthy, machine
 
 from domain.decision import earliest
-from domain.loadbalancers.fleet import Fleet, fleet_of
+from domain.loadbalancers.fleet import Fleet
 from domain.loadbalancers.health import (
     Standing,
     Timings,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any, cast
 
 import pytest
-from lb_objects import NOW, ago, healthy, machine
+from lb_objects import NOW, ago, fleet_of, healthy, machine
 from memory_kube import MemoryKube
 
 from activities.loadbalancers import reports as module
@@ -14,7 +14,7 @@ from activities.loadbalancers.ground import Ground
 from activities.loadbalancers.reports import Reports
 from activities.openstack.projects import Projects
 from domain.loadbalancers import LOAD_BALANCER_MACHINE, LOAD_BALANCER_SET
-from domain.loadbalancers.fleet import Fleet, fleet_of, report_of
+from domain.loadbalancers.fleet import Fleet, report_of
 from domain.loadbalancers.health import DEFAULT_TIMINGS
 from domain.loadbalancers.resources import LoadBalancerMachine
 from engine.kube import BlockingKube, KubeApi

@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 from typing import Any
 
 import pytest
-from lb_objects import LABELS, NOW, ago, condition, healthy, machine, machine_set
+from lb_objects import LABELS, NOW, ago, condition, fleet_of, healthy, machine, machine_set
 
 from domain.loadbalancers.boots import boot_pause
-from domain.loadbalancers.fleet import Fleet, fleet_of
+from domain.loadbalancers.fleet import Fleet
 from domain.loadbalancers.health import mark_patches
 from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
 from domain.loadbalancers.scaling import SetPlan, machine_document, machines_of, plan_set

@@ -13,6 +13,7 @@ from account_objects import (
     CONFIG,
     NOW,
     POOL,
+    POOL_COUNTS,
     account,
     ago,
     claim,
@@ -138,15 +139,7 @@ def test_the_limit_delta_stays_while_the_organization_is_not_counted() -> None:
 
 def test_the_written_status_has_all_seven_fields() -> None:
     written = decide(view(), NOW).status.model_dump(mode="json", exclude_none=True)
-    assert set(written) - {"conditions"} == {
-        "poolSize",
-        "unclaimedAccounts",
-        "claimedAccounts",
-        "availableAccounts",
-        "accountsProgressing",
-        "accountsPending",
-        "awsLimitDelta",
-    }
+    assert set(written) - {"conditions"} == POOL_COUNTS
 
 
 @pytest.mark.parametrize(

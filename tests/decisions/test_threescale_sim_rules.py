@@ -11,7 +11,7 @@ from localcloud.threescale import addresses, answers, names, parameters
 from localcloud.threescale.answers import Answer, Format, Page
 from localcloud.threescale.contract import Call, CallCount, Fault, FaultKind, Ledger
 from localcloud.threescale.faults import FaultBoard, refusal_of
-from localcloud.threescale.ledger import LedgerBook
+from localcloud.threescale.ledger import ledger_book
 from localcloud.threescale.refusals import Complaints, Refused, transition
 from localcloud.threescale.resources import routes
 from localcloud.threescale.resources.backend_usages import normal_path
@@ -298,7 +298,7 @@ def test_a_refusal_may_say_anything() -> None:
 
 
 def test_a_ledger_groups_and_forgets() -> None:
-    book = LedgerBook(recent=1)
+    book = ledger_book(recent=1)
     call = Call(at=0, seconds=0, tenant="a", method="GET", route="/r", path="/r", query="", status=200, mutating=False)
     book.enter(call)
     book.enter(call.model_copy(update={"status": 0, "tenant": "b"}))

@@ -69,17 +69,22 @@ async def served_by(client: Client, slow: Slow) -> AsyncIterator[None]:
         yield
 
 
-async def test_a_busy_event_loop_misses_no_heartbeat(temporal: TemporalServer, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Serve, "heartbeat", timedelta(seconds=1))
-    client = await connect(pointing_at(temporal, monkeypatch), "tests")
-    slow = Slow(seconds=2.6, busy=True)
+async def served(client: Client, slow: Slow) -> tuple[list[timedelta], int]:
+    """What `batches` says once a batch has ended."""
     async with served_by(client, slow):
         await wake(client, BINDER)
         handle = client.get_workflow_handle(BINDER.workflow_id)
         try:
-            given, done = await eventually(lambda: batches(handle), "a batch comes to its end")
+            return await eventually(lambda: batches(handle), "a batch comes to its end")
         finally:
             await handle.terminate("the test is over")
+
+
+async def test_a_busy_event_loop_misses_no_heartbeat(temporal: TemporalServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Serve, "heartbeat", timedelta(seconds=1))
+    client = await connect(pointing_at(temporal, monkeypatch), "tests")
+    slow = Slow(seconds=2.6, busy=True)
+    given, done = await served(client, slow)
     assert (given, done) == ([timedelta(seconds=1)], 1)
     assert slow.attempts == [1]
 
@@ -91,13 +96,7 @@ async def test_each_missed_heartbeat_gives_the_next_attempt_twice_as_long(
     monkeypatch.setattr(boundary, "heartbeating", unheard)
     client = await connect(pointing_at(temporal, monkeypatch), "tests")
     slow = Slow(seconds=2.6)
-    async with served_by(client, slow):
-        await wake(client, BINDER)
-        handle = client.get_workflow_handle(BINDER.workflow_id)
-        try:
-            given, done = await eventually(lambda: batches(handle), "a batch comes to its end")
-        finally:
-            await handle.terminate("the test is over")
+    given, done = await served(client, slow)
     assert given == [timedelta(seconds=each) for each in (1, 2, 4)]
     assert done == 1
     assert slow.attempts == [1, 2, 3], "each attempt may have had its effect"

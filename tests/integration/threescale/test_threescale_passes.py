@@ -41,7 +41,7 @@ from domain.threescale import (
 from domain.threescale.digests import DRIFT, RETAIN
 from engine.errors import Invalid
 from engine.kube import EVENT, LEASE
-from localcloud.bench.threescale_all_kinds import ADMIN_PASSWORD, MASTER_TOKEN, tenant_spec
+from localcloud.bench.threescale_all_kinds import ADMIN_PASSWORD, MASTER_TOKEN, TENANT_TOKEN, tenant_spec
 from localcloud.threescale.contract import TenantWorld
 from localcloud.threescale.control import ThreescaleControl
 
@@ -506,20 +506,11 @@ async def test_a_tenant_is_made_once_and_its_token_is_in_its_secret(
 ) -> None:
     master = control.tenant("master")
     organisation = fresh("Org").replace(" ", "").lower()
-    await bare_shop.secret("admin", admin_password="secret123")
-    await bare_shop.secret("master", MASTER_ACCESS_TOKEN=master.token)
-    spec = {
-        "username": "boss",
-        "email": "boss@example.com",
-        "organizationName": organisation,
-        "systemMasterUrl": master.url,
-        "tenantSecretRef": {"name": "opened"},
-        "passwordCredentialsRef": {"name": "admin"},
-        "masterCredentialsRef": {"name": "master"},
-    }
+    await bare_shop.secret(ADMIN_PASSWORD, admin_password="secret123")
+    await bare_shop.secret(MASTER_TOKEN, MASTER_ACCESS_TOKEN=master.token)
     before = {each.id for each in control.tenants()}
     control.fault("POST", "/master/api/providers", kind="after", count=1)
-    await bare_shop.create(TENANT, "branch", spec)
+    await bare_shop.create(TENANT, "branch", tenant_spec(master, organisation))
     await passes.round(bare_shop)
     made = [each for each in control.tenants() if each.id not in before]
     assert len(made) == 1, "the answer was lost, the tenant was not"
@@ -528,9 +519,10 @@ async def test_a_tenant_is_made_once_and_its_token_is_in_its_secret(
     told = passes.worlds[(await passes.keys(bare_shop))[0]].decision
     assert "create an access token" in told.why
 
-    await bare_shop.secret("opened", token=made[0].token)
+    secret = f"{TENANT_TOKEN}-{organisation}"
+    await bare_shop.secret(secret, token=made[0].token)
     await passes.settled(bare_shop)
-    opened = await bare_shop.secret_values("opened")
+    opened = await bare_shop.secret_values(secret)
     assert (opened["token"], opened["adminURL"]) == (made[0].token, made[0].url)
     found = await bare_shop.get(TENANT, "branch")
     assert found is not None
@@ -560,23 +552,15 @@ async def test_a_new_tenant_opens_to_the_objects_that_name_its_secret(
 ) -> None:
     master = control.tenant("master")
     organisation = fresh("Org").replace(" ", "").lower()
-    await bare_shop.backend("inside", providerAccountRef={"name": "opened"})
-    await bare_shop.secret("admin", admin_password="secret123")
-    await bare_shop.secret("master", MASTER_ACCESS_TOKEN=master.token)
-    spec = {
-        "username": "boss",
-        "email": "boss@example.com",
-        "organizationName": organisation,
-        "systemMasterUrl": master.url,
-        "tenantSecretRef": {"name": "opened"},
-        "passwordCredentialsRef": {"name": "admin"},
-        "masterCredentialsRef": {"name": "master"},
-    }
-    await bare_shop.create(TENANT, "branch", spec)
+    secret = f"{TENANT_TOKEN}-{organisation}"
+    await bare_shop.backend("inside", providerAccountRef={"name": secret})
+    await bare_shop.secret(ADMIN_PASSWORD, admin_password="secret123")
+    await bare_shop.secret(MASTER_TOKEN, MASTER_ACCESS_TOKEN=master.token)
+    await bare_shop.create(TENANT, "branch", tenant_spec(master, organisation))
     await passes.settled(bare_shop)
     found = await bare_shop.get(BACKEND, "inside")
     assert found is not None
-    assert found["status"]["providerAccountHost"] == (await bare_shop.secret_values("opened"))["adminURL"]
+    assert found["status"]["providerAccountHost"] == (await bare_shop.secret_values(secret))["adminURL"]
     assert not found["metadata"].get("ownerReferences")
 
     tenant = await bare_shop.annotate(TENANT, "branch", **{"perdure.dev/cascade": "true"})
