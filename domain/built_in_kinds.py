@@ -2,27 +2,29 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from domain.identity import Kind
 
-SECRET = Kind(name="Secret", group="", version="v1", plural="secrets", area="")
-CONFIG_MAP = Kind(name="ConfigMap", group="", version="v1", plural="configmaps", area="")
-NAMESPACE = Kind(name="Namespace", group="", version="v1", plural="namespaces", area="")
-POD = Kind(name="Pod", group="", version="v1", plural="pods", area="")
-NODE = Kind(name="Node", group="", version="v1", plural="nodes", area="", served=True)
-EVENT = Kind(name="Event", group="", version="v1", plural="events", area="")
-LEASE = Kind(name="Lease", group="coordination.k8s.io", version="v1", plural="leases", area="")
-CUSTOM_RESOURCE_DEFINITION = Kind(
+_read = partial(Kind, area="", lifecycle=False)
+SECRET = _read(name="Secret", group="", version="v1", plural="secrets")
+CONFIG_MAP = _read(name="ConfigMap", group="", version="v1", plural="configmaps")
+NAMESPACE = _read(name="Namespace", group="", version="v1", plural="namespaces")
+POD = _read(name="Pod", group="", version="v1", plural="pods")
+NODE = _read(name="Node", group="", version="v1", plural="nodes", served=True)
+EVENT = _read(name="Event", group="", version="v1", plural="events")
+LEASE = _read(name="Lease", group="coordination.k8s.io", version="v1", plural="leases")
+CUSTOM_RESOURCE_DEFINITION = _read(
     name="CustomResourceDefinition",
     group="apiextensions.k8s.io",
     version="v1",
     plural="customresourcedefinitions",
-    area="",
 )
 # Runs a 3scale in the cluster; made by another operator, and read where it is installed.
-API_MANAGER = Kind(name="APIManager", group="apps.3scale.net", version="v1alpha1", plural="apimanagers", area="")
+API_MANAGER = _read(name="APIManager", group="apps.3scale.net", version="v1alpha1", plural="apimanagers")
 _RBAC = "rbac.authorization.k8s.io"
-CLUSTER_ROLE = Kind(name="ClusterRole", group=_RBAC, version="v1", plural="clusterroles", area="")
-CLUSTER_ROLE_BINDING = Kind(name="ClusterRoleBinding", group=_RBAC, version="v1", plural="clusterrolebindings", area="")
+CLUSTER_ROLE = _read(name="ClusterRole", group=_RBAC, version="v1", plural="clusterroles")
+CLUSTER_ROLE_BINDING = _read(name="ClusterRoleBinding", group=_RBAC, version="v1", plural="clusterrolebindings")
 
 BUILT_IN = {
     kind.name: kind

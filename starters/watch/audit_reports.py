@@ -33,7 +33,6 @@ def watched_for(settings: Settings) -> tuple[Watched, ...]:
             kind=CONFIG_MAP,
             name=NAME,
             read=read_reports,
-            has_workflow=False,
             namespace=settings.watch_lease_namespace,
             field_selector=f"metadata.name={CONFIG_MAP_NAME}",
         ),

@@ -118,14 +118,12 @@ class ClaimsWatch:
                 kind=RESOURCE_POOL_SCALING,
                 read=readings.scaling,
                 relations=relations,
-                has_workflow=False,
                 namespace=self._namespace,
             ),
             Watched(
                 kind=RESOURCE_PROVIDER,
                 read=read_nothing,
                 relations=relations,
-                has_workflow=False,
                 gathers=PROVIDER_EDITS_GATHER,
                 namespace=self._namespace,
             ),
@@ -173,12 +171,11 @@ class ClaimsWatch:
             return {handle.key for handle in handles if any(_misses(handle, kind, there))}
 
         entry = Watched(
-            kind=Kind(name=name, group=group, version=version, plural="", area=""),
+            kind=Kind(name=name, group=group, version=version, plural="", area="", lifecycle=False),
             name=f"{name} of {api_version}, managed",
             read=self._readings.managed,
             dependents=dependents,
             ending=partial(managed_ending, namespace=self._namespace),
-            has_workflow=False,
             missed_by=missed_by,
             writer=RESOURCE_FIELD_MANAGER,
             lingers=LINGERS,

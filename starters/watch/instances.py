@@ -64,7 +64,4 @@ def watched_for(settings: Settings) -> tuple[Watched, ...]:
         MACHINE: read_nothing,
         INTERRUPTION_POLICY: read_nothing,
     }
-    return tuple(
-        Watched(kind=kind, read=read, relations=relations, has_workflow=False, gathers=CACHED)
-        for kind, read in reads.items()
-    )
+    return tuple(Watched(kind=kind, read=read, relations=relations, gathers=CACHED) for kind, read in reads.items())

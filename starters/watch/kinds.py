@@ -81,7 +81,6 @@ class Watched:
         read: an object as its projection needs it.
         relations: among them those of the kind, from which follows whom its changes wake.
         dependents: the keys of others that a change concerns beyond that.
-        has_workflow: whether its objects have lifecycles of their own (ConfigMaps and Secrets do not).
         lives: which of its objects have one, for kinds of which most are nobody's business; one that has a lifecycle no
             more is told so, as if it were gone, and none is started for it.
         namespace: the only namespace looked at, empty for all.
@@ -112,7 +111,6 @@ class Watched:
     read: Read
     relations: tuple[Relation, ...] = ()
     dependents: Dependents = _concerns_nobody
-    has_workflow: bool = True
     lives: Lives = _lives_always
     namespace: str = ""
     field_selector: str = ""
@@ -173,6 +171,11 @@ class Watched:
         return self.kind.area or next((kind.area for kind in looking), "")
 
     @property
+    def has_workflow(self) -> bool:
+        """Whether its objects have lifecycles of their own."""
+        return self.kind.lifecycle
+
+    @property
     def declaring(self) -> bool:
         """Whether its objects name further kinds."""
         named = (place for place, _ in places_of(self.relations, self.kind.name) if place[0].watched)
@@ -221,7 +224,6 @@ def _watched_while_named(relation: Relation, namespace: str, name: str) -> Watch
         field_selector="type!=helm.sh/release.v1" if end == SECRET else "",
         read=read_nothing,
         relations=(relation,),
-        has_workflow=False,
         metadata_only=isinstance(end, Kind),
         lingers=LINGERS if called.scope is Scope.CLUSTER else 0.0,
     )

@@ -31,9 +31,8 @@ def owned(kind: Kind, *, by: Kind, label: str) -> Watched:
 
     relations = (Relation(of=kind, to=by, by=owners, told=News(version)),)
     name = f"{by.area} {kind.name}"
-    return Watched(
-        kind=kind, name=name, label_selector=label, read=read_nothing, relations=relations, has_workflow=False
-    )
+    made = kind.model_copy(update={"lifecycle": False})
+    return Watched(kind=made, name=name, label_selector=label, read=read_nothing, relations=relations)
 
 
 def _read_object(obj: JsonObject) -> View:

@@ -78,13 +78,12 @@ class Reading:
         nodes = endpoints(self._installation)
         return (
             Watched(kind=SERVICE, read=self.service, relations=(*RELATIONS, nodes), lives=self.lives),
-            Watched(kind=NODE, read=read_nothing, relations=(nodes,), has_workflow=False, gathers=NODES_GATHER),
+            Watched(kind=NODE, read=read_nothing, relations=(nodes,), gathers=NODES_GATHER),
             Watched(
                 kind=EVENT,
                 name=EVENTS,
                 read=read_nothing,
                 relations=RELATIONS,
-                has_workflow=False,
                 namespace=self._installation.control_namespace,
                 field_selector=f"involvedObject.kind={LOAD_BALANCER.name},source={LOAD_BALANCER_COMPONENT}",
             ),

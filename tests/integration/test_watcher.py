@@ -24,12 +24,13 @@ from product import asked, free_port, process
 from temporalio.client import Client
 from waiting import PATIENT, eventually
 
+from domain import built_in_kinds
 from domain.accounts import ACCOUNT, ACCOUNT_POOL
 from domain.built_in_kinds import CUSTOM_RESOURCE_DEFINITION
 from domain.identity import Key, Kind
 from domain.resource import parse_timestamp
 from engine.errors import Absent, ApiError
-from engine.kube import CONFIG_MAP, LEASE, KubeApi
+from engine.kube import LEASE, KubeApi
 from engine.kube.json import JsonObject, mapping, text
 from engine.kube.reflector import Timing
 from engine.settings import Settings
@@ -43,6 +44,9 @@ from starters.watch.projection import Projection, View
 from starters.watch.watcher import Watcher
 
 pytestmark = pytest.mark.integration
+
+# As if they had lifecycles.
+CONFIG_MAP = built_in_kinds.CONFIG_MAP.model_copy(update={"lifecycle": True})
 
 # Fast enough for tests: a silent stream is given up after a second instead of 70.
 TIMING = Timing(duration=timedelta(seconds=10), silence=timedelta(seconds=1))
@@ -94,7 +98,7 @@ def nobody(before: Projection | None, after: Projection | None, index: Index) ->
 
 
 def config_maps(namespace: str, *, settled: bool = False) -> Watched:
-    """ConfigMaps as if they had lifecycles; every write of their data is of interest."""
+    """ConfigMaps; every write of their data is of interest."""
     return Watched(
         kind=CONFIG_MAP,
         read=lambda obj: View(tuple(sorted(mapping(obj, "data").items())), settled=settled),
