@@ -36,17 +36,20 @@ Listener = Callable[[JsonObject | None, JsonObject | None], None]
 
 @dataclass(frozen=True)
 class Followed:
-    """What one mirror holds."""
+    """What one mirror holds; `called` is what metrics and logs call it, where its kind does not say enough."""
 
     kind: Kind
     namespace: str = ""
     label_selector: str = ""
     field_selector: str = ""
     metadata_only: bool = False
+    called: str = ""
 
     @property
     def name(self) -> str:
         """For metrics and logs; kinds of different groups may share a name."""
+        if self.called:
+            return self.called
         where = f" in {self.namespace}" if self.namespace else ""
         return f"{self.kind.name}.{self.kind.group}{where}" if self.kind.group else f"{self.kind.name}{where}"
 

@@ -24,6 +24,7 @@ from domain.accounts.letting_go import LET_GO
 from domain.accounts.relations import CLOSE_BACKOFF, CONFIG, PAYER, POOL_ANNOTATIONS, RELATIONS, is_settled
 from domain.accounts.resources import Account, AccountClaim, AccountState, ClaimState
 from engine.kube.json import JsonObject, at, mapping, sequence, text
+from engine.kube.store import Followed
 from starters.watch.kinds import Watched, read_nothing
 from starters.watch.projection import Projection, View, chosen, generation, others_finalizers
 
@@ -149,23 +150,27 @@ def claim_patience(before: Projection | None, after: Projection) -> float:
 
 
 WATCHED = (
-    Watched(kind=ACCOUNT_POOL, read=read_pool, relations=RELATIONS),
-    Watched(kind=ACCOUNT, read=read_account, relations=RELATIONS, patience=account_patience),
-    Watched(kind=ACCOUNT_CLAIM, read=read_claim, relations=RELATIONS, patience=claim_patience),
+    Watched(Followed(ACCOUNT_POOL), read=read_pool, relations=RELATIONS),
+    Watched(Followed(ACCOUNT), read=read_account, relations=RELATIONS, patience=account_patience),
+    Watched(Followed(ACCOUNT_CLAIM), read=read_claim, relations=RELATIONS, patience=claim_patience),
     Watched(
-        kind=built_in.CONFIG_MAP,
-        name="accounts ConfigMap",
+        Followed(
+            built_in.CONFIG_MAP,
+            OPERATOR_NAMESPACE,
+            field_selector=f"metadata.name={CONFIG_MAP}",
+            called="accounts ConfigMap",
+        ),
         read=read_nothing,
         relations=(CONFIG,),
-        namespace=OPERATOR_NAMESPACE,
-        field_selector=f"metadata.name={CONFIG_MAP}",
     ),
     Watched(
-        kind=built_in.SECRET,
-        name="accounts Secret",
+        Followed(
+            built_in.SECRET,
+            OPERATOR_NAMESPACE,
+            field_selector=f"metadata.name={PAYER_SECRET}",
+            called="accounts Secret",
+        ),
         read=read_nothing,
         relations=(PAYER,),
-        namespace=OPERATOR_NAMESPACE,
-        field_selector=f"metadata.name={PAYER_SECRET}",
     ),
 )

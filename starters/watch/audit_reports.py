@@ -16,6 +16,7 @@ from prometheus_client.core import GaugeMetricFamily
 from domain.audit_report import CONFIG_MAP_NAME, AreaReport, reports_in
 from engine.kube import CONFIG_MAP
 from engine.kube.json import JsonObject
+from engine.kube.store import Followed
 from engine.settings import Settings
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
@@ -30,11 +31,13 @@ def watched_for(settings: Settings) -> tuple[Watched, ...]:
     """The one ConfigMap."""
     return (
         Watched(
-            kind=CONFIG_MAP,
-            name=NAME,
+            Followed(
+                CONFIG_MAP,
+                settings.watch_lease_namespace,
+                field_selector=f"metadata.name={CONFIG_MAP_NAME}",
+                called=NAME,
+            ),
             read=read_reports,
-            namespace=settings.watch_lease_namespace,
-            field_selector=f"metadata.name={CONFIG_MAP_NAME}",
         ),
     )
 

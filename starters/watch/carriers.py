@@ -41,7 +41,7 @@ class Carriers:
             entry = self._entries.get(known.key.kind)
             if entry is None:
                 break
-            carrier = entry.carrier(known, self._index)
+            carrier = entry.carried.by(known, self._index)
             following = self._known(carrier)
             if carrier == known.key or following is None:
                 return carrier
@@ -75,17 +75,17 @@ class Handover:
 
     def noted(self, watched: Watched, before: Projection | None, after: Projection | None) -> None:
         """An object has changed."""
-        if not watched.relieved or (before is None and not watched.made_by_others):
+        if not watched.carried.relieved or (before is None and not watched.carried.from_birth):
             return
         if after is None:
             if before is not None and self._is_open is not None and self._is_carried(before):
-                self._later(self._end(before.key, min(ENDS_WITHIN, watched.relieved)))
+                self._later(self._end(before.key, min(ENDS_WITHIN, watched.carried.relieved)))
             return
         was_carried, is_carried = self._is_carried(before), self._is_carried(after)
         if is_carried and not was_carried:
-            asyncio.get_running_loop().call_later(watched.relieved, self._queue.put, after.key)
+            asyncio.get_running_loop().call_later(watched.carried.relieved, self._queue.put, after.key)
         elif was_carried and not is_carried:
-            self._later(self._open(after.key, watched.relieved))
+            self._later(self._open(after.key, watched.carried.relieved))
 
     def _later(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work)

@@ -29,11 +29,12 @@ from domain.claims.constants import RESOURCE_FIELD_MANAGER
 from domain.claims.domain_names import DomainNames
 from domain.claims.relations import relations_of
 from domain.identity import Key, Kind
+from engine.kube.store import Followed
 from engine.settings import Settings
 from starters.watch.claim_endings import claim_ending, handle_ending, managed_ending
 from starters.watch.claim_readings import Readings
 from starters.watch.index import Index
-from starters.watch.kinds import LINGERS, Watched, read_nothing
+from starters.watch.kinds import LINGERS, Carried, Watched, read_nothing
 from starters.watch.projection import Projection, own_write
 
 AREA = "claims"
@@ -95,37 +96,31 @@ class ClaimsWatch:
         readings, relations = self._readings, self._relations
         return (
             Watched(
-                kind=RESOURCE_CLAIM,
+                Followed(RESOURCE_CLAIM),
                 read=readings.claim,
                 relations=relations,
-                carrier=self.claim_carrier,
+                carried=Carried(self.claim_carrier, relieved=RELIEVED),
                 ending=claim_ending,
-                relieved=RELIEVED,
             ),
             Watched(
-                kind=RESOURCE_HANDLE,
+                Followed(RESOURCE_HANDLE, self._namespace),
                 read=readings.handle,
                 relations=relations,
-                carrier=handle_carrier,
+                carried=Carried(handle_carrier, from_birth=True, relieved=MADE_BY_POOL),
                 ending=handle_ending,
-                made_by_others=True,
-                relieved=MADE_BY_POOL,
-                namespace=self._namespace,
                 declares=self.managed_kinds,
             ),
-            Watched(kind=RESOURCE_POOL, read=readings.pool, relations=relations, namespace=self._namespace),
+            Watched(Followed(RESOURCE_POOL, self._namespace), read=readings.pool, relations=relations),
             Watched(
-                kind=RESOURCE_POOL_SCALING,
+                Followed(RESOURCE_POOL_SCALING, self._namespace),
                 read=readings.scaling,
                 relations=relations,
-                namespace=self._namespace,
             ),
             Watched(
-                kind=RESOURCE_PROVIDER,
+                Followed(RESOURCE_PROVIDER, self._namespace),
                 read=read_nothing,
                 relations=relations,
                 gathers=PROVIDER_EDITS_GATHER,
-                namespace=self._namespace,
             ),
         )
 
@@ -171,8 +166,10 @@ class ClaimsWatch:
             return {handle.key for handle in handles if any(_misses(handle, kind, there))}
 
         entry = Watched(
-            kind=Kind(name=name, group=group, version=version, plural="", area="", lifecycle=False),
-            name=f"{name} of {api_version}, managed",
+            Followed(
+                Kind(name=name, group=group, version=version, plural="", area="", lifecycle=False),
+                called=f"{name} of {api_version}, managed",
+            ),
             read=self._readings.managed,
             dependents=dependents,
             ending=partial(managed_ending, namespace=self._namespace),

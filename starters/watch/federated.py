@@ -19,6 +19,7 @@ from domain.accounts.federated.resources import AWSFederatedAccountAccess, AWSFe
 from domain.accounts.relations import RELATIONS
 from domain.resource import ObjectMeta
 from engine.kube.json import JsonObject
+from engine.kube.store import Followed
 from starters.watch.gauges import lifecycles
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
@@ -84,6 +85,6 @@ def federated_gauges(index: Index) -> Iterator[Metric]:
 
 GAUGES = federated_gauges
 WATCHED = (
-    Watched(kind=AWS_FEDERATED_ROLE, read=read_role, relations=RELATIONS),
-    Watched(kind=AWS_FEDERATED_ACCOUNT_ACCESS, read=read_access, relations=RELATIONS),
+    Watched(Followed(AWS_FEDERATED_ROLE), read=read_role, relations=RELATIONS),
+    Watched(Followed(AWS_FEDERATED_ACCOUNT_ACCESS), read=read_access, relations=RELATIONS),
 )

@@ -14,6 +14,7 @@ from domain.instances.places import places, served
 from domain.instances.relations import relations_of
 from domain.instances.upkeep import key_of
 from engine.kube.json import JsonObject, mapping, text
+from engine.kube.store import Followed
 from engine.settings import Settings
 from starters.watch.kinds import Watched, read_nothing
 from starters.watch.projection import View
@@ -64,4 +65,6 @@ def watched_for(settings: Settings) -> tuple[Watched, ...]:
         MACHINE: read_nothing,
         INTERRUPTION_POLICY: read_nothing,
     }
-    return tuple(Watched(kind=kind, read=read, relations=relations, gathers=CACHED) for kind, read in reads.items())
+    return tuple(
+        Watched(Followed(kind), read=read, relations=relations, gathers=CACHED) for kind, read in reads.items()
+    )

@@ -21,6 +21,7 @@ from domain.identity import Key, Kind, all_kinds
 from domain.relations import Relation, Scope, kind_name
 from engine.kube.api import FIELD_MANAGER
 from engine.kube.json import JsonObject
+from engine.kube.store import Followed
 from engine.settings import Settings
 from starters.watch import areas
 from starters.watch.index import Dependents, Index
@@ -73,28 +74,38 @@ def _is_missed_by_nobody(_: Index) -> set[Key]:
 
 
 @dataclass(frozen=True)
+class Carried:
+    """Whose workflow does the work of a kind's objects.
+
+    Args:
+        by: the key of that workflow.
+        from_birth: whether those that Perdure makes are made by another object's workflow, which also opens theirs:
+            such a new object is no news.
+        relieved: after how many seconds an object's own workflow is woken when another's does its work from now on; and
+            opened, if nobody has, when it is to do the work itself, from the beginning or from now on.
+    """
+
+    by: Carrier = _carries_itself
+    from_birth: bool = False
+    relieved: float = 0.0
+
+
+@dataclass(frozen=True)
 class Watched:
     """One kind (or a part of it) that is watched.
 
     Args:
-        kind: what is listed and watched; one that is declared may leave its `plural` to be found out.
+        followed: what is listed and watched; a kind that is declared may leave its `plural` to be found out. It is
+            called by the kind's name unless it says otherwise: two entries of one kind need two names.
         read: an object as its projection needs it.
         relations: among them those of the kind, from which follows whom its changes wake.
         dependents: the keys of others that a change concerns beyond that.
         lives: which of its objects have one, for kinds of which most are nobody's business; one that has a lifecycle no
             more is told so, as if it were gone, and none is started for it.
-        namespace: the only namespace looked at, empty for all.
-        field_selector: which objects, in the API's notation.
-        label_selector: which objects, in the API's notation.
-        name: what metrics, logs and the index call it, by default the kind's name. Two entries of one kind need two.
         patience: how long an object's own wake may wait after a change, as another workflow is doing its work.
         ending: whether a change is a step of an end that a workflow is carrying out already; whom it would wake knows
             of it then, and is woken some seconds later, but for those who live on.
-        carrier: whose workflow does an object's work.
-        made_by_others: whether those that Perdure makes are made by another object's workflow, which also opens theirs:
-            such a new object is no news.
-        relieved: after how many seconds an object's own workflow is woken when another's does its work from now on; and
-            opened, if nobody has, when it is to do the work itself, from the beginning or from now on.
+        carried: whose workflow does the work of its objects.
         gathers: for how many seconds dependents are gathered, for kinds of which one change concerns thousands.
         missed_by: the keys of those who name objects of this kind that do not exist, asked after the first list: what
             was deleted while nobody watched has left no event.
@@ -103,35 +114,38 @@ class Watched:
         declares: further kinds to watch while this object exists, for areas whose objects name kinds by themselves.
         writer: the field manager under which those write whom its changes wake, and who know what they have written.
         lingers: how long a declared kind is watched on after the last object that declares it.
-        metadata_only: whether `read` needs nothing but the metadata: the rest is not even asked for.
         wider: for a declared kind, the selection of the whole cluster that may be watched in place of many such.
     """
 
-    kind: Kind
+    followed: Followed
     read: Read
     relations: tuple[Relation, ...] = ()
     dependents: Dependents = _concerns_nobody
     lives: Lives = _lives_always
-    namespace: str = ""
-    field_selector: str = ""
-    label_selector: str = ""
-    name: str = ""
     patience: Patience = _no_patience
     ending: Ending = _ends_unseen
-    carrier: Carrier = _carries_itself
-    made_by_others: bool = False
-    relieved: float = 0.0
+    carried: Carried = Carried()
     gathers: float = 0.0
     missed_by: Callable[[Index], set[Key]] = _is_missed_by_nobody
     silent_at: Callable[[Projection], float | None] = _is_never_silent
     declares: Callable[[Projection], tuple[Watched, ...]] = _declares_nothing
     writer: str = FIELD_MANAGER
     lingers: float = 0.0
-    metadata_only: bool = False
     wider: Watched | None = None
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "name", self.name or self.kind.name)
+        called = self.followed.called or self.kind.name
+        object.__setattr__(self, "followed", replace(self.followed, called=called))
+
+    @property
+    def kind(self) -> Kind:
+        """The kind of its objects."""
+        return self.followed.kind
+
+    @property
+    def name(self) -> str:
+        """What metrics, logs and the index call it."""
+        return self.followed.name
 
     def project(self, cluster: str, obj: JsonObject) -> Projection:
         """An object as the watcher remembers it."""
@@ -186,20 +200,6 @@ class Watched:
         """Whether its objects report."""
         return self.silent_at is not _is_never_silent
 
-    @property
-    def selection(self) -> tuple[str, ...]:
-        """What is listed and watched, as values that compare."""
-        kind = self.kind
-        return (
-            self.name,
-            kind.group,
-            kind.version,
-            kind.plural,
-            self.namespace,
-            self.field_selector,
-            self.label_selector,
-        )
-
 
 @cache
 def _watched_while_named(relation: Relation, namespace: str, name: str) -> Watched:
@@ -211,20 +211,25 @@ def _watched_while_named(relation: Relation, namespace: str, name: str) -> Watch
         whole = _watched_while_named(relation, "", "")
         return replace(
             whole,
-            name=f"{called.one} {namespace}/{name}" if name else f"{called.one} {namespace}",
-            namespace=namespace,
-            field_selector=f"metadata.name={name}" if name else whole.field_selector,
+            followed=replace(
+                whole.followed,
+                called=f"{called.one} {namespace}/{name}" if name else f"{called.one} {namespace}",
+                namespace=namespace,
+                field_selector=f"metadata.name={name}" if name else whole.followed.field_selector,
+            ),
             lingers=0.0 if name else LINGERS,
             wider=whole,
         )
     return Watched(
-        kind=end if isinstance(end, Kind) else end.kind_of,  # type: ignore[attr-defined]
-        name=called.all,
-        # Helm keeps its releases in Secrets, which are many and large.
-        field_selector="type!=helm.sh/release.v1" if end == SECRET else "",
+        followed=Followed(
+            kind=end if isinstance(end, Kind) else end.kind_of,  # type: ignore[attr-defined]
+            # Helm keeps its releases in Secrets, which are many and large.
+            field_selector="type!=helm.sh/release.v1" if end == SECRET else "",
+            metadata_only=isinstance(end, Kind),
+            called=called.all,
+        ),
         read=read_nothing,
         relations=(relation,),
-        metadata_only=isinstance(end, Kind),
         lingers=LINGERS if called.scope is Scope.CLUSTER else 0.0,
     )
 

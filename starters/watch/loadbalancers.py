@@ -20,6 +20,7 @@ from domain.loadbalancers.health import RELEVANT
 from domain.loadbalancers.relations import RELATIONS
 from domain.resource import parse_timestamp
 from engine.kube.json import JsonObject, mapping, sequence, text
+from engine.kube.store import Followed
 from starters.watch.kinds import Watched
 from starters.watch.loadbalancer_figures import balancer_figures, machine_figures, set_figures
 from starters.watch.projection import Projection, View, generation
@@ -89,7 +90,7 @@ def _annotations(obj: JsonObject) -> tuple[tuple[str, str], ...]:
 
 
 WATCHED = (
-    Watched(kind=LOAD_BALANCER, read=read_balancer, relations=RELATIONS),
-    Watched(kind=LOAD_BALANCER_SET, read=read_set, relations=RELATIONS),
-    Watched(kind=LOAD_BALANCER_MACHINE, read=read_machine, relations=RELATIONS, silent_at=silent_at),
+    Watched(Followed(LOAD_BALANCER), read=read_balancer, relations=RELATIONS),
+    Watched(Followed(LOAD_BALANCER_SET), read=read_set, relations=RELATIONS),
+    Watched(Followed(LOAD_BALANCER_MACHINE), read=read_machine, relations=RELATIONS, silent_at=silent_at),
 )

@@ -32,6 +32,7 @@ from engine.kube.api import KubeApi
 from engine.kube.discovery import Discovery
 from engine.kube.json import JsonObject
 from engine.kube.reflector import OBJECTS, Changes, Reflector, Timing
+from engine.kube.store import Followed
 from starters.watch import metrics
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
@@ -45,8 +46,6 @@ BETWEEN_FAILURES = 0.05
 FEW = 10
 # For so long the parts wait for the list of the whole, before they are watched one by one for the time being.
 LISTED_WITHIN = 20.0
-
-Selection = tuple[str, ...]
 
 logger = logging.getLogger(__name__)
 
@@ -74,7 +73,7 @@ class _Parts:
     """Declared parts of a kind that one watch of the whole cluster may take the place of."""
 
     whole: Watched
-    members: dict[Selection, _Declared] = field(default_factory=dict)
+    members: dict[Followed, _Declared] = field(default_factory=dict)
     together: bool = False  # whether the watch of the whole has taken their place
     refused: bool = False  # whether they are many, and the whole may not be watched
     news: asyncio.Event = field(default_factory=asyncio.Event)
@@ -105,8 +104,8 @@ class Mirrors:
         self._reflectors: dict[str, Reflector[Projection]] = {}
         self._areas: dict[str, str] = {}
         self._tasks: dict[str, asyncio.Task[None]] = {}
-        self._declared: dict[Selection, _Declared] = {}
-        self._parts: dict[Selection, _Parts] = {}
+        self._declared: dict[Followed, _Declared] = {}
+        self._parts: dict[Followed, _Parts] = {}
         self._group: asyncio.TaskGroup | None = None
 
     def run_in(self, group: asyncio.TaskGroup) -> None:
@@ -121,7 +120,7 @@ class Mirrors:
 
         api = self._served if entry.kind.served else self._api
         objects, told = self._index.of(entry.name), self._told(entry)
-        reflector = Reflector(api, entry, read, objects, told, timing=self._timing, installed=not missing)
+        reflector = Reflector(api, entry.followed, read, objects, told, timing=self._timing, installed=not missing)
         self._reflectors[entry.name] = reflector
         self._areas[entry.name] = entry.area
         self._tasks[entry.name] = self._running.create_task(reflector.run(), name=f"reflector {entry.name}")
@@ -169,17 +168,17 @@ class Mirrors:
         return waiting or bool(self._reflectors[entry.name].trouble if entry.name in self._reflectors else "")
 
     def _join(self, entry: Watched) -> None:
-        declared = self._declared.get(entry.selection)
+        declared = self._declared.get(entry.followed)
         if declared is None:
             logger.info("%s is watched from now on", entry.name)
-            declared = self._declared[entry.selection] = _Declared(entry)
+            declared = self._declared[entry.followed] = _Declared(entry)
             if entry.wider is None:
                 self._begin(declared)
             else:
                 self._add_part(entry.wider, declared)
         declared.by += 1
 
-    def _leave(self, selection: Selection) -> None:
+    def _leave(self, selection: Followed) -> None:
         declared = self._declared.get(selection)
         if declared is None:
             return
@@ -191,7 +190,7 @@ class Mirrors:
                 self._end_unless_declared(declared)
 
     def _end_unless_declared(self, declared: _Declared) -> None:
-        selection = declared.entry.selection
+        selection = declared.entry.followed
         if declared.by == 0 and self._declared.get(selection) is declared:
             logger.info("%s is not watched any more", declared.entry.name)
             del self._declared[selection]
@@ -238,29 +237,29 @@ class Mirrors:
             except ApiError:
                 await asyncio.sleep(BETWEEN_FAILURES)
                 raise
-        return replace(entry, kind=served.kind)
+        return replace(entry, followed=replace(entry.followed, kind=served.kind))
 
     # Parts of a kind, one by one or together.
 
     def _add_part(self, whole: Watched, part: _Declared) -> None:
-        parts = self._parts.get(whole.selection)
+        parts = self._parts.get(whole.followed)
         if parts is None:
-            parts = self._parts[whole.selection] = _Parts(whole)
+            parts = self._parts[whole.followed] = _Parts(whole)
             parts.task = self._running.create_task(self._share(parts), name=f"parts of {whole.name}")
-        parts.members[part.entry.selection] = part
+        parts.members[part.entry.followed] = part
         if parts.together:
             part.settle()
         else:
             parts.news.set()
 
-    def _remove_part(self, whole: Watched, part: Selection) -> None:
-        parts = self._parts[whole.selection]
+    def _remove_part(self, whole: Watched, part: Followed) -> None:
+        parts = self._parts[whole.followed]
         del parts.members[part]
         if not parts.members:
-            del self._parts[whole.selection]
+            del self._parts[whole.followed]
             if parts.task is not None:
                 parts.task.cancel()
-            self._leave(whole.selection)
+            self._leave(whole.followed)
 
     async def _share(self, parts: _Parts) -> None:
         """Watch the parts one by one, or all together, as their number and our rights are at the time."""
@@ -281,7 +280,7 @@ class Mirrors:
                 for part in parts.members.values():
                     self._begin(part)
                 if not (many and allowed):
-                    self._leave(parts.whole.selection)
+                    self._leave(parts.whole.followed)
             with suppress(TimeoutError):
                 async with asyncio.timeout(max(0.0, ask_at - time.monotonic()) if many else None):
                     await parts.news.wait()
@@ -290,7 +289,7 @@ class Mirrors:
         """Whether we may list and watch it; `otherwise` if the API server does not answer."""
         api = self._served if entry.kind.served else self._api
         try:
-            return await api.may(("list", "watch"), entry.kind, entry.namespace)
+            return await api.may(("list", "watch"), entry.kind, entry.followed.namespace)
         except Denied:
             return False
         except ApiError as error:
@@ -299,11 +298,11 @@ class Mirrors:
 
     async def _whole_is_listed(self, entry: Watched) -> bool:
         """Watch it, and wait a while for its list."""
-        if entry.selection not in self._declared:
+        if entry.followed not in self._declared:
             self._join(entry)
         with suppress(TimeoutError):
             async with asyncio.timeout(LISTED_WITHIN):
-                await self._declared[entry.selection].tried.wait()
+                await self._declared[entry.followed].tried.wait()
         return self.is_listed(entry)
 
     def _is_missing(self, declared: _Declared, why: str) -> None:
@@ -318,7 +317,7 @@ class Mirrors:
         """A kind is listed."""
         for declared in self._of(entry):
             declared.settle()
-        if (parts := self._parts.get(entry.selection)) is not None:
+        if (parts := self._parts.get(entry.followed)) is not None:
             parts.news.set()
 
     def absent(self, entry: Watched) -> None:
@@ -402,5 +401,5 @@ def _measure_no_more(name: str) -> None:
         gauge.remove(name)
 
 
-def _declarations(entry: Watched, known: Projection | None) -> dict[Selection, Watched]:
-    return {each.selection: each for each in entry.declared(known)} if known is not None else {}
+def _declarations(entry: Watched, known: Projection | None) -> dict[Followed, Watched]:
+    return {each.followed: each for each in entry.declared(known)} if known is not None else {}

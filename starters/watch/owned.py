@@ -12,13 +12,14 @@ from domain.levers import LEVERS
 from domain.relations import News, Relation, version
 from domain.resource import KubeObject
 from engine.kube.json import JsonObject, mapping
+from engine.kube.store import Followed
 from starters.watch.kinds import Watched, read_nothing
 from starters.watch.projection import View, chosen, generation
 
 
 def objects(kind: Kind) -> Watched:
     """A kind whose objects are woken by their own spec and levers, and by others' changes of their status."""
-    return Watched(kind=kind, read=_read_object)
+    return Watched(Followed(kind), read=_read_object)
 
 
 def owned(kind: Kind, *, by: Kind, label: str) -> Watched:
@@ -32,7 +33,7 @@ def owned(kind: Kind, *, by: Kind, label: str) -> Watched:
     relations = (Relation(of=kind, to=by, by=owners, told=News(version)),)
     name = f"{by.area} {kind.name}"
     made = kind.model_copy(update={"lifecycle": False})
-    return Watched(kind=made, name=name, label_selector=label, read=read_nothing, relations=relations)
+    return Watched(Followed(made, label_selector=label, called=name), read=read_nothing, relations=relations)
 
 
 def _read_object(obj: JsonObject) -> View:

@@ -25,6 +25,7 @@ from domain.loadbalancers.services.objects import Installation, Service
 from domain.resource import ObjectMeta
 from engine.kube import EVENT, NODE
 from engine.kube.json import JsonObject
+from engine.kube.store import Followed
 from engine.settings import settings
 from starters.watch.index import Index
 from starters.watch.kinds import Watched, read_nothing
@@ -77,15 +78,17 @@ class Reading:
         """What is watched."""
         nodes = endpoints(self._installation)
         return (
-            Watched(kind=SERVICE, read=self.service, relations=(*RELATIONS, nodes), lives=self.lives),
-            Watched(kind=NODE, read=read_nothing, relations=(nodes,), gathers=NODES_GATHER),
+            Watched(Followed(SERVICE), read=self.service, relations=(*RELATIONS, nodes), lives=self.lives),
+            Watched(Followed(NODE), read=read_nothing, relations=(nodes,), gathers=NODES_GATHER),
             Watched(
-                kind=EVENT,
-                name=EVENTS,
+                Followed(
+                    EVENT,
+                    self._installation.control_namespace,
+                    field_selector=f"involvedObject.kind={LOAD_BALANCER.name},source={LOAD_BALANCER_COMPONENT}",
+                    called=EVENTS,
+                ),
                 read=read_nothing,
                 relations=RELATIONS,
-                namespace=self._installation.control_namespace,
-                field_selector=f"involvedObject.kind={LOAD_BALANCER.name},source={LOAD_BALANCER_COMPONENT}",
             ),
         )
 

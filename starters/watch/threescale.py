@@ -15,6 +15,7 @@ from domain.threescale.digests import DRIFT
 from domain.threescale.relations import MODELS, RELATIONS, is_settled, phase_of
 from engine.kube import JsonObject
 from engine.kube.json import mapping, sequence, text
+from engine.kube.store import Followed
 from starters.watch.kinds import Watched
 from starters.watch.projection import View, generation, others_finalizers
 
@@ -67,4 +68,6 @@ def _annotations(obj: JsonObject) -> tuple[tuple[str, str], ...]:
     return tuple(sorted((name, str(value)) for name, value in mapping(obj, "metadata", "annotations").items()))
 
 
-WATCHED = tuple(Watched(kind=kind, read=partial(read_object, kind.name), relations=RELATIONS) for kind in CUSTOM_KINDS)
+WATCHED = tuple(
+    Watched(Followed(kind), read=partial(read_object, kind.name), relations=RELATIONS) for kind in CUSTOM_KINDS
+)

@@ -395,7 +395,7 @@ def _names(entry: Watched, known: Projection, declared: str) -> bool:
 
 def _made_by_others(watched: Watched, before: Projection | None, after: Projection | None) -> bool:
     """Whether an object is new, and made by another's workflow, which goes on with it or opens its own."""
-    return watched.made_by_others and before is None and after is not None and after.ours and not after.deleting
+    return watched.carried.from_birth and before is None and after is not None and after.ours and not after.deleting
 
 
 def _echo(before: Projection | None, after: Projection | None) -> bool:

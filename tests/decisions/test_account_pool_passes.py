@@ -120,7 +120,7 @@ async def test_a_pool_neither_counts_nor_gives_accounts_outside_the_operators_na
 
 def test_accounts_of_every_namespace_are_watched() -> None:
     (watched,) = (each for each in WATCHED if each.kind is ACCOUNT)
-    assert (watched.namespace, watched.has_workflow) == ("", True)
+    assert (watched.followed.namespace, watched.has_workflow) == ("", True)
 
 
 async def test_a_pool_of_another_namespace_is_told_and_neither_filled_nor_counted() -> None:

@@ -104,7 +104,7 @@ def test_a_secret_is_watched_only_while_somebody_waits_for_it() -> None:
     ready = {"state": "Ready", "conditions": []}
     done = claim(spec={"supportRoleARN": "arn"}, status=ready)
     watched = [
-        [entry.field_selector for entry in input_secrets(each)]
+        [entry.followed.field_selector for entry in input_secrets(each)]
         for each in (
             claim(),
             claim(status=ready),
@@ -127,4 +127,4 @@ def test_a_claim_without_its_secret_is_not_settled() -> None:
 def test_the_entries_have_names_of_their_own() -> None:
     (first,) = input_secrets(claim())
     assert first.name not in BY_NAME
-    assert first.namespace == "tenant" != NAMESPACE
+    assert first.followed.namespace == "tenant" != NAMESPACE

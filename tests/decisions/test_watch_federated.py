@@ -142,7 +142,7 @@ def test_the_stamp_is_news_though_perdure_wrote_it() -> None:
 def test_the_customers_secret_is_watched_while_an_access_waits(each: Obj, named: str, index: Index) -> None:
     projection = seen(ACCESS, changed(each, "spec.awsCustomerCredentialSecret.name", "keys"))
     declared = ACCESS.declared(projection)
-    assert [entry.field_selector for entry in declared] == ([f"metadata.name={named}"] if named else [])
+    assert [entry.followed.field_selector for entry in declared] == ([f"metadata.name={named}"] if named else [])
     index.of(ACCESS.name)[projection.name] = projection
     for entry in declared:
         secret = seen(entry, obj("keys", "tenant", {}, {}))

@@ -11,6 +11,7 @@ from domain.built_in_kinds import SECRET
 from domain.identity import Key, Kind
 from domain.relations import Linked, News, On, Relation, Scope, WhileNamed, Whom, version
 from domain.resource import KubeModel, ObjectMeta
+from engine.kube.store import Followed
 from starters.watch.index import Index
 from starters.watch.kinds import Watched
 from starters.watch.owned import objects, owned
@@ -54,7 +55,7 @@ class World:
     def __init__(self, *relations: Relation) -> None:
         self.index = Index()
         self._entries = {
-            kind.name: Watched(kind=kind, read=lambda _: View(()), relations=relations) for kind in (BOOK, SHELF)
+            kind.name: Watched(Followed(kind), read=lambda _: View(()), relations=relations) for kind in (BOOK, SHELF)
         }
 
     def seen(self, kind: Kind, name: str, **fields: Any) -> Projection:
@@ -272,4 +273,4 @@ def test_what_an_object_owns_wakes_it_whatever_changes_of_it() -> None:
 
     assert entry.relatives(made("1", "Book"), made("2", "Book"), index) == {book.key}
     assert entry.relatives(None, made("1", "Shelf"), index) == set()
-    assert (entry.label_selector, entry.has_workflow) == ("example.com/of", False)
+    assert (entry.followed.label_selector, entry.has_workflow) == ("example.com/of", False)

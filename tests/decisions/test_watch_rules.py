@@ -14,10 +14,11 @@ from domain.identity import Key, Kind
 from domain.resource import timestamp
 from engine.kube.api import KubeApi
 from engine.kube.reflector import newer
+from engine.kube.store import Followed
 from starters.watch.adoption import key_of
 from starters.watch.checkpoint import Checkpoint
 from starters.watch.index import Index
-from starters.watch.kinds import Watched
+from starters.watch.kinds import Carried, Watched
 from starters.watch.projection import Projection, View
 from starters.watch.watcher import Watcher
 
@@ -31,7 +32,7 @@ def relatives(before: Projection | None, after: Projection | None, index: Index)
     return {RELATIVE} if seen[0] != seen[1] else set()
 
 
-THINGS = Watched(kind=KIND, read=lambda _: View(()), dependents=relatives)
+THINGS = Watched(Followed(KIND), read=lambda _: View(()), dependents=relatives)
 
 
 def thing(name: str = "a", version: str = "10", **fields: Any) -> Projection:
@@ -217,7 +218,7 @@ def carried_while_told(known: Projection, index: Index) -> Key:
     return (other.key if other else CARRIER) if known.fact("carried") else known.key
 
 
-CARRIED = replace(THINGS, carrier=carried_while_told, made_by_others=True, relieved=0.01)
+CARRIED = replace(THINGS, carried=Carried(carried_while_told, from_birth=True, relieved=0.01))
 
 
 def carrying(**options: Any) -> Watcher:

@@ -190,8 +190,8 @@ def test_what_is_watched_and_where() -> None:
     watched = {each.name: each for each in READING.watched()}
     assert set(watched) == {"Service", "Node", EVENTS}
     assert [name for name, each in watched.items() if each.kind.served] == ["Service", "Node"]
-    assert watched[EVENTS].namespace == "lbs"
-    assert watched[EVENTS].field_selector == "involvedObject.kind=LoadBalancer,source=yawol-service"
+    assert watched[EVENTS].followed.namespace == "lbs"
+    assert watched[EVENTS].followed.field_selector == "involvedObject.kind=LoadBalancer,source=yawol-service"
 
 
 # --- at work in the watcher ---

@@ -279,7 +279,10 @@ def test_secrets_are_watched_where_objects_name_them() -> None:
             "configurationRef": {"name": "cors", "namespace": "elsewhere"},
         }
     ]
-    assert [each.namespace for each in sources_named(seen(refers)) if each.kind == SECRET] == ["elsewhere", "shop"]
+    assert [each.followed.namespace for each in sources_named(seen(refers)) if each.kind == SECRET] == [
+        "elsewhere",
+        "shop",
+    ]
     assert sources_named(seen(refers)) == sources_named(seen(refers))
 
 

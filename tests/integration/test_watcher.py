@@ -33,6 +33,7 @@ from engine.errors import Absent, ApiError
 from engine.kube import LEASE, KubeApi
 from engine.kube.json import JsonObject, mapping, text
 from engine.kube.reflector import Timing
+from engine.kube.store import Followed
 from engine.settings import Settings
 from engine.temporal import connect, wake
 from localcloud.deployment import Deployment
@@ -100,11 +101,9 @@ def nobody(before: Projection | None, after: Projection | None, index: Index) ->
 def config_maps(namespace: str, *, settled: bool = False) -> Watched:
     """ConfigMaps; every write of their data is of interest."""
     return Watched(
-        kind=CONFIG_MAP,
+        Followed(CONFIG_MAP, namespace, label_selector="test=watcher"),
         read=lambda obj: View(tuple(sorted(mapping(obj, "data").items())), settled=settled),
         dependents=nobody,
-        namespace=namespace,
-        label_selector="test=watcher",
     )
 
 
@@ -349,7 +348,9 @@ async def test_readiness_waits_for_the_first_wakes(kube: KubeApi, namespace: str
 
 async def test_a_watcher_that_may_not_list_a_kind_is_not_ready(kube: KubeApi, tmp_path: Path) -> None:
     refused = Watched(
-        kind=CONFIG_MAP, read=lambda _: View(()), dependents=nobody, name="bad", field_selector="no.such.field=x"
+        Followed(CONFIG_MAP, field_selector="no.such.field=x", called="bad"),
+        read=lambda _: View(()),
+        dependents=nobody,
     )
     watcher = Watcher(kube, Recorder(kube).wake, [refused], timing=TIMING)
     async with running(watcher):
@@ -418,7 +419,7 @@ async def test_a_declared_kind_that_is_not_there_is_warned_of_once_and_found_whe
 
 def of_namespace(kind: Kind, namespace: str) -> Watched:
     """The kind's objects, of which nothing but their being there is of interest."""
-    return Watched(kind=kind, read=lambda _: View(()), dependents=nobody, namespace=namespace)
+    return Watched(Followed(kind, namespace), read=lambda _: View(()), dependents=nobody)
 
 
 def declaring(kind: Kind, namespace: str) -> Watched:
