@@ -112,5 +112,5 @@ def _kinds(group: str, version: str, answer: JsonObject) -> Iterator[Served]:
     for resource in sequence(answer, "resources"):
         plural, name = text(resource, "name"), text(resource, "kind")
         if plural and name and "/" not in plural:
-            kind = Kind(name=name, group=group, version=version, plural=plural, area="")
+            kind = Kind(name=name, group=group, version=version, plural=plural, area="", lifecycle=False)
             yield Served(kind, flag(resource, "namespaced"))

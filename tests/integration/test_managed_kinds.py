@@ -89,7 +89,7 @@ async def watching(api: KubeApi) -> AsyncIterator[Woken]:
 async def gadget() -> Kind:
     """A kind that nobody has."""
     group = f"g{uuid4().hex[:8]}.example.com"
-    return Kind(name="Gadget", group=group, version="v1", plural="gadgetries", area="")
+    return Kind(name="Gadget", group=group, version="v1", plural="gadgetries", area="", lifecycle=False)
 
 
 @pytest.fixture
