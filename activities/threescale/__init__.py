@@ -7,7 +7,7 @@
 | `pages.py` | documents of OpenAPIs and ActiveDocs at addresses |
 | `client.py` | the calls of one tenant: reads in pages, writes that may be repeated |
 | `tenants.py` | all tenants of a worker: seats for passes, lists that several ask for |
-| `known.py`, `secrets.py`, `sources.py` | objects and Secrets of the cluster, documents of APIs |
+| `cache.py`, `secrets.py`, `sources.py` | objects and Secrets of the cluster, documents of APIs |
 | `subjects.py` | what a pass observes beside an object |
 | `sweeps.py` | the sweep over all tenants |
 | `kept.py` | what a worker keeps of 3scale from one pass to the next |

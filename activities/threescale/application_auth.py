@@ -20,12 +20,12 @@ class AuthSubject(Subject[ApplicationAuth]):
         """Tenant; the application with its account and product; the Secret."""
         spec = self.resource.spec
         self.provider = await self.secrets.account(self.resource, spec.provider_account_ref)
-        application = self.view.get(Application, self.namespace, spec.application_cr_name)
+        application = self.cache.get(Application, self.namespace, spec.application_cr_name)
         account, product = None, None
         if application is not None:
             named = application.spec
-            account = self.view.get(DeveloperAccount, self.namespace, named.account_cr.name)
-            product = self.view.get(Product, self.namespace, named.product_cr.name)
+            account = self.cache.get(DeveloperAccount, self.namespace, named.account_cr.name)
+            product = self.cache.get(Product, self.namespace, named.product_cr.name)
         return ObservedAuth(
             **self.common(), application=application, account=account, product=product, secret=await self._secret()
         )

@@ -5,19 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import AsyncExitStack
 from datetime import timedelta
-from functools import partial
 
 from activities.clients import Clients
+from activities.threescale.cache import ThreescaleCache
 from activities.threescale.client import Connections
 from activities.threescale.effects import Effects
 from activities.threescale.ground import Ground
-from activities.threescale.known import Known
 from activities.threescale.passes import PassActivities
 from activities.threescale.sources import Sources
 from activities.threescale.sweeps import SweepActivities
 from activities.threescale.tenants import Tenants
 from engine.kube.store import Store
-from engine.temporal import wake
 
 CALL_TIMEOUT = timedelta(seconds=30)
 ACTIVITIES = (PassActivities, Effects, SweepActivities)
@@ -30,7 +28,6 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
     connections = await stack.enter_async_context(Connections(seconds))
     unverified = await stack.enter_async_context(Connections(seconds, verify=False))
     store = await stack.enter_async_context(Store(kube))
-    known = Known(kube, store, partial(wake, clients.temporal))
     tenants = Tenants(connections, unverified)
-    ground = Ground(kube, known, tenants, Sources(connections.http), settings)
+    ground = Ground(kube, ThreescaleCache(kube, store), tenants, Sources(connections.http), settings)
     return [method for each in ACTIVITIES for method in each(ground).all()]

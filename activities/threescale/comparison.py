@@ -8,10 +8,8 @@ from __future__ import annotations
 
 from activities.threescale.errors import Call, of_known_shape
 from activities.threescale.ground import Ground
-from activities.threescale.known import View
 from activities.threescale.secrets import insecure
 from activities.threescale.tenants import Calls
-from domain.identity import Key
 from domain.resource import CustomResource
 from domain.threescale.calls import Read, Resource, Write
 from domain.threescale.drift import Lists, listed
@@ -23,9 +21,8 @@ from engine.clock import now
 class Comparison:
     """One sweep of one tenant; `lists` has the objects' own fields."""
 
-    def __init__(self, ground: Ground, sweeper: Key, lists: Lists) -> None:
+    def __init__(self, ground: Ground, lists: Lists) -> None:
         self._ground = ground
-        self._sweeper = sweeper
         self._lists = lists
         self._metrics: dict[str, object] = {}  # of backends, by path: their products ask for them as well
 
@@ -36,7 +33,7 @@ class Comparison:
             ApiError: something could not be read.
         """
         secrets = self._ground.secrets()
-        world = await self._ground.subject(resource, View(self._ground.known, self._sweeper), secrets).observed()
+        world = await self._ground.subject(resource, secrets).observed()
         decision, provider = world.decide(now()), world.provider
         if decision.actions or decision.phase != Phase.SYNCED or not isinstance(provider, ProviderAccount):
             return False

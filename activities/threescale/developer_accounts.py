@@ -23,7 +23,7 @@ class AccountSubject(Subject[DeveloperAccount]):
         """Tenant; users, and the password of the one with whom it may be signed up."""
         account = self.resource
         await self.find_tenant()
-        users = self.view.named(DeveloperUser, users_of_account(self.namespace, account.metadata.name))
+        users = self.cache.named(DeveloperUser, users_of_account(self.namespace, account.metadata.name))
         admin = admin_of(account, users, self.provider.url)
         return ObservedAccount(
             **self.common(),
@@ -40,10 +40,10 @@ class UserSubject(Subject[DeveloperUser]):
         """Tenant, account, password."""
         user, account = self.resource, self.resource.spec.developer_account_ref.name
         self.provider = await self.secrets.account(user, user.spec.provider_account_ref)
-        siblings = self.view.named(DeveloperUser, users_of_account(self.namespace, account), heeded=False)
+        siblings = self.cache.named(DeveloperUser, users_of_account(self.namespace, account))
         return ObservedUser(
             **self.common(),
-            account=self.view.get(DeveloperAccount, self.namespace, account),
+            account=self.cache.get(DeveloperAccount, self.namespace, account),
             holders=self.holders(siblings),
             secrets=await self.secrets.there([password_of(user)]),
         )
@@ -55,8 +55,8 @@ class ApplicationSubject(Subject[Application]):
     async def observed(self) -> ObservedApplication:
         """Account and its tenant, product, credentials, and what others have."""
         application, spec = self.resource, self.resource.spec
-        account = self.view.get(DeveloperAccount, self.namespace, spec.account_cr.name)
-        product = self.view.get(Product, self.namespace, spec.product_cr.name)
+        account = self.cache.get(DeveloperAccount, self.namespace, spec.account_cr.name)
+        product = self.cache.get(Product, self.namespace, spec.product_cr.name)
         reference = account.spec.provider_account_ref if account else None
         self.provider = await self.secrets.account(application, reference)
         wanted = credentials(application, product).values() if product else ()
@@ -74,12 +74,5 @@ class ApplicationSubject(Subject[Application]):
 
     def _others(self) -> tuple[Holder, ...]:
         account = f"DeveloperAccount/{self.namespace}/{self.resource.spec.account_cr.name}"
-        others = self.view.referring(Application, account, heeded=False)
-        self.view.heeded(each for each in others if self._is_alike(each))
+        others = self.cache.referring(Application, account)
         return self.holders(others)
-
-    def _is_alike(self, other: Application) -> bool:
-        """Whether what is made for the other may be taken for this one's: then its id is news."""
-        mine, its = self.resource, other.spec
-        wants_the_same = (its.name, its.product_cr.name) == (mine.spec.name, mine.spec.product_cr.name)
-        return wants_the_same and other.metadata.uid != mine.metadata.uid

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from activities.threescale.known import View
+from activities.threescale.cache import ThreescaleCache
 from activities.threescale.secrets import Secrets
 from activities.threescale.sources import Sources, as_sent
 from activities.threescale.subjects import Subject
@@ -20,8 +20,8 @@ _REFERENCE = "spec.activeDocOpenAPIRef"
 class DocumentSubject(Subject[ActiveDoc]):
     """An ActiveDoc."""
 
-    def __init__(self, resource: ActiveDoc, view: View, secrets: Secrets, sources: Sources) -> None:
-        super().__init__(resource, view, secrets)
+    def __init__(self, resource: ActiveDoc, cache: ThreescaleCache, secrets: Secrets, sources: Sources) -> None:
+        super().__init__(resource, cache, secrets)
         self._sources = sources
 
     async def observed(self) -> ObservedDocument:
@@ -35,7 +35,7 @@ class DocumentSubject(Subject[ActiveDoc]):
         return ObservedDocument(
             **self.common(),
             text=text,
-            products=self.view.named(Product, f"Product/{self.namespace}/{name}") if name else (),
+            products=self.cache.named(Product, f"Product/{self.namespace}/{name}") if name else (),
             siblings=tuple(each.metadata for each in siblings),
             holders=self.holders(siblings),
         )
@@ -54,7 +54,7 @@ class DocumentSubject(Subject[ActiveDoc]):
         if not name or name == spec.system_name:
             return {}
         renamed = self.resource.model_copy(update={"spec": spec.model_copy(update={"system_name": name})})
-        alike = self.view.siblings(renamed)
+        alike = self.cache.siblings(renamed)
         return {"wanted": any(not each.metadata.deleting and self.is_of_tenant(each) for each in alike)}
 
 

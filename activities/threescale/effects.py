@@ -30,7 +30,6 @@ from activities.threescale.errors import of_known_shape
 from activities.threescale.ground import Ground
 from activities.threescale.guard import Guard
 from activities.threescale.ineffective_writes import Repeats
-from activities.threescale.known import View
 from activities.threescale.secrets import Secrets, insecure
 from activities.threescale.subjects import Subject
 from activities.threescale.tenants import Calls
@@ -66,7 +65,6 @@ class Effects(Activities):
     _resource: CustomResource
     _secrets: Secrets
     _subject: Subject[CustomResource]
-    _view: View
     _world: Observed
 
     def __init__(self, ground: Ground) -> None:
@@ -88,7 +86,7 @@ class Effects(Activities):
     def of(cls, ground: Ground, asked: PassObject, half_done: set[str]) -> Self:
         """Those of a pass; `half_done` has the uids of objects that a pass of this worker has left half way."""
         made = cls(ground)
-        made._asked, made._half_done, made._view = asked, half_done, ground.known.view(asked.key)
+        made._asked, made._half_done = asked, half_done
         # A change may have got half way: what the object remembers says nothing of it.
         made._died = attempt.repeated() or asked.key.uid in half_done
         made._begun = asked.memory.begun or made._died
@@ -140,7 +138,7 @@ class Effects(Activities):
 
     async def _observed_beside(self, resource: CustomResource) -> Observed:
         self._resource = resource
-        self._subject = self._ground.subject(resource, self._view, self._secrets)
+        self._subject = self._ground.subject(resource, self._secrets)
         return await self._subject.observed()
 
     def decide(self, world: World, at: datetime) -> Decision:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import logging
 
 from activities.threescale.application_auth import AuthSubject
+from activities.threescale.cache import ThreescaleCache
 from activities.threescale.developer_accounts import AccountSubject, ApplicationSubject, UserSubject
 from activities.threescale.documents import DocumentSubject, PolicySubject
 from activities.threescale.homes import Homes
 from activities.threescale.kept import Kept
-from activities.threescale.known import Known, View
 from activities.threescale.open_api import OpenApiSubject
 from activities.threescale.predecessor import Predecessor
 from activities.threescale.products import BackendSubject, ProductSubject
@@ -53,9 +53,11 @@ log = logging.getLogger(__name__)
 class Ground:
     """One per worker."""
 
-    def __init__(self, kube: KubeApi, known: Known, tenants: Tenants, sources: Sources, settings: Settings) -> None:
+    def __init__(
+        self, kube: KubeApi, cache: ThreescaleCache, tenants: Tenants, sources: Sources, settings: Settings
+    ) -> None:
         self.kube = kube
-        self.known = known
+        self.cache = cache
         self.tenants = tenants
         self.settings = settings
         self.kept = Kept()
@@ -69,32 +71,33 @@ class Ground:
         """The Secrets as one pass reads them."""
         return Secrets(self.kube, self._homes)
 
-    def subject(self, resource: CustomResource, view: View, secrets: Secrets) -> Subject[CustomResource]:
+    def subject(self, resource: CustomResource, secrets: Secrets) -> Subject[CustomResource]:
         """The object as a pass observes it."""
         made: object
+        cache = self.cache
         match resource:
             case Product():
-                made = ProductSubject(resource, view, secrets)
+                made = ProductSubject(resource, cache, secrets)
             case Backend():
-                made = BackendSubject(resource, view, secrets)
+                made = BackendSubject(resource, cache, secrets)
             case ActiveDoc():
-                made = DocumentSubject(resource, view, secrets, self._sources)
+                made = DocumentSubject(resource, cache, secrets, self._sources)
             case DeveloperAccount():
-                made = AccountSubject(resource, view, secrets)
+                made = AccountSubject(resource, cache, secrets)
             case DeveloperUser():
-                made = UserSubject(resource, view, secrets)
+                made = UserSubject(resource, cache, secrets)
             case Application():
-                made = ApplicationSubject(resource, view, secrets)
+                made = ApplicationSubject(resource, cache, secrets)
             case ApplicationAuth():
-                made = AuthSubject(resource, view, secrets)
+                made = AuthSubject(resource, cache, secrets)
             case CustomPolicyDefinition():
-                made = PolicySubject(resource, view, secrets)
+                made = PolicySubject(resource, cache, secrets)
             case ProxyConfigPromote():
-                made = PromotionSubject(resource, view, secrets)
+                made = PromotionSubject(resource, cache, secrets)
             case OpenApi():
-                made = OpenApiSubject(resource, view, secrets, self._sources, self.kube, self.known)
+                made = OpenApiSubject(resource, cache, secrets, self._sources, self.kube)
             case Tenant():
-                made = TenantSubject(resource, view, secrets)
+                made = TenantSubject(resource, cache, secrets)
             case _:
                 raise TypeError(f"no passes for {type(resource).__name__}")
         assert isinstance(made, Subject)  # noqa: S101 - each of them is one
@@ -102,7 +105,7 @@ class Ground:
 
     async def own(self, kind: Kind, key: Key) -> CustomResource | Malformed | None:
         """A lifecycle's own object as the API server has it; None if it is gone, or another has its name."""
-        found = await self.known.fresh(kind, key.namespace, key.name)
+        found = await self.cache.fresh(kind, key.namespace, key.name)
         if found is None or text(found, "metadata", "uid") != key.uid:
             return None
         return read(self._models[kind.name], found)
@@ -118,7 +121,7 @@ class Ground:
             subresource="status" if status else "",
             resource_version=meta.resource_version,
         )
-        self.known.learn(before.kind_of, answer)
+        self.cache.learn(before.kind_of, answer)
         return answer
 
     async def deleted(self, obj: CustomResource) -> JsonObject | None:
@@ -130,7 +133,7 @@ class Ground:
             return None
         if text(left, "kind") != obj.kind_of.name:  # a Status: it is gone
             return None
-        self.known.learn(obj.kind_of, left)
+        self.cache.learn(obj.kind_of, left)
         return left
 
     async def tell(self, obj: CustomResource, notice: Notice) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import logging
 from typing import Any
 
-from activities.threescale.known import Known, View
+from activities.threescale.cache import ThreescaleCache
 from activities.threescale.secrets import Secrets
 from activities.threescale.sources import Sources, understood
 from activities.threescale.subjects import Subject
@@ -27,12 +27,11 @@ class OpenApiSubject(Subject[OpenApi]):
     """An OpenAPI."""
 
     def __init__(
-        self, resource: OpenApi, view: View, secrets: Secrets, sources: Sources, kube: KubeApi, known: Known
+        self, resource: OpenApi, cache: ThreescaleCache, secrets: Secrets, sources: Sources, kube: KubeApi
     ) -> None:
-        super().__init__(resource, view, secrets)
+        super().__init__(resource, cache, secrets)
         self._sources = sources
         self._kube = kube
-        self._known = known
 
     async def observed(self) -> ObservedOpenApi:
         """Tenant, the document of a Secret, and what it has made; one at an address is asked for by the decision."""
@@ -61,13 +60,13 @@ class OpenApiSubject(Subject[OpenApi]):
         meta, status = self.resource.metadata, self.resource.status
         name = made_by(self.namespace, meta.name)
         product = status.product_resource_name.name if status.product_resource_name else ""
-        products = {each.metadata.uid: each for each in self.view.named(Product, name)}
-        backends = {each.metadata.uid: each for each in self.view.named(Backend, name)}
-        noted = self.view.get(Product, self.namespace, product) if product else None
+        products = {each.metadata.uid: each for each in self.cache.named(Product, name)}
+        backends = {each.metadata.uid: each for each in self.cache.named(Backend, name)}
+        noted = self.cache.get(Product, self.namespace, product) if product else None
         if noted is not None:
             products[noted.metadata.uid] = noted
         for reference in status.backend_resource_names:
-            found = self.view.get(Backend, self.namespace, reference.name)
+            found = self.cache.get(Backend, self.namespace, reference.name)
             if found is not None:
                 backends[found.metadata.uid] = found
         return {"products": tuple(products.values()), "backends": tuple(backends.values())}
@@ -112,7 +111,7 @@ class OpenApiSubject(Subject[OpenApi]):
                     kind, self.namespace, child.name, child.patch, resource_version=child.resource_version
                 )
         except (Conflict, Absent):
-            await self._known.fresh(kind, self.namespace, child.name)
+            await self.cache.fresh(kind, self.namespace, child.name)
             raise
         if text(answer, "kind") == child.kind:  # else a Status: it is gone
-            self._known.learn(kind, answer)
+            self.cache.learn(kind, answer)

@@ -31,7 +31,7 @@ class PassActivities(Activities):
     @activity.defn(name=PassObject.activity)
     async def pass_object(self, look: PassObject) -> ThreescaleWorld:
         """One pass."""
-        await self._ground.known.settled()
+        await self._ground.cache.reached(look.seen)
         with metrics.passing(look.key.kind):
             async with Effects.of(self._ground, look, self._half_done) as pass_:
                 inline: Inline[World] = Inline(

@@ -17,11 +17,11 @@ class ProductSubject(Subject[Product]):
         """Tenant, the backends that it uses, Secrets that it draws on."""
         meta, spec = self.resource.metadata, self.resource.spec
         await self.find_tenant()
-        used = (self.view.named(Backend, f"Backend/{self.namespace}/{name}") for name in sorted(spec.backend_usages))
+        used = (self.cache.named(Backend, f"Backend/{self.namespace}/{name}") for name in sorted(spec.backend_usages))
         backends = {each.metadata.uid: each for several in used for each in several}
         applications: tuple[Application, ...] = ()
         if meta.deleting and takes_along(meta):
-            applications = self.view.referring(Application, f"Product/{self.namespace}/{meta.name}")
+            applications = self.cache.referring(Application, f"Product/{self.namespace}/{meta.name}")
         siblings = self.siblings()
         return ObservedProduct(
             **self.common(),
@@ -43,7 +43,7 @@ class BackendSubject(Subject[Backend]):
         siblings = self.siblings()
         return ObservedBackend(
             **self.common(),
-            products=self.view.referring(Product, f"Backend/{self.namespace}/{name}") if name and deleting else (),
+            products=self.cache.referring(Product, f"Backend/{self.namespace}/{name}") if name and deleting else (),
             siblings=tuple(each.metadata for each in siblings),
             holders=self.holders(siblings),
         )

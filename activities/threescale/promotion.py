@@ -13,7 +13,7 @@ class PromotionSubject(Subject[ProxyConfigPromote]):
 
     async def observed(self) -> ObservedPromotion:
         """The product and its tenant."""
-        product = self.view.get(Product, self.namespace, self.resource.spec.product_cr_name)
+        product = self.cache.get(Product, self.namespace, self.resource.spec.product_cr_name)
         self.provider = NoAccount(why="its Product does not exist", waits_for="")
         if product is not None:
             self.provider = await self.secrets.account(product, product.spec.provider_account_ref)

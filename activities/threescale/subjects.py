@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
-from activities.threescale.known import View
+from activities.threescale.cache import ThreescaleCache
 from activities.threescale.secrets import Secrets
 from domain.resource import CustomResource
 from domain.threescale.actions import ClusterWrite
@@ -32,9 +32,9 @@ NOT_LOOKED_FOR = NoAccount(why="not looked up yet", waits_for="")
 class Subject(ABC, Generic[R]):
     """One object as a pass observes it."""
 
-    def __init__(self, resource: R, view: View, secrets: Secrets) -> None:
+    def __init__(self, resource: R, cache: ThreescaleCache, secrets: Secrets) -> None:
         self.resource = resource
-        self.view = view
+        self.cache = cache
         self.secrets = secrets
         self.provider: ProviderAccount | NoAccount = NOT_LOOKED_FOR
         self._homes: dict[str, str] = {}  # addresses of siblings' tenants, by uid
@@ -48,7 +48,7 @@ class Subject(ABC, Generic[R]):
         provider, tenants = self.provider, tuple[Tenant, ...]()
         if isinstance(provider, ProviderAccount):
             name = f"Secret/{provider.token.namespace}/{provider.token.name}"
-            tenants = self.view.heeded(self.view.referring(Tenant, name))
+            tenants = self.cache.referring(Tenant, name)
         return {"key": self.resource.key, "resource": self.resource, "provider": provider, "tenants": tenants}
 
     async def find_tenant(self) -> None:
@@ -56,7 +56,7 @@ class Subject(ABC, Generic[R]):
         self.provider = await self.secrets.account(self.resource, _reference(self.resource))
         if isinstance(self.provider, NoAccount):
             return
-        for each in self.view.siblings(self.resource):
+        for each in self.cache.siblings(self.resource):
             if not _host(each):
                 with suppress(ApiError):  # then only those count that name the tenant as it does
                     self._homes[each.metadata.uid] = await self.secrets.home(each, _reference(each))
@@ -65,8 +65,7 @@ class Subject(ABC, Generic[R]):
         """The others that are called as it is in 3scale, in the same tenant."""
         if isinstance(self.provider, NoAccount):
             return ()
-        found = self.view.siblings(self.resource)
-        return self.view.heeded(each for each in found if self.is_of_tenant(each))
+        return tuple(each for each in self.cache.siblings(self.resource) if self.is_of_tenant(each))
 
     def is_of_tenant(self, other: CustomResource) -> bool:
         """Whether another is in the same tenant, as far as its status says, else as it names its tenant."""
@@ -75,10 +74,9 @@ class Subject(ABC, Generic[R]):
         return other.metadata.namespace == self.namespace and _reference(other) == _reference(self.resource)
 
     def holders(self, others: Iterable[CustomResource]) -> tuple[Holder, ...]:
-        """Those of the others that have something in its tenant; who has what this one has is heeded."""
-        own, uid = self._id_of(self.resource), self.resource.metadata.uid
+        """Those of the others that have something in its tenant."""
+        uid = self.resource.metadata.uid
         found = [(each, id_) for each in others if (id_ := self._id_of(each)) and each.metadata.uid != uid]
-        self.view.heeded(each for each, id_ in found if id_ == own)
         return tuple(Holder(metadata=each.metadata, id=id_) for each, id_ in found)
 
     def _id_of(self, resource: CustomResource) -> int:

@@ -88,9 +88,9 @@ class SweepActivities(Activities):
     @activity.defn(name=SweepTenants.activity)
     async def sweep_tenants(self, look: SweepTenants) -> ThreescaleWorld:
         """One sweep; none before its time has come."""
-        await self._ground.known.settled()
+        await self._ground.cache.reached({})
         moment, due, interval = now(), look.memory.next_sweep, self._ground.settings.sweep or SWEEP
-        objects = self._ground.known.everything(*COMPARED)
+        objects = self._ground.cache.everything(*COMPARED)
         if not objects:
             return _world(look, "there is nothing in 3scale", None)
         if due is None:
@@ -169,7 +169,7 @@ class SweepActivities(Activities):
         self, tenant: Members, lists: Lists, differing: Sequence[CustomResource], look: SweepTenants
     ) -> tuple[list[CustomResource], list[str]]:
         """Those of the objects in turn that differ below, and what kept the sweep from comparing others."""
-        comparison, found, unread = Comparison(self._ground, look.key, lists), list[CustomResource](), list[str]()
+        comparison, found, unread = Comparison(self._ground, lists), list[CustomResource](), list[str]()
         known, ends = {each.metadata.uid for each in differing}, now() + COMPARES_FOR
         for each in in_turn(tenant.objects, look.memory.sweeps, COMPARED_PER_SWEEP):
             if each.metadata.uid in known or not is_listed(each, lists) or await self._is_left_alone(each):
@@ -218,7 +218,7 @@ class SweepActivities(Activities):
             answer = await self._ground.kube.patch(differs.kind_of, meta.namespace, meta.name, patch)
         except Absent:
             return
-        self._ground.known.learn(differs.kind_of, answer)
+        self._ground.cache.learn(differs.kind_of, answer)
 
     async def _is_left_alone(self, each: CustomResource) -> bool:
         """Whether it is to be compared by its own pass already, or to be left as it is."""

@@ -51,7 +51,7 @@ class TenantSubject(Subject[Tenant]):
         """Other Tenants of the organisation and master, or with the same Secret for the token."""
         tenant, spec = self.resource, self.resource.spec
         alike = [*self._of_organization()]
-        named = self.view.referring(Tenant, _secret_of(tenant)) if spec.tenant_secret_ref.name else ()
+        named = self.cache.referring(Tenant, _secret_of(tenant)) if spec.tenant_secret_ref.name else ()
         alike += [each for each in named if _secret_of(each) == _secret_of(tenant)]
         others = {each.metadata.uid: each.metadata for each in alike if each.metadata.uid != tenant.metadata.uid}
         return tuple(others.values())
@@ -59,7 +59,7 @@ class TenantSubject(Subject[Tenant]):
     def _of_organization(self) -> tuple[Tenant, ...]:
         url = self.resource.spec.system_master_url
         return tuple(
-            each for each in self.view.siblings(self.resource) if same_tenant(each.spec.system_master_url, url)
+            each for each in self.cache.siblings(self.resource) if same_tenant(each.spec.system_master_url, url)
         )
 
     async def prepare(self, write: Write) -> None:

@@ -45,6 +45,7 @@ class PassObject(Pass):
     heartbeat: ClassVar[timedelta] = HEARTBEAT
 
     memory: Memory = Memory()
+    seen: dict[str, str] = {}
 
     @property
     def summary(self) -> str:

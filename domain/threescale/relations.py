@@ -4,6 +4,8 @@
 |---|---|
 | any object, in what others see of it | those that refer to one of its names |
 | any object that goes, is renamed or moves in 3scale | those that are called as it was or is, if in its way |
+| Application, DeveloperUser: its id, its end | those of the same account and name, which may take the same in 3scale |
+| Tenant: its going | those that have not settled and draw on its token |
 | any new object | the sweep over all tenants; those called as it is that are younger (a new watcher finds old ones) |
 | Product: what others see of it | Backends that are being deleted and that it uses |
 | Product: that it is in step again, its end | Backends and policies of its namespace that are being deleted |
@@ -31,6 +33,7 @@ from domain.resource import CustomResource, KubeModel, ObjectMeta
 from domain.threescale import CUSTOM_KINDS, THE_TENANTS
 from domain.threescale.conditions import FAILED, IN_SYNC, INVALID, ORPHAN, READY, SYNCED, WAITING
 from domain.threescale.digests import DRIFT, LOOKED
+from domain.threescale.notes import remembered_id
 from domain.threescale.observed import Phase
 from domain.threescale.providers import SEED_SECRET, same_tenant
 from domain.threescale.resources import (
@@ -41,6 +44,7 @@ from domain.threescale.resources import (
     DeveloperUser,
     Product,
     ProxyConfigPromote,
+    Tenant,
 )
 from domain.threescale.wakes import called, known_as, refers_to, seen_by_others
 
@@ -149,6 +153,21 @@ def _home(resource: CustomResource) -> str:
     return getattr(getattr(resource, "status", None), "provider_account_host", None) or ""
 
 
+def _same_use(application: Application) -> Iterable[Hashable]:
+    """What an Application has in common with those whose counterpart in 3scale may be taken for its own."""
+    spec = application.spec
+    return [(application.metadata.namespace, spec.account_cr.name, spec.product_cr.name, spec.name)]
+
+
+def _same_login(user: DeveloperUser) -> Iterable[Hashable]:
+    """The same of a DeveloperUser."""
+    return [(user.metadata.namespace, user.spec.developer_account_ref.name, user.spec.username)]
+
+
+def _tokens(tenant: CustomResource) -> list[str]:
+    return [each for each in refers_to(tenant) if each.startswith(f"{SECRET.name}/")]
+
+
 def _rank(resource: CustomResource) -> tuple[str, str, bool]:
     """By what one of several that are called alike stands back: its age, its tenant, whether it was refused."""
     refused = phase_of(resource) in (Phase.INVALID, Phase.FAILED)
@@ -171,6 +190,7 @@ def _alike(told: News[CustomResource]) -> Relation:
 
 
 _NOWHERE: frozenset[On] = frozenset()
+_CHANGES_OR_GOES = frozenset({On.CHANGES, On.GOES})
 _USER_TO_ACCOUNT = Relation(
     of=DeveloperUser, to=DeveloperAccount, by=_named(DeveloperAccount), known_as=known_as, told=News(on=_NOWHERE)
 )
@@ -185,9 +205,20 @@ _PRODUCT_TO_BACKENDS = Relation(
 
 RELATIONS = (
     Relation(of=MODELS, to=MODELS, by=refers_to, known_as=known_as, matters=News(_seen)),
-    _alike(News(_going, on=frozenset({On.CHANGES, On.GOES}))),
+    _alike(News(_going, on=_CHANGES_OR_GOES)),
     _alike(News(_home, on=frozenset({On.CHANGES}), among=_may_yield)),
     _alike(News(on=frozenset({On.COMES}), among=_may_be_younger)),
+    *(
+        Relation(of=model, to=model, by=same, known_as=same, told=News(remembered_id, on=_CHANGES_OR_GOES))
+        for model, same in ((Application, _same_use), (DeveloperUser, _same_login))
+    ),
+    Relation(
+        of=Tenant,
+        to=MODELS,
+        by=_tokens,
+        known_as=_tokens,
+        told=News(_going, on=_CHANGES_OR_GOES, whom=Whom.UNSETTLED),
+    ),
     Relation(of=MODELS, to=THE_TENANTS, told=News(on=frozenset({On.COMES}))),
     Relation(of=Product, to=Backend, by=_named(Backend), known_as=known_as, told=News(_seen, whom=Whom.DELETING)),
     Relation(

@@ -27,7 +27,7 @@ import logging
 import random
 import time
 from collections.abc import Callable, Iterable, MutableMapping
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Generic, Protocol, TypeVar
@@ -222,6 +222,16 @@ class Reflector(Generic[M]):
             if failures:
                 await asyncio.sleep(self._backoff(failures))
 
+    async def refresh(self, version: str) -> None:
+        """List again unless everything up to a version is known; a list that a stream has overtaken counts for nothing.
+
+        Raises:
+            ApiError: it cannot be listed; a kind that is not installed has no objects.
+        """
+        if version and newer(version, self.position):
+            with suppress(Absent):
+                await self._list()
+
     async def _list(self) -> None:
         seen: dict[Name, M] = {}
         position = ""
@@ -245,6 +255,8 @@ class Reflector(Generic[M]):
         self.installed = True
         self.trouble = ""
         self._sign()
+        if not newer(position, self.position):
+            return  # the stream went on meanwhile
         self._replace(seen, position)
         self.newest = max((each.resource_version for each in seen.values()), key=_number, default="")
         self._move(position)

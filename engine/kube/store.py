@@ -104,6 +104,10 @@ class Mirror:
         """Until it holds everything up to a version."""
         await self._reflector.reach(version)
 
+    async def refresh(self, version: str) -> None:
+        """List the objects if a version was not reached: its stream hangs, or the API server counts from another."""
+        await self._reflector.refresh(version)
+
     def get(self, namespace: str, name: str) -> JsonObject | None:
         """One object."""
         entry = self._entries.get((namespace, name))

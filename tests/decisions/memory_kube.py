@@ -9,7 +9,7 @@ from __future__ import annotations
 import base64
 import copy
 import itertools
-from collections.abc import Mapping
+from collections.abc import AsyncGenerator, Mapping
 from datetime import UTC, datetime
 from typing import Any
 
@@ -49,6 +49,10 @@ class MemoryKube:
         names = (name for name in self._objects if name[0] == kind.name and namespace in ("", name[1]))
         found = [self._objects[name] for name in names]
         return Listing(copy.deepcopy(found), "1")
+
+    async def pages(self, kind: Kind, namespace: str = "", **_: Any) -> AsyncGenerator[Listing, None]:
+        """The same in one page."""
+        yield await self.list(kind, namespace)
 
     async def applied(self, kind: Kind, obj: Mapping[str, Any], namespace: str = "", **_: Any) -> Json:
         """The object as it would be; nothing is written."""

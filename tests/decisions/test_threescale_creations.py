@@ -19,8 +19,8 @@ from test_threescale_developer_lifecycle import (
 from test_threescale_once_and_documents import SCHEMA, document, on_document, policy
 from threescale_objects import NOW, Asked, after, decided, observed
 
+from activities.threescale.cache import ThreescaleCache
 from activities.threescale.developer_accounts import ApplicationSubject
-from activities.threescale.known import View
 from activities.threescale.secrets import Secrets
 from domain.threescale.active_doc import Text
 from domain.threescale.application_sync import is_application
@@ -180,8 +180,10 @@ async def test_what_the_other_applications_have_is_looked_at_once_for_a_whole_li
         asked.append(what)
         return ()
 
-    view = SimpleNamespace(referring=referring, heeded=tuple)
-    subject = ApplicationSubject(application(begun("Application")), cast("View", view), cast("Secrets", None))
+    view = SimpleNamespace(referring=referring)
+    subject = ApplicationSubject(
+        application(begun("Application")), cast("ThreescaleCache", view), cast("Secrets", None)
+    )
     listed = [{"application": {"id": id_, "name": "App", "service_id": 5}} for id_ in range(1, 100)]
     read = Read(resource=Resource.APPLICATION, path=LOOKS["Application"])
     answer = Answer(body={"applications": listed}, beside=await subject.noticed(read, None))

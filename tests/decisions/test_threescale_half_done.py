@@ -13,9 +13,9 @@ from memory_kube import MemoryKube
 from temporalio.testing import ActivityEnvironment
 from threescale_objects import message, states
 
+from activities.threescale.cache import ThreescaleCache
 from activities.threescale.client import Connections
 from activities.threescale.ground import Ground
-from activities.threescale.known import Known
 from activities.threescale.passes import PassActivities
 from activities.threescale.sources import Sources
 from activities.threescale.tenants import Tenants
@@ -103,14 +103,11 @@ class Worker:
     def restart(self) -> None:
         """Another one, which knows nothing."""
 
-        async def nobody(key: Key) -> None:
-            """The test wakes."""
-
         api = cast("KubeApi", self.kube)
         connections = self._connections
         tenants = Tenants(connections, connections, 2)
-        known = Known(api, cast("Store", self.kube), nobody)
-        self._passes = PassActivities(Ground(api, known, tenants, Sources(connections.http), Settings()))
+        cache = ThreescaleCache(api, cast("Store", self.kube))
+        self._passes = PassActivities(Ground(api, cache, tenants, Sources(connections.http), Settings()))
 
     async def apply(self, **spec: Any) -> None:
         """Change the Backend's spec."""

@@ -23,8 +23,8 @@ from threescale_objects import (
     states,
 )
 
+from activities.threescale.cache import ThreescaleCache
 from activities.threescale.documents import DocumentSubject
-from activities.threescale.known import View
 from activities.threescale.secrets import Secrets
 from activities.threescale.sources import Sources
 from domain.refusal import ErrorType
@@ -203,7 +203,7 @@ async def test_a_former_document_is_left_to_whoever_is_called_so_now(
     other = document({**meta, "uid": "uid-other"}, {"providerAccountHost": host}, systemName=name)
     view = SimpleNamespace(siblings=lambda alike: tuple(each for each in (other,) if called(each) == called(alike)))
     renamed = document(status={"activeDocId": 8, "providerAccountHost": URL}, systemName="new")
-    subject = DocumentSubject(renamed, cast("View", view), cast("Secrets", None), cast("Sources", None))
+    subject = DocumentSubject(renamed, cast("ThreescaleCache", view), cast("Secrets", None), cast("Sources", None))
     subject.provider = ACCOUNT
     before = {"api_doc": {"id": 8, "name": "Doc", "system_name": "doc"}}
     world = observed(renamed)

@@ -61,7 +61,7 @@ def made(namespace: str) -> Any:
     return remembers(whole, synced="digest")
 
 
-async def settled() -> None:
+async def reached(_: object) -> None:
     return None
 
 
@@ -70,10 +70,10 @@ async def leads(namespace: str) -> str:
 
 
 async def swept(kube: object, objects: list[Any], calls: Callable[..., object]) -> ThreescaleWorld:
-    known = SimpleNamespace(settled=settled, everything=lambda *_: objects, learn=lambda *_: None)
+    cache = SimpleNamespace(reached=reached, everything=lambda *_: objects, learn=lambda *_: None)
     ground = SimpleNamespace(
         kube=cast("KubeApi", kube),
-        known=known,
+        cache=cache,
         settings=Settings(),
         tenants=SimpleNamespace(calls=calls),
         predecessor=SimpleNamespace(leads=leads),

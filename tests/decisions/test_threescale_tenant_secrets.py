@@ -8,8 +8,8 @@ from typing import Any, cast
 import pytest
 from threescale_objects import metadata
 
+from activities.threescale.cache import ThreescaleCache
 from activities.threescale.homes import Homes
-from activities.threescale.known import View
 from activities.threescale.secrets import Secrets
 from activities.threescale.tenant import TenantSubject
 from domain.threescale import TENANT
@@ -47,7 +47,7 @@ def subject(kube: Trials, organization: str) -> TenantSubject:
             "spec": {"organizationName": organization, "tenantSecretRef": {"name": f"acme-{organization.lower()}"}},
         }
     )
-    return TenantSubject(tenant, cast("View", None), Secrets(cast("KubeApi", kube), Homes()))
+    return TenantSubject(tenant, cast("ThreescaleCache", None), Secrets(cast("KubeApi", kube), Homes()))
 
 
 async def test_a_tenant_is_not_made_whose_secret_could_not_be_written() -> None:

@@ -14,6 +14,7 @@ from domain.threescale import (
     DEVELOPER_USER,
     PRODUCT,
     PROXY_CONFIG_PROMOTE,
+    TENANT,
     THE_TENANTS,
 )
 from domain.writes import merge
@@ -149,6 +150,36 @@ def test_of_those_called_alike_a_new_object_wakes_only_the_younger() -> None:
     for each in (older, younger):
         each["spec"]["systemName"] = "goods"
     assert World(older, younger).arriving(product(creationTimestamp="2026-11-21T00:00:05Z")) == {"younger"}
+
+
+def application(name: str, called: str = "App", **more: Any) -> Json:
+    spec = {"accountCR": {"name": "acme"}, "productCR": {"name": "goods"}, "name": called}
+    return obj(APPLICATION.name, name, spec, **more)
+
+
+def test_the_id_of_an_application_wakes_those_that_may_have_taken_the_same() -> None:
+    """Two passes at once do not see what the other one finds in 3scale."""
+    world = World(application("first"), application("second"), application("third", "Another"))
+    assert world.woken("first", {"status": {"applicationID": 7}}) == {"second"}
+    assert world.woken("first", None) == {"second"}
+
+
+def test_the_id_of_a_user_wakes_those_of_the_same_name_and_account() -> None:
+    def user(name: str, username: str = "ann") -> Json:
+        spec = {"username": username, "developerAccountRef": {"name": "acme"}, "passwordCredentialsRef": {}}
+        return obj(DEVELOPER_USER.name, name, spec)
+
+    world = World(user("first"), user("second"), user("third", "bob"))
+    assert world.woken("first", {"status": {"developerUserID": 7}}) == {"second"}
+
+
+def test_a_tenant_that_goes_wakes_those_of_its_token_that_have_something_left_to_do() -> None:
+    going = {"deletionTimestamp": "2026-11-21T00:00:00Z", "finalizers": [TENANT.finalizer]}
+    tenant = obj("Tenant", "acme", {"organizationName": "acme", "tenantSecretRef": {"name": "token"}}, finalizers=[])
+    left, other = product("left"), product("other")
+    for each, secret in ((left, "token"), (other, "another")):
+        each["spec"]["providerAccountRef"] = {"name": secret}
+    assert World(tenant, left, other).woken("acme", {"metadata": going}) == {"left"}
 
 
 def test_tenants_are_called_alike_where_they_have_the_same_master() -> None:

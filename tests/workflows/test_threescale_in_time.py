@@ -18,8 +18,8 @@ from temporalio import activity
 from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 
+from activities.threescale.cache import ThreescaleCache
 from activities.threescale.ground import Ground
-from activities.threescale.known import Known
 from activities.threescale.passes import PassActivities
 from activities.threescale.sources import Sources
 from activities.threescale.tenants import Tenants
@@ -69,12 +69,9 @@ class RealLooks(Looks):
     def __init__(self, http: httpx.AsyncClient) -> None:
         super().__init__()
 
-        async def nobody(key: Key) -> None:
-            """The test wakes."""
-
         api = cast("KubeApi", self.kube)
-        known = Known(api, cast("Store", self.kube), nobody)
-        ground = Ground(api, known, cast("Tenants", None), Sources(http), Settings())
+        cache = ThreescaleCache(api, cast("Store", self.kube))
+        ground = Ground(api, cache, cast("Tenants", None), Sources(http), Settings())
         self._passes = PassActivities(ground)
 
     async def answer(self, look: PassObject) -> ThreescaleWorld:

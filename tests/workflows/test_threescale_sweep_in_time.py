@@ -12,13 +12,12 @@ from temporalio.testing import WorkflowEnvironment
 from temporalio.worker import Worker
 from test_threescale_in_time import http, product
 
+from activities.threescale.cache import ThreescaleCache
 from activities.threescale.ground import Ground
-from activities.threescale.known import Known
 from activities.threescale.sources import Sources
 from activities.threescale.sweeps import SweepActivities
 from activities.threescale.tenants import Tenants
 from domain.decision import Queue
-from domain.identity import Key
 from domain.threescale import THE_TENANTS
 from domain.threescale.passes import SweepTenants, ThreescaleWorld
 from engine import clock
@@ -39,12 +38,9 @@ class Sweeps:
         self.kube = MemoryKube()
         self.told: list[tuple[datetime, str]] = []
 
-        async def nobody(key: Key) -> None:
-            """The test wakes."""
-
         api = cast("KubeApi", self.kube)
-        known = Known(api, cast("Store", self.kube), nobody)
-        ground = Ground(api, known, cast("Tenants", None), Sources(client), Settings())
+        cache = ThreescaleCache(api, cast("Store", self.kube))
+        ground = Ground(api, cache, cast("Tenants", None), Sources(client), Settings())
         self._real = SweepActivities(ground)
 
     @activity.defn(name=SweepTenants.activity)

@@ -21,9 +21,9 @@ from threescale_lab import Shop
 from threescale_process import Client, fresh
 
 from activities.threescale.area import CALL_TIMEOUT
+from activities.threescale.cache import ThreescaleCache
 from activities.threescale.client import Connections
 from activities.threescale.ground import Ground
-from activities.threescale.known import Known
 from activities.threescale.passes import PassActivities
 from activities.threescale.sources import Sources
 from activities.threescale.tenants import SEATS, Tenants
@@ -119,13 +119,10 @@ async def one_worker(*, seats: int = SEATS, **settings: Any) -> AsyncIterator[Pa
     """What a worker has of the area."""
     kube = MemoryKube()
 
-    async def nobody(key: Key) -> None:
-        """Nobody is woken: every object is passed over all the same."""
-
     api = cast("KubeApi", kube)
     used = Settings(**settings)
     seconds = (used.call_timeout or CALL_TIMEOUT).total_seconds()
     async with Connections(seconds) as connections, Connections(seconds, verify=False) as unverified:
         tenants = Tenants(connections, unverified, seats)
-        ground = Ground(api, Known(api, cast("Store", kube), nobody), tenants, Sources(connections.http), used)
+        ground = Ground(api, ThreescaleCache(api, cast("Store", kube)), tenants, Sources(connections.http), used)
         yield Passes(kube, PassActivities(ground))

@@ -1,0 +1,122 @@
+"""The informer cache of 3scale's objects, with the indexes by which a pass finds relatives without a request.
+
+    by the names under which others refer to an object · by the names that it refers to · by its name in 3scale
+
+The names are those by which the watcher knows whom to wake (`domain/threescale/wakes.py`). An object that its model
+cannot read is not found; its own lifecycle says what is wrong with it. A pass waits until the cache has reached the
+versions that have woken its lifecycle, and what a write has answered is put in at once. Secrets are not in it: a worker
+may not list them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable, Mapping
+from functools import partial
+from typing import TypeVar
+
+from domain.custom_resources import custom_resources
+from domain.identity import Kind
+from domain.reading import Malformed, read
+from domain.resource import CustomResource
+from domain.threescale import CUSTOM_KINDS
+from domain.threescale.wakes import called, known_as, refers_to
+from engine.errors import Unavailable
+from engine.kube import KubeApi
+from engine.kube.json import JsonObject, text
+from engine.kube.store import Followed, InformerCache, Store, reached
+
+# Longer than any list takes: what is not there by then is denied, or the API server is away.
+LISTED = 60.0
+
+R = TypeVar("R", bound=CustomResource)
+Names = Callable[[CustomResource], Iterable[str]]
+
+_MODELS = {model.kind_of.name: model for model in custom_resources() if model.kind_of in CUSTOM_KINDS}
+_NAME, _REFERENCE, _CALLED = "name", "reference", "called"
+_INDEXES: Mapping[str, Names] = {
+    _NAME: known_as,
+    _REFERENCE: refers_to,
+    _CALLED: lambda each: filter(None, [called(each)]),
+}
+
+
+class ThreescaleCache(InformerCache):
+    """One per worker."""
+
+    def __init__(self, api: KubeApi, store: Store) -> None:
+        self._models: dict[str, tuple[str, CustomResource | None]] = {}  # by uid, of which version
+        super().__init__(api, [store.follow(Followed(kind), self._indexes(kind)) for kind in CUSTOM_KINDS])
+        for mirror in self.mirrors.values():
+            mirror.listen(self._forget)
+
+    async def reached(self, seen: Mapping[str, str]) -> None:
+        """Wait until every kind is listed, or known not to be installed, and these versions are reached.
+
+        Where a stream hangs the kinds are listed.
+
+        Raises:
+            Unavailable: one cannot be listed.
+        """
+        try:
+            async with asyncio.timeout(LISTED):
+                for mirror in self.mirrors.values():
+                    await mirror.settled()
+        except TimeoutError:
+            missing = {name: mirror.trouble for name, mirror in self.mirrors.items() if not mirror.listed}
+            told = "; ".join(f"{name}: {trouble or 'in progress'}" for name, trouble in missing.items())
+            raise Unavailable(f"not listed yet: {told}") from None
+        if not await reached(self.mirrors.values(), seen):
+            for mirror in self.mirrors.values():
+                await mirror.refresh(seen.get(mirror.followed.kind.name, ""))
+
+    def named(self, model: type[R], name: str) -> tuple[R, ...]:
+        """The objects of a kind that are known by this name (`Kind/namespace/name`)."""
+        return self._find(model, _NAME, name)
+
+    def get(self, model: type[R], namespace: str, name: str) -> R | None:
+        """The object of this very name, None if there is none."""
+        found = self.mirrors[model.kind_of.name].get(namespace, name)
+        resource = self._read(model.kind_of, found) if found is not None else None
+        return resource if isinstance(resource, model) else None
+
+    def referring(self, model: type[R], name: str) -> tuple[R, ...]:
+        """The objects of a kind that refer to this name."""
+        return self._find(model, _REFERENCE, name)
+
+    def siblings(self, resource: R) -> tuple[R, ...]:
+        """The other objects of its kind that are called the same in 3scale, whatever their tenant."""
+        name = called(resource)
+        found = self._find(type(resource), _CALLED, name) if name else ()
+        return tuple(each for each in found if each.metadata.uid != resource.metadata.uid)
+
+    def everything(self, *models: type[CustomResource]) -> list[CustomResource]:
+        """All objects of some kinds."""
+        kinds = [model.kind_of for model in models]
+        found = [self._read(kind, each) for kind in kinds for each in self.mirrors[kind.name].all()]
+        return [each for each in found if each is not None]
+
+    def _find(self, model: type[R], index: str, name: str) -> tuple[R, ...]:
+        found = self.mirrors[model.kind_of.name].find(index, name)
+        return tuple(each for obj in found if isinstance(each := self._read(model.kind_of, obj), model))
+
+    def _indexes(self, kind: Kind) -> dict[str, Callable[[JsonObject], Iterable[str]]]:
+        return {index: partial(self._names, kind, names) for index, names in _INDEXES.items()}
+
+    def _names(self, kind: Kind, names: Names, obj: JsonObject) -> Iterable[str]:
+        resource = self._read(kind, obj)
+        return names(resource) if resource is not None else ()
+
+    def _read(self, kind: Kind, obj: JsonObject) -> CustomResource | None:
+        """The object by its model, which reads each version once; None if it cannot."""
+        uid, version = text(obj, "metadata", "uid"), text(obj, "metadata", "resourceVersion")
+        known = self._models.get(uid)
+        if known is None or known[0] != version:
+            found = read(_MODELS[kind.name], obj)
+            known = self._models[uid] = (version, None if isinstance(found, Malformed) else found)
+        return known[1]
+
+    def _forget(self, before: JsonObject | None, after: JsonObject | None) -> None:
+        uid = text(before or {}, "metadata", "uid")
+        if text(after or {}, "metadata", "uid") != uid:
+            self._models.pop(uid, None)
