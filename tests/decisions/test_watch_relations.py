@@ -189,6 +189,40 @@ def test_a_wake_is_passed_on_along_another_relation() -> None:
     assert world.woken(None, world.seen(SHELF, "t", rooms=["k"])) == {"s"}
 
 
+def test_a_transitive_relation_reaches_through_any_number_of_links_and_ends_on_a_ring() -> None:
+    books = stands_on(matters=News(lambda shelf: shelf.full))
+    held = Relation(
+        of=Shelf,
+        to=Shelf,
+        by=lambda shelf: [("n", shelf.holds)] if shelf.holds else [],
+        matters=News(lambda shelf: shelf.full, whom=Whom.NONE, onward=(books,)),
+        transitive=True,
+    )
+    world = World(books, held)
+    for shelf, holds in (("far", "middle"), ("middle", "near"), ("near", "far"), ("other", "")):
+        world.put(SHELF, shelf, holds=holds)
+        world.put(BOOK, f"on {shelf}", shelf=shelf)
+    before, after = (world.seen(SHELF, "near", holds="far", full=full) for full in (False, True))
+    assert world.woken(before, after) == {"on far", "on middle", "on near"}
+
+
+def test_an_object_that_does_not_count_is_as_if_it_did_not_exist() -> None:
+    world = World(stands_on(told=News(lambda book: book.key, counts=lambda book: not book.torn)))
+    world.put(SHELF, "s")
+    whole, torn = world.seen(BOOK, "b", shelf="s"), world.seen(BOOK, "b", shelf="s", torn=True)
+    assert world.woken(None, torn) == world.woken(torn, None) == set()
+    assert world.woken(torn, world.seen(BOOK, "b", shelf="s", torn=True, key="k")) == set()
+    assert world.woken(torn, whole) == world.woken(whole, torn) == {"s"}
+
+
+def test_of_many_that_share_a_carrier_one_is_woken() -> None:
+    world = World(stands_on(matters=News(whom=Whom.ONE)))
+    for name in "abc":
+        world.put(BOOK, name, shelf="s")
+    assert len(world.woken(None, world.seen(SHELF, "s"))) == 1
+    assert world.woken(None, world.seen(SHELF, "empty")) == set()
+
+
 def test_an_object_that_its_model_cannot_read_is_as_if_it_did_not_exist() -> None:
     world = World(stands_on(told=News(lambda book: book.torn)))
     world.put(SHELF, "s")
