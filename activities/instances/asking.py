@@ -94,7 +94,7 @@ class AskActivities(Activities):
         """Let Auto Scaling go on."""
         caller, region = self._caller(end.key)
         if await asyncio.to_thread(complete_hook, caller, region, end.group, end.hook, end.token, end.outcome):
-            metrics.REACTIONS.labels("complete-hook").inc()
+            metrics.reacted("complete-hook", end.because)
         return Done(at=now())
 
     def _caller(self, lifecycle: Key) -> tuple[Services, str]:

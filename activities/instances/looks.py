@@ -90,6 +90,7 @@ class LookActivities(Activities):
             return Turn(at=now())  # an attempt before has done it, or somebody else
         turn = await self._disruptions.begin(machine, taken=deletion.taken, most=deletion.most)
         if turn.why:
+            metrics.reacted("delete-machine", deletion.because, metrics.Outcome.WAITS)
             return turn
         try:
             answer = await self._kube.delete(MACHINE, deletion.namespace, deletion.name, uid=deletion.uid)
@@ -97,7 +98,7 @@ class LookActivities(Activities):
             return turn
         if mapping(answer, "metadata").get("uid") == deletion.uid:
             self._cache.learn(MACHINE, answer)
-        metrics.REACTIONS.labels("delete-machine").inc()
+        metrics.reacted("delete-machine", deletion.because)
         subject = Subject(MACHINE, deletion.namespace, deletion.name, deletion.uid)
         said = f"deleted because of {deletion.cause}: AWS takes instance {deletion.key.name}"
         await record(self._kube, event(subject, Said("Warning", "InstanceTaken", said, COMPONENT), now()))

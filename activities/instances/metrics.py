@@ -3,16 +3,50 @@
 | metric | labels | counts |
 |---|---|---|
 | `perdure_instances_labels` | `label` | labels written, by their name |
-| `perdure_instances_reactions` | `reaction` | what was done to Machines, Nodes and hooks |
+| `perdure_instances_reactions` | `reaction`, `cause`, `outcome` | what was done to Machines, Nodes and hooks |
+| `perdure_instances_reaction_seconds` | `reaction`, `cause` | from the receipt of an event to the end of the reaction |
 | `perdure_instances_refuted` | | claims of events that AWS did not bear out: mistakes, or somebody forges events |
 | `perdure_instances_resync` | `found` | instances that a sweep found to differ from what events had told |
 """
 
 from __future__ import annotations
 
-from prometheus_client import Counter
+from enum import StrEnum
+
+from prometheus_client import Counter, Histogram
+
+from domain.instances.actions import Because
+from engine.clock import now
 
 LABELS = Counter("perdure_instances_labels", "Labels written on AWSMachines and AWSMachinePools.", ["label"])
-REACTIONS = Counter("perdure_instances_reactions", "What was done about instances that are taken.", ["reaction"])
+REACTIONS = Counter(
+    "perdure_instances_reactions",
+    "What was done about instances that are taken, by the cause and what came of it.",
+    ["reaction", "cause", "outcome"],
+)
+# A Spot notice is worth two minutes; a drain may take hours.
+REACTION_SECONDS = Histogram(
+    "perdure_instances_reaction_seconds",
+    "Seconds from the receipt of an event to the end of a reaction to it.",
+    ["reaction", "cause"],
+    buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 15, 30, 60, 120, 300, 900, 3600, 14400),
+)
 REFUTED = Counter("perdure_instances_refuted", "Claims of events that AWS did not bear out.")
 RESYNC = Counter("perdure_instances_resync", "Instances that a sweep found to differ from what was known.", ["found"])
+
+
+class Outcome(StrEnum):
+    """What came of a reaction."""
+
+    DONE = "done"
+    WAITS = "waits"  # for the budget of its node group; asked again every 20 seconds
+    INCOMPLETE = "incomplete"  # time was over, and Pods were left on the Node
+    FORCED = "forced"  # time was over, and the Pods left were deleted
+
+
+def reacted(reaction: str, because: Because | None, outcome: Outcome = Outcome.DONE) -> None:
+    """Count a reaction, and measure the time since its event was received unless it still waits."""
+    cause = because.sort if because else ""
+    REACTIONS.labels(reaction, cause, outcome).inc()
+    if because and outcome is not Outcome.WAITS:
+        REACTION_SECONDS.labels(reaction, cause).observe((now() - because.since).total_seconds())

@@ -27,6 +27,7 @@ from temporalio import activity
 from activities.defined import Activities
 from activities.instances import metrics
 from activities.instances.disruptions import Disruptions
+from activities.instances.metrics import Outcome
 from domain.built_in_kinds import NODE, POD
 from domain.decision import earliest
 from domain.instances import AWS_MACHINE, MACHINE
@@ -84,7 +85,9 @@ class NodeActivities(Activities):
         turn = Turn(at=now())
         if machine and node.reaction is not Reaction.TAINT:
             turn = await self._disruptions.begin(machine, taken=node.taken, most=node.most)
+        did = "taint" if node.reaction is Reaction.TAINT else "cordon"
         if turn.why:
+            metrics.reacted(did, node.because, Outcome.WAITS)
             return turn
         async with self._workload(node.namespace, node.cluster) as api:
             if await _changed(api, node.node, lambda found: _marking(found, node)):
@@ -93,17 +96,17 @@ class NodeActivities(Activities):
                 if machine and node.about:
                     about = Subject.with_metadata(MACHINE, machine.metadata)
                     await record(self._kube, event(about, said, now()))
-        metrics.REACTIONS.labels("taint" if node.reaction is Reaction.TAINT else "cordon").inc()
+        metrics.reacted(did, node.because)
         return turn
 
     @activity.defn(name=EmptyNode.activity)
     async def drain(self, node: EmptyNode) -> Done:
         """Evict until nothing is left to evict, or the time is over."""
-        told, until = set[str](), _end_of(node)
+        told, until, outcome = set[str](), _end_of(node), Outcome.DONE
         async with self._workload(node.namespace, node.cluster) as api:
             while left := await _evictable(api, node.node):
                 if until is not None and until <= now():
-                    await self._end(api, node, left)
+                    outcome = await self._end(api, node, left)
                     break
                 activity.heartbeat(len(left))
                 for pod in left:
@@ -119,21 +122,22 @@ class NodeActivities(Activities):
             else:
                 said = f"{node.node} is drained because of {node.cause}"
                 await self._tell(api, node, Said("Normal", "NodeDrained", said, COMPONENT))
-        metrics.REACTIONS.labels("drain").inc()
+        metrics.reacted("drain", node.because, outcome)
         return Done(at=now())
 
-    async def _end(self, api: KubeApi, node: EmptyNode, left: Sequence[JsonObject]) -> None:
+    async def _end(self, api: KubeApi, node: EmptyNode, left: Sequence[JsonObject]) -> Outcome:
         """What is left when the time is over stays, or is deleted where a policy says so."""
         activity.logger.warning("node %s: time is over, %d pods are left on it", node.node, len(left))
         names = ", ".join(sorted(_name(pod) for pod in left))
         if node.how.budgets is not Budgets.FORCE:
             said = f"time is over, and on {node.node} are left: {names}"
             await self._tell(api, node, Said("Warning", "DrainIncomplete", said, COMPONENT))
-            return
+            return Outcome.INCOMPLETE
         for pod in left:
             await _delete(api, pod, node.how)
         said = f"time is over, and of {node.node} were deleted: {names}"
         await self._tell(api, node, Said("Warning", "DrainForced", said, COMPONENT))
+        return Outcome.FORCED
 
     async def _tell(self, api: KubeApi, node: CordonNode | EmptyNode, said: Said) -> None:
         """Tell on AWSMachine and Node what is done to the Node; without a policy nothing is told."""
@@ -153,7 +157,7 @@ class NodeActivities(Activities):
         async with self._workload(node.namespace, node.cluster) as api:
             await _changed(api, node.node, lambda found: _release(found) if instance_of(found) == node.key.name else {})
         await self._disruptions.end(node.key.name)
-        metrics.REACTIONS.labels("uncordon").inc()
+        metrics.reacted("uncordon", None)
 
     async def _machine(self, node: CordonNode) -> Machine | None:
         """The Machine of a Node; an instance of a group may have none, and Auto Scaling looks after its group."""

@@ -33,6 +33,18 @@ class _InstanceAction(Action):
     key: Key
 
 
+class Because(Model):
+    """What a reaction is carried out for.
+
+    Attributes:
+        sort: the sort of cause, in a word.
+        since: when its event was received.
+    """
+
+    sort: str
+    since: datetime
+
+
 class LookAtInstance(_InstanceAction):
     """Read the objects of the instance, and write the labels that follow from the record.
 
@@ -149,6 +161,7 @@ class EndHook(_HookAction):
     activity: ClassVar[str] = "instances.complete_hook"
 
     outcome: str
+    because: Because | None = None
 
     @property
     def summary(self) -> str:
@@ -173,6 +186,7 @@ class DeleteOwner(_InstanceAction):
     uid: str
     taken: bool = False
     most: int | None = None
+    because: Because | None = None
 
     @property
     def summary(self) -> str:
@@ -253,6 +267,7 @@ class CordonNode(_NodeAction):
     taint: Taint | None = None
     most: int | None = None
     about: About | None = None
+    because: Because | None = None
 
     @property
     def summary(self) -> str:
@@ -287,6 +302,7 @@ class EmptyNode(_NodeAction):
     until: datetime | None = None
     how: Draining = Draining()
     about: About | None = None
+    because: Because | None = None
 
     @property
     def summary(self) -> str:

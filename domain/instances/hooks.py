@@ -14,7 +14,7 @@ from __future__ import annotations
 from datetime import datetime
 from typing import Literal
 
-from domain.instances.actions import BeatHook, EndHook
+from domain.instances.actions import BeatHook, Because, EndHook
 from domain.instances.lifecycle import InstanceWorld
 from domain.instances.policy import Reaction, ReactionPolicy
 from domain.instances.record import HeldHook
@@ -70,6 +70,7 @@ def work_for_hook(held: HeldHook, world: InstanceWorld, *, emptied: bool, now: d
         outcome = "ABANDON" if verdict is Verdict.CONFIRMED else None
     heartbeat = min(timing.heartbeat, policy.heartbeat or timing.heartbeat)
     beat_at = (held.heartbeat_at or held.time) + heartbeat
+    because = Because(sort="hook", since=held.received_at)
     which = {"key": world.key, "group": held.group, "hook": held.action.name, "token": held.action.token}
     return HookWork(
         held=held,
@@ -78,6 +79,6 @@ def work_for_hook(held: HeldHook, world: InstanceWorld, *, emptied: bool, now: d
         verdict=verdict,
         limit=limit,
         heartbeat=BeatHook.model_validate(which) if outcome is None and beat_at <= now else None,
-        complete=EndHook.model_validate({**which, "outcome": outcome}) if outcome else None,
+        complete=EndHook.model_validate({**which, "outcome": outcome, "because": because}) if outcome else None,
         next_at=min(beat_at if beat_at > now else now + heartbeat, limit if limit > now else beat_at),
     )

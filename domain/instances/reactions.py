@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from domain.decision import Action
-from domain.instances.actions import About, CordonNode, DeleteOwner, EmptyNode, ReleaseNode, TellRefuted
+from domain.instances.actions import About, Because, CordonNode, DeleteOwner, EmptyNode, ReleaseNode, TellRefuted
 from domain.instances.causes import OF_STATES, Cause, unlisted_plans
 from domain.instances.events import InstanceState
 from domain.instances.hooks import HookWork, served, work_for_hook
@@ -102,7 +102,8 @@ def _step(world: InstanceWorld, cause: Cause) -> Action | None:
     if owner is not None and owner.metadata.deleting:
         # Cluster API has it in hand.
         return None
-    told = {"key": world.key, "cause": cause.name}
+    because = Because(sort=cause.sort, since=cause.claimed_at)
+    told = {"key": world.key, "cause": cause.name, "because": because}
     if cause.reaction is Reaction.DELETE_MACHINE:
         if owner is None:
             return None

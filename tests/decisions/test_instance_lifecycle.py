@@ -29,6 +29,7 @@ from instance_scenes import (
 from domain.instances.actions import (
     AskInstance,
     BeatHook,
+    Because,
     CordonNode,
     DeleteOwner,
     EmptyNode,
@@ -53,6 +54,7 @@ from domain.writes import merge
 DAY = 24 * 3600
 MACHINE: dict[str, Any] = {"key": KEY.lifecycle, "namespace": "clusters", "name": "m-0", "uid": "u-m"}
 NODE: dict[str, Any] = {"key": KEY.lifecycle, "namespace": "clusters", "cluster": "", "node": "node-0"}
+SPOT = Because(sort="spot", since=at(4))
 PAUSED = {"annotations": {"cluster.x-k8s.io/paused": "true"}}
 OUR_PAUSE = {"annotations": {"perdure.dev/paused": "true"}}
 DRAINING = ReactionPolicy(terminating_hook=Reaction.DRAIN, launching_hook=True, reboot=Reaction.DRAIN)
@@ -216,7 +218,7 @@ def test_a_spot_notice_is_borne_out_before_the_machine_is_deleted() -> None:
     first = work(known, 5, policy=policy)
     assert (effects(first), asked(first)) == ([], (Question.INSTANCE, Question.SPOT))
     done = work(known, 7, policy=policy, facts=marked(6))
-    assert done.steps == (DeleteOwner(**MACHINE, cause=spot(4).key, taken=True),)
+    assert done.steps == (DeleteOwner(**MACHINE, cause=spot(4).key, taken=True, because=SPOT),)
 
 
 def test_a_reaction_runs_once() -> None:
@@ -333,10 +335,10 @@ def test_deleting_the_machine_comes_before_draining() -> None:
 
 def test_draining_for_spot_ends_with_the_notice() -> None:
     done = work(record(spot(4)), 7, policy=ReactionPolicy(spot=Reaction.DRAIN), facts=marked(6))
-    assert done.steps == (CordonNode(**NODE, cause=spot(4).key, machine="m-0", taken=True),)
+    assert done.steps == (CordonNode(**NODE, cause=spot(4).key, machine="m-0", taken=True, because=SPOT),)
     known = cordoned(record(spot(4)), spot(4).key, "node-0")
     begun = work(known, 8, policy=ReactionPolicy(spot=Reaction.DRAIN), facts=marked(6))
-    assert begun.steps == (EmptyNode(**NODE, cause=spot(4).key, until=at(124)),)
+    assert begun.steps == (EmptyNode(**NODE, cause=spot(4).key, until=at(124), because=SPOT),)
 
 
 def test_a_drain_that_has_begun_goes_on_without_asking_again() -> None:
@@ -532,7 +534,9 @@ def test_a_terminating_instance_is_drained_then_its_hook_completed() -> None:
     draining = hooked(known, 10)
     assert effects(draining) == ["cordon"]
     drained = cordoned(known, hook(5).key, "node-0", at(60))
-    assert hooked(drained, 70).steps == (EndHook(**HOOK, outcome="CONTINUE"),)
+    assert hooked(drained, 70).steps == (
+        EndHook(**HOOK, outcome="CONTINUE", because=Because(sort="hook", since=at(5))),
+    )
     assert hooked(hook_ended(drained, "t-1", at(71)), 80).steps == (), "nor is its Node used again"
 
 
@@ -623,12 +627,13 @@ def test_a_hook_is_asked_about_before_the_node_is_drained() -> None:
 
 def test_an_instance_of_a_pool_without_machines_is_drained_by_its_node() -> None:
     pool = AWSMachinePool.model_validate({"metadata": {"name": GROUP, "namespace": "clusters", "uid": "u-p"}})
+    because = Because(sort="hook", since=at(5))
     done = hooked(record(hook(5)), 10, machine=None, owner=None, pool=pool, node="node-7")
-    assert done.steps == (CordonNode(**NODE | {"node": "node-7"}, cause=hook(5).key, taken=True),)
+    assert done.steps == (CordonNode(**NODE | {"node": "node-7"}, cause=hook(5).key, taken=True, because=because),)
     known = cordoned(record(hook(5)), hook(5).key, "node-7")
     begun = hooked(known, 10, machine=None, owner=None, pool=pool, node="node-7")
     until = at(5 + 48 * 3600 - 60)
-    assert begun.steps == (EmptyNode(**NODE | {"node": "node-7"}, cause=hook(5).key, until=until),)
+    assert begun.steps == (EmptyNode(**NODE | {"node": "node-7"}, cause=hook(5).key, until=until, because=because),)
     assert done.patch == {}
 
 
@@ -673,7 +678,7 @@ def test_a_failed_launch_is_abandoned_only_where_that_is_wanted_and_true() -> No
     unasked = hooked(known, 900, policy=policy, facts=None)
     assert (effects(unasked), asked(unasked)) == ([], (Question.GROUP, Question.INSTANCE))
     done = hooked(known, 900, policy=policy, facts=facts(899, **waits))
-    assert done.steps == (EndHook(**HOOK, outcome="ABANDON"),)
+    assert done.steps == (EndHook(**HOOK, outcome="ABANDON", because=Because(sort="hook", since=at(0))),)
     assert effects(hooked(known, 900, policy=policy, owner=owner(ready=True))) == ["complete_hook"]
     assert effects(hooked(known, 900, policy=policy, facts=facts(899, group=GROUP, lifecycle="InService"))) == [
         "tell_refuted"

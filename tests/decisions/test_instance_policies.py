@@ -10,6 +10,7 @@ from typing import Any, cast
 import pytest
 from instance_scenes import ACCOUNT, ID, KEY, REGION, at, facts, hook, machine, observed, owner, record, spot, state
 from memory_kube import MemoryKube
+from prometheus_client import REGISTRY
 from temporalio.testing import ActivityEnvironment
 
 from activities.instances import nodes
@@ -24,6 +25,7 @@ from domain.instances.actions import (
     About,
     AskInstance,
     BeatHook,
+    Because,
     CordonNode,
     DeleteOwner,
     EmptyNode,
@@ -31,7 +33,7 @@ from domain.instances.actions import (
     LookAtInstance,
     ReleaseNode,
 )
-from domain.instances.constants import CLUSTER_LABEL, DEPLOYMENT_LABEL, POOL_LABEL
+from domain.instances.constants import CLUSTER_LABEL, CONTROL_PLANE_LABEL, DEPLOYMENT_LABEL, POOL_LABEL
 from domain.instances.decision import decide_instance
 from domain.instances.disruptions import Turn
 from domain.instances.instance import work_for_instance
@@ -462,6 +464,48 @@ async def test_what_is_left_when_the_time_is_over_is_deleted_only_where_that_is_
     await run(workload.drain, emptying(until=over, how=Draining(budgets=budgets, spares=True)))
     assert len((await workload.list(POD)).items) == left
     assert await workload.reasons() == [told]
+
+
+@pytest.mark.parametrize(
+    ("budgets", "evictable", "outcome"),
+    [(Budgets.RESPECT, True, "done"), (Budgets.RESPECT, False, "incomplete"), (Budgets.FORCE, False, "forced")],
+)
+async def test_a_drain_is_counted_by_cause_and_outcome_and_timed_from_its_event(
+    budgets: Budgets, evictable: bool, outcome: str
+) -> None:
+    workload = Workload()
+    await workload.pod("a", perdure_dev__do_not_disrupt=str(not evictable).lower())
+    because = Because(sort=f"spot, {outcome}", since=BEGUN - timedelta(seconds=90))
+    over = None if evictable else BEGUN - timedelta(seconds=1)
+    await run(workload.drain, emptying(until=over, how=Draining(budgets=budgets, spares=True), because=because))
+    assert measured("reactions_total", because, "drain", outcome=outcome) == 1
+    assert measured("reaction_seconds_count", because, "drain") == 1
+    assert measured("reaction_seconds_sum", because, "drain") >= 90
+
+
+async def test_a_reaction_that_waits_for_its_node_group_is_counted_and_not_timed() -> None:
+    workload = Workload()
+    await workload.node()
+    for name, ready in (("m-0", "True"), ("m-1", "False")):
+        labels = {CONTROL_PLANE_LABEL: "", CLUSTER_LABEL: "c1"}
+        await workload.kube.create(MACHINE, machine_of(name, labels, ready), "c")
+    because = Because(sort="scheduled, waits", since=BEGUN)
+    marking = CordonNode(**WHERE, machine="m-0", reaction=Reaction.CORDON, because=because)
+    turn = await run(workload.cordon, marking)
+    assert "m-1 is unhealthy" in turn.why
+    assert measured("reactions_total", because, "cordon", outcome="waits") == 1
+    assert measured("reaction_seconds_count", because, "cordon") == 0
+
+
+def machine_of(name: str, labels: dict[str, str], ready: str) -> JsonObject:
+    conditions = [{"type": "NodeHealthy", "status": ready}]
+    meta = {"name": name, "uid": name, "labels": labels}
+    return {"metadata": meta, "spec": {"clusterName": "c1"}, "status": {"conditions": conditions}}
+
+
+def measured(metric: str, because: Because, reaction: str, **labels: str) -> float:
+    found = {"reaction": reaction, "cause": because.sort, **labels}
+    return REGISTRY.get_sample_value(f"perdure_instances_{metric}", found) or 0
 
 
 async def test_what_is_forced_has_its_grace_period_before_the_instance_is_taken() -> None:

@@ -314,6 +314,34 @@ CASES = (
         62,
     ),
     Case("PerdureEventsRefuted", {"perdure_instances_refuted_total": "counter 1"}, {}, 2, 10, 62),
+    Case(
+        "PerdureInstanceReactionsSlow",
+        {
+            'perdure_instances_reaction_seconds_bucket{reaction="cordon",cause="spot",le="30"}': "counter 0",
+            'perdure_instances_reaction_seconds_bucket{reaction="cordon",cause="spot",le="60"}': "counter 1",
+            'perdure_instances_reaction_seconds_bucket{reaction="cordon",cause="spot",le="+Inf"}': "counter 1",
+        },
+        {"reaction": "cordon", "cause": "spot"},
+        6,
+        20,
+        17,
+    ),
+    Case(
+        "PerdureInstanceReactionsWait",
+        {'perdure_instances_reactions_total{reaction="cordon",cause="scheduled",outcome="waits"}': "counter 3"},
+        {"reaction": "cordon", "cause": "scheduled"},
+        31,
+        60,
+        6,
+    ),
+    Case(
+        "PerdureDrainIncomplete",
+        {'perdure_instances_reactions_total{reaction="drain",cause="spot",outcome="incomplete"}': "counter 1"},
+        {"cause": "spot", "outcome": "incomplete"},
+        2,
+        10,
+        62,
+    ),
 )
 
 
