@@ -6,7 +6,8 @@ the latest, since a group may have been scaled down meanwhile.
 
 Two rules:
 
-- A control plane loses one machine at a time, and only while its other machines are well: etcd keeps its quorum.
+- A control plane loses one machine at a time, and only while its other machines and their etcd members are healthy:
+  etcd keeps its quorum.
 - Other groups lose as many at a time as the setting says. A machine that AWS takes right now (a confirmed Spot notice,
   a terminating hook, an ended instance) does not wait, because waiting would not keep it, but it counts for the others.
 """
@@ -110,7 +111,8 @@ def waits_for(
     if machine.control_plane:
         unwell = next((each for each in others if not _well(each)), None)
         if unwell is not None:
-            return f"{group}: Machine {unwell.metadata.name} is unhealthy"
+            what = "is unhealthy" if unwell.etcd_healthy else "has an unhealthy etcd member"
+            return f"{group}: Machine {unwell.metadata.name} {what}"
     elif taken:
         return ""
     lasting = {each.uid: each.name for each in under_way if each.uid != uid and lasts(each, members, now)}
@@ -134,7 +136,7 @@ def lasts(disruption: Disruption, members: Sequence[Machine], now: datetime) -> 
 
 
 def _well(machine: Machine) -> bool:
-    return machine.node_ready and not machine.metadata.deleting
+    return machine.node_ready and machine.etcd_healthy and not machine.metadata.deleting
 
 
 def _young(disruption: Disruption, now: datetime) -> bool:

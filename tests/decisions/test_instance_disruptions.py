@@ -84,6 +84,18 @@ def test_a_machine_waits_for_its_node_group(
     assert bool(waits_for(first, [first, *others], under_way, 1, at(0), taken=taken)) == waits
 
 
+@pytest.mark.parametrize(("status", "waits"), [("True", False), ("False", True), ("Unknown", True)])
+def test_a_control_plane_waits_for_the_etcd_members_of_its_others(status: str, waits: bool) -> None:
+    etcd = {"type": "EtcdMemberHealthy", "status": status}
+    other = one("b", CONTROL_PLANE)
+    other = Machine.model_validate({**other.model_dump(by_alias=True), "status": {"conditions": [*READY, etcd]}})
+    first = one("a", CONTROL_PLANE)
+    for taken in (False, True):
+        why = waits_for(first, [first, other], [], 1, at(0), taken=taken)
+        assert why == ("control plane c/c1: Machine b has an unhealthy etcd member" if waits else "")
+    assert lasts(begun("gone", size=1), [other], at(60)) == waits, "a replacement counts once etcd has it"
+
+
 def test_a_larger_budget_disrupts_more_workers_but_one_control_plane_machine() -> None:
     for labels, waits in ((WORKERS, False), (CONTROL_PLANE, True)):
         members = [one(name, labels) for name in "abc"]

@@ -94,6 +94,12 @@ class Machine(HeldObject):
         return any(each is not None and each.status == "True" for each in ready)
 
     @property
+    def etcd_healthy(self) -> bool:
+        """False where KubeadmControlPlane does not find its etcd member healthy; other machines have none."""
+        told = condition_of(self.status.conditions, "EtcdMemberHealthy")
+        return told is None or told.status == "True"
+
+    @property
     def node(self) -> str:
         """The name of its Node, empty until it has joined."""
         return self.status.node_ref.name if self.status.node_ref else ""
