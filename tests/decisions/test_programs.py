@@ -18,11 +18,11 @@ PROGRAM = """
 import json, os, signal, sys, time
 
 def main():
-    print(json.dumps([sys.argv[1:], os.getcwd(), os.environ["OWN"], sys.stdin.readline(), os.getpid()]), flush=True)
     def stop(number, _):
         print("asked to end", file=sys.stderr)
         sys.exit(7)
-    signal.signal(signal.SIGTERM, stop)
+    signal.signal(signal.SIGTERM, stop)  # before it says that it runs
+    print(json.dumps([sys.argv[1:], os.getcwd(), os.environ["OWN"], sys.stdin.readline(), os.getpid()]), flush=True)
     time.sleep({"wait": 60}.get(sys.argv[1], 0))
     return {"fail": 3}.get(sys.argv[1], 0)
 """
