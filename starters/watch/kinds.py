@@ -181,8 +181,9 @@ class Watched:
     @cached_property
     def area(self) -> str:
         """The area of the lifecycles that look at its objects; empty if they are of none."""
-        looking = (all_kinds()[kind_name(end)] for each in self.relations for end in each.referrers if kind_name(end))
-        return self.kind.area or next((kind.area for kind in looking), "")
+        known = all_kinds()
+        ends = (kind_name(end) for each in self.relations for end in (*each.referrers, *each.referents))
+        return self.kind.area or next((known[name].area for name in ends if name in known and known[name].area), "")
 
     @property
     def has_workflow(self) -> bool:

@@ -7,7 +7,9 @@ from typing import Any, ClassVar
 
 import pytest
 
-from domain.built_in_kinds import SECRET
+from domain.accounts import ACCOUNT
+from domain.accounts.resources import Account
+from domain.built_in_kinds import CONFIG_MAP, SECRET
 from domain.identity import Key, Kind
 from domain.relations import Linked, News, On, Relation, Scope, WhileNamed, Whom, version
 from domain.resource import KubeModel, ObjectMeta
@@ -291,6 +293,13 @@ def test_an_object_may_tell_a_lifecycle_that_no_object_stands_behind() -> None:
     world = World(Relation(of=Book, to=(), by=lambda book: [shop] if book.key else [], told=News()))
     assert world.woken(None, world.seen(BOOK, "b", key="k")) == {"corner"}
     assert world.woken(None, world.seen(BOOK, "b")) == set()
+
+
+def test_what_an_object_owns_is_of_its_area_and_so_is_what_it_refers_to() -> None:
+    assert owned(CONFIG_MAP, by=ACCOUNT, label="example.com/of").area == ACCOUNT.area
+    assert Watched(Followed(SECRET), read=lambda _: View(()), relations=(stands_on(),)).area == ""
+    named = Relation(of=Account, to=Book, by=lambda account: [account.metadata.name])
+    assert Watched(Followed(BOOK), read=lambda _: View(()), relations=(named,)).area == ACCOUNT.area
 
 
 def test_what_an_object_owns_wakes_it_whatever_changes_of_it() -> None:
