@@ -1,13 +1,13 @@
 """The watcher: turns every change of a watched object into a wake of the lifecycles it concerns.
 
     API server ──list, watch──► reflector.py (one per kind) ──► index.py, projection.py ──► queue.py ──wake──► Temporal
-                                                                  who is concerned: relations.py, <area>.py
+                                                                which lifecycles: relations.py, <area>.py
 
-It has one verb, `engine.temporal.wake`, and decides nothing. Whatever goes wrong with the streams, Temporal or the
-process itself, for every object the wake after its last change is sent in the end; one too many does no harm. `main.py`
-is the process, `watcher.py` what is woken when, `kinds.py` the table that areas join.
+Its only output is `engine.temporal.wake`; it takes no decisions. Whatever fails (a stream, Temporal, the process
+itself), every object's lifecycle is eventually woken after the object's last change; a superfluous wake does no harm.
+`main.py` is the process, `watcher.py` maps changes to wakes, `kinds.py` is the table that areas join.
 
-What its service account must be allowed (verbs list and watch where nothing else is said; `deploy/rbac` grants it):
+The RBAC rights that its service account needs (list and watch unless stated otherwise; `deploy/rbac` grants them):
 
 | resource | namespace | why |
 |---|---|---|
@@ -15,7 +15,7 @@ What its service account must be allowed (verbs list and watch where nothing els
 | configmaps, by the name aws-account-operator-configmap | aws-account-operator | configuration |
 | secrets, by the name aws-account-operator-credentials | aws-account-operator | a hash of it |
 | resourceclaims, and namespaces | all | the lifecycles, who asked for them |
-| resourcehandles, resourcepools, resourcepoolscalings, resourceproviders | OPERATOR_NAMESPACE | them too |
+| resourcehandles, resourcepools, resourcepoolscalings, resourceproviders | OPERATOR_NAMESPACE | the lifecycles |
 | resourcewatches: get, list, create, patch | OPERATOR_NAMESPACE | a view of what is watched |
 | every kind that handles manage | all | their state |
 | leases of coordination.k8s.io: get, create, update | the Lease's own | leader election, the checkpoint |

@@ -1,15 +1,15 @@
-"""The account area's gauges, under the aws-account-operator's own names, from what the watcher knows.
+"""The account area's gauges, under the aws-account-operator's own names, computed from the watcher's index.
 
-Three sets, all with the constant label `name="aws-account-operator"` but the last:
+Three sets, all with the constant label `name="aws-account-operator"` except the last:
 
-- the names that the replaced operator exports (its `pkg/localmetrics`), computed as it does: all series are made anew
-  at each scrape from every Account of the operator's namespace, every AccountClaim, every AccountPool;
+- the names that the replaced operator exports (its `pkg/localmetrics`), computed as it does: each scrape rebuilds all
+  series from every Account of the operator's namespace, every AccountClaim and every AccountPool;
 - the names that its documents still use (`total_...`, exported until June 2020), computed as the source of that time
   did, irregular spellings included;
-- `perdure_...`: lifecycles by what their object shows, reused accounts, what stops a pool.
+- `perdure_...`: lifecycles by the phase that their object shows, reused accounts, reasons why a pool is stalled.
 
-Accounts of other namespaces are no accounts of the operator's. Durations and the count of the AWS organization are told
-by the worker (`activities/accounts/metrics.py`).
+Accounts in other namespaces are not counted. Workers report durations and the number of accounts in the AWS
+organization (`activities/accounts/metrics.py`).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ _POOL_NUMBERS = {
 
 
 def account_gauges(index: Index) -> Iterator[Metric]:
-    """Every family, at this moment."""
+    """All metric families, with their current values."""
     accounts = [known for known in index.all(ACCOUNT.name) if known.key.namespace == OPERATOR_NAMESPACE]
     claims = list(index.all(ACCOUNT_CLAIM.name))
     pools = list(index.all(ACCOUNT_POOL.name))
@@ -54,7 +54,7 @@ def account_gauges(index: Index) -> Iterator[Metric]:
 GAUGES = account_gauges
 
 
-# The replaced operator's.
+# Names of the replaced operator.
 
 
 def _current(
@@ -93,7 +93,7 @@ def _reusable(account: Projection) -> bool:
     return _is(account, AccountState.READY) and bool(account.fact("reused")) and not account.fact("claimed")
 
 
-# The names of its documents.
+# Names from its documents.
 
 
 def _documented(
@@ -148,7 +148,7 @@ def _fresh(account: Projection) -> bool:
     return not account.fact("claimed") and not account.fact("reused")
 
 
-# Perdure's.
+# Perdure's own names.
 
 
 def _own(accounts: Sequence[Projection], claims: Sequence[Projection], pools: Sequence[Projection]) -> Iterator[Metric]:
@@ -197,7 +197,7 @@ def _pool_phase(pool: Projection) -> str:
     return "Full" if _number(pool, "available") >= _number(pool, "pool size") else "Filling"
 
 
-# Words.
+# Spellings of label values.
 
 
 L = TypeVar("L", bound=tuple[str, ...])

@@ -1,9 +1,10 @@
-"""What of pools, Accounts and claims wakes their own lifecycles; whom they wake is in `domain/accounts/`.
+"""Which changes of pools, Accounts and claims wake their own lifecycles; `domain/accounts/` says which others they
+wake.
 
-What the pool does for a claim and its Account is not disturbed: their own wakes wait until it is done with them
-(`claim_patience`, `account_patience`). A pool that hands nothing over wakes the claim itself, or time does.
+While the pool works on a claim and its Account, their own wakes wait until it is done (`claim_patience`,
+`account_patience`). If the pool does not hand the work over, it wakes the claim itself; otherwise the wait runs out.
 
-An Account's status is input too: people and tools blank it, set a state, or reset `claimed`. An AccountPool's is not.
+An Account's status is input too: people and tools clear it, set a state, or reset `claimed`. An AccountPool's is not.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ _TRUE = "true"
 
 
 def read_account(obj: JsonObject) -> View:
-    """An Account."""
+    """Read an Account."""
     account = Account.model_validate(obj)
     meta, spec, status = account.metadata, account.spec, account.status
     asked_for = mapping(obj, "status")
@@ -56,7 +57,7 @@ def read_account(obj: JsonObject) -> View:
             status.support_case_id,
             # Deadlines are counted from the last time.
             tuple((each.type, each.status, each.last_probe_time) for each in status.conditions),
-            # Emptied, quotas and regions begin anew; one that is set back is asked for again.
+            # Once these fields are emptied, quotas and regions start over; a field that is reset is requested again.
             *(repr(asked_for.get(name) or None) for name in _ASKED_FOR),
         ),
         handed=(spec.claim_link_namespace, spec.claim_link, spec.legal_entity.id),
@@ -75,7 +76,7 @@ def read_account(obj: JsonObject) -> View:
 
 
 def read_claim(obj: JsonObject) -> View:
-    """An AccountClaim."""
+    """Read an AccountClaim."""
     claim = AccountClaim.model_validate(obj)
     annotations, link, state = claim.metadata.annotations, claim.spec.account_link, claim.status.state
     return View(
@@ -98,12 +99,12 @@ def read_claim(obj: JsonObject) -> View:
 
 
 def _is_the_pools(claim: AccountClaim) -> bool:
-    """True for a new claim that the pool could serve: its own workflow would have nothing to say for a while."""
+    """True for a new claim that the pool could serve: its own workflow would have nothing to report for a while."""
     return claim.status.state == ClaimState.NEW and claim.from_pool and spec_fault(claim) is None
 
 
 def read_pool(obj: JsonObject) -> View:
-    """An AccountPool; its workflow is woken at every start, as its counts may be stale without its saying so."""
+    """Read an AccountPool; its workflow is woken at every start, because stale counts do not show in its status."""
     annotations = mapping(obj, "metadata", "annotations")
     return View(
         fingerprint=(generation(obj), others_finalizers(obj, FINALIZER), chosen(annotations, POOL_ANNOTATIONS)),
@@ -119,13 +120,13 @@ def read_pool(obj: JsonObject) -> View:
 
 
 def _number(obj: JsonObject, *path: str) -> str:
-    """A whole number of the object, which gauges tell."""
+    """A whole number of the object, for gauges."""
     value = at(obj, *path)
     return str(value) if isinstance(value, int) else ""
 
 
 def _stalled(pool: JsonObject) -> str:
-    """Why the pool creates nothing though it lacks accounts, in one word."""
+    """The reason, as one word, why the pool creates no accounts although some are missing."""
     conditions = sequence(pool, "status", "conditions")
     reasons = (text(c, "reason") for c in conditions if (text(c, "type"), text(c, "status")) == ("Stalled", "True"))
     return next(reasons, "")
@@ -136,14 +137,14 @@ def _word(holds: bool) -> str:
 
 
 def account_patience(before: Projection | None, after: Projection) -> float:
-    """An Account that the pool has just bound has time to note that it is claimed."""
+    """Seconds to wait, so that an Account that the pool has just bound can record that it is claimed."""
     bound_now = before is not None and not before.fact("claim") and bool(after.fact("claim"))
     mine = after.fact("state") == AccountState.READY and not after.fact("claimed")
     return POOLS_TURN.total_seconds() if bound_now and mine and after.ours and not after.deleting else 0.0
 
 
 def claim_patience(before: Projection | None, after: Projection) -> float:
-    """A new claim is the pool's at first, and so is one that it has just bound."""
+    """Seconds to wait: the pool handles a new claim first, and a claim that it has just bound."""
     bound_now = before is not None and not before.fact("account") and bool(after.fact("account")) and after.ours
     served = bound_now or after.fact("pool's turn") == _TRUE
     return POOLS_TURN.total_seconds() if served and not after.deleting and not after.fact("paused") else 0.0

@@ -1,9 +1,9 @@
-"""Objects and workflows that do not know of each other, found by one list of open workflows per kind.
+"""Objects without a workflow and workflows without an object, found by one list of open workflows per kind.
 
-Settled objects from before Perdure (made by the replaced operator) need a workflow to appear in lists, though nothing
-is to be done for them; workflows whose object was removed while no watcher ran (its finalizer taken off by hand) wait
-for an object that will never change again. Both are woken, slowly, once after each start: the workflow then looks and
-settles, or ends. Visibility lags by seconds, so this may wake one too many and is never needed for correctness.
+Settled objects from before Perdure (made by the replaced operator) need a workflow to appear in lists, even if there is
+nothing to do for them. Workflows whose object was removed while no watcher ran (its finalizer removed by hand) wait
+for an object that will never change again. Both are woken, slowly, once after each start: the workflow then observes
+and settles, or ends. Visibility lags by seconds, so some wakes may be superfluous; correctness never depends on them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ async def unmatched(client: Client, kind: str, cluster: str, keys: Iterable[Key]
 
 
 def key_of(workflow_id: str, cluster: str) -> Key | None:
-    """The key behind a workflow id, None for ids of other clusters and of other making."""
+    """The key behind a workflow id; None for ids of other clusters and ids that Perdure did not make."""
     prefix = f"{cluster}/" if cluster else ""
     parts = workflow_id.removeprefix(prefix).split("/")
     if not workflow_id.startswith(prefix) or len(parts) != _PARTS:

@@ -1,14 +1,14 @@
-"""How areas join the watcher: what a module of this package, or of an area from elsewhere, defines is found.
+"""How areas join the watcher: the names below are collected from this package and from areas of other packages.
 
-| name | is | asked for by |
+| name | is | collected by |
 |---|---|---|
-| `WATCHED`, `watched_for` | kinds to watch; those that the settings decide on | `kinds.py` |
-| `opened_for` | lifecycles without an object, to be woken when a watcher begins | `opening.py` |
-| `GAUGES` | numbers to tell | `gauges.py` |
-| `duties_for` | what else to do while leading | `duties.py` |
+| `WATCHED`, `watched_for` | kinds to watch; kinds whose watch depends on the settings | `kinds.py` |
+| `opened_for` | lifecycles without an object, woken when a watcher starts | `opening.py` |
+| `GAUGES` | metrics | `gauges.py` |
+| `duties_for` | background tasks of the leading watcher | `duties.py` |
 
-A module of this package with any but the third names its area, `AREA` (empty for none): where the settings say which
-areas are served, those of others are left out. Numbers are told of what is watched, so they need no such word.
+A module of this package that defines any of these except `GAUGES` names its area in `AREA` (empty for none). If the
+settings restrict the areas, modules of other areas are skipped. Gauges need no `AREA`: they cover what is watched.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from engine.settings import Settings
 
 
 def modules() -> list[ModuleType]:
-    """Every module of the package, in the order of their names, then those of areas from elsewhere."""
+    """Every module of the package in alphabetical order, then those of areas from other packages."""
     import starters.watch
 
     ours = (each.name for each in pkgutil.iter_modules(starters.watch.__path__, "starters.watch."))
@@ -31,10 +31,10 @@ def modules() -> list[ModuleType]:
 
 
 def modules_served(settings: Settings) -> list[ModuleType]:
-    """Those of the areas that the settings ask for.
+    """The modules of the areas that the settings name.
 
     Raises:
-        ValueError: they ask for an area that there is none of.
+        ValueError: the settings name an unknown area.
     """
     found = modules()
     known = sorted({area for area in map(_area, found) if area})

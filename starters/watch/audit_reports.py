@@ -1,9 +1,9 @@
-"""What the scheduled audits have found, as numbers: read off their report in the cluster (`domain/audit_report.py`).
+"""Findings of the scheduled audits as metrics, read from their report in the cluster (`domain/audit_report.py`).
 
 | metric | labels | value |
 |---|---|---|
-| `perdure_audit_findings` | `area` | what the area's last audit found |
-| `perdure_audit_timestamp_seconds` | `area` | when that was; 0 if it could never be made yet, so that an alert tells |
+| `perdure_audit_findings` | `area` | number of findings of the area's last audit |
+| `perdure_audit_timestamp_seconds` | `area` | time of that audit; 0 if none has succeeded yet, so that alerts fire |
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from starters.watch.index import Index
 from starters.watch.kinds import Watched
 from starters.watch.projection import View
 
-AREA = ""  # of none: reports are of all
+AREA = ""  # reports cover all areas
 
 NAME = "audit reports"
 
 
 def watched_for(settings: Settings) -> tuple[Watched, ...]:
-    """The one ConfigMap."""
+    """Watch the one ConfigMap with the reports."""
     return (
         Watched(
             Followed(
@@ -43,14 +43,14 @@ def watched_for(settings: Settings) -> tuple[Watched, ...]:
 
 
 def read_reports(obj: JsonObject) -> View:
-    """How much was found, and when, by area."""
+    """Number of findings and time of the audit, by area."""
     reports = reports_in(obj)
     facts = {area: f"{report.total} {_seconds(report)}" for area, report in reports.items()}
     return View(fingerprint=tuple(sorted(facts.items())), facts=facts)
 
 
 def audit_gauges(index: Index) -> Iterator[Metric]:
-    """Both families, at this moment."""
+    """Both metric families, with their current values."""
     findings = GaugeMetricFamily(
         "perdure_audit_findings", "What the last scheduled audit of the area found.", labels=["area"]
     )

@@ -1,9 +1,9 @@
-"""Whose workflow does the work of an object: its own, or that of another which carries it (see `kinds.py`).
+"""Which workflow does the work of an object: the object's own, or that of its carrier (see `kinds.py`).
 
-An object may change hands. Whoever carried it until then, or does from now on, has made the change and knows; the
-object's own workflow need not. It is woken when its work has gone to another, so that it shows this, and opened when
-the work comes to it and nobody has opened it, as who should have may have crashed. One that is open is also woken when
-its object has gone while another did the work, so that it ends. None of this is urgent.
+An object's carrier may change. The old or the new carrier's workflow has made that change and knows of it; the object's
+own workflow does not have to. It is woken after its work has moved to a carrier, so that the object's status shows
+this. It is opened when the work comes back and no workflow is open, because the one that should have opened it may have
+crashed. An open one is also woken when its object is deleted while carried, so that it ends. None of this is urgent.
 """
 
 from __future__ import annotations
@@ -20,23 +20,23 @@ from starters.watch.queue import WakeQueue
 # Whether the workflow of an object is open.
 IsOpen = Callable[[Key], Awaitable[bool]]
 
-# A handle is carried by its claim, a claim by the binder: no more is known to happen, and a ring must end.
+# A handle is carried by its claim, a claim by the binder. Longer chains do not occur; the limit also stops a cycle.
 LONGEST_CHAIN = 4
 
 
-# What is gone needs nobody at once, and those who end many objects together need the server more (seconds).
+# Seconds. Deletions are not urgent, and a workflow that ends many objects at once needs the Temporal server more.
 ENDS_WITHIN = 1.0
 
 
 class Carriers:
-    """The carriers of all objects, as their kinds say."""
+    """Looks up the carrier of any object, as its kind defines it."""
 
     def __init__(self, watched: Iterable[Watched], index: Index) -> None:
         self._entries = {entry.kind.name: entry for entry in watched if entry.has_workflow}
         self._index = index
 
     def of(self, known: Projection) -> Key:
-        """The key of whose workflow does the work of an object."""
+        """The key of the object whose workflow does this object's work."""
         for _ in range(LONGEST_CHAIN):
             entry = self._entries.get(known.key.kind)
             if entry is None:
@@ -49,12 +49,12 @@ class Carriers:
         return known.key
 
     def of_all(self, keys: Iterable[Key]) -> dict[Key, None]:
-        """The carriers of these objects, each once, in their order; who is not known carries itself."""
+        """The carriers of these objects, deduplicated, in order; an unknown object carries itself."""
         known = ((key, self._known(key)) for key in keys)
         return dict.fromkeys(self.of(one) if one is not None else key for key, one in known)
 
     def carried(self, key: Key) -> bool:
-        """Whether another's workflow does the work of an object that exists."""
+        """Whether the object exists and another object's workflow does its work."""
         known = self._known(key)
         return known is not None and self.of(known) != key
 
@@ -65,7 +65,7 @@ class Carriers:
 
 
 class Handover:
-    """Tells an object's own workflow that its work has changed hands."""
+    """Wakes an object's own workflow after its work has moved to another workflow, or back."""
 
     def __init__(self, carriers: Carriers, queue: WakeQueue, is_open: IsOpen | None) -> None:
         self._carriers = carriers
@@ -74,7 +74,7 @@ class Handover:
         self._opening: set[asyncio.Task[None]] = set()
 
     def noted(self, watched: Watched, before: Projection | None, after: Projection | None) -> None:
-        """An object has changed."""
+        """Handle a change of an object."""
         if not watched.carried.relieved or (before is None and not watched.carried.from_birth):
             return
         if after is None:
@@ -93,7 +93,7 @@ class Handover:
         task.add_done_callback(self._opening.discard)
 
     def _is_carried(self, known: Projection | None) -> bool:
-        """Whether another's workflow does the work of an object, or has until it was made."""
+        """Whether another workflow does the object's work; true as well for an object that did not exist."""
         return known is None or self._carriers.of(known) != known.key
 
     async def _open(self, key: Key, seconds: float) -> None:
@@ -107,7 +107,7 @@ class Handover:
             self._queue.put(key)
 
     async def _opened(self, key: Key) -> bool | None:
-        """Whether its workflow is open; None where Temporal does not say, and a wake is the remedy."""
+        """Whether its workflow is open; None if Temporal does not answer, in which case the caller wakes it."""
         try:
             return self._is_open is not None and await self._is_open(key)
         except Exception:

@@ -1,6 +1,6 @@
-"""The versions up to which every wake was acknowledged, by kind: what a watcher leaves to the next one in its Lease.
+"""The resource versions, by kind, up to which every wake was acknowledged; kept in the Lease for the next watcher.
 
-Without it a change that came while no watcher ran would be lost wherever an object's status does not show it.
+Without it, a change made while no watcher ran would be lost unless the object's status shows it.
 """
 
 from __future__ import annotations
@@ -11,31 +11,32 @@ from collections.abc import Collection, Mapping
 from engine.kube.reflector import newer
 from starters.watch.projection import Projection
 
-# The annotation of the Lease that holds it: a JSON object of resource versions by name of the kind.
+# The Lease's annotation: a JSON object that maps the name of a kind to a resource version.
 CHECKPOINT = "perdure.dev/acknowledged"
 
 
 class Checkpoint:
-    """What the last watcher left, and what this one has reached."""
+    """The checkpoint of the previous watcher, and this watcher's own."""
 
     def __init__(self, inherited: str) -> None:
         self._inherited = _versions(inherited)
         self._reached: dict[str, str] = {}
 
     def covers(self, name: str) -> bool:
-        """Whether the last watcher had listed the kind."""
+        """Whether the previous watcher had listed the kind."""
         return name in self._inherited
 
     def is_behind(self, name: str, known: Projection) -> bool:
-        """Whether an object has changed since."""
+        """Whether an object has changed since the checkpoint."""
         seen = self._inherited.get(name, "")
         return bool(seen) and newer(known.resource_version, seen)
 
     def renew(self, positions: Mapping[str, str], watched: Collection[str]) -> None:
-        """Everything up to these versions is acknowledged.
+        """Record that everything up to these versions is acknowledged.
 
-        A kind that is declared may not be listed yet, or not at the moment: what was known of it stays. Of what is not
-        watched any more nothing stays: parts of kinds come and go for years, and annotations hold 256 KiB.
+        A declared kind may not be listed yet, or not at the moment: its old version is kept. Versions of kinds that are
+        no
+        longer watched are dropped: partial watches come and go for years, and annotations are limited to 256 KiB.
         """
         known = {**self._inherited, **self._reached, **positions}
         self._reached = {name: version for name, version in known.items() if name in watched}

@@ -1,11 +1,11 @@
-"""Which changes are steps of an end that is being carried out: claim, handle and resources that go together.
+"""Which changes are steps of an end in progress: claim, handle and resources that are deleted together.
 
     handle marked ──► resources gone ──► claim marked ──► handle gone ──► claim gone
 
-Whoever carries the end out makes all of these changes, within some tens of milliseconds; a wake at each would cost its
-workflow four more tasks, and one of them comes as it closes, which Temporal answers by letting it begin anew. That an
-end is carried out is seen from its cause, which comes before all of this: a lifespan that is over, for which the
-claim's workflow looks by itself, or a claim on its way out, for which it has been woken.
+The workflow that carries out the end makes all of these changes itself, within tens of milliseconds. A wake at each
+would cost it four more workflow tasks; one of them would arrive as it completes, and Temporal would then retry the
+completing task. An end in progress is recognised by its cause, which comes first: an expired lifespan, for which the
+claim's workflow has its own timer, or a deleted claim, for which it has been woken.
 """
 
 from __future__ import annotations
@@ -17,19 +17,19 @@ from domain.resource import parse_timestamp
 from starters.watch.index import Index
 from starters.watch.projection import Projection
 
-# Clocks of several computers differ, and what goes right before its end is looked at right afterwards.
+# Clocks differ between machines; and an object that is deleted just before its expiry is observed right after it.
 ABOUT_TO_END = timedelta(seconds=3)
 
 
 def claim_ending(before: Projection | None, after: Projection | None, index: Index) -> bool:
-    """A claim that goes as its end has come, or has gone after it was marked."""
+    """Whether a claim is being deleted because its lifespan has expired, or is gone after a deletion timestamp."""
     if after is None:
         return before is not None and before.deleting
     return after.deleting and _over(after) and not _let_go(before, after)
 
 
 def handle_ending(before: Projection | None, after: Projection | None, index: Index) -> bool:
-    """A handle that goes as its end or its claim's has come, or with its claim, or has gone after it was marked."""
+    """Whether a handle is being deleted because it or its claim has expired or is deleted, or is gone after that."""
     if after is None:
         return before is not None and before.deleting
     namespace, _, name = after.fact("claim").partition("/")
@@ -39,7 +39,7 @@ def handle_ending(before: Projection | None, after: Projection | None, index: In
 
 
 def managed_ending(before: Projection | None, after: Projection | None, index: Index, namespace: str) -> bool:
-    """A managed object that goes while its handle, which is in the operator's namespace, does."""
+    """Whether a managed object is being deleted, or gone, while its handle (in the operator's namespace) is deleted."""
     subject = after or before
     if subject is None or (after is not None and not after.deleting):
         return False
@@ -48,11 +48,11 @@ def managed_ending(before: Projection | None, after: Projection | None, index: I
 
 
 def _let_go(before: Projection | None, after: Projection) -> bool:
-    """Whether it was paused until now: nobody carries its end out yet."""
+    """Whether it has just been resumed: then no workflow is carrying out its end yet."""
     return before is not None and bool(before.fact("paused")) and not after.fact("paused")
 
 
 def _over(known: Projection) -> bool:
-    """Whether its end has come, or is about to: then its lifecycle looks by itself."""
+    """Whether its lifespan has expired or is about to: then its lifecycle wakes by its own timer."""
     end = parse_timestamp(known.fact("end"))
     return end is not None and end <= datetime.now(UTC) + ABOUT_TO_END

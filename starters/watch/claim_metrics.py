@@ -1,8 +1,8 @@
-"""The resource claims area's gauges, from what the watcher knows.
+"""The resource claims area's gauges, computed from the watcher's index.
 
-Poolboy serves none about its objects; an unmerged proposal wanted numbers per pool, which is what operators asked for.
-They are counted from the handles, so that they are as new as the watch; a pool's own status follows with its pass.
-What happens (times, misses, lateness) is told by the worker (`activities/claims/metrics.py`).
+Poolboy exports no metrics about its objects; an unmerged proposal had metrics per pool, which is what operators asked
+for. They are counted from the handles and so are as current as the watch; a pool's own status lags until its pass.
+Workers report events (durations, misses, lateness; `activities/claims/metrics.py`).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from starters.watch.projection import Projection
 
 
 def claim_gauges(index: Index) -> Iterator[Metric]:
-    """Every family, at this moment."""
+    """All metric families, with their current values."""
     claims, handles = list(index.all(RESOURCE_CLAIM.name)), list(index.all(RESOURCE_HANDLE.name))
     pools = list(index.all(RESOURCE_POOL.name))
     yield _lifecycles(claims, handles, pools, index)

@@ -1,19 +1,19 @@
 """How the kinds of the resource claims area are read into projections: what counts as a change, and their facts.
 
-Statuses are input: people and older clients patch them, and restore tools put saved ones back. So their content counts
-as a change, whatever it is; Perdure's own writes are told apart by who wrote them (`watcher.py`).
+Statuses are input: people and older clients patch them, and restore tools write saved ones back. So any difference in
+a status counts as a change; Perdure's own writes are recognised by their field manager (`watcher.py`).
 
-| fact | of | says |
+| fact | of | meaning |
 |---|---|---|
 | `handle` | claim; managed object | the name of its handle |
-| `unbound` | claim | it is the binder's to serve |
-| `detached`, `ignored`, `paused` | claim; handle and pool (the last two) | others do without it |
+| `unbound` | claim | the binder has to serve it |
+| `detached`, `ignored`, `paused` | claim; handle and pool (the last two) | other lifecycles leave it alone |
 | `stalled` | claim, handle, pool | its status shows a fault |
-| `claim`, `pool` | handle | namespace and name of whose it is |
-| `end` | claim, handle | when its lifespan ends; of a claim the sooner of what it shows and what is asked for |
-| `free` | handle | no claim holds it |
-| `kinds`, `references` | handle | its resources: apiVersion and kind, and with namespace and name, one a line |
-| `healthy`, `ready` | claim, handle | as in the status, nothing while unknown |
+| `claim`, `pool` | handle | namespace and name of its claim or pool |
+| `end` | claim, handle | when its lifespan ends; for a claim the earlier of the shown and the requested end |
+| `free` | handle | not bound to a claim |
+| `kinds`, `references` | handle | its resources, one a line: apiVersion and kind; the same with namespace and name |
+| `healthy`, `ready` | claim, handle | as in the status, empty while unknown |
 | `minimum` | pool | how many free handles it wants |
 """
 
@@ -36,9 +36,10 @@ from engine.kube.json import JsonObject, at, flag, mapping, sequence, text
 from engine.settings import Settings
 from starters.watch.projection import View, generation, others_finalizers
 
-# Poolboy's framework keeps its own memory in statuses; nobody reads it.
+# Poolboy's framework stores its own state in statuses; no decision reads it.
 _UNREAD_STATUS = frozenset({"diffBase", "kopf"})
-# Users write into templates what they like: each character has one place here only, or reading one text takes for ever.
+# Users write arbitrary text into templates: each character must match in one way only, or matching takes exponential
+# time.
 _LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 _API_VERSION = re.compile(rf"({_LABEL}(\.{_LABEL})*/)?v[a-z0-9]{{1,62}}")
 _KIND = re.compile(r"[A-Za-z][A-Za-z0-9]{0,62}")
@@ -46,16 +47,16 @@ _TRUE = "true"
 
 
 class Readings:
-    """The readings of one installation: its domain and its operator's namespace."""
+    """The readings of one installation, which depend on its domain and its operator's namespace."""
 
     def __init__(self, settings: Settings) -> None:
         self._names = DomainNames(domain=settings.claims_domain)
         self._namespace = settings.claims_namespace
-        # The mark of initialisation is written once, by the binder; no other pass reads it.
+        # The binder writes the initialisation annotation once; no other pass reads it.
         self._unread_annotations = UNREAD_ANNOTATIONS | {self._names.init_timestamp_annotation}
 
     def claim(self, obj: JsonObject) -> View:
-        """A ResourceClaim."""
+        """Read a ResourceClaim."""
         status = mapping(obj, "status")
         link = mapping(status, "resourceHandle")
         detached, ignored, paused = flag(link, "detached"), self._ignored(obj), _paused(obj)
@@ -81,7 +82,7 @@ class Readings:
         )
 
     def handle(self, obj: JsonObject) -> View:
-        """A ResourceHandle."""
+        """Read a ResourceHandle."""
         spec, status = mapping(obj, "spec"), mapping(obj, "status")
         bound = bool(mapping(spec, "resourceClaim"))
         healthy, ready, ignored, paused = (
@@ -94,7 +95,7 @@ class Readings:
         references = [_reference(obj, index) for index in range(len(sequence(spec, "resources")))]
         return View(
             fingerprint=self._content(obj),
-            handed=(paused,),  # a lever pulled in its own workflow is for the claim's, which looks after both
+            handed=(paused,),  # a pause by its own workflow concerns the claim's, which reconciles both
             settled=self._left_in_peace(obj) if ignored else _complete(obj, free=free) and not _retry_wanted(obj),
             facts=_facts(
                 pool=_path(mapping(spec, "resourcePool")),
@@ -112,7 +113,7 @@ class Readings:
         )
 
     def pool(self, obj: JsonObject) -> View:
-        """A ResourcePool; its workflow is woken at every start, as its counts may be stale without its saying so."""
+        """Read a ResourcePool; its workflow is woken at every start, because stale counts do not show in its status."""
         return View(
             fingerprint=self._content(obj),
             facts=_facts(
@@ -124,16 +125,16 @@ class Readings:
         )
 
     def scaling(self, obj: JsonObject) -> View:
-        """A ResourcePoolScaling."""
+        """Read a ResourcePoolScaling."""
         return View(
             fingerprint=self._content(obj),
             settled=text(obj, "status", "state") == "done",
         )
 
     def managed(self, obj: JsonObject) -> View:
-        """An object of a kind that handles manage; most are nobody's here, and nothing is kept of them.
+        """Read an object of a kind that handles manage; most belong to no handle, and nothing of those is kept.
 
-        Everything in a managed object counts: templates may look at any of it, and the claim's status shows all of it.
+        All of a managed object counts: templates may read any part of it, and the claim's status shows all of it.
         """
         annotations = mapping(obj, "metadata", "annotations")
         handle = text(annotations, self._names.resource_handle_name_annotation)
@@ -142,9 +143,10 @@ class Readings:
         return View((text(obj, "metadata", "resourceVersion"),), settled=True, facts={"handle": handle})
 
     def _content(self, obj: JsonObject) -> tuple[object, ...]:
-        """What an object's pass reads: all but what Kubernetes, kubectl and former frameworks write for themselves.
+        """What an object's pass reads: everything except what Kubernetes, kubectl and former frameworks store for
+        themselves.
 
-        The spec is counted by its generation.
+        The generation stands for the spec.
         """
         metadata, status = mapping(obj, "metadata"), mapping(obj, "status")
         return (
@@ -157,7 +159,7 @@ class Readings:
         )
 
     def _left_in_peace(self, obj: JsonObject) -> bool:
-        """Whether an object that is to be left alone carries none of our finalizers any more."""
+        """Whether an object that is to be ignored has none of our finalizers left."""
         return not set(self._names.our_finalizers) & {str(name) for name in sequence(obj, "metadata", "finalizers")}
 
     def _ignored(self, obj: JsonObject) -> bool:
@@ -165,7 +167,7 @@ class Readings:
 
 
 def _complete(handle: JsonObject, *, free: bool) -> bool:
-    """Whether every resource of a handle is recorded, or waits for a claim: the rest is told by the resources."""
+    """Whether every resource of a handle is recorded or waits for a claim; the resources themselves report the rest."""
     entries = sequence(handle, "status", "resources")
     wanted = sequence(handle, "spec", "resources")
 
@@ -181,20 +183,20 @@ def _recorded(handle: JsonObject, index: int) -> Mapping[str, object]:
 
 
 def _reference(handle: JsonObject, index: int) -> str:
-    """A managed object, as it can be looked for among the objects of its kind."""
+    """The identity of a managed object, as used for lookups among the objects of its kind."""
     recorded = _recorded(handle, index)
     return f"{_kind_of(recorded)} {_path(recorded)}" if _kind_of(recorded) else ""
 
 
 def _managed_kinds(handle: JsonObject) -> Iterator[str]:
-    """What the handle's resources are: as recorded, else as their templates say, which an override may yet change."""
+    """The kinds of the handle's resources: as recorded, else from their templates, before overrides."""
     for index, entry in enumerate(sequence(handle, "spec", "resources")):
         if kind := _kind_of(_recorded(handle, index) or mapping(entry, "template")):
             yield kind
 
 
 def _kind_of(obj: Mapping[str, object]) -> str:
-    """Its apiVersion and kind; empty for what can be none, as templates may say anything."""
+    """Its apiVersion and kind; empty if they are invalid, as templates may contain anything."""
     api_version, kind = text(obj, "apiVersion"), text(obj, "kind")
     return f"{api_version} {kind}" if _API_VERSION.fullmatch(api_version) and _KIND.fullmatch(kind) else ""
 
@@ -204,12 +206,12 @@ def _sorted(values: Mapping[str, object], unread: frozenset[str] = frozenset()) 
 
 
 def _facts(**facts: str) -> dict[str, str]:
-    """Those facts that hold."""
+    """Only the facts that are not empty."""
     return {name: value for name, value in facts.items() if value}
 
 
 def _earliest(*moments: str) -> str:
-    """The first of these moments; empty where none can be read, as that ends nothing."""
+    """The earliest of these timestamps; empty if none can be parsed, because then nothing expires."""
     read = filter(None, map(parse_timestamp, filter(None, moments)))
     return min((timestamp(moment) for moment in read), default="")
 
@@ -247,7 +249,7 @@ def _number(obj: Mapping[str, object], *path: str) -> str:
 
 
 def _truth(status: Mapping[str, object], field: str) -> str:
-    """`true`, `false`, or nothing while it is unknown."""
+    """`true`, `false`, or empty while it is unknown."""
     value = status.get(field)
     return str(value).lower() if isinstance(value, bool) else ""
 

@@ -1,10 +1,10 @@
-"""ResourceWatches: a view of what is watched for handles, kept by the watcher that leads, and read by nobody here.
+"""ResourceWatches: objects that show what is watched for handles, maintained by the leading watcher. Perdure never
+reads them.
 
-Poolboy (1.14 on) makes one per apiVersion, kind and namespace of managed resources, each with a watch of its own behind
-it, and never deletes any. Here one watch of a kind serves the whole cluster; the objects are made so that listing them
-stays informative, under the names that Poolboy gives them. One that is missing is made, at leisure; one that exists is
-left as it is, whoever made it. Nothing waits for any of this: where the CRD is missing or a write is refused, it is
-tried again minutes later.
+Poolboy (1.14 on) makes one per apiVersion, kind and namespace of managed resources, each backed by a watch of its own,
+and never deletes any. Here one watch of a kind serves the whole cluster; the objects are made, under Poolboy's names,
+so that listing them stays informative. Missing ones are created at low priority; existing ones are left unchanged.
+Nothing waits for any of this: if the CRD is missing or a write is refused, it is retried minutes later.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from starters.watch.index import Index
 AREA = "claims"
 
 ROUND = 5.0
-# A namespace of claims more is a view more: they must not crowd out what people wait for.
+# Seconds. Each namespace of claims needs one more view: these writes must not delay those that people wait for.
 BETWEEN_WRITES = 0.2
 AFTER_FAILURE = 300.0
-# Views that somebody has deleted are found missing after so long.
+# Seconds until a deleted view is found missing.
 LIST_AGAIN = 600.0
 
 MANAGED_BY = {"app.kubernetes.io/managed-by": "perdure"}
@@ -38,7 +38,7 @@ logger = logging.getLogger(__name__)
 
 
 async def keep_views(namespace: str, api: KubeApi, index: Index) -> None:
-    """Make the views that are missing in the operator's namespace, for ever."""
+    """Create missing views in the operator's namespace, in an endless loop."""
     there: set[str] = set()
     listed = float("-inf")
     while True:
@@ -60,12 +60,12 @@ async def keep_views(namespace: str, api: KubeApi, index: Index) -> None:
 
 
 def duties_for(settings: Settings) -> tuple[Duty, ...]:
-    """What the watcher does for the area."""
+    """The background tasks of the area."""
     return (partial(keep_views, settings.claims_namespace),)
 
 
 def wanted_views(index: Index) -> dict[str, JsonObject]:
-    """By name the spec of each view: one for each kind and namespace in which handles have resources."""
+    """The spec of each view by name: one for each kind and namespace in which handles have resources."""
     views: dict[str, JsonObject] = {}
     for handle in index.all(RESOURCE_HANDLE.name):
         for reference in handle.fact("references").splitlines():

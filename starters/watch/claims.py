@@ -1,15 +1,15 @@
 """What the resource claims area watches: its kinds, the Namespaces of claims, and every kind that handles manage.
 
-Who does an object's work is said in `domain/claims/__init__.py`: a claim without a handle is carried by the binder, a
-handle by the claim that holds it, unless that is left alone; everything else carries itself.
+`domain/claims/__init__.py` says which workflow does an object's work: the binder carries a claim without a handle, a
+claim carries the handle bound to it unless the claim is ignored; every other object's own workflow does the work.
 
-Whom a change wakes besides is in `domain/claims/relations.py`; a managed object that others than handles change wakes
-the handle that it names, and those that have recorded it.
+`domain/claims/relations.py` says which further lifecycles a change wakes. A managed object that was changed by anyone
+other than its handle's lifecycle wakes the handle that it names, and the handles that have recorded it.
 
-A managed kind is watched for as long as a handle's resources name it (`declares`), once for the whole cluster however
-many handles there are. A change of a provider may concern every claim there is, and edits come in bursts (a bundle of
-providers is applied at once), so those wakes are gathered for half a second. What an end does is no news to whoever
-carries it out (`claim_endings.py`).
+A managed kind is watched as long as a handle's resources name it (`declares`), once for the whole cluster however many
+handles there are. A provider's change may concern every claim, and edits come in bursts (a set of providers is applied
+at once), so those wakes are gathered for half a second. Changes that belong to an end in progress do not wake the
+workflow that carries it out (`claim_endings.py`).
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ from starters.watch.projection import Projection, own_write
 
 AREA = "claims"
 
-# A bundle of providers is applied within this, and nobody waits for it at a screen.
+# Seconds. A set of providers is applied within this time, and its effect may come that much later.
 PROVIDER_EDITS_GATHER = 0.5
-# The binder opens claims' workflows when nobody waits any more, fifteen seconds at most; one that is not open by then
-# was forgotten in a crash. To open them sooner would have a burst wait for it, the more so the slower the machine is.
-# A pool opens those of the handles that it makes, but of those whose resources could not be made.
+# Seconds. The binder opens claims' workflows when no claim waits any more, after fifteen seconds at most; one that is
+# not open by then was lost in a crash. Opening them sooner would slow a burst down, more so on slow machines. A pool
+# opens the workflows of the handles that it makes, except of those whose resources could not be made.
 RELIEVED = 20.0
 MADE_BY_POOL = 5.0
 
-# Who does the work.
+# Carriers.
 
 
 def handle_carrier(handle: Projection, index: Index) -> Key:
-    """The claim that holds the handle, unless either is left alone or the claim has given it up."""
+    """The claim that the handle is bound to, unless either is ignored or the claim has given the handle up."""
     claim = _at(index, RESOURCE_CLAIM, handle.fact("claim"))
     return claim.key if claim and not handle.fact("ignored") and not _gives_up(claim) else handle.key
 
@@ -73,7 +73,7 @@ def _existing(before: Projection | None, after: Projection | None) -> list[Proje
     return [side for side in (after, before) if side is not None]
 
 
-# The kinds that handles manage.
+# Managed kinds.
 
 
 def _misses(handle: Projection, kind: str, there: set[str]) -> Iterator[bool]:
@@ -82,14 +82,14 @@ def _misses(handle: Projection, kind: str, there: set[str]) -> Iterator[bool]:
 
 
 class ClaimsWatch:
-    """What is watched for one installation."""
+    """What is watched in one installation."""
 
     def __init__(self, settings: Settings) -> None:
         self._domain = settings.claims_domain
         self._namespace = settings.claims_namespace
         self._readings = Readings(settings)
         self._relations = relations_of(DomainNames(domain=settings.claims_domain), settings.claims_namespace)
-        self._entries: dict[str, Watched] = {}  # the kinds that handles manage, each with its one watch
+        self._entries: dict[str, Watched] = {}  # managed kinds, each with its one watch
 
     def watched(self) -> tuple[Watched, ...]:
         """The area's own kinds."""
@@ -129,15 +129,15 @@ class ClaimsWatch:
         return self._binder(claim) if claim.fact("unbound") else claim.key
 
     def _binder(self, seen: Projection) -> Key:
-        """The one workflow that gives handles to claims; no custom resource stands behind it."""
+        """The one workflow that binds handles to claims; it has no custom resource."""
         return binder(self._domain, seen.key.cluster)
 
     def managed_kinds(self, handle: Projection) -> tuple[Watched, ...]:
-        """What has to be watched for a handle."""
+        """The kinds that must be watched for a handle."""
         return tuple(self.managed(kind) for kind in handle.fact("kinds").splitlines())
 
     def managed(self, kind: str) -> Watched:
-        """The one watch of a kind, named by apiVersion and kind, over the whole cluster."""
+        """The one, cluster-wide watch of a kind, named by apiVersion and kind."""
         if kind not in self._entries:
             self._entries[kind] = self._managed(kind)
         return self._entries[kind]
@@ -149,7 +149,7 @@ class ClaimsWatch:
         def dependents(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
             """The handle that a managed object names, and any that has recorded it: they may wait for each other.
 
-            Whoever looks after them knows what handles have written.
+            Writes of the handles' own lifecycles are excluded: those already know.
             """
             if own_write(before, after):
                 return set()
@@ -181,5 +181,5 @@ class ClaimsWatch:
 
 
 def watched_for(settings: Settings) -> tuple[Watched, ...]:
-    """What is watched for resource claims."""
+    """The kinds to watch for resource claims."""
     return ClaimsWatch(settings).watched()

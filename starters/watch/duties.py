@@ -1,8 +1,7 @@
-"""What an area has its watcher do besides waking, while this one leads.
+"""Background tasks that an area runs in the leading watcher, beside the wakes.
 
-An area joins with `duties_for` in a module of its own here: of the settings, it gives functions of the API and the
-index that run for ever. They must
-not matter: one that fails is begun again after a while, and nothing else notices.
+An area joins with `duties_for` in a module of its own here: it maps the settings to functions of the API and the index
+that run for ever. Nothing may depend on them: a failed one is restarted after a while, without any other effect.
 """
 
 from __future__ import annotations
@@ -24,13 +23,13 @@ logger = logging.getLogger(__name__)
 
 
 def duties_of_areas(settings: Settings) -> tuple[Duty, ...]:
-    """What the areas that are served have done."""
+    """The background tasks of all served areas."""
     chosen = (module.duties_for(settings) for module in areas.modules_served(settings) if hasattr(module, "duties_for"))
     return tuple(duty for duties in chosen for duty in duties)
 
 
 async def attend(duty: Duty, api: KubeApi, index: Index) -> None:
-    """Do it for ever, whatever happens."""
+    """Run the task for ever, and restart it whenever it fails."""
     while True:
         try:
             await duty(api, index)

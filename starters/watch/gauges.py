@@ -1,8 +1,8 @@
-"""Numbers that are computed from the projections at each scrape, while this watcher leads.
+"""Gauges computed from the projections at each scrape, while this watcher leads.
 
 An area joins with `GAUGES` in its module here: a function from the index to metric families. Nothing is kept between
-scrapes, so a number can never be older than the watch, and an object that is gone leaves no series behind. A watcher
-that only stands by tells none: two replicas would otherwise be added up, or disagree.
+scrapes, so a value is never older than the watch, and a deleted object leaves no series behind. A standby exports none:
+otherwise the values of two replicas would be added up, or contradict each other.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 @cache
 def gauges_of_areas() -> tuple[Gauges, ...]:
-    """What all areas compute."""
+    """The gauges of all areas."""
     return tuple(module.GAUGES for module in areas.modules() if hasattr(module, "GAUGES"))
 
 
@@ -42,7 +42,7 @@ def lifecycles(phases: Mapping[tuple[str, str], int]) -> Metric:
 
 @contextmanager
 def published(index: Index, registry: CollectorRegistry = REGISTRY) -> Iterator[None]:
-    """Tell the areas' numbers while the block runs."""
+    """Export the areas' gauges while the block runs."""
     collector = _Projected(index)
     registry.register(collector)
     try:
@@ -56,16 +56,16 @@ class _Projected(Collector):
         self._index = index
 
     def describe(self) -> Iterable[Metric]:
-        """The same families with nothing in them: names that nothing else may take."""
+        """The same families without samples: this reserves their names in the registry."""
         return _families(Index())
 
     def collect(self) -> Iterable[Metric]:
-        """The numbers of this moment."""
+        """The current values."""
         return _families(self._index)
 
 
 def _families(index: Index) -> Iterable[Metric]:
-    """What all areas tell, each family once; one area's error must not take the others' numbers away."""
+    """All areas' families, each once; an area's error must not suppress the other areas' metrics."""
     families: dict[str, Metric] = {}
     for gauges in gauges_of_areas():
         try:

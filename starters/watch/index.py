@@ -1,8 +1,7 @@
-"""Everything the watcher knows, by kind and name: where a change of one object finds the relatives to wake.
+"""All projections by kind and name: where the objects are found that a change of another object concerns.
 
-Built from the first list of each kind and kept by its events; nothing in it outlives the process. Relatives that an
-object does not name are found by what they say of themselves (`find`): with thousands of objects no change may cost a
-look at all of them.
+Built from the first list of each kind and updated by its events; nothing in it outlives the process. Relatives that an
+object does not name are found by their facts (`find`): with thousands of objects, no change may cost a scan of all.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from domain.identity import Key
 from engine.kube.indexer import Indexer
 from starters.watch.projection import Place, Projection
 
-# What somebody who refers to an object needs to know: before and after the change, None for not existing.
+# The keys that a change concerns, given the object before and after it (None if it does not exist) and the index.
 Dependents = Callable[[Projection | None, Projection | None, "Index"], set[Key]]
 
 
@@ -25,7 +24,7 @@ class Index:
         self._kinds: dict[str, Indexer[Projection]] = {}
 
     def of(self, kind: str) -> Indexer[Projection]:
-        """The objects of a kind by namespace and name; the reflector of the kind writes it."""
+        """The objects of a kind by namespace and name; written by the kind's reflector."""
         return self._kinds.setdefault(kind, Indexer())
 
     def get(self, kind: str, namespace: str, name: str) -> Projection | None:
@@ -33,18 +32,18 @@ class Index:
         return self.of(kind).get((namespace, name))
 
     def find(self, kind: str, fact: str, value: str) -> list[Projection]:
-        """The objects of a kind of which a fact holds with this value, or with it among others, one a line."""
+        """The objects of a kind that have this value for a fact; a fact may have several values, one a line."""
         objects = self.of(kind)
         if not objects.has_index(fact):
             objects.add_index(fact, partial(_values, fact))
         return objects.find(fact, value)
 
     def at(self, kind: str, place: Place, name: Hashable) -> list[Projection]:
-        """The objects of a kind that show this name in a relation."""
+        """The objects of a kind that have this name in a relation."""
         return self._indexed(kind, place).find(place, name)
 
     def names_at(self, kind: str, place: Place) -> Iterable[Hashable]:
-        """The names that objects of a kind show in a relation."""
+        """The names that objects of a kind have in a relation."""
         return tuple(self._indexed(kind, place).values_of(place))
 
     def _indexed(self, kind: str, place: Place) -> Indexer[Projection]:

@@ -1,6 +1,6 @@
-"""What the instances' area watches, where it is served; whom it wakes is in `domain/instances/relations.py`.
+"""What the instances area watches, if it is served; `domain/instances/relations.py` says which lifecycles are woken.
 
-The lifecycles of the places' queues and rules are woken when a watcher begins.
+The lifecycles of the accounts' queues and rules are woken when a watcher starts.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from starters.watch.projection import View
 
 AREA = "instances"
 
-# A worker reads its own cache, which may hear of a change a little later than the watcher.
+# Seconds. A worker reads its own informer cache, which may receive a change a little later than the watcher's.
 CACHED = 1.0
 
 
 def read_machine(obj: JsonObject) -> View:
-    """An AWSMachine; settled once it tells a state."""
+    """Read an AWSMachine; it is settled once its status shows a state."""
     instance = text(obj, "spec", "instanceID") or instance_of_provider_id(text(obj, "spec", "providerID"))
     state = text(obj, "metadata", "labels", STATE_LABEL)
     return View(
@@ -37,7 +37,7 @@ def read_machine(obj: JsonObject) -> View:
 
 
 def read_pool(obj: JsonObject) -> View:
-    """An AWSMachinePool; settled once it tells a state."""
+    """Read an AWSMachinePool; it is settled once its status shows a state."""
     labels = mapping(obj, "metadata", "labels")
     group = group_of_arn(text(obj, "spec", "providerID"))
     return View(
@@ -48,14 +48,14 @@ def read_pool(obj: JsonObject) -> View:
 
 
 def opened_for(settings: Settings) -> tuple[Key, ...]:
-    """The lifecycles of the queues and rules, where Perdure keeps these."""
+    """The lifecycles of the queues and rules, if Perdure maintains these."""
     if not settings.instances_setup:
         return ()
     return tuple(key_of(place, settings.cluster) for place in places(settings.instances_queues))
 
 
 def watched_for(settings: Settings) -> tuple[Watched, ...]:
-    """What is watched where instances are served."""
+    """The kinds to watch if instances are served."""
     if not settings.instances_queues:
         return ()
     relations = relations_of(served(places(settings.instances_queues)))

@@ -1,12 +1,11 @@
 """The watched kinds of all areas, as a table.
 
-An area joins with a module of its name here (`accounts.py`, ...) that defines `WATCHED`, or `watched_for` where the
-settings decide. What an entry says is pure:
-how an object is read into a projection, and whom a change concerns. Whatever must be asked of a server is not for the
-watcher.
+An area joins with a module of its name here (`accounts.py`, ...) that defines `WATCHED`, or `watched_for` if it depends
+on the settings. An entry is pure: how an object is read into a projection, and which keys a change concerns. The
+watcher asks no other server.
 
-An object's work may be done by another object's workflow, its *carrier*: then whatever would wake the object wakes the
-carrier, and no workflow of the object's own is missed. A carrier may be carried itself.
+An object's work may be done by another object's workflow, its *carrier*: then every wake of the object goes to the
+carrier, and the object needs no workflow of its own. A carrier may have a carrier itself.
 """
 
 from __future__ import annotations
@@ -28,16 +27,16 @@ from starters.watch.index import Dependents, Index
 from starters.watch.projection import Projection, Read, Side, View, project
 from starters.watch.relations import missing_referents, places_of, referents, shown_by, woken
 
-# Objects of a kind come and go; listing a namespace again each time would cost more than watching on (seconds).
+# Seconds. Objects of a kind come and go; listing a namespace repeatedly would cost more than watching on.
 LINGERS = 300.0
 
-# For how many seconds an object's own wake may wait after a change, before and after it.
+# How long, in seconds, an object's own wake may wait after a change, given the object before and after it.
 Patience = Callable[[Projection | None, Projection], float]
 # Whether an object has a lifecycle.
 Lives = Callable[[Projection, Index], bool]
-# Whether a change, before and after it, is a step of an end that is being carried out.
+# Whether a change, given the object before and after it, is a step of an end in progress.
 Ending = Callable[[Projection | None, Projection | None, Index], bool]
-# The key of whose workflow does the work of an object.
+# The key of the object whose workflow does an object's work.
 Carrier = Callable[[Projection, Index], Key]
 
 
@@ -75,14 +74,14 @@ def _is_missed_by_nobody(_: Index) -> set[Key]:
 
 @dataclass(frozen=True)
 class Carried:
-    """Whose workflow does the work of a kind's objects.
+    """Which workflow does the work of a kind's objects.
 
     Args:
-        by: the key of that workflow.
-        from_birth: whether those that Perdure makes are made by another object's workflow, which also opens theirs:
-            such a new object is no news.
-        relieved: after how many seconds an object's own workflow is woken when another's does its work from now on; and
-            opened, if nobody has, when it is to do the work itself, from the beginning or from now on.
+        by: the key of that workflow's object.
+        from_birth: whether the objects that Perdure makes are made by another object's workflow, which also opens
+            theirs: a new object made so wakes nothing.
+        relieved: after how many seconds an object's own workflow is woken when another takes over its work; and after
+            how many it is opened, if it is not open, when it has to do the work itself, from the start or from then on.
     """
 
     by: Carrier = _carries_itself
@@ -95,26 +94,28 @@ class Watched:
     """One kind (or a part of it) that is watched.
 
     Args:
-        followed: what is listed and watched; a kind that is declared may leave its `plural` to be found out. It is
-            called by the kind's name unless it says otherwise: two entries of one kind need two names.
-        read: an object as its projection needs it.
-        relations: among them those of the kind, from which follows whom its changes wake.
-        dependents: the keys of others that a change concerns beyond that.
-        lives: which of its objects have one, for kinds of which most are nobody's business; one that has a lifecycle no
-            more is told so, as if it were gone, and none is started for it.
-        patience: how long an object's own wake may wait after a change, as another workflow is doing its work.
-        ending: whether a change is a step of an end that a workflow is carrying out already; whom it would wake knows
-            of it then, and is woken some seconds later, but for those who live on.
-        carried: whose workflow does the work of its objects.
-        gathers: for how many seconds dependents are gathered, for kinds of which one change concerns thousands.
-        missed_by: the keys of those who name objects of this kind that do not exist, asked after the first list: what
-            was deleted while nobody watched has left no event.
-        silent_at: when (seconds of the epoch) the last report of an object counts no more, for kinds whose status is a
-            heartbeat: reports wake nobody; one that stays away or comes again wakes those whom the object tells.
-        declares: further kinds to watch while this object exists, for areas whose objects name kinds by themselves.
-        writer: the field manager under which those write whom its changes wake, and who know what they have written.
-        lingers: how long a declared kind is watched on after the last object that declares it.
-        wider: for a declared kind, the selection of the whole cluster that may be watched in place of many such.
+        followed: what is listed and watched; a declared kind may leave `plural` empty for discovery. Its name is the
+            kind's unless `called` is set: two entries of one kind need two names.
+        read: reads an object into the fields of its projection.
+        relations: all relations; those of the kind determine which lifecycles its changes wake.
+        dependents: the keys of further lifecycles that a change concerns.
+        lives: which objects have a lifecycle, for kinds of which most objects are irrelevant; when an object stops
+            having one, an open lifecycle is woken as if the object were gone, and none is started.
+        patience: how long an object's own wake may wait after a change, because another workflow does its work.
+        ending: whether a change is a step of an end that a workflow is carrying out already. That workflow knows of it
+            and is woken only seconds later; lifecycles of objects that live on are woken at once.
+        carried: which workflow does the work of its objects.
+        gathers: for how many seconds wakes of dependents are gathered, for kinds of which one change concerns
+            thousands.
+        missed_by: the keys of objects that name objects of this kind that do not exist, evaluated after the first list:
+            a deletion while no watcher ran has left no event.
+        silent_at: when (seconds of the epoch) the last report of an object expires, for kinds whose status is a
+            heartbeat: reports wake nothing; a missed report, and the next one after it, wake the lifecycles that the
+            reports are for.
+        declares: further kinds to watch while this object exists, for areas whose objects name arbitrary kinds.
+        writer: the field manager of the lifecycles that its changes wake; their own writes wake nothing.
+        lingers: for how many seconds a declared kind stays watched after the last object that declares it.
+        wider: for a declared kind, the cluster-wide selection that may be watched in place of many partial ones.
     """
 
     followed: Followed
@@ -144,29 +145,29 @@ class Watched:
 
     @property
     def name(self) -> str:
-        """What metrics, logs and the index call it."""
+        """Its name in metrics, logs and the index."""
         return self.followed.name
 
     def project(self, cluster: str, obj: JsonObject) -> Projection:
-        """An object as the watcher remembers it."""
+        """The projection that the watcher keeps of an object."""
         shown = partial(shown_by, self.relations, self.kind.name, obj)
         return project(self.kind.name, cluster, obj, self.read, self.writer, shown)
 
     def relatives(self, before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
-        """The keys of others that a change concerns."""
+        """The keys of other lifecycles that a change concerns."""
         return self.dependents(before, after, index) | woken(self.relations, self.kind.name, before, after, index)
 
     def missing(self, index: Index) -> set[Key]:
-        """The keys of those who need an object of this kind that does not exist."""
+        """The keys of lifecycles that need an object of this kind that does not exist."""
         return self.missed_by(index) | missing_referents(self.relations, self.kind.name, index)
 
     def declared(self, known: Projection) -> tuple[Watched, ...]:
-        """What further is watched while this object exists."""
+        """The further kinds to watch while this object exists."""
         found = (_watched_while_named(*each) for each in dict.fromkeys(self._named(known)))
         return (*self.declares(known), *found)
 
     def _named(self, known: Projection) -> Iterator[tuple[Relation, str, str]]:
-        """What is to be watched: of a relation a namespace and a name, empty for all."""
+        """What has to be watched: relation, namespace and name; an empty namespace or name means all."""
         for (relation, side), _ in places_of(self.relations, self.kind.name):
             if side is Side.REFERRER and relation.watched and (relation, side) in known.shown:
                 for each in sorted(cast(tuple[tuple[str, str], ...], known.shown[relation, side].names)):
@@ -175,12 +176,12 @@ class Watched:
                     yield relation, namespace, name
 
     def told_of_silence(self, known: Projection, index: Index) -> set[Key]:
-        """The keys of those whom an object's reports are for."""
+        """The keys of the lifecycles that an object's reports are for."""
         return referents(self.relations, known, index)
 
     @cached_property
     def area(self) -> str:
-        """The area of the lifecycles that look at its objects; empty if they are of none."""
+        """The area of the lifecycles that read its objects; empty if there is none."""
         known = all_kinds()
         ends = (kind_name(end) for each in self.relations for end in (*each.referrers, *each.referents))
         return self.kind.area or next((known[name].area for name in ends if name in known and known[name].area), "")
@@ -192,19 +193,19 @@ class Watched:
 
     @property
     def declaring(self) -> bool:
-        """Whether its objects name further kinds."""
+        """Whether its objects declare further kinds."""
         named = (place for place, _ in places_of(self.relations, self.kind.name) if place[0].watched)
         return self.declares is not _declares_nothing or any(side is Side.REFERRER for _, side in named)
 
     @property
     def reporting(self) -> bool:
-        """Whether its objects report."""
+        """Whether its objects' status is a heartbeat."""
         return self.silent_at is not _is_never_silent
 
 
 @cache
 def _watched_while_named(relation: Relation, namespace: str, name: str) -> Watched:
-    """The watch of one object, of a namespace, or of the whole cluster, for as long as objects refer to them."""
+    """The watch of one object, of a namespace, or of the whole cluster, as long as objects refer to it."""
     end, called = relation.referents[0], relation.watched
     if called is None or isinstance(end, Key):
         raise TypeError(f"{end} is not watched while it is named")
@@ -224,7 +225,7 @@ def _watched_while_named(relation: Relation, namespace: str, name: str) -> Watch
     return Watched(
         followed=Followed(
             kind=end if isinstance(end, Kind) else end.kind_of,  # type: ignore[attr-defined]
-            # Helm keeps its releases in Secrets, which are many and large.
+            # Helm stores its releases in Secrets, which are many and large.
             field_selector="type!=helm.sh/release.v1" if end == SECRET else "",
             metadata_only=isinstance(end, Kind),
             called=called.all,
@@ -236,12 +237,12 @@ def _watched_while_named(relation: Relation, namespace: str, name: str) -> Watch
 
 
 def read_nothing(_: JsonObject) -> View:
-    """An object of which only its relations hold something."""
+    """Read an object of which only the relations matter."""
     return View((), settled=True)
 
 
 def watched_under(settings: Settings) -> tuple[Watched, ...]:
-    """What the areas that are served watch, with what some watch only where the settings ask for it."""
+    """The watched kinds of all served areas, including those that depend on the settings."""
     served = areas.modules_served(settings)
     always = [entry for module in served for entry in getattr(module, "WATCHED", ())]
     chosen = [module.watched_for(settings) for module in served if hasattr(module, "watched_for")]
@@ -250,5 +251,5 @@ def watched_under(settings: Settings) -> tuple[Watched, ...]:
 
 @cache
 def watched_kinds() -> tuple[Watched, ...]:
-    """What all areas watch."""
+    """The watched kinds of all areas."""
     return tuple(entry for module in areas.modules() for entry in getattr(module, "WATCHED", ()))

@@ -1,19 +1,19 @@
-"""What the watcher keeps of load balancers for their metrics: facts of projections, beside those that wakes depend on.
+"""Facts of load balancers that only metrics use, beside the facts that wakes depend on.
 
-| fact | of | says |
+| fact | of | meaning |
 |---|---|---|
 | `info`, `cloud` | LoadBalancer; machine (`cloud`) | the values of the labels of its info series, a JSON list |
-| `replicas`, `current`, `ready` | LoadBalancer, set | machines that are wanted, known and ready; empty while unknown |
+| `replicas`, `current`, `ready` | LoadBalancer, set | machines wanted, existing and ready; empty while unknown |
 | `served` | set, machine | its LoadBalancer's name |
 | `owner` | set | the name of the LoadBalancer that owns it |
 | `boot failures` | set | how many machines in a row did not boot |
 | `conditions` | machine | type, reason and status of each, a JSON list |
 | `measured` | machine | what its agent measured, a JSON object of numbers by type |
 | `reported` | machine | when its agent reported last, in seconds since 1970 |
-| `phase` | all | what the object shows of where it stands |
-| `deleted` | all | when its deletion was asked for, in seconds since 1970 |
+| `phase` | all | the phase that the object's status shows |
+| `deleted` | all | when its deletion was requested, in seconds since 1970 |
 
-yawol writes `nil` for what is unset.
+yawol writes `nil` for unset values.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ NIL = "nil"
 
 
 def balancer_figures(obj: JsonObject) -> dict[str, str]:
-    """Of a LoadBalancer."""
+    """Facts of a LoadBalancer."""
     spec, status = mapping(obj, "spec"), mapping(obj, "status")
     options = mapping(spec, "options")
     info = (
@@ -64,7 +64,7 @@ def balancer_figures(obj: JsonObject) -> dict[str, str]:
 
 
 def set_figures(obj: JsonObject) -> dict[str, str]:
-    """Of a LoadBalancerSet."""
+    """Facts of a LoadBalancerSet."""
     counts = _counts(obj)
     failures = text(obj, "metadata", "annotations", BOOT_FAILURES_ANNOTATION)
     owners = sequence(obj, "metadata", "ownerReferences")
@@ -79,9 +79,9 @@ def set_figures(obj: JsonObject) -> dict[str, str]:
 
 
 def machine_figures(obj: JsonObject) -> dict[str, str]:
-    """Of a LoadBalancerMachine."""
+    """Facts of a LoadBalancerMachine."""
     spec, status = mapping(obj, "spec"), mapping(obj, "status")
-    # A list of the API server's may say a thing twice, and a series may not: the last one counts.
+    # The API server allows duplicate conditions, a metric no duplicate series: the last condition counts.
     conditions = {text(each, "type"): each for each in sequence(status, "conditions")}
     told = [(type_, text(each, "reason"), text(each, "status")) for type_, each in sorted(conditions.items())]
     beats = [beat for each in conditions.values() if (beat := _moment(each, "lastHeartbeatTime"))]
@@ -99,13 +99,13 @@ def machine_figures(obj: JsonObject) -> dict[str, str]:
 
 
 def service_figures(obj: JsonObject) -> dict[str, str]:
-    """Of a Service, whether it concerns load balancers or not."""
+    """Facts of a Service, whether it wants a load balancer or not."""
     conditions = {text(each, "type"): text(each, "reason") for each in sequence(obj, "status", "conditions")}
     served = "Ready" if sequence(obj, "status", "loadBalancer", "ingress") else "Waiting"
     return {"phase": _phase(obj, conditions.get(MISCONFIGURED) or served)}
 
 
-# --- where an object stands, as far as it shows ---
+# --- phases ---
 
 
 def _phase(obj: JsonObject, otherwise: str) -> str:
@@ -142,7 +142,7 @@ def _machine_phase(obj: JsonObject, states: Mapping[str, str]) -> str:
 
 
 def _counts(obj: JsonObject) -> dict[str, str]:
-    """Absent, a LoadBalancer and a set want one machine."""
+    """Wanted and existing machines; a LoadBalancer or set without `replicas` wants one."""
     wanted = _number(obj, "spec", "replicas") or "1"
     current, ready = _number(obj, "status", "replicas"), _number(obj, "status", "readyReplicas")
     return {"replicas": wanted, "current": current, "ready": ready}
@@ -171,7 +171,7 @@ def _moment(obj: object, *path: str) -> str:
 
 
 def _duration(options: Mapping[str, object], name: str) -> str:
-    """In Go's spelling of durations, whatever spelling was written."""
+    """A duration in Go's normal spelling, whichever spelling was written."""
     written = text(options, name)
     duration = parse_duration(written) if written else None
     return format_duration(duration) if duration is not None else NIL

@@ -1,9 +1,9 @@
-"""The load balancers area's gauges, under yawol's own names, from what the watcher knows.
+"""The load balancers area's gauges, under yawol's own names, computed from the watcher's index.
 
 Names and labels are those of yawol's controllers, the literal `nil` of unset values included, so that dashboards and
-alerts go on working. What yawol promises and does not tell is told: zero wanted machines, and the moment of deletion,
-of what is being deleted. What agents report is told as it is reported, not five minutes later. `perdure_...` says what
-yawol has no names for. Calls to OpenStack are counted by the workers (`activities/openstack/counting.py`).
+alerts keep working. Two values that yawol documents but does not export are exported: a replica count of zero, and the
+deletion time of objects that are being deleted. Agents' measurements are exported at once, not five minutes later.
+`perdure_...` covers what has no yawol name. Workers count calls to OpenStack (`activities/openstack/counting.py`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _DELETED = "When its deletion was asked for, in seconds since 1970."
 
 
 def balancer_gauges(index: Index) -> Iterator[Metric]:
-    """Every family, at this moment."""
+    """All metric families, with their current values."""
     balancers = list(index.all(LOAD_BALANCER.name))
     sets = list(index.all(LOAD_BALANCER_SET.name))
     machines = list(index.all(LOAD_BALANCER_MACHINE.name))
@@ -109,7 +109,7 @@ def _counted(
 
 
 def _rollouts(balancers: Sequence[Projection], sets: Sequence[Projection]) -> Metric:
-    """Two sets with machines: the new one is not trusted yet, or the old one is not emptied."""
+    """Rollouts in progress: both sets have machines, as the new one is not trusted yet or the old one not drained."""
     with_machines = Counter(
         (each.key.namespace, each.fact("owner"))
         for each in sets
@@ -128,7 +128,7 @@ def _family(name: str, meaning: str, labels: Iterable[str], more: Iterable[str] 
 
 
 def _add(family: GaugeMetricFamily, labels: Sequence[str], value: str) -> None:
-    """What is unknown has no series."""
+    """Add a sample; an unknown value has no series."""
     if value:
         family.add_metric(labels, float(value))
 

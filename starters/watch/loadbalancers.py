@@ -1,10 +1,11 @@
-"""What of load balancers, sets and machines wakes their own lifecycles; whom they wake is in `domain/loadbalancers/`.
+"""Which changes of load balancers, sets and machines wake their own lifecycles; `domain/loadbalancers/` says which
+others they wake.
 
-Agents write a machine's status every half minute: only what its set decides by is news. A report that stays away for as
-long as one counts wakes the machine's set, and so does the next report.
+Agents write a machine's status every half minute: only the fields that its set's decisions read count as a change. A
+missed heartbeat wakes the machine's set, and so does the next report after it.
 
-What a LoadBalancer or a machine has recorded of the cloud is input, too: people blank it to have it looked up again. So
-are our own finalizers: no later pass checks whether they are still there.
+The cloud ids that a LoadBalancer or machine has recorded are input too: people clear them to force a new lookup. So are
+our own finalizers: no later pass checks whether they still exist.
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ _MACHINE_RECORDED = ("serverID", "defaultPortID", "defaultPortName", "defaultPor
 
 
 def read_balancer(obj: JsonObject) -> View:
-    """A LoadBalancer."""
+    """Read a LoadBalancer."""
     status = mapping(obj, "status")
     recorded = tuple(text(status, field) for field in _RECORDED)
     return View(
@@ -47,7 +48,7 @@ def read_balancer(obj: JsonObject) -> View:
 
 
 def read_set(obj: JsonObject) -> View:
-    """A LoadBalancerSet."""
+    """Read a LoadBalancerSet."""
     return View(
         fingerprint=(_finalizers(obj), _annotations(obj)),
         handed=(generation(obj),),  # its LoadBalancer's workflow scales it
@@ -56,18 +57,18 @@ def read_set(obj: JsonObject) -> View:
 
 
 def read_machine(obj: JsonObject) -> View:
-    """A LoadBalancerMachine."""
+    """Read a LoadBalancerMachine."""
     recorded = tuple(text(obj, "status", field) for field in _MACHINE_RECORDED)
     return View(
         fingerprint=(generation(obj), _finalizers(obj), recorded),
-        # The sweep writes the one, its set the other, on a machine that may have lost its rights.
+        # The sweep writes the first; the machine's set writes the second on a machine that may have lost its rights.
         handed=(_drift(obj), text(obj, "metadata", "annotations", MARKED_AT_ANNOTATION)),
         facts={"oldest report": _oldest_report(obj), **machine_figures(obj)},
     )
 
 
 def silent_at(machine: Projection) -> float | None:
-    """When the machine's last report will count no more (seconds of the epoch); None if it has never reported."""
+    """When the machine's last report expires (seconds of the epoch); None if it has never reported."""
     moment = parse_timestamp(machine.fact("oldest report"))
     return (moment + HEALTH_WINDOW).timestamp() + 1 if moment else None
 

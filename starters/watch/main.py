@@ -1,8 +1,9 @@
 """The watcher's process: connect, lead, watch, until SIGTERM.
 
-Two replicas are usual: one leads by a Lease, the other stands by and says so in `/readyz`, which answers 200 for it, as
-a rollout that waits for a standby to become ready while the old leader waits to be replaced would never end. A watcher
-that has lost the Lease forgets what it knows and stands by. Two leaders for a moment do no harm: all they do is wake.
+Usually there are two replicas: one leads by a Lease; the other is on standby and reports so in `/readyz`, with 200.
+Otherwise a rollout would never end: it waits for the standby to become ready, which waits for the old leader to be
+replaced. A watcher that has lost the Lease drops its index and becomes a standby. Two leaders for a moment do no harm:
+all they do is wake.
 
 In observe mode nothing is written, the Lease included: every replica watches.
 """
@@ -68,7 +69,7 @@ async def run_watcher(settings: Settings, *, stop: asyncio.Event | None = None, 
 
 
 async def _connect(settings: Settings, api: KubeApi, served: KubeApi, health: Health) -> None:
-    """Connect to Temporal, and tell what is not reached from then on."""
+    """Connect to Temporal, and report in `health` what cannot be reached."""
     stage = ["connecting to Temporal"]
     health.add(PROCESS, unready=lambda: stage)
     async with AsyncExitStack() as told:
@@ -80,7 +81,7 @@ async def _connect(settings: Settings, api: KubeApi, served: KubeApi, health: He
 
 
 async def _lead(settings: Settings, api: KubeApi, served: KubeApi, client: Client, health: Health) -> None:
-    """Wait for the Lease, watch while it is held, for ever."""
+    """Wait for the Lease, watch while holding it; in an endless loop."""
     if settings.observing:
         await _watch(settings, api, served, client, health, checkpoint="")
         return
@@ -92,7 +93,8 @@ async def _lead(settings: Settings, api: KubeApi, served: KubeApi, client: Clien
             stand_by(election, health)
             await thread.run(election.acquire())
             try:
-                # A task of its own: what Python 3.11's task groups leave of a cancellation would end the next term's
+                # A task of its own: Python 3.11's task groups leave a cancellation pending that would cancel the next
+                # term's
                 # waits.
                 hold, checkpoint = partial(_hold, thread, election), election.annotation(CHECKPOINT)
                 await asyncio.create_task(_watch(settings, api, served, client, health, checkpoint, hold))
@@ -106,7 +108,7 @@ async def _lead(settings: Settings, api: KubeApi, served: KubeApi, client: Clien
 
 @asynccontextmanager
 async def _lease_client(settings: Settings, thread: OwnThread) -> AsyncIterator[KubeApi]:
-    """A client on that thread: the Lease is renewed also while the loop of the process is busy."""
+    """A client on a thread of its own: the Lease is renewed even while the process's event loop is busy."""
     api = await thread.run(KubeApi.open(settings, PROCESS))
     try:
         yield api
@@ -119,7 +121,7 @@ async def _hold(thread: OwnThread, election: LeaderElection, annotations: Annota
 
 
 def stand_by(election: LeaderElection, health: Health) -> None:
-    """Say so, in place of what a watcher that leads says; it is ready once it knows that another one leads."""
+    """Report standby in place of a leader's health checks; ready once the Lease's holder is known to be another one."""
 
     def unready() -> list[str]:
         if election.trouble or election.leader:
@@ -190,5 +192,5 @@ def _watcher(settings: Settings, api: KubeApi, served: KubeApi, client: Client, 
 
 
 def identity(settings: Settings) -> str:
-    """What stays the same when the process is started again after a crash, so that it takes its own Lease at once."""
+    """The Lease identity; it survives a restart after a crash, so that the process takes its own Lease back at once."""
     return f"{socket.gethostname()}_{settings.health_port or os.getpid()}"

@@ -1,4 +1,4 @@
-"""The watcher's numbers, by kind; those of the streams themselves stand in `engine.kube.reflector`."""
+"""The watcher's metrics, by kind; those of the streams are in `engine.kube.reflector`."""
 
 from __future__ import annotations
 

@@ -1,20 +1,20 @@
-"""The reflectors of one watcher: one per watched kind, and one per kind that objects declare while they do.
+"""The reflectors of one watcher: one per watched kind, and one per declared kind while objects declare it.
 
-A declared kind is named by other objects, so it may be anything: not installed yet, installed later, removed, denied by
-RBAC. None of this holds anybody up, nor is it a reason for the watcher not to be ready:
+Other objects name declared kinds, so a declared kind may be anything: not installed yet, installed later, removed,
+denied by RBAC. None of this delays other kinds, nor makes the watcher unready:
 
     declared ──► plural known? ──no──► ask the API server, again within 4 s ──► reflector ──404──► ask again
                       └────yes─────────────────────────────────────────────────────┘
                                             last object that declares it gone, and some minutes: stopped
 
-Parts of one kind that objects declare, as the Secrets of a namespace or one Secret, would be a stream each. Where they
-are many and the API server lets us, one watch of the whole cluster (`Watched.wider`) takes their place:
+Declared parts of one kind, as the Secrets of a namespace or a single Secret, would need a stream each. If they are many
+and the API server allows it, one watch of the whole cluster (`Watched.wider`) takes their place:
 
     few ──────────────► one watch for each ◄── not allowed ──┐
     many ──► may we list and watch the whole cluster's? ─────┤  asked again every five minutes
              one watch for all, once it is listed ◄── yes ───┘
 
-How many objects declare a kind is counted with each change; no change costs a look at all of them.
+Each change updates a count of the objects that declare a kind; no change costs a scan of all objects.
 """
 
 from __future__ import annotations
@@ -40,11 +40,11 @@ from starters.watch.projection import Projection
 
 FIRST_ATTEMPT = 0.2
 LONGEST_ATTEMPT = 4.0
-# Whoever may write templates may name thousands of kinds that do not exist: they wait for each other.
+# Seconds. Authors of templates may name thousands of kinds that do not exist: lookups after failures are spaced out.
 BETWEEN_FAILURES = 0.05
-# So many parts of a kind are watched one by one, whatever rights there are: less is read so than from all namespaces.
+# Up to this many parts of a kind are watched one by one, even if a cluster-wide watch is allowed: it would read more.
 FEW = 10
-# For so long the parts wait for the list of the whole, before they are watched one by one for the time being.
+# Seconds that the parts wait for the cluster-wide list before they are watched one by one in the meantime.
 LISTED_WITHIN = 20.0
 
 logger = logging.getLogger(__name__)
@@ -52,36 +52,36 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class _Declared:
-    """A kind that objects name, and how far it is from being watched."""
+    """A kind that objects declare, and the state of its watch."""
 
     entry: Watched
-    by: int = 0  # so many objects declare it
+    by: int = 0  # number of objects that declare it
     trouble: str = ""  # why it is not watched
-    awaited: bool = False  # it was missing: whoever names it may wait for it
+    awaited: bool = False  # it was missing: objects that name it may wait for it
     task: asyncio.Task[None] | None = None
     gone: asyncio.Event = field(default_factory=asyncio.Event)
     tried: asyncio.Event = field(default_factory=asyncio.Event)
 
     def settle(self) -> None:
-        """Nothing stands in the way of its being watched."""
+        """Clear the trouble: nothing prevents its watch."""
         self.awaited, self.trouble = False, ""
         self.tried.set()
 
 
 @dataclass
 class _Parts:
-    """Declared parts of a kind that one watch of the whole cluster may take the place of."""
+    """Declared parts of a kind that one cluster-wide watch may replace."""
 
     whole: Watched
     members: dict[Followed, _Declared] = field(default_factory=dict)
-    together: bool = False  # whether the watch of the whole has taken their place
-    refused: bool = False  # whether they are many, and the whole may not be watched
+    together: bool = False  # whether the cluster-wide watch has replaced them
+    refused: bool = False  # whether they are many, but the cluster-wide watch is not allowed
     news: asyncio.Event = field(default_factory=asyncio.Event)
     task: asyncio.Task[None] | None = None
 
 
 class Mirrors:
-    """Starts and ends reflectors; what they tell goes to `told`."""
+    """Starts and stops reflectors; passes their events to `told`."""
 
     def __init__(
         self,
@@ -109,11 +109,11 @@ class Mirrors:
         self._group: asyncio.TaskGroup | None = None
 
     def run_in(self, group: asyncio.TaskGroup) -> None:
-        """Where the reflectors run; before this none does."""
+        """Set the task group that runs the reflectors; none runs before."""
         self._group = group
 
     def start(self, entry: Watched, *, missing: bool = False) -> None:
-        """Mirror a kind from now on; `missing` if it was looked for before, and was not there."""
+        """Start the kind's reflector; `missing` if an earlier lookup did not find the kind."""
 
         def read(obj: JsonObject) -> Projection:
             return entry.project(self._cluster, obj)
@@ -136,7 +136,7 @@ class Mirrors:
             _measure_no_more(entry.name)
 
     def ended(self) -> None:
-        """None runs any more: nothing is to be told of them."""
+        """Record that no reflector runs any more, so that nothing is reported about them."""
         for name in self._reflectors:
             _measure_no_more(name)
 
@@ -146,10 +146,10 @@ class Mirrors:
             raise RuntimeError("the watcher is not running")
         return self._group
 
-    # What objects declare.
+    # Declared kinds.
 
     def follow(self, entry: Watched, before: Projection | None, after: Projection | None) -> None:
-        """Watch the kinds that an object declares, and not for ever those that it declared before."""
+        """Watch the kinds that an object declares now; stop watching those that it no longer declares."""
         if not entry.declaring or self.declares(entry):
             return
         left, joined = _declarations(entry, before), _declarations(entry, after)
@@ -209,7 +209,7 @@ class Mirrors:
         self._stop(declared.entry)
 
     async def _serve(self, declared: _Declared) -> None:
-        """Find the kind, mirror it until it is removed, find it again."""
+        """Look up the kind, watch it until it is removed, look it up again."""
         failures = 0
         while True:
             try:
@@ -262,7 +262,7 @@ class Mirrors:
             self._leave(whole.followed)
 
     async def _share(self, parts: _Parts) -> None:
-        """Watch the parts one by one, or all together, as their number and our rights are at the time."""
+        """Watch the parts one by one or all together, depending on their number and our current rights."""
         allowed, ask_at = False, 0.0
         while True:
             parts.news.clear()
@@ -297,7 +297,7 @@ class Mirrors:
             return otherwise
 
     async def _whole_is_listed(self, entry: Watched) -> bool:
-        """Watch it, and wait a while for its list."""
+        """Start its watch, and wait up to `LISTED_WITHIN` seconds for its list."""
         if entry.followed not in self._declared:
             self._join(entry)
         with suppress(TimeoutError):
@@ -311,17 +311,17 @@ class Mirrors:
         declared.trouble, declared.awaited = why, True
         declared.tried.set()
 
-    # What the reflectors have told.
+    # Events from the reflectors.
 
     def listed(self, entry: Watched) -> None:
-        """A kind is listed."""
+        """Handle a kind's first list."""
         for declared in self._of(entry):
             declared.settle()
         if (parts := self._parts.get(entry.followed)) is not None:
             parts.news.set()
 
     def absent(self, entry: Watched) -> None:
-        """A kind is not installed."""
+        """Handle a kind that is not installed."""
         for declared in self._of(entry):
             declared.gone.set()
 
@@ -329,13 +329,13 @@ class Mirrors:
         return (declared for declared in self._declared.values() if declared.entry.name == entry.name)
 
     async def declared_tried(self, seconds: float) -> None:
-        """Until each kind that is declared now is listed or known to be missing, but not longer than this."""
+        """Wait until each currently declared kind is listed or known to be missing, but not longer than this."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 for declared in tuple(self._declared.values()):
                     await declared.tried.wait()
 
-    # What they say about themselves.
+    # State, for the checkpoint and health.
 
     def is_listed(self, entry: Watched) -> bool:
         """Whether a kind has been listed."""
@@ -343,14 +343,14 @@ class Mirrors:
         return mirror is not None and mirror.listed
 
     def positions(self) -> Mapping[str, str]:
-        """By name of the kind the resource version up to which all is known."""
+        """The resource version up to which each kind is known, by the kind's name."""
         mirrors = self._reflectors.items()
         return {name: mirror.position for name, mirror in mirrors if mirror.listed and mirror.position}
 
     def newest(self, area: str) -> dict[str, str]:
-        """By kind the resource version of the newest object or event that an area's lifecycles look at.
+        """The resource version of the newest object or event of each kind that an area's lifecycles read.
 
-        Kinds that objects declare are left out: parts of one kind may be watched apart, each at a version of its own.
+        Declared kinds are left out: parts of one kind may be watched separately, each at a version of its own.
         """
         declared = self._declared_names()
         names = (name for name, of in self._areas.items() if of == area and name not in declared)
@@ -358,24 +358,24 @@ class Mirrors:
         return {each.selection.kind.name: each.newest for each in mirrors if each.listed and each.newest}
 
     def names(self) -> set[str]:
-        """The kinds that are watched, or are to be; parts that are watched as a whole left out."""
+        """The kinds that are or should be watched, without parts that a cluster-wide watch covers."""
         return {*self._reflectors, *(one.entry.name for one in self._declared.values() if one.task is not None)}
 
     def unlisted(self) -> list[Reflector[Projection]]:
-        """The kinds whose first list is missing, those without a CRD and those that are declared left out."""
+        """The kinds whose first list is missing, without kinds that have no CRD and without declared kinds."""
         declared = self._declared_names()
         mirrors = self._reflectors.items()
         return [m for name, m in mirrors if m.installed and not m.listed and name not in declared]
 
     def denied(self) -> Iterable[str]:
-        """The kinds that may not be watched any more, those that are declared left out."""
+        """The kinds whose watch is no longer allowed, without declared kinds."""
         declared = self._declared_names()
         for name, mirror in self._reflectors.items():
             if mirror.listed and mirror.denied and name not in declared:
                 yield f"{name} may not be watched any more, its changes go unnoticed: {mirror.trouble}"
 
     def notes(self) -> Iterable[str]:
-        """What is missing, a sentence each."""
+        """Problems, one sentence each."""
         declared = self._declared_names()
         for name, mirror in self._reflectors.items():
             if not mirror.installed:

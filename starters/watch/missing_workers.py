@@ -1,6 +1,6 @@
-"""Tells of areas and versions that no worker serves.
+"""Reports areas and versions that no worker serves.
 
-The watcher tells it, as a worker that is missing cannot. One that only stands by tells nothing.
+The watcher reports this, because a missing worker cannot. A standby reports nothing.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ logger = logging.getLogger(__name__)
 
 
 async def tell_of_missing_workers(client: Client, settings: Settings) -> None:
-    """Look every minute, for as long as this watcher leads; a look that fails leaves what the last one found."""
+    """Check every minute while this watcher leads; a failed check keeps the last result."""
     try:
         while True:
             try:
                 await look(client, settings)
-            except Exception as error:  # the watcher's own work goes on
+            except Exception as error:  # the watcher itself must go on
                 logger.warning("Temporal does not say which workers poll, asking again in a minute: %s", error)
             await asyncio.sleep(EVERY_SECONDS)
     finally:
@@ -43,7 +43,7 @@ async def tell_of_missing_workers(client: Client, settings: Settings) -> None:
 
 
 async def look(client: Client, settings: Settings, quiet_after: timedelta = QUIET_AFTER) -> None:
-    """Ask once, and set the gauges."""
+    """Check once, and set the gauges."""
     areas = served_areas(settings)
     found = await missing_workers(client, areas, settings.cluster, settings.worker_deployment, quiet_after)
     current = {each.area for each in found if each.open is None}
@@ -56,6 +56,6 @@ async def look(client: Client, settings: Settings, quiet_after: timedelta = QUIE
 
 
 def served_areas(settings: Settings) -> tuple[str, ...]:
-    """The areas that workers are needed for: instances are served where the settings name queues."""
+    """The areas that need workers; instances only if the settings name queues."""
     wanted = settings.areas or all_areas()
     return tuple(area for area in wanted if area != "instances" or settings.instances_queues)

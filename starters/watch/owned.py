@@ -1,4 +1,4 @@
-"""Entries for the common case: a kind that wakes itself, and objects that are made for it.
+"""Entries for the common case: a kind that wakes itself, and the objects that it owns.
 
 WATCHED = (objects(GREETING), owned(CONFIG_MAP, by=GREETING, label="greetings.example.com/of"))
 """
@@ -18,12 +18,12 @@ from starters.watch.projection import View, chosen, generation
 
 
 def objects(kind: Kind) -> Watched:
-    """A kind whose objects are woken by their own spec and levers, and by others' changes of their status."""
+    """A kind whose objects are woken by changes of their spec and levers, and of their status unless we wrote it."""
     return Watched(Followed(kind), read=_read_object)
 
 
 def owned(kind: Kind, *, by: Kind, label: str) -> Watched:
-    """Objects with this label: any change of one wakes the objects of the kind `by` among its owners."""
+    """Objects with this label: any change of one wakes its owners of the kind `by`."""
 
     def owners(obj: KubeObject) -> list[tuple[str, str]]:
         references = obj.metadata.owner_references

@@ -1,11 +1,11 @@
-"""Telling lifecycles that their area is paused, or goes on.
+"""Wakes lifecycles when their area is paused or resumed.
 
-Those that are open are woken: at a pause they look, stop what they have begun and show why; when their area goes on
-they do what was left. That is a pass of each, and seldom. Workers see the ConfigMap by watches of their own, most often
-within milliseconds, at the worst when a stream that has frozen is found silent: so lifecycles of an area that goes on
-are woken once more after that, and none is left believing in a pause that is over.
+Open lifecycles are woken: at a pause each observes, stops what it has begun and shows why; at a resume it does what was
+left. This is one pass each, and rare. Workers watch the ConfigMap themselves and mostly see a change within
+milliseconds, at worst when a frozen stream is detected. So lifecycles of a resumed area are woken once more after that
+time, and none keeps acting on a pause that is over.
 
-A watcher that begins to lead tells of what was let go shortly before, as the one before it may not have come to that.
+A watcher that starts to lead repeats recent resumes, as its predecessor may not have sent those wakes.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from engine.settings import Settings
 from engine.temporal import wake_listed
 
 SOON = timedelta(seconds=2)
-AFTER_SILENCE = timedelta(seconds=20)  # beyond the silence of a frozen stream
+AFTER_SILENCE = timedelta(seconds=20)  # beyond the time in which a frozen stream is detected
 RECENT = timedelta(minutes=10)
 AGAIN_SECONDS = 5.0
 AT_ONCE = 10
@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def lifecycles_told(client: Client, kube: KubeApi, settings: Settings, health: Health) -> AsyncIterator[None]:
-    """Follow the pauses and tell whom they concern, while the block runs."""
+    """Follow the pauses and wake the lifecycles that they concern, while the block runs."""
     telling = _Telling(client, settings)
     try:
         async with pauses_followed(kube, settings, health, telling.changed):
@@ -59,7 +59,7 @@ class _Telling:
         self._begun = False
 
     def changed(self, before: Pauses, after: Pauses, config_map: JsonObject | None) -> None:
-        """The ConfigMap differs; or is seen for the first time."""
+        """Handle a changed ConfigMap, or its first version."""
         paused, let_go = areas_changed(before, after, self._served)
         if not self._begun:
             self._begun = True
@@ -71,7 +71,7 @@ class _Telling:
             self._later(self._late, let_go)
 
     def stop(self) -> None:
-        """Tell nobody any more."""
+        """Cancel all outstanding wakes."""
         for task in self._tasks:
             task.cancel()
 

@@ -1,9 +1,9 @@
-"""What the watcher remembers of an object: the few fields that wakes depend on, and nothing else.
+"""What the watcher remembers of an object: only the few fields that wakes depend on.
 
-A projection has 2 to 5 KB where an object with its managedFields has ten. Its *fingerprint* covers what the
+A projection takes 2 to 5 KB, an object with its managedFields 10 KB. Its *fingerprint* covers the values that the
 object's own decision reads and others may write; an event that leaves it unchanged does not wake the object. Its
-*facts* are what relatives are found by and care about. Whether the newest change is Perdure's own is read from
-metadata.managedFields before they are dropped.
+*facts* are the values by which relatives find it and on which they depend. Whether the newest change is Perdure's own
+is read from metadata.managedFields before they are dropped.
 """
 
 from __future__ import annotations
@@ -33,16 +33,17 @@ class Side(Enum):
     REFERENT = "is referred to"
 
 
-# Where an object is in a relation.
+# An object's position in a relation.
 Place = tuple[Relation, Side]
 
 
 class Shown(NamedTuple):
     """What an object shows in a relation.
 
-    `names` are those that both ends share, `hashes` stand for what the other end decides by, and `as_made` says that
-    the object looks as the other end makes it. `trait` is what the two ends compare, and `counts` whether the object
-    matters at the other end at all.
+    `names` are the names that both ends share, `hashes` those of the values that the other end decides by. `as_made` is
+    true if the object looks as the other end makes it. The two ends compare `trait`; `counts` is false if the object
+    does
+    not matter at the other end at all.
     """
 
     names: tuple[Hashable, ...]
@@ -56,11 +57,12 @@ class Shown(NamedTuple):
 class Projection:
     """One object as the watcher knows it.
 
-    `settled` says that the object's own status shows nothing left to do, `ours` that the newest writer was Perdure,
-    beyond doubt. `handed` is the part of the fingerprint that other objects' workflows write. `others` stands for what
-    everybody else has written: it changes, too, when they take something away and leave no newer trace. `own` are
-    Perdure's entries in managedFields: what was written, when, and how much it is. `shown` is what those at the other
-    ends of its relations find it by and decide by. `levers` stands for what a person has asked for in annotations.
+    `settled` is true if the object's own status shows nothing left to do, `ours` if the newest writer was certainly
+    Perdure. `handed` is the part of the fingerprint that other objects' workflows write. `others` is a digest of
+    everybody
+    else's entries in managedFields: it also changes when they remove something and leave no newer trace. `own` are
+    Perdure's entries in managedFields: what was written, when, and its size. `shown` is what the other ends of its
+    relations find it by and decide by. `levers` is a digest of people's requests in annotations.
     """
 
     key: Key
@@ -78,24 +80,25 @@ class Projection:
 
     @property
     def name(self) -> Name:
-        """Namespace and name, by which others refer to it."""
+        """Namespace and name, by which other objects refer to it."""
         return self.key.namespace, self.key.name
 
     def fact(self, name: str) -> str:
-        """One fact, empty if it does not hold."""
+        """One fact; empty if it is not set."""
         return self.facts.get(name, "")
 
 
 @dataclass(frozen=True, slots=True)
 class View:
-    """What an area's reading of an object found: see `Projection`.
+    """The result of an area's reading of an object: see `Projection`.
 
     Args:
         fingerprint: hashable values that the object's own decision reads and others write.
-        handed: those that other objects' workflows write (a binding, for one): a change is news although it is ours.
+        handed: the values among these that other objects' workflows write (a binding, for example): a change of them
+            wakes the object although Perdure wrote it.
         settled: whether its status shows nothing left to do.
-        facts: what relatives are found by and care about.
-        model: the object as its model reads it, where it was read so.
+        facts: values by which relatives find it and on which they depend.
+        model: the object parsed by its model, if it was parsed.
     """
 
     fingerprint: tuple[object, ...]
@@ -120,7 +123,7 @@ def project(
     writer: str = FIELD_MANAGER,
     shown: Callable[[KubeModel | None], Mapping[Place, Shown]] = _shows_nothing,
 ) -> Projection:
-    """The projection of an object by its area's reading; what `writer` has written counts as Perdure's."""
+    """The projection of an object by its area's reading; writes under `writer` count as Perdure's."""
     metadata = mapping(obj, "metadata")
     view = _readable(kind, obj, read)
     places = shown(view.model)
@@ -130,7 +133,7 @@ def project(
             kind=kind, namespace=text(metadata, "namespace"), name=text(metadata, "name"), uid=uid, cluster=cluster
         ),
         resource_version=text(metadata, "resourceVersion"),
-        # A recreated object is another one, whatever it looks like.
+        # A recreated object is a different one, even if it looks the same.
         fingerprint=hash((uid, deleting, view.fingerprint, view.handed, tuple(places.values()))),
         handed=hash(view.handed),
         settled=view.settled and not deleting,
@@ -145,18 +148,20 @@ def project(
 
 
 def is_urgent(before: Projection | None, after: Projection | None) -> bool:
-    """Whether a change goes before others: an object is on its way out or gone, or a person has asked for something."""
+    """Whether a change takes precedence: the object is being deleted or gone, or a person has requested something."""
     return after is None or after.deleting or (before is not None and before.levers != after.levers)
 
 
 def own_write(before: Projection | None, after: Projection | None) -> bool:
-    """Whether a change is Perdure's, beyond doubt.
+    """Whether a change is certainly Perdure's.
 
-    The newest writer counts, but its time is a whole second, in which a claim can be made and served. So a change is
-    ours, too, if our entry has become newer or larger and everybody else's is as it was: nobody else's write does that.
+    The newest writer decides, but its time has a resolution of one second, in which a claim can be made and served. So
+    a
+    change is also ours if our entry has become newer or larger and all other entries are unchanged: no other writer's
+    change has that effect.
 
-    A deletion leaves no trace in managedFields. Taking fields away leaves none of whoever does it, only what is left of
-    the entries of those who had written them: then the newest entry may be ours though the change is not.
+    A deletion leaves no trace in managedFields. Removing fields leaves no trace of its writer; only the entries of the
+    fields' former writers shrink. Then the newest entry may be ours although the change is not.
     """
     if before is None or after is None:
         return after is not None and after.ours
@@ -169,10 +174,10 @@ def own_write(before: Projection | None, after: Projection | None) -> bool:
 
 
 def _readable(kind: str, obj: JsonObject, read: Read) -> View:
-    """The area's reading; an object that it cannot read counts whole, so that each change wakes it."""
+    """The area's reading; an object that it cannot read counts as a whole, so that each change wakes it."""
     try:
         return read(obj)
-    except Exception:  # one odd object must not stop the watch of all others
+    except Exception:  # one malformed object must not stop the watch of all others
         where = f"{text(obj, 'metadata', 'namespace')}/{text(obj, 'metadata', 'name')}"
         logger.exception("%s %s cannot be read by the watcher", kind, where)
         return View((json.dumps(obj, sort_keys=True, default=str),))
@@ -181,9 +186,9 @@ def _readable(kind: str, obj: JsonObject, read: Read) -> View:
 def written_by_us(obj: JsonObject, writer: str = FIELD_MANAGER) -> bool:
     """Whether the newest change is Perdure's, by field manager.
 
-    Times in managedFields are whole seconds, so several writers can be newest: then somebody else may have been the
-    last, and the answer is no. Changes that a person asks for (the command line) go under another field manager, as
-    they are news.
+    Times in managedFields are whole seconds, so several writers can be newest: then another one may have been the last,
+    and the answer is no. Changes that a person requests (by the command line) have another field manager, because they
+    must wake the object.
     """
     entries = [(text(entry, "time"), text(entry, "manager")) for entry in sequence(obj, "metadata", "managedFields")]
     newest = max((time for time, _ in entries), default="")
@@ -210,16 +215,16 @@ def _size(entry: object) -> int:
 
 
 def others_finalizers(obj: JsonObject, ours: str) -> tuple[str, ...]:
-    """The finalizers that other parties wait with."""
+    """The finalizers of other parties."""
     names = (name for name in sequence(obj, "metadata", "finalizers") if isinstance(name, str))
     return tuple(sorted(name for name in names if name != ours))
 
 
 def chosen(values: Mapping[str, object], names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """Some entries of a map of strings (labels, annotations), in an order that compares."""
+    """The named entries of a map of strings (labels, annotations), in a fixed order for comparison."""
     return tuple((name, str(values[name])) for name in names if name in values)
 
 
 def generation(obj: JsonObject) -> object:
-    """metadata.generation: changes with the spec, and with the status only where the kind has no status subresource."""
+    """metadata.generation: changes with the spec, and with the status only if the kind has no status subresource."""
     return at(obj, "metadata", "generation")

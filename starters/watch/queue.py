@@ -1,19 +1,19 @@
-"""Keys to wake: each at most once, none forgotten before Temporal has its wake.
+"""Keys to wake: each waits at most once, and stays until Temporal has accepted its wake.
 
-A key that is put again while it waits stays where it is; one that is put while its wake is being sent is sent once more
-afterwards, since the workflow may already have looked. A failed wake is tried again for ever, after a delay that
-doubles from 0.1 to 5 s (the SDK itself has then retried for about 10 s), without holding up the other keys.
+A key that is put again while it waits keeps its place; one that is put while its wake is being sent is sent once more
+afterwards, since the workflow may already have observed. A failed wake is retried for ever, after a delay that doubles
+from 0.1 to 5 s (the SDK itself has then retried for about 10 s), without delaying the other keys.
 
-A key may be *held* for a while, when somebody else is doing its work: whatever puts it meanwhile is one wake at the
-end. It counts as waiting until then, so that a checkpoint never leaves it out. Keys may also be *gathered*: a burst of
-changes that each concern thousands of keys is one wake of each after it, while other wakes of the same keys go on.
+A key may be *held* for a while, when another workflow does its work: everything put meanwhile becomes one wake at the
+end. It counts as waiting until then, so that a checkpoint never misses it. Keys may also be *gathered*: a burst of
+changes that each concern thousands of keys becomes one wake of each at the end, while other wakes of these keys go on.
 
-A key whose wake has just been sent *rests*: a pool of which fifty handles become ready, or the binder of a hundred new
-claims, would otherwise get as many signals, and each costs Temporal and the worker a workflow task (10 ms of CPU in
-all, measured) to set a flag that is set. It rests for as long again as its wake took, five seconds at most: a Temporal
-that is slow gets fewer.
+A key whose wake has just been sent *rests*: otherwise a pool of which fifty handles become ready, or the binder of a
+hundred new claims, would get as many signals, and each costs Temporal and the worker a workflow task (10 ms of CPU in
+all, measured) to set a flag that is already set. It rests as long as its wake took, five seconds at most: a slow
+Temporal gets fewer signals.
 
-What is *urgent* goes first: an object on its way out, and what a person has asked for.
+*Urgent* keys go first: objects that are being deleted, and what a person has requested.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from engine.tracing import continued, origin
 
 FIRST_DELAY = 0.1
 LONGEST_DELAY = 5.0
-# From one wake of a key to its next, at least: unnoticeable, and a burst is some wakes instead of hundreds.
+# Seconds between two wakes of a key, at least: unnoticeable, and a burst becomes a few wakes instead of hundreds.
 REST = 0.1
 
 logger = logging.getLogger(__name__)
@@ -56,7 +56,7 @@ class WakeQueue:
         self._sending: dict[Key, float] = {}
         self._delayed: dict[Key, float] = {}
         self._failures: dict[Key, int] = {}
-        self._resting: dict[Key, float | None] = {}  # woken a moment ago; since when wanted again, if it is
+        self._resting: dict[Key, float | None] = {}  # woken just now; value: since when it is wanted again, if it is
         self._held: dict[Key, asyncio.TimerHandle] = {}
         self._gathered: dict[Key, None] = {}
         self._origins: dict[Key, Context] = {}  # the traces that the wakes belong to
@@ -68,7 +68,7 @@ class WakeQueue:
         return len(self._outstanding()) + len(self._held) + len(self._gathered)
 
     def put(self, key: Key, *, urgent: bool = False) -> None:
-        """Wake this key, before others if urgent; one that is held, or rests, when its time is over."""
+        """Wake this key, before others if urgent; one that is held or rests when its time is over."""
         if urgent:
             self._urgent[key] = None
         if (context := origin()) is not None:
@@ -91,7 +91,7 @@ class WakeQueue:
         self.put(key, urgent=urgent)
 
     def hold(self, key: Key, seconds: float) -> None:
-        """Wake this key, but only after so long."""
+        """Wake this key, but not before this time has passed."""
         if handle := self._held.pop(key, None):
             handle.cancel()
         self._waiting.pop(key, None)
@@ -100,12 +100,12 @@ class WakeQueue:
         self._held[key] = asyncio.get_running_loop().call_later(seconds, self.put_now, key)
 
     def leave(self, key: Key, seconds: float) -> None:
-        """Wake this key, but only after so long, unless it is about to be woken anyway."""
+        """Wake this key after this time, unless it is woken earlier anyway."""
         if key not in self._waiting and key not in self._delayed and not self._resting.get(key):
             self.hold(key, seconds)
 
     def gather(self, keys: Iterable[Key], seconds: float) -> None:
-        """Wake these keys so long after the first of them was gathered, once each."""
+        """Wake these keys once each, this long after the first of them was gathered."""
         if not self._gathered:
             asyncio.get_running_loop().call_later(seconds, self._put_gathered)
         self._gathered.update(dict.fromkeys(keys))
@@ -116,7 +116,7 @@ class WakeQueue:
         return self._clock() - min(since) if since else 0.0
 
     def stalled(self) -> Iterable[str]:
-        """Why only a restart helps: keys wait, and no wake has been tried for long. A wake that fails is a try."""
+        """Why only a restart helps: keys wait, but no wake has been attempted for long. A failed wake is an attempt."""
         ago = self._clock() - max(self._last_turn, min(self._waiting.values(), default=self._last_turn))
         if self._waiting and ago > LONGEST_TURN:
             yield f"{len(self._waiting)} wakes wait, and none has been tried for {ago:.0f} s"
@@ -126,7 +126,7 @@ class WakeQueue:
         return sum(key.kind == kind for key in self._outstanding())
 
     async def acknowledged(self) -> None:
-        """Wait until Temporal has the wakes of all keys that are in the queue now."""
+        """Wait until Temporal has accepted the wakes of all keys that are in the queue now."""
         keys = set(self._outstanding())
         if keys:
             done = asyncio.Event()
@@ -134,7 +134,7 @@ class WakeQueue:
             await done.wait()
 
     async def run(self, wakers: int) -> None:
-        """Send wakes for ever, so many at once."""
+        """Send wakes for ever, `wakers` at a time."""
         async with asyncio.TaskGroup() as group:
             for _ in range(wakers):
                 group.create_task(self._drain())
@@ -176,7 +176,7 @@ class WakeQueue:
 
     def _succeeded(self, key: Key) -> None:
         self._failures.pop(key, None)
-        if key not in self._waiting and not self._resting.get(key):  # else it was put again: this wake does not count
+        if key not in self._waiting and not self._resting.get(key):  # else it was put again meanwhile
             self._acknowledge(key)
         if self._on_woken is not None:
             self._on_woken(key)

@@ -1,8 +1,8 @@
-"""Who is woken by a change, derived from the relations that the areas declare (`domain/relations.py`).
+"""Which lifecycles a change wakes, derived from the relations that the areas declare (`domain/relations.py`).
 
-A projection holds for each relation of its object what the object shows at its end: the names by which the other end is
-found, and hashes of what the other end decides by. An object that its model cannot read shows nothing, as if it did not
-exist: no other lifecycle can decide by it.
+A projection contains for each relation of its object what the object shows at its end: the names by which the other end
+finds it, and hashes of the values that the other end decides by. An object that its model cannot read shows nothing, as
+if it did not exist: no other lifecycle can decide by it.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _Told = tuple[int, int, Callable[[Any], bool] | None] | None
 
 @cache
 def places_of(relations: Relations, kind: str) -> tuple[tuple[Place, End], ...]:
-    """Where objects of this kind are in relations, and as what."""
+    """The relations that objects of this kind take part in, with their side, and the ends."""
     return tuple(_places_of(relations, kind))
 
 
@@ -43,12 +43,12 @@ def _places_of(relations: Relations, kind: str) -> Iterator[tuple[Place, End]]:
 
 
 def _shows(relation: Relation) -> bool:
-    """Whether referents have anything to show: their names alone are known without that."""
+    """Whether referents show anything in the relation; if not, their names alone suffice."""
     return bool(relation.matters or relation.required) or relation.known_as is not by_name
 
 
 def shown_by(relations: Relations, kind: str, obj: JsonObject, model: KubeModel | None) -> dict[Place, Shown]:
-    """What an object shows in each of its relations; `model` if it has been read already."""
+    """What an object shows in each of its relations; `model` if it has been parsed already."""
     reading = _reading_of(relations, kind)
     if not reading.groups:
         return {}
@@ -70,13 +70,13 @@ def shown_by(relations: Relations, kind: str, obj: JsonObject, model: KubeModel 
 
 @dataclass(frozen=True)
 class _Reading:
-    """How objects of a kind are read for their relations, which share functions and what these say.
+    """How objects of a kind are read for their relations, which share functions and their results.
 
     Attributes:
-        model: what they are read as.
-        asked: each function once, and what is made of what it says.
-        groups: of places at which the same is shown: where its names, its hashes (with whether it counts, and what
-            tells that the object looks as made) and its trait stand in the answers.
+        model: the class that they are parsed as.
+        asked: each function once, with the conversion of its result.
+        groups: places that show the same: the positions of names, hashes (with whether the object counts, and the check
+            that it looks as made) and trait among the results.
     """
 
     model: type[KubeModel]
@@ -111,7 +111,7 @@ def _as_it_is(said: Hashable) -> Hashable:
 def woken(
     relations: Relations, kind: str, before: Projection | None, after: Projection | None, index: Index
 ) -> set[Key]:
-    """The lifecycles at the other ends that decide by what has changed."""
+    """The lifecycles at the other ends that decide by a changed value."""
     keys: set[Key] = set()
     for place, _ in places_of(relations, kind):
         news = _news(*place)
@@ -128,7 +128,7 @@ def woken(
 
 
 def referents(relations: Relations, known: Projection, index: Index) -> set[Key]:
-    """The lifecycles that decide by an object which refers to theirs."""
+    """The lifecycles that decide by the objects that refer to theirs, for one referrer."""
     keys: set[Key] = set()
     for place, _ in places_of(relations, known.key.kind):
         news = _news(*place)
@@ -138,7 +138,7 @@ def referents(relations: Relations, known: Projection, index: Index) -> set[Key]
 
 
 def missing_referents(relations: Relations, kind: str, index: Index) -> set[Key]:
-    """The lifecycles that require an object of this kind which does not exist."""
+    """The lifecycles that require an object of this kind that does not exist."""
     keys: set[Key] = set()
     for place, _ in places_of(relations, kind):
         if place[1] is Side.REFERENT and place[0].required:
@@ -175,7 +175,7 @@ def _is_news(news: News[KubeModel], was: Shown | None, is_now: Shown | None, aft
 
 
 def _is_followed(place: Place, was: Shown | None, is_now: Shown | None, after: Projection | None, index: Index) -> bool:
-    """Whether Perdure has just linked an object to one that does not refer to it yet, and will next."""
+    """Whether Perdure has just linked an object to another that does not refer back yet, but will as the next step."""
     news = _news(*place)
     if news is None or news.linked is not Linked.FOLLOWED or was is None or is_now is None or after is None:
         return False
@@ -200,7 +200,7 @@ def _others(
     news: News[KubeModel],
     trait: Hashable = (),
 ) -> set[Key]:
-    """Those at the other end from an object, under these names, and to whom they pass it on."""
+    """The lifecycles at the other end under these names, and those that they pass the change on to."""
     relation, side = place
     ends, other = (relation.referents, Side.REFERENT) if side is Side.REFERRER else (relation.referrers, Side.REFERRER)
     at = (relation, other)
@@ -222,7 +222,7 @@ def _others(
 
 
 def _all_linked(place: Place, first: list[Projection], at: Place, index: Index) -> list[Projection]:
-    """Those at the other end, and those at their other ends, each once: relations may run in a ring."""
+    """The objects at the other end, those at their other ends and so on, each once: relations may form a cycle."""
     reached: dict[Name, Projection] = {}
     ahead = list(first)
     while ahead:
@@ -245,7 +245,7 @@ def _known(end: End, at: Place, name: Hashable, index: Index) -> list[Projection
 
 
 def _has(end: Key, side: Side, index: Index) -> bool:
-    """Whether a lifecycle without an object is woken: what it refers to matters only while its area has objects."""
+    """Whether a lifecycle without an object is woken: its referents matter only while its area has objects."""
     area = all_kinds()[end.kind].area
     kinds = (kind.name for kind in all_kinds().values() if kind.area == area and kind.plural)
     return side is Side.REFERRER or any(len(index.of(kind)) for kind in kinds)

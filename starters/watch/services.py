@@ -1,10 +1,10 @@
-"""What the Service's side of load balancers watches: Services, Nodes, and Events about LoadBalancers.
+"""What is watched for the Services of load balancers: Services, Nodes, and Events about LoadBalancers.
 
-Whom a change of a Node or an Event wakes is in `domain/loadbalancers/relations.py`.
+`domain/loadbalancers/relations.py` says which lifecycles a change of a Node or an Event wakes.
 
-Most Services of a cluster are nobody's business here: a lifecycle is for those that want a load balancer of ours, hold
-our finalizer, or have a LoadBalancer left. Kubelets write their Node every few minutes, and more often where pods come
-and go: only what endpoints are made from is news. Nothing is watched where the settings have no Services served.
+Most Services of a cluster are irrelevant here: only those have a lifecycle that want a load balancer of ours, have our
+finalizer, or still have a LoadBalancer. Kubelets write their Node every few minutes, and more often when pods start and
+stop: only fields that endpoints are made from count as a change. If the settings serve no Services, nothing is watched.
 """
 
 from __future__ import annotations
@@ -34,19 +34,19 @@ from starters.watch.projection import Projection, View, others_finalizers
 
 AREA = "loadbalancers"
 
-# A node pool that is rolled, or an API server that comes back, changes many nodes at once.
+# Seconds. Rolling a node pool, or a recovering API server, changes many nodes at once.
 NODES_GATHER = 0.5
 EVENTS = "Events of LoadBalancers"
 
 
 class Reading:
-    """How objects are read, and whom they concern, in one installation."""
+    """How objects are read, and which keys they concern, in one installation."""
 
     def __init__(self, installation: Installation) -> None:
         self._installation = installation
 
     def service(self, obj: JsonObject) -> View:
-        """A Service."""
+        """Read a Service."""
         read = Service.model_validate(obj)
         ours = self._installation.serves(read)
         return View(
@@ -66,7 +66,7 @@ class Reading:
         )
 
     def lives(self, known: Projection, index: Index) -> bool:
-        """Whether a Service wants a load balancer, or has something of one left."""
+        """Whether a Service wants a load balancer, or still has something of one."""
         return bool(known.fact("concerns us")) or self._has_balancer(known.key, index)
 
     def _has_balancer(self, key: Key, index: Index) -> bool:
@@ -75,7 +75,7 @@ class Reading:
         return found is not None and found.fact("service") == f"{key.namespace}/{key.name}"
 
     def watched(self) -> tuple[Watched, ...]:
-        """What is watched."""
+        """The kinds to watch."""
         nodes = endpoints(self._installation)
         return (
             Watched(Followed(SERVICE), read=self.service, relations=(*RELATIONS, nodes), lives=self.lives),

@@ -1,8 +1,8 @@
-"""Objects whose status is a heartbeat: no report wakes anybody, but one that stays away, and the next one after that.
+"""Objects whose status is a heartbeat: reports wake nothing; a missed report does, and the next one after it.
 
-The projections tell when the last report of each will count no more. Once in a few seconds all of them are compared
-with the clock; those that have changed sides since the last time wake whom it concerns. The first comparison tells all
-who are silent: what happened while nobody watched.
+The projections say when the last report of each object expires. Every few seconds all of them are compared with the
+clock; those that have become silent, or report again, wake the lifecycles that they concern. The first comparison wakes
+the lifecycles of all silent objects, because changes while no watcher ran are unknown.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ EVERY = 2.0
 
 
 class Silence:
-    """Who is silent now."""
+    """The objects that are silent now."""
 
     def __init__(self, watched: Iterable[Watched], index: Index, *, clock: Callable[[], float] = time.time) -> None:
         self._watched = tuple(entry for entry in watched if entry.reporting)
@@ -27,7 +27,7 @@ class Silence:
         self._silent: set[Key] = set()
 
     def news(self) -> set[Key]:
-        """Whom to wake for what has changed since the last time."""
+        """The keys to wake for changes since the last comparison."""
         now, silent, told = self._clock(), set(), set()
         for entry in self._watched:
             for known in self._index.all(entry.name):

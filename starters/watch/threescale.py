@@ -1,6 +1,6 @@
-"""What of 3scale's objects wakes their own lifecycles; whom they wake is in `domain/threescale/relations.py`.
+"""Which changes of 3scale's objects wake their own lifecycles; `domain/threescale/relations.py` says which others.
 
-An object's own status is input too: people blank ids.
+An object's own status is input too: people clear ids.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _WAITS = frozenset({ORPHAN, WAITING})
 
 
 def read_object(kind: str, obj: JsonObject) -> View:
-    """An object of the area."""
+    """Read an object of the area."""
     resource = read(_MODELS[kind], obj)
     if isinstance(resource, Malformed):
         return View((resource.problem, generation(obj), _annotations(obj)))
@@ -49,7 +49,7 @@ def read_object(kind: str, obj: JsonObject) -> View:
 
 
 def _standing(status: Mapping[str, object]) -> tuple[object, ...]:
-    """The status without its times, and without what is told of a sync that lasts: nothing follows from that."""
+    """The status without its times, and without messages about a sync in progress: no decision depends on these."""
     fields = sorted((name, repr(value)) for name, value in status.items() if name != "conditions")
     conditions = sorted(
         (text(each, "type"), text(each, "status"), text(each, "message"))

@@ -1,4 +1,4 @@
-"""The 3scale area's gauges, from what the watcher knows: how many objects stand how, and who has waited longest."""
+"""The 3scale area's gauges from the watcher's index: the number of objects by phase, and the longest wait."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from starters.watch.projection import Projection
 
 
 def threescale_gauges(index: Index) -> Iterator[Metric]:
-    """Every family, at this moment."""
+    """All metric families, with their current values."""
     objects = [each for kind in CUSTOM_KINDS for each in index.all(kind.name)]
     yield lifecycles(Counter((each.key.kind, each.fact("phase")) for each in objects))
     yield _oldest(objects)

@@ -3,20 +3,20 @@
 After a start the objects are listed, and waking all of them would cost a pass each (47 ms of CPU, measured; half a
 minute for a thousand). So only these are woken at once:
 
-- what its own status does not show as settled, with its relatives as if it were new;
-- what changed since the last watcher's *checkpoint*: the versions up to which everything was acknowledged, kept in the
-  Lease (a change that a settled object's status does not show would be lost otherwise);
-- who names what is not there: a deletion leaves nothing behind that could be newer than a checkpoint.
+- objects that their own status does not show as settled, with their relatives as if they were new;
+- objects that changed since the last watcher's *checkpoint*: the versions up to which everything was acknowledged, kept
+  in the Lease (a change that a settled object's status does not show would be lost otherwise);
+- objects that name missing ones: a deletion leaves nothing behind that could be newer than a checkpoint.
 
-No lifecycle is started for an object that is gone: one that is open is told, any other has ended with the object. The
-end of a claim deletes three objects; a workflow opened for one of them, to find nothing, costs as much as the end, and
-so do the wakes of who is carrying it out: those are left for some seconds (`Watched.ending`).
+No lifecycle is started for an object that is gone: if one is open it is woken, otherwise it has ended with the object.
+The end of a claim deletes three objects; opening a workflow for one of them, only to find nothing, would cost as much
+as the end. Waking the workflow that carries it out would too, so those wakes come seconds later (`Watched.ending`).
 
 Then, slowly: without a checkpoint, the settled objects whose last writer was not Perdure; settled objects without a
-workflow, and workflows without an object (`adoption.py`); at once among these what has an end (the fact `end`) that has
-passed, or would before its turn comes. `perdure wake --all` wakes everything.
+workflow, and workflows without an object (`adoption.py`); of these at once, those whose lifespan (the fact `end`) has
+ended or would end before their turn. `perdure wake --all` wakes everything.
 
-Wherever an object would be woken, its carrier is (`carriers.py`).
+Every wake of an object goes to its carrier (`carriers.py`).
 """
 
 from __future__ import annotations
@@ -45,14 +45,14 @@ from starters.watch.projection import Projection, is_urgent, own_write
 from starters.watch.queue import WakeQueue
 from starters.watch.silence import EVERY, Silence
 
-# Relatives of what is in a list are known when their own list is there; one that does not come holds nobody up longer.
+# Seconds. Relatives of a listed object are known once their own kind is listed; a missing list delays no longer.
 PATIENCE_WITH_LISTS = 10.0
-# An end takes some tens of milliseconds, and ten seconds when hundreds come at once on a small machine: passes of those
-# that have gone already would hold up the others.
+# Seconds. An end takes tens of milliseconds, or ten seconds when hundreds come at once on a small machine: passes for
+# objects that are already gone would delay the others.
 ENDS_BY_ITSELF = 15.0
 
 Wake = Callable[[Key], Awaitable[None]]
-# For a kind and the keys of its objects: whom to wake because object or workflow lacks the other.
+# Given a kind and the keys of its objects: the keys to wake because the object or the workflow is missing.
 Unmatched = Callable[[str, list[Key]], Awaitable[list[Key]]]
 
 logger = logging.getLogger(__name__)
@@ -121,11 +121,11 @@ class Watcher:
             group.create_task(self._listen_for_silence())
 
     def seen(self, area: str) -> dict[str, str]:
-        """By kind of an area the version that a cache must have reached to show all that has woken anybody so far."""
+        """By kind of an area, the version that a cache must reach to contain every change that has caused a wake."""
         return self._mirrors.newest(area)
 
     def checkpoint(self) -> str:
-        """The versions up to which nothing has to be looked at again, for the Lease; renewed when nothing waits."""
+        """The versions up to which nothing has to be checked again, for the Lease; renewed when no wake waits."""
         if self._adopted and not len(self.queue):
             self._checkpoint.renew(self._mirrors.positions(), self._mirrors.names())
         return str(self._checkpoint)
@@ -133,7 +133,7 @@ class Watcher:
     # What a change wakes.
 
     def started(self, watched: Watched, objects: list[Projection]) -> None:
-        """The first list of a kind is complete; what it wakes is known when the relatives' are, too."""
+        """Handle a kind's complete first list; its wakes follow once the relatives' kinds are listed, too."""
         for known in objects:
             self._mirrors.follow(watched, None, known)
         if self._until_listed is not None:
@@ -145,16 +145,16 @@ class Watcher:
     def changed(
         self, watched: Watched, before: Projection | None, after: Projection | None, *, seen_live: bool
     ) -> None:
-        """An object differs from before."""
+        """Handle a changed object."""
         if before is not None and after is not None and before.key != after.key:
-            # Deleted and made anew between two lists: two objects.
+            # Deleted and recreated between two lists: two objects.
             self.changed(watched, before, None, seen_live=seen_live)
             self.changed(watched, None, after, seen_live=seen_live)
             return
         if before is not None and after is not None and before.fingerprint == after.fingerprint:
             metrics.IGNORED.labels(watched.name).inc()
         elif seen_live and (_echo(before, after) or _made_by_others(watched, before, after)):
-            # Its own workflow's write, which that workflow knows of; what its relatives care about may still differ.
+            # Its own workflow's write, of which that workflow knows; its relatives may still depend on it.
             metrics.ECHOES.labels(watched.name).inc()
             self._wake_now_and_once_listed(partial(self._wake_relatives, watched, before, after))
         else:
@@ -163,7 +163,7 @@ class Watcher:
         self._mirrors.follow(watched, before, after)
 
     def absent(self, watched: Watched) -> None:
-        """A kind is not installed."""
+        """Handle a kind that is not installed."""
         self._mirrors.absent(watched)
         self._notice_listed()
 
@@ -182,7 +182,7 @@ class Watcher:
             self._tell_who_awaited(watched)
 
     def _tell_who_awaited(self, watched: Watched) -> None:
-        """A declared kind that was missing has come: those who name it may wait for it."""
+        """Wake the objects that name a declared kind that was missing and is now listed: they may wait for it."""
         if self._mirrors.awaited(watched):
             for entry in self._watched.values():
                 if entry.declaring:
@@ -190,21 +190,22 @@ class Watcher:
         self._mirrors.listed(watched)
 
     def _doubt(self, keys: Iterable[Key]) -> None:
-        """Woken slowly, unless that has been done with: then this kind was installed later, and its objects are few."""
+        """Wake these slowly; at once if that phase is over, as few objects of a kind installed later exist."""
         if self._adopted:
             self._put_all(keys)
         else:
             self._doubtful.extend(keys)
 
     def _wake_now_and_once_listed(self, wake: Callable[[], None]) -> None:
-        """A change that comes before the relatives' first list finds them only with that."""
+        """Wake now and, before the first lists are complete, once more after them, when all relatives are known."""
         wake()
         if self._until_listed is not None:
             self._until_listed.append(wake)
 
     def _wake_with_relatives(self, watched: Watched, before: Projection | None, after: Projection | None) -> None:
         subject = after or before
-        # What a list shows on its way out may have been left there by who has died since.
+        # An object that the first list shows as deleting may belong to a workflow that died: it is not an end in
+        # progress.
         if before is not None and subject is not None and watched.ending(before, after, self.index):
             self._leave_to_its_end(watched, before, after, subject)
             return
@@ -217,15 +218,16 @@ class Watcher:
         self._wake_relatives(watched, before, after)
 
     def _concerned(self, watched: Watched, before: Projection | None, after: Projection | None) -> bool:
-        """Whether the object has a lifecycle, or has had one until this change."""
+        """Whether the object has a lifecycle, or had one until this change."""
         return watched.has_workflow and any(watched.lives(each, self.index) for each in (before, after) if each)
 
     def _leave_to_its_end(
         self, watched: Watched, before: Projection | None, after: Projection | None, subject: Projection
     ) -> None:
-        """A step of an end that a workflow is carrying out: a wake at each would cost it more than the end itself.
+        """Delay the wakes for a step of an end in progress: a wake at each step would cost more than the end itself.
 
-        It is woken later all the same, as its worker may have died in the middle. Who lives on is told at once.
+        The workflow that carries it out is still woken later, as its worker may have died in the middle. Lifecycles of
+        objects that live on are woken at once.
         """
         if watched.has_workflow:
             self.queue.leave(self._carriers.of(subject), ENDS_BY_ITSELF)
@@ -236,7 +238,7 @@ class Watcher:
                 self.queue.put(key)
 
     def _is_ending(self, key: Key) -> bool:
-        """Whether an object is on its way out, or gone."""
+        """Whether an object is being deleted, or gone."""
         entries = [entry for entry in self._watched.values() if entry.has_workflow and entry.kind.name == key.kind]
         found = (self.index.get(entry.name, key.namespace, key.name) for entry in entries)
         return bool(entries) and all(known is None or known.key != key or known.deleting for known in found)
@@ -249,7 +251,7 @@ class Watcher:
             self.queue.put_all(keys)
 
     def _wake_itself(self, watched: Watched, before: Projection | None, after: Projection | None, key: Key) -> None:
-        """At once, unless another workflow is doing its work; a restarted watcher cannot know that."""
+        """Wake at once, unless another workflow does its work; a restarted watcher cannot know that."""
         patience = watched.patience(before, after) if after is not None and self._adopted else 0.0
         if patience:
             self.queue.hold(key, patience)
@@ -257,11 +259,11 @@ class Watcher:
             self.queue.put_now(key, urgent=is_urgent(before, after))
 
     async def _send(self, key: Key) -> None:
-        """Wake a lifecycle; that of an object which is gone is told if it is open, but not started for that."""
+        """Wake a lifecycle; if its object is gone, only one that is open: none is started for it."""
         await (self._wake_open if self._is_gone(key) else self._wake)(key)
 
     def _is_gone(self, key: Key) -> bool:
-        """Whether an object is known not to exist; behind some lifecycles there is none."""
+        """Whether an object is known not to exist; false for lifecycles without an object."""
         entries = [entry for entry in self._watched.values() if entry.has_workflow and entry.kind.name == key.kind]
         return any(map(self._mirrors.is_listed, entries)) and not any(self._knows(entry, key) for entry in entries)
 
@@ -293,7 +295,7 @@ class Watcher:
             self._listed.set()
 
     def _take_first_lists(self) -> None:
-        """What the first lists and the changes since wake, once they are all there, or those that are after a while."""
+        """Process the first lists and the changes since; called once all lists are complete or waited for too long."""
         waiting, self._until_listed = self._until_listed, None
         for wake in waiting or ():
             wake()
@@ -316,7 +318,7 @@ class Watcher:
         self._doubtful.clear()
 
     def _ending_within(self, time: timedelta) -> set[Key]:
-        """Who does the work of what has ended already, or ends within that time."""
+        """The carriers of objects whose lifespan has ended, or ends within that time."""
         until = datetime.now(UTC) + time
         with_workflow = (entry for entry in self._watched.values() if entry.has_workflow)
         known = (each for entry in with_workflow for each in self.index.all(entry.name))
@@ -328,7 +330,7 @@ class Watcher:
             try:
                 living = [known.key for known in self.index.all(entry.name) if entry.lives(known, self.index)]
                 return await unmatched(entry.kind.name, living)
-            except Exception as error:  # whatever visibility answers, it only delays this courtesy
+            except Exception as error:  # visibility can only delay these optional wakes
                 logger.warning("open workflows cannot be listed, trying again: %s", error)
                 await asyncio.sleep(30)
 
@@ -338,17 +340,19 @@ class Watcher:
             self._put_all(self._silence.news())
             await asyncio.sleep(EVERY)
 
-    # What it says about itself.
+    # State, for health checks.
 
     def register(self, health: Health) -> None:
-        """Tell `health` when the watcher is ready, and what it misses."""
+        """Report to `health` when the watcher is ready, and what it is missing."""
         health.add("watch", dead=self.queue.stalled, unready=self.unready, notes=self._notes)
 
     def unready(self) -> list[str]:
-        """Why it is not ready: a list that is missing, first wakes that Temporal does not have yet, a right withdrawn.
+        """Reasons why it is not ready: a missing list, first wakes that Temporal has not accepted yet, a withdrawn
+        right.
 
-        A kind that is not installed is no reason: whoever uses one area only has the CRDs of that area only. Nor is one
-        that objects declare, as it may be anything.
+        A kind that is not installed is no reason: installations of a single area have the CRDs of that area only. Nor
+        is a
+        declared kind, as it may be anything.
         """
         if missing := self._mirrors.unlisted():
             return [f"{mirror.selection.name} is not listed: {mirror.trouble or 'in progress'}" for mirror in missing]
@@ -366,7 +370,7 @@ class Watcher:
 
 @dataclass(frozen=True)
 class _ChangesOf:
-    """What a kind's reflector tells, told to the watcher with the kind."""
+    """Passes the events of a kind's reflector on to the watcher, together with the kind."""
 
     watcher: Watcher
     watched: Watched
@@ -385,7 +389,7 @@ class _ChangesOf:
 
 
 def _without_objects() -> set[str]:
-    """The kinds of lifecycles that no custom resource stands behind."""
+    """The kinds of lifecycles that have no custom resource."""
     return {kind.name for kind in all_kinds().values() if kind.lifecycle and not kind.plural}
 
 
@@ -394,12 +398,12 @@ def _names(entry: Watched, known: Projection, declared: str) -> bool:
 
 
 def _made_by_others(watched: Watched, before: Projection | None, after: Projection | None) -> bool:
-    """Whether an object is new, and made by another's workflow, which goes on with it or opens its own."""
+    """Whether an object is new, and made by another object's workflow, which works on it or opens its workflow."""
     return watched.carried.from_birth and before is None and after is not None and after.ours and not after.deleting
 
 
 def _echo(before: Projection | None, after: Projection | None) -> bool:
-    """Whether a change is the own workflow's write, beyond doubt."""
+    """Whether a change is certainly the write of the object's own workflow."""
     if before is None or after is None:
         return False
     return before.handed == after.handed and own_write(before, after)
