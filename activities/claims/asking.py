@@ -1,4 +1,4 @@
-"""Claims that ask the binder for a handle: those that ask within a moment do so by one signal.
+"""Claims that ask the binder for a handle: requests within a short time share one signal.
 
 Each signal costs Temporal and the worker a workflow task, and a run takes 10,000 of them.
 """
@@ -15,7 +15,7 @@ GATHER_SECONDS = 0.1
 
 
 class Asking:
-    """Gathers claims, and has them sent."""
+    """Gathers claims and sends them together."""
 
     def __init__(self, send: Callable[[Sequence[Key]], Awaitable[None]]) -> None:
         self._send = send
@@ -23,10 +23,10 @@ class Asking:
         self._sending: asyncio.Task[None] | None = None
 
     async def ask(self, claim: Key) -> None:
-        """Ask for this claim; the signal has been sent when it returns.
+        """Ask for this claim; returns once the signal has been sent.
 
         Raises:
-            RPCError: it could not be sent.
+            RPCError: the signal could not be sent.
         """
         self._gathered[claim] = None
         if self._sending is None:

@@ -1,14 +1,14 @@
-"""The batch of the ClaimBinder: it serves claims as they come, for some seconds, then gives way to the next batch.
+"""A batch of the ClaimBinder: it serves claims as they arrive, for some seconds, then gives way to the next batch.
 
-    waiting claims ----16 at once--> serve (binding.py) --> their own workflows are opened, when no claim waits
-    claims whose end has come --'--> end (claims.py) -----> their own workflows are told, when no claim waits
+    waiting claims --16 at once--> serve (binding.py) --> open their own workflows, when no claim waits
+    expired claims ------'-------> end (claims.py) -----> inform their own workflows, when no claim waits
 
-It pulls: a claim that comes while others are served is begun at once. One claim that cannot be served never holds up
-the others; it is told its own workflow, which asks again when it is time. A batch that is made again after its worker
-died wakes the claims that were bound in its time, since their workflows may not have been opened.
+It pulls: a claim that arrives while others are served is started at once. A claim that cannot be served never delays
+the others; its own workflow is informed and asks again when it is time. If a batch is retried because its worker died,
+it wakes the claims that were bound in the meantime, since their workflows may not have been opened.
 
-What of an end is not plain (a limit or a person has moved it, a hold delays it) is left to the claim's own
-workflow, which acts at the moment itself, and so is what fails here.
+Ends that need a decision (a limit or a person has moved them, a hold delays them) are left to the claim's own workflow,
+which acts at the time itself. So are claims whose serving or ending fails here.
 """
 
 from __future__ import annotations
@@ -48,22 +48,22 @@ from engine.clock import now
 from engine.errors import ApiError, as_error
 
 AT_ONCE = 16
-# So many of the places are always theirs: those who end together would keep who is new waiting for seconds, and a few
-# slow templates or webhooks of those who are served would move the others' ends.
+# Places reserved for claims that wait for a handle: many claims that expire together would otherwise delay new claims
+# by seconds. And a few slow templates or webhooks of waiting claims must not delay the others' ends.
 SERVED_AT_LEAST = 8
 ENDED_AT_LEAST = 4
-# An attempt after which the next one is half as large: a batch that is broken off again may be too much for its worker.
+# From the next attempt on, each is half as large: a batch that keeps being broken off may be too much for its worker.
 WHOLE_ATTEMPTS = 2
-# Between two batches all workflows of those served are opened, which those who still wait would wait for: a burst is
-# one batch also on a busy machine. A claim that asks again meanwhile waits for the next one.
+# Seconds. Between two batches the workflows of all served claims are opened, which claims that still wait would wait
+# for: so a burst is one batch even on a busy machine. A claim that asks again meanwhile waits for the next batch.
 LONGEST_BATCH = 15.0
 MOST_SERVED = 400
-# A batch that is over, and cannot return as a claim is served slowly, goes on to begin ends for so long.
+# Seconds. A batch that is over but still waits for a slow claim keeps starting ends until then.
 LONGEST_WITH_ENDS = 60.0
-# A claim may be known here some milliseconds after the watcher has woken the binder for it.
+# Seconds. A claim may reach this worker's cache some milliseconds after the watcher has woken the binder for it.
 LINGER = 0.25
 OPENED_AT_ONCE = 8
-# Another client writes to the same objects all the time: leave the claim to the next batch.
+# If another client keeps writing to the same objects, the claim is left to the next batch.
 MOST_CONFLICTS = 5
 MOST_REMEMBERED = 20_000
 
@@ -81,7 +81,7 @@ class BinderActivities(Activities):
     def __init__(
         self, tools: Tools, queue: BinderQueue, bind: Bind, look_at_claim: Look, open_claim: Open, wake: Wake
     ) -> None:
-        """`open_claim` opens the claim's workflow with what came of it; where the claim is gone it is only told."""
+        """`open_claim` opens the claim's workflow with its result; if the claim is gone, only wakes an open one."""
         self._tools = tools
         self._look_at_claim = look_at_claim
         self._cache = tools.cache
@@ -91,11 +91,11 @@ class BinderActivities(Activities):
         self._wake = wake
         self._told: dict[str, Decision] = {}
         self._failures: dict[str, int] = {}
-        self.untold: list[tuple[Key, ObjectWorld]] = []  # left by the last batch: whose workflows are still to be told
+        self.untold: list[tuple[Key, ObjectWorld]] = []  # left by the last batch: workflows that must still be informed
 
     @activity.defn(name=Serve.activity)
     async def serve(self, look: Serve) -> BinderWorld:
-        """One batch."""
+        """Run one batch."""
         await self._cache.settled()
         if look.dry_run:
             return BinderWorld(key=look.key, decision=self._idle(self._queue.ends.next))
@@ -131,18 +131,18 @@ class BinderActivities(Activities):
                 await self._wake(key_of(RESOURCE_CLAIM, claim, look.key.cluster))  # type: ignore[arg-type]
 
     async def one(self, name: Name, cluster: str) -> tuple[Key, ObjectWorld] | None:
-        """Serve one claim; what its own workflow has to know, None where there is nothing new."""
+        """Serve one claim; returns the result for its own workflow, None if there is nothing new."""
         began, news_then = now(), self._queue.news_for_all
         claim = self._cache.get(RESOURCE_CLAIM, *name)
         if claim is None or not is_looked_after(self._cache.names, claim):
             self._queue.waiting.pop(name, None)
-            return None  # it may have asked before it was deleted: its own workflow sees to that
+            return None  # it may have asked before it was deleted: its own workflow handles that
         key = key_of(RESOURCE_CLAIM, claim, cluster)
         try:
             passed, world = await self._bind(key)
         except ApiError as error:
             return self._news(key, self._failed(name, key, error.type.value, error.message, began))
-        except Exception as error:  # a bug must not hold up the others
+        except Exception as error:  # a bug must not delay the others
             log.exception("%s could not be served", key)
             return self._news(key, self._failed(name, key, "Bug", f"{type(error).__name__}: {error}", began))
         seen = passed.world
@@ -151,7 +151,7 @@ class BinderActivities(Activities):
             return None
         if passed.refusals:
             if all(refusal.type in OUTDATED for refusal in passed.refusals.values()):
-                return None  # it stays among those that wait
+                return None  # it keeps waiting
             refusal = next(iter(passed.refusals.values()))
             return self._news(key, self._failed(name, key, refusal.type.value, refusal.message, began))
         self._failures.pop(key.uid, None)
@@ -159,7 +159,7 @@ class BinderActivities(Activities):
         return self._news(key, world)
 
     def still_waits(self, name: Name) -> bool:
-        """Whether it waits for a free handle as its workflow has been told, so that there is no need to look at it."""
+        """Whether it still waits for a free handle and its workflow knows that: then a pass is not needed."""
         claim = self._cache.get(RESOURCE_CLAIM, *name)
         told = claim is not None and text_at(claim, "metadata", "uid") in self._told
         if not told or not self._queue.still_lacks(name, now()) or self._tools.hold(claim or {}):
@@ -168,7 +168,7 @@ class BinderActivities(Activities):
         return True
 
     def ending(self) -> Name | None:
-        """A claim whose end has come and is plainly so; each is given once."""
+        """An expired claim that the batch may end; each is returned once."""
         while (handle_name := self._queue.ends.take(now())) is not None:
             handle = self._cache.get(RESOURCE_HANDLE, self._cache.namespace, handle_name)
             name = holder_of(handle)
@@ -180,7 +180,7 @@ class BinderActivities(Activities):
         return None
 
     async def end(self, name: Name, cluster: str, batch: ExpiryBatch) -> tuple[Key, ObjectWorld] | None:
-        """End a claim, as its own workflow would; how it stands then, None if that has to see to it."""
+        """End a claim as its own workflow would; returns the result, None if its own workflow has to do it."""
         claim = self._cache.get(RESOURCE_CLAIM, *name)
         if claim is None:
             return None
@@ -195,14 +195,14 @@ class BinderActivities(Activities):
             log.warning("%s could not be ended with others in time", key)
         except ApiError as error:
             log.warning("%s could not be ended with others: %s", key, error.message)
-        except Exception:  # a bug must not hold up the others
+        except Exception:  # a bug must not delay the others
             log.exception("%s could not be ended with others", key)
         with suppress(RPCError):
             await self._wake(key)
         return None
 
     async def _leaves(self, key: Key) -> None:
-        """The claim was deleted while it was served: what it has got meanwhile has to end as well."""
+        """Wake a claim that was deleted while it was served, and its handles, which have to end as well."""
         name = (key.namespace, key.name)
         self._queue.waiting.pop(name, None)
         for handle in self._cache.handles_of_claim(*name):
@@ -210,7 +210,7 @@ class BinderActivities(Activities):
         await self._wake(key)
 
     def _news(self, key: Key, world: ObjectWorld) -> tuple[Key, ObjectWorld] | None:
-        """Only what the claim's workflow has not been told already."""
+        """The result, unless the claim's workflow knows it already."""
         if self._told.get(key.uid) == world.decision:
             return None
         if len(self._told) >= MOST_REMEMBERED:
@@ -219,7 +219,7 @@ class BinderActivities(Activities):
         return key, world
 
     async def open(self, key: Key, world: ObjectWorld) -> None:
-        """Open the claim's workflow; what could not be told is told by the next batch."""
+        """Open the claim's workflow; if that fails, the next batch repeats it."""
         try:
             await self._open_claim(key, world)
         except BaseException:
@@ -227,7 +227,7 @@ class BinderActivities(Activities):
             raise
 
     def forget(self, key: Key) -> None:
-        """The claim's workflow has not been told after all."""
+        """Record that the claim's workflow has not been informed after all."""
         if self._told.pop(key.uid, None):
             self._queue.await_binder((key.namespace, key.name))
 
@@ -247,12 +247,12 @@ class BinderActivities(Activities):
 
 
 def places_in(attempt: int) -> int:
-    """How many claims this attempt of a batch looks at side by side."""
+    """How many claims this attempt of a batch handles concurrently."""
     return max(1, AT_ONCE >> max(0, attempt - WHOLE_ATTEMPTS))
 
 
 class _Batch:
-    """One batch over the claims that wait, and those that end meanwhile."""
+    """One batch: the waiting claims, and the claims that expire meanwhile."""
 
     def __init__(self, activities: BinderActivities, cluster: str, at_once: int = AT_ONCE) -> None:
         self._activities = activities
@@ -270,7 +270,7 @@ class _Batch:
         self._retried: dict[Name, int] = {}
 
     async def run(self) -> bool:
-        """Serve until no claim waits, or for long enough; whether one still waits."""
+        """Serve until no claim waits or the time is up; returns whether work is left for another batch."""
         began = quiet_since = time.monotonic()
         try:
             while True:
@@ -325,7 +325,7 @@ class _Batch:
             if (name := self._activities.ending()) is None:
                 break
             if name in self._under_way.values():
-                continue  # it is served still, and sees by itself that its end has come
+                continue  # it is still being served, and that pass sees that its end has come
             self._expiring.join(name)
             self._start(name, self._activities.end(name, self._cluster, self._expiring))
         if self._queue.ends.are_over(now()):
@@ -353,13 +353,13 @@ class _Batch:
         self._under_way[asyncio.create_task(work)] = name
 
     async def _next(self) -> None:
-        """Until one has ended, or another claim has come while there is room, or the next end."""
+        """Wait until a task is done, another claim arrives while there is room, or the next end comes."""
         waits: set[asyncio.Task[object]] = set(self._under_way)
         has_room = self._places() > 0 or self._expiring.asking or self._expiring.is_gathering
         event = self._queue.news if has_room else self._queue.nearer_end
         news = asyncio.create_task(event.wait())
         waits.add(news)
-        # Those ends that have come already have no place yet.
+        # Ends that are already due wait for a free place, not for a time.
         done, _ = await asyncio.wait(waits, timeout=self._until_next_end(), return_when=asyncio.FIRST_COMPLETED)
         news.cancel()
         for task in done:
@@ -376,13 +376,13 @@ class _Batch:
             return
 
     async def _open_while_quiet(self) -> None:
-        """Open the workflows of those served; behind them, so that no claim waits for it."""
+        """Open the workflows of served claims, but only while no claim waits."""
         while self._to_open and not self._queue.news.is_set() and not self._queue.ends.are_over(now()):
             some, self._to_open = self._to_open[:OPENED_AT_ONCE], self._to_open[OPENED_AT_ONCE:]
             await self._open(some)
 
     async def _open_the_rest(self) -> None:
-        """The same when the batch is over: ends come first, and those who wait before those who are gone."""
+        """The same when the batch is over: due ends take precedence, then existing claims, then those that are gone."""
         self._to_open.sort(key=lambda told: not told[1].exists)
         while self._to_open and not self._queue.ends.are_over(now()):
             some = self._to_open[:OPENED_AT_ONCE]

@@ -1,8 +1,8 @@
-"""What the binder of a worker has to do: claims that wait for a handle, handles that are free, ends that come.
+"""The work of a worker's binder: claims that wait for a handle, free handles, and ends.
 
-    informer cache, own writes --> free handles, waiting claims, ends --> the batch under way, or a wake of the binder
+    informer cache, own writes --> free handles, waiting claims, ends --> the running batch, or a wake of the binder
 
-Claims that came in and that no batch has taken wake the binder, and so does an end that it does not expect.
+Claims that have arrived and that no batch has taken wake the binder, and so does an end that it does not expect.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from domain.claims.timestamps import end_of_handle
 from engine.kube.store import Listener
 
 UNTAKEN = 1.0
-# Ends that come in together are told to the binder together.
+# Seconds. Ends that become known within this time share one wake of the binder.
 ENDS_GATHER = 0.2
 END_OVERDUE = timedelta(seconds=1)
 
@@ -40,15 +40,15 @@ class BinderQueue:
         self._binder = binder(cache.names.domain, cache.cluster)
         self.free = FreeHandles()
         self.ends = Ends()
-        self.waiting: dict[Name, None] = {}  # unbound claims that have to be looked at, in this order
-        self.news = asyncio.Event()  # something has come to wait
-        self.news_for_all = 0  # how often something has changed that any unbound claim may wait for
-        self.nearer_end = asyncio.Event()  # an end has come in that is the next one now
-        self.serving = 0  # batches of this process: one, and at times one more that is being given up
+        self.waiting: dict[Name, None] = {}  # unbound claims to handle, in this order
+        self.news = asyncio.Event()  # work has arrived
+        self.news_for_all = 0  # number of changes that may concern any unbound claim
+        self.nearer_end = asyncio.Event()  # an end is known that is now the next one
+        self.serving = 0  # batches of this process: one, and at times a second one that is being cancelled
         self._end_untold = False
         self._end_timer: asyncio.TimerHandle | None = None
-        self._untaken: set[Name] = set()  # those that the binder is woken for, if they still wait in a moment
-        self._lacks: dict[Name, Wanted] = {}  # what claims ask for that no free handle was, while that is still so
+        self._untaken: set[Name] = set()  # claims that cause a wake of the binder if they still wait in a moment
+        self._lacks: dict[Name, Wanted] = {}  # requests that no free handle satisfies, as long as that is so
         cache.claims.listen(cast(Listener, self._claim_changed))
         cache.handles.listen(cast(Listener, self._handle_changed))
         cache.providers.listen(cast(Listener, self._provider_changed))
@@ -56,7 +56,7 @@ class BinderQueue:
     # --- claims that wait for the binder ---
 
     def await_binder(self, name: Name) -> None:
-        """The claim has to be looked at by the binder."""
+        """Have the binder handle the claim."""
         self.waiting[name] = None
         self.news.set()
         if not self.serving:
@@ -65,22 +65,22 @@ class BinderQueue:
             self._untaken.add(name)
 
     def await_binder_all(self) -> None:
-        """Every unbound claim has to be looked at, the oldest first: something that any may wait for has changed."""
+        """Have the binder handle every unbound claim, oldest first: a change may concern any of them."""
         self.news_for_all += 1
         for claim in self.cache.unbound():
             self.await_binder(name_of(claim))
 
     def may_be_free(self, name: str) -> None:
-        """The handle was chosen and could not be bound: it is among the free ones again, if it is free."""
+        """Return a handle that was chosen but could not be bound to the free ones, if it is free."""
         self._free_or_not(name, self.cache.get(RESOURCE_HANDLE, self.cache.namespace, name))
 
     def looked_at(self, claim: JsonObject, news_then: int, lacks: Wanted | None = None) -> None:
-        """The binder has done what it can for the claim as it is now, if nothing came in while it did.
+        """Record that the binder has done all it can for the claim, unless something has changed since.
 
         Args:
-            claim: As the look has left it.
-            news_then: `news_for_all` when the look began.
-            lacks: What it asks for, if no free handle is that, and only another one, or an edit, can change it.
+            claim: The claim after the pass.
+            news_then: `news_for_all` when the pass began.
+            lacks: Its request, if no free handle satisfies it, and only another handle or an edit can change that.
         """
         name = name_of(claim)
         newest = self.cache.get(RESOURCE_CLAIM, *name)
@@ -91,7 +91,7 @@ class BinderQueue:
             self._lacks[name] = lacks
 
     def still_lacks(self, name: Name, moment: datetime) -> bool:
-        """Whether a look at the claim could only find what the last one has: nothing is new of it, nothing fits."""
+        """Whether a pass could only repeat the last result: the claim is unchanged and no free handle fits."""
         lacks = self._lacks.get(name)
         if lacks is None or self.cache.handles.find("claim", name):
             return False
@@ -101,7 +101,7 @@ class BinderQueue:
             return False
 
     def _wake_binder(self) -> None:
-        """One wake for all: while wakes keep coming faster than it ends a run, a run cannot end."""
+        """Wake the binder once for all: while wakes arrive faster than it completes a run, no run can end."""
         untaken, self._untaken = self._untaken, set()
         if untaken & self.waiting.keys() and not self.serving:
             self.cache.wake(self._binder)
@@ -109,7 +109,7 @@ class BinderQueue:
     # --- ends that the binder carries out ---
 
     def _await_end(self, name: str, handle: JsonObject | None) -> None:
-        # One that is on its way out keeps its end: who was ending it may have died in the middle.
+        # A handle that is being deleted keeps its end: the workflow that ended it may have died in the middle.
         if not self.ends.put(name, end_of_handle(handle) if handle and holder_of(handle) else None):
             return
         self._look_after(self.ends.next)
@@ -122,12 +122,12 @@ class BinderQueue:
 
     def _tell_of_end(self) -> None:
         self._end_untold = False
-        # This machine's clock: it tells only whether to ask, and the binder goes by the engine's.
+        # By this machine's clock: it only decides whether to wake; the binder uses the engine's time.
         if not self.serving and self.ends.await_sooner(datetime.now(UTC)):
             self.cache.wake(self._binder)
 
     def end_again(self, claim: Name) -> None:
-        """The claim was being ended, and whether it was is not known."""
+        """Return an end whose outcome is unknown to the queue."""
         for handle in self.cache.handles_of_claim(*claim):
             self.ends.give_back(text_at(handle, "metadata", "name"))
         self.nearer_end.set()
@@ -135,7 +135,7 @@ class BinderQueue:
         self._look_after(datetime.now(UTC))
 
     def _look_after(self, end: datetime | None) -> None:
-        """Who should have told the binder may have died, or not been heard: what it does not take is told once more."""
+        """Check after an end is due: if it was not taken, its wake may be lost, and the binder is woken again."""
         if end is None:
             return
         loop = asyncio.get_running_loop()

@@ -34,11 +34,11 @@ log = logging.getLogger(__name__)
 
 
 class Unusable(Beyond):
-    """A free handle cannot be bound as it is."""
+    """A free handle cannot be bound in its current state."""
 
 
 class Binding(Activities):
-    """Giving handles to claims."""
+    """Binds handles to claims."""
 
     def __init__(self, tools: Tools, queue: BinderQueue, evaluation: Evaluation) -> None:
         self._tools = tools
@@ -49,7 +49,7 @@ class Binding(Activities):
         tools.reconciliation.effects |= effects_of(*self.all())
 
     async def bind(self, key: Key) -> tuple[Passed[Claim], ObjectWorld]:
-        """The pass, and what the claim's own workflow has to know of it."""
+        """Make the pass; also returns the result for the claim's own workflow."""
 
         async def observe(fresh: bool) -> Claim:
             return await self._observe(key, fresh=fresh)
@@ -63,9 +63,9 @@ class Binding(Activities):
         return passed, world
 
     async def _observe(self, key: Key, *, fresh: bool) -> Claim:
-        """The claim, and the handle that is its already.
+        """The claim, and the handle that is bound to it already.
 
-        That is a binding that was not finished, or whose trace was wiped out.
+        Such a handle exists if a binding was not completed, or its trace in the status was removed.
         """
         cache, tools, moment = self._cache, self._tools, now()
         claim = await cache.seen(RESOURCE_CLAIM, key.namespace, key.name, fresh=fresh)
@@ -90,7 +90,7 @@ class Binding(Activities):
 
     @activity.defn(name=TakeHandle.activity)
     async def take_handle(self, action: TakeHandle) -> Taken:
-        """The best free handle, bound to the claim.
+        """Bind the best free handle to the claim.
 
         Raises:
             ApiError: no answer.
@@ -100,7 +100,7 @@ class Binding(Activities):
             best = next((each.name for each in fitting if each.name not in action.passed_over), "")
             if not best:
                 return Taken()
-            # Out of the free ones before anything is awaited: no other claim of this batch can choose it.
+            # Removed from the free ones before the first await: no other claim of this batch can choose it.
             self._queue.free.remove(best)
             try:
                 return Taken(name=best, handle=await self._try(action, best))
@@ -115,9 +115,9 @@ class Binding(Activities):
             return Taken(fault=fault_of(error))
 
     async def _try(self, action: TakeHandle, name: str) -> JsonObject | None:
-        """The handle bound to the claim; None if it is not to be had as it is known.
+        """Bind the handle to the claim; None if it is not available as cached.
 
-        A refusal, or no answer at all, may come of what was done without our hearing of it: the handle itself knows.
+        After a refusal or a lost answer the write may still have been done: the handle is read to find out.
 
         Raises:
             ApiError: no answer.
@@ -136,7 +136,7 @@ class Binding(Activities):
             return there
 
     async def _there_for(self, key: Key, name: str) -> JsonObject | None:
-        """The handle of that name, if it holds the claim."""
+        """The handle of that name, if it is bound to the claim."""
         there = await self._cache.fresh(RESOURCE_HANDLE, self._cache.namespace, name)
         return there if is_held_by(there, (key.namespace, key.name)) else None
 
@@ -157,7 +157,7 @@ class Binding(Activities):
 
     @activity.defn(name=CreateHandle.activity)
     async def create_handle(self, action: CreateHandle) -> Created:
-        """A handle for the claim, its references recorded from birth.
+        """Create a handle for the claim, with its references recorded from the start.
 
         Raises:
             ApiError: no answer.
@@ -170,7 +170,7 @@ class Binding(Activities):
             body = await self._tools.reconciliation.with_references(action.key, body, action.at, claim)
             return Created(handle=await self._writer.create(RESOURCE_HANDLE, body, cache.namespace))
         except Conflict:
-            # Another's, or an earlier one of this claim on its way out, which is never its handle again.
+            # Another claim's, or an earlier one of this claim that is being deleted and never becomes its handle again.
             return Created(handle=await self._there_for(action.key, name))
         except ApiError:
             if (there := await self._there_for(action.key, name)) is None:

@@ -1,13 +1,13 @@
-"""The informer cache of the claims area, with the indexes by which a pass finds others' objects without a request.
+"""The informer cache of the claims area, with the indexes by which a pass finds related objects without a request.
 
     ResourceClaim: unbound ones · ResourceHandle by its claim and by its pool · ResourcePoolScaling by its pool
 
-The cache is some milliseconds behind the API server. Where that could lose something it is made good:
+The cache lags the API server by some milliseconds. Where that could lose a change:
 
-- what a pass writes is put in at once, and every write carries the resourceVersion that it was decided upon;
+- objects that a pass writes are put in at once, and every write carries the resourceVersion that it was decided upon;
 - a pass that was woken reads its own objects from the API server;
-- what a pass has read of others is noted (`read`): a change of it that comes in right afterwards wakes that lifecycle
-  once more, as the pass may have missed what the watcher woke it for.
+- a pass's reads of other objects are recorded (`read`): a change of such an object that arrives right afterwards wakes
+  that lifecycle once more, as the pass may have missed the change that the watcher woke it for.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from engine.kube import KubeApi
 from engine.kube.store import Followed, Listener, Mirror, Store
 from engine.settings import Settings
 
-# For how long after a read a change of what was read may have been missed: far more than a mirror ever lags.
+# Seconds after a read in which a change may have been missed: far more than a cache ever lags.
 MAY_HAVE_MISSED = 2.0
 
 Wake = Callable[[Key], Awaitable[None]]
@@ -75,12 +75,12 @@ class ClaimCache:
         self.namespaces.listen(cast(Listener, self._namespace_changed))
 
     async def settled(self) -> None:
-        """Until every kind is known completely, or known not to be installed."""
+        """Wait until every kind is listed, or known not to be installed."""
         for mirror in self._mirrors.values():
             await mirror.settled()
 
     def wake(self, key: Key) -> None:
-        """Wake a lifecycle; nothing waits for that."""
+        """Wake a lifecycle in the background."""
         task = asyncio.get_running_loop().create_task(self._told(key))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -88,7 +88,7 @@ class ClaimCache:
     # --- reading ---
 
     async def fresh(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
-        """The object as the API server has it, None if there is none."""
+        """The object from the API server, None if it does not exist."""
         try:
             answer = await self._api.get(kind, namespace, name)
         except Absent:
@@ -97,25 +97,25 @@ class ClaimCache:
         return cast("JsonObject", answer)
 
     async def fresh_handles(self) -> list[JsonObject]:
-        """All handles as the API server has them: a mirror may have lost its stream, and hold old ones for long."""
+        """All handles from the API server: a cache whose stream is broken may be outdated for long."""
         return cast("list[JsonObject]", (await self._api.list(RESOURCE_HANDLE, self.namespace)).items)
 
     def get(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
-        """The object as it is known."""
+        """The cached object."""
         return cast("JsonObject | None", self._mirrors[kind.name].get(namespace, name))
 
     async def seen(self, kind: Kind, namespace: str, name: str, *, fresh: bool) -> JsonObject | None:
-        """The object as the API server has it, or as it is known."""
+        """The object from the API server, or from the cache."""
         return await self.fresh(kind, namespace, name) if fresh else self.get(kind, namespace, name)
 
     def may_be_opened(self, key: Key) -> bool:
-        """Whether the object is there for a workflow to look after; if it goes right afterwards, that is woken."""
+        """Whether the object exists, so that its workflow may be opened; if it goes right afterwards, that is woken."""
         self.read(key, _of_object(key.kind, key.namespace, key.name))
         there = self._mirrors[key.kind].get(key.namespace, key.name)
         return there is not None and text_at(cast("JsonObject", there), "metadata", "uid") == key.uid
 
     def learn(self, kind: Kind, obj: JsonObject) -> None:
-        """What a write has answered."""
+        """Store the answer to a write."""
         if kind.name in self._mirrors:
             self._mirrors[kind.name].learn(cast("kube.JsonObject", obj))
 
@@ -128,7 +128,7 @@ class ClaimCache:
         return (True,) if is_unbound(self.names, cast("JsonObject", claim)) else ()
 
     def handles_of_claim(self, namespace: str, name: str) -> list[JsonObject]:
-        """The handles that name the claim as theirs, oldest first; one is as it should be."""
+        """The handles that name the claim as theirs, oldest first; normally one."""
         found = cast("list[JsonObject]", self.handles.find("claim", (namespace, name)))
         return sorted(found, key=lambda handle: text_at(handle, "metadata", "creationTimestamp"))
 
@@ -148,14 +148,14 @@ class ClaimCache:
     async def providers_for(
         self, key: Key, *objects: JsonObject | None, names: Iterable[str] = ()
     ) -> dict[str, JsonObject]:
-        """Every provider that the objects name, and all that these link to; those that do not exist are left out."""
+        """Every provider that the objects name, and all that these link to; missing ones are left out."""
         wanted = set(names).union(*(named_providers(each) for each in objects if each))
         found: dict[str, JsonObject] = {}
         absent: set[str] = set()
         while missing := providers_to_fetch(wanted - absent, found) - absent:
             for name in missing:
                 self.read(key, f"provider/{name}")
-                # One that was made a moment ago may not be known yet; one that is missing is seldom asked for.
+                # A provider made a moment ago may not be cached yet; missing ones are rarely named.
                 provider = self.get(RESOURCE_PROVIDER, self.namespace, name) or await self.fresh(
                     RESOURCE_PROVIDER, self.namespace, name
                 )
@@ -166,9 +166,9 @@ class ClaimCache:
         return found
 
     def read(self, key: Key, topic: str) -> None:
-        """Note that a pass of this lifecycle has read this: `provider/<name>`, `pool/<name>`, `namespace/<name>`.
+        """Record that a pass of this lifecycle has read this: `provider/<name>`, `pool/<name>`, `namespace/<name>`.
 
-        A reader that read it too long ago to be told is forgotten: claims come and go, and a provider stays for months.
+        Readers whose read is too old to be woken are dropped: claims come and go, and a provider stays for months.
         """
         readers, moment = self._readers[topic], time.monotonic()
         readers.pop(key, None)
@@ -195,7 +195,7 @@ class ClaimCache:
             self._tell_readers(f"pool/{pool}")
 
     def _doubled(self, claim: Name | None) -> None:
-        """Where several handles name one claim, each looks whether the claim has another (duplicate_bindings.py)."""
+        """If several handles name one claim, wake each: it checks for duplicates (duplicate_bindings.py)."""
         handles = self.handles.find("claim", claim) if claim else ()
         if len(handles) > 1:
             for handle in cast("list[JsonObject]", handles):
@@ -217,17 +217,17 @@ class ClaimCache:
     async def _told(self, key: Key) -> None:
         try:
             await self._wake(key)
-        except Exception as error:  # the watcher wakes as well; this is the second chance
+        except Exception as error:  # the watcher wakes as well; this is an additional chance
             log.warning("%s could not be woken: %s", key, error)
 
 
 def is_rendered_otherwise(before: JsonObject | None, after: JsonObject | None) -> bool:
-    """Whether a provider differs in what passes read: not in its status alone."""
+    """Whether a provider differs in the parts that passes read, not only in its status."""
     return before is None or after is None or _as_rendered(before) != _as_rendered(after)
 
 
 def _as_rendered(provider: JsonObject) -> tuple[JsonObject, ...]:
-    """What passes read of a provider."""
+    """The parts of a provider that passes read."""
     metadata = object_at(provider, "metadata")
     return object_at(provider, "spec"), object_at(metadata, "labels"), object_at(metadata, "annotations")
 

@@ -45,12 +45,12 @@ class ClaimActivities(Activities):
 
     @activity.defn(name=PassClaim.activity)
     async def pass_claim(self, look: PassClaim) -> ObjectWorld:
-        """One pass."""
+        """Make one pass."""
         await self._cache.settled()
         return await self.look(look)
 
     async def look(self, look: PassClaim) -> ObjectWorld:
-        """One pass, where what is known is complete."""
+        """Make one pass, once the cache is complete."""
 
         async def observe(fresh: bool) -> Claim:
             return await self._observe(look, fresh=fresh)
@@ -59,7 +59,7 @@ class ClaimActivities(Activities):
         return world
 
     async def _observe(self, look: PassClaim, *, fresh: bool) -> Claim:
-        """The claim, and the handle that it says it has where that matters."""
+        """The claim, and the handle named in its status if that matters."""
         key, cache, tools, moment = look.key, self._cache, self._tools, now()
         claim = await cache.seen(RESOURCE_CLAIM, key.namespace, key.name, fresh=fresh)
         if claim is None or text_at(claim, "metadata", "uid") != key.uid:
@@ -67,7 +67,7 @@ class ClaimActivities(Activities):
         handle: JsonObject | None = None
         if needs_its_handle(cache.names, claim, moment):
             place = (RESOURCE_HANDLE, cache.namespace, handle_name(claim))
-            # One that was made a moment ago may not be known yet.
+            # A handle made a moment ago may not be cached yet.
             handle = await cache.seen(*place, fresh=fresh) or (None if fresh else await cache.fresh(*place))
         hold = tools.hold(claim)
         if not hold and handle is not None and holder_of(handle) == name_of(claim):
@@ -90,9 +90,9 @@ class ClaimActivities(Activities):
 
     @activity.defn(name=ReadClaim.activity)
     async def read_claim(self, action: ReadClaim) -> ClaimRead:
-        """The claim as the API server has it, if it may end with the handle as that is known.
+        """Read the claim from the API server, if it may end with the handle according to the cached handle.
 
-        So what cannot be undone is done on what the API server says now, with one read less at every end.
+        So irreversible steps are decided on the current state, and each end needs one read less.
         """
         claim = await self._fresh(action.key)
         if claim is None or is_deleting(claim) or self._tools.hold(claim):
@@ -101,7 +101,7 @@ class ClaimActivities(Activities):
 
     @activity.defn(name=FindAnother.activity)
     async def find_another_handle(self, action: FindAnother) -> Found:
-        """Whether some handle says that it holds the claim."""
+        """Whether some handle names the claim."""
         cache = self._cache
         for handle in cache.handles_of_claim(*name_of(action.claim)):
             there = await cache.fresh(RESOURCE_HANDLE, cache.namespace, text_at(handle, "metadata", "name"))
@@ -114,7 +114,7 @@ class ClaimActivities(Activities):
         """Delete the claim.
 
         Raises:
-            Conflict: it is another one, or has changed since it was read.
+            Conflict: it was recreated, or has changed since it was read.
         """
         if action.expired:
             moment = now()
@@ -123,7 +123,7 @@ class ClaimActivities(Activities):
 
     @activity.defn(name=EndHandleAndClaim.activity)
     async def end_handle_and_claim(self, action: EndHandleAndClaim) -> ClaimEnded:
-        """End the handle, with it the claim, which then lets go of itself.
+        """End the handle and with it the claim, whose finalizer is then dropped.
 
         Raises:
             Conflict: the handle has changed since it was read.
@@ -141,7 +141,7 @@ class ClaimActivities(Activities):
     async def end_handles(self, action: EndHandles) -> None:
         """End the handles that name the claim.
 
-        One that is left alone or paused is only marked, which keeps it from a new claim of the name.
+        An ignored or paused handle is only marked, so that a new claim of the same name does not get it.
         """
         cache, holder = self._cache, name_of(action.claim)
         names = {text_at(handle, "metadata", "name") for handle in cache.handles_of_claim(*holder)}

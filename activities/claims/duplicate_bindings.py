@@ -1,10 +1,10 @@
 """A handle bound twice because the answer to the first bind was lost.
 
-    binding without an answer --> the worker dies, or gives up waiting --> the claim gets another handle
-                              '-> ... the binding is done all the same, late
+    bind without an answer --> the worker dies, or gives up waiting --> the claim gets another handle
+                           '-> ... the bind is done all the same, late
 
-The claim's status names the one that it has. Another that names the claim is ended with its resources, if Perdure
-itself has written so: what a person has bound by hand stays, and `perdure audit claims` tells of it.
+The claim's status names its handle. Another handle that names the claim is ended with its resources if Perdure itself
+has bound it. A handle that a person has bound by hand stays, and `perdure audit claims` reports it.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from engine.kube.api import FIELD_MANAGER
 
 
 async def is_surplus(cache: ClaimCache, handle: JsonObject, claim: JsonObject) -> bool:
-    """Whether the claim has another handle, which says so too.
+    """Whether the claim has another handle, and its status names that one.
 
-    `handle` is as the API server gives it, managedFields and all.
+    `handle` is as read from the API server, including managedFields.
     """
     named = handle_name(claim)
     if not named or named == text_at(handle, "metadata", "name") or not _bound_by_perdure(handle):

@@ -1,4 +1,4 @@
-"""The evaluator's questions as the passes ask them: what takes too long, or too much, is a fault like any other."""
+"""The passes' calls to the evaluator; exceeding its limits of time or memory is a fault like any other."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 
 
 class Beyond(Exception):  # noqa: N818 - an evaluation went beyond its limits
-    """An evaluation took too long or too much."""
+    """An evaluation exceeded its limit of time or memory."""
 
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault.message)
@@ -49,7 +49,7 @@ class Beyond(Exception):  # noqa: N818 - an evaluation went beyond its limits
 
 
 class Evaluation:
-    """The four questions."""
+    """The four evaluations."""
 
     def __init__(self, evaluator: Evaluator, settings: Settings) -> None:
         self._evaluator = evaluator
@@ -57,12 +57,12 @@ class Evaluation:
         self._operators = settings.claims_namespace
 
     async def claim(self, question: ClaimQuestion) -> ClaimPlan:
-        """What the claim has to be; raises `Beyond`."""
+        """The desired state of the claim; raises `Beyond`."""
         patient = _ends(question.handle, question.now)
         return await self._ask(plan_claim, self._by_rules(question), ClaimPlan, question.claim, patient=patient)
 
     async def binding(self, question: BindingQuestion) -> BindingPlan:
-        """What the handle has to be once the claim has it; raises `Beyond`."""
+        """The desired state of the handle once it is bound to the claim; raises `Beyond`."""
         return await self._ask(plan_binding, self._by_rules(question), BindingPlan, question.claim)
 
     async def pool_handle(self, question: PoolQuestion) -> HandleBody:
@@ -70,7 +70,7 @@ class Evaluation:
         return await self._ask(plan_pool_handle, self._by_rules(question), HandleBody, question.pool)
 
     async def handle(self, question: HandleQuestion) -> HandlePlan:
-        """What the handle, its resources and its claim have to be; raises `Beyond`."""
+        """The desired state of the handle, its resources and its claim; raises `Beyond`."""
         subject, patient = question.claim or question.handle, _ends(question.handle, question.now)
         return await self._ask(plan_handle, self._by_rules(question), HandlePlan, subject, patient=patient)
 
@@ -88,7 +88,8 @@ class Evaluation:
                 answer,
                 key=f"{namespace}/{name}",
                 author=namespace,
-                # Pools and free handles are all administrators': a bad one makes the others slow, and no more.
+                # Administrators own all pools and free handles: a bad template of theirs makes the others slow, but is
+                # not refused.
                 patient=patient or namespace == self._operators,
             )
         except EvaluationLimit as error:
@@ -96,19 +97,19 @@ class Evaluation:
 
 
 def _ends(handle: JsonObject | None, now: datetime) -> bool:
-    """Whether the handle's end has come, unless its claim asks for a later one: that is found out, however long."""
+    """Whether the handle has expired, unless its claim asks for a later end; finding that out may take long."""
     return handle is not None and passed(end_of_handle(handle), now)
 
 
 def fault_of_evaluation(error: Beyond | EvaluationBug | ValidationError, of: object) -> Fault:
-    """What is shown of an evaluation that gave no answer, or of a question that could not even be asked.
+    """The fault to show for an evaluation that failed, or whose input was invalid.
 
-    A bug may come of what the author of a claim has written, so it must not keep the end from being kept either. Its
-    traceback may quote objects that others may not read: it is for the log.
+    A bug may be caused by the text of a claim, so it must not prevent the end of its lifespan either. Its traceback may
+    quote objects that the claim's users may not read: it goes to the log only.
     """
     if isinstance(error, Beyond):
         return error.fault
-    if isinstance(error, ValidationError):  # of what is JSON no question refuses anything else
+    if isinstance(error, ValidationError):  # JSON input is refused for its depth only
         return Fault(reason=TOO_DEEP, message="the object, or one that belongs to it, is nested too deeply to be read")
     log.error("%s could not be evaluated: %s", of, error)
     return Fault(reason=BUG, message="its templates met a bug in Perdure; the worker's log has the details")

@@ -1,21 +1,21 @@
-"""Evaluating templates within hard limits of time and memory, whatever they do.
+"""Evaluates templates within hard limits of time and memory, whatever they do.
 
     evaluator = Evaluator([evaluate_override, check_claim])
     async with evaluator:
         checked = await evaluator.call(check_claim, request, Checked, key="ns/claim", author="ns")
 
-The functions are pure and take and give one model; they run in processes that can do nothing but compute
-(evaluator_process.py). The sandbox and its soft limits (domain/claims/templates) turn most of what is hostile or
-mistaken into a clear error there. This is the wall behind them: a call that takes longer than its time, or more
-memory than its share, is ended with its process, and `EvaluationLimit` names the template that was being rendered.
-Other calls go on in the other processes, in lanes that keep a slow author from holding all (evaluator_lanes.py).
+The functions are pure, from one model to one model; they run in processes that can do nothing but compute
+(evaluator_process.py). There, the sandbox and its soft limits (domain/claims/templates) turn most hostile or mistaken
+templates into a clear error. This module is the hard limit behind them: a call that exceeds its time or memory is
+killed with its process, and `EvaluationLimit` names the template that was being rendered. Other calls go on in the
+other processes, in lanes that keep a slow author from occupying all of them (evaluator_lanes.py).
 
-A process that dies by itself (killed from outside, say) is replaced and the call made once more: the functions are
-pure. The time is below the two seconds within which a hostile template has to have ended in a status.
+If a process dies by itself (killed from outside, say), it is replaced and the call repeated once, since the functions
+are pure. The time limit is below the two seconds within which a hostile template has to end in a status.
 
-Measured on 2 cores: a call costs 0.2 ms on top of what it computes, 0.1 ms of it CPU of this process. An override of
-ten strings takes 0.8 ms (1,200 calls/s one after the other, 2,600/s four at a time), 0.2 ms of CPU here and 0.5 there.
-Starting takes 0.3 s, another process a few milliseconds and 7 MiB of its own; the rest they share.
+Measured on 2 cores: a call adds 0.2 ms to the computation, 0.1 ms of it CPU of this process. An override of ten strings
+takes 0.8 ms (1,200 calls/s one after the other, 2,600/s four at a time), 0.2 ms of CPU here and 0.5 there. The start
+takes 0.3 s; another process takes a few milliseconds and 7 MiB of its own, and shares the rest.
 """
 
 from __future__ import annotations
@@ -50,11 +50,11 @@ M = TypeVar("M", bound=Model)
 
 
 class EvaluationLimit(TemplateError):  # noqa: N818 - its text says the limit
-    """A call went beyond what it may take; its process was ended.
+    """A call exceeded a limit; its process was killed.
 
     Attributes:
-        what: The template that was being rendered; the function where none was yet.
-        limit: What it went beyond, in words.
+        what: The template that was being rendered; the function if none was yet.
+        limit: The exceeded limit, in words.
     """
 
     def __init__(self, what: str, limit: str) -> None:
@@ -62,12 +62,12 @@ class EvaluationLimit(TemplateError):  # noqa: N818 - its text says the limit
         self.limit = limit
 
 
-class EvaluationBug(Exception):  # noqa: N818 - it is one
-    """A function raised something else than a TemplateError: its traceback."""
+class EvaluationBug(Exception):  # noqa: N818 - it is a bug
+    """A function raised something other than a TemplateError; the text is its traceback."""
 
 
 class Evaluator:
-    """Evaluating processes and the lines before them; belongs to one event loop."""
+    """The evaluating processes and the lanes before them; belongs to one event loop."""
 
     def __init__(
         self,
@@ -81,12 +81,13 @@ class Evaluator:
         """An evaluator; starts no process yet.
 
         Args:
-            functions: All that will be called: module-level, pure, from one model to one model. Nothing can be imported
-                later on, so they are named here.
-            processes: Calls at once; at least two, so that others go on beside a slow one.
-            time: What a call may take on the wall clock.
-            memory_mib: What a call may take above what the process needs by itself.
-            penalty: How long an object and author are slow-laned that went beyond a limit.
+            functions: All functions to call: module-level, pure, from one model to one model. They are named here
+                because
+                nothing can be imported later.
+            processes: Number of concurrent calls; at least two, so that others go on beside a slow one.
+            time: Limit of a call's wall-clock time.
+            memory_mib: Limit of a call's memory above what the process needs by itself.
+            penalty: How long an object and author that exceeded a limit stay in the slow lane.
         """
         if processes < 2:
             raise ValueError("one evaluating process would let one slow template hold up all others")
@@ -97,7 +98,7 @@ class Evaluator:
         self._width = processes
         self._lanes = Lanes(processes, penalty.total_seconds())
         self._nursery = Nursery(list(self._numbers), self._seconds, memory_mib * 1024 * 1024)
-        self._met: dict[str, tuple[str, str]] = {}  # by function and object, the limit met last
+        self._met: dict[str, tuple[str, str]] = {}  # by function and object, the limit exceeded last
         self._idle: list[Process] = []
         self._endings: set[asyncio.Future[int | None]] = set()
         self._closed = False
@@ -110,7 +111,7 @@ class Evaluator:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End all processes; calls under way fail."""
+        """End all processes; running calls fail."""
         self._closed = True
         await self._nursery.close()
         for each in self._idle:
@@ -128,20 +129,22 @@ class Evaluator:
         author: str = "",
         patient: bool = False,
     ) -> M:
-        """What a function gives for a request.
+        """Call a function.
 
         Args:
-            function: One of those the evaluator was made with.
-            request: What it takes.
-            result: The model it gives.
-            key: The object the call is for, `namespace/name`: its calls run one after the other.
-            author: Who wrote the templates, a claim's namespace: slow templates of one author leave room for others.
-            patient: Wait as long as it takes where many of them have met a limit.
+            function: One of the functions that the evaluator was made with.
+            request: Its argument.
+            result: The model that it returns.
+            key: The object that the call is for, `namespace/name`: calls of one object run one after the other.
+            author: The author of the templates, a claim's namespace: slow templates of one author leave room for
+                others.
+            patient: Wait as long as it takes if the slow lane is full.
 
         Raises:
             TemplateError: The function raised one.
-            EvaluationLimit: It took too long, too much memory, or its process down; or it was not tried, as too many
-                others wait that have met such a limit. A TemplateError too.
+            EvaluationLimit: It exceeded its time or memory, or crashed its process; or it was not tried, because too
+                many
+                others that have exceeded a limit are waiting. A TemplateError too.
             EvaluationBug: It raised anything else.
         """
         name = _name(function)
@@ -159,7 +162,7 @@ class Evaluator:
                     log.warning("Ended an evaluation for %s: %s", key or name, error)
                     raise
         except Crowded:
-            # What an object has met it is told again: a status that says so stays as it is.
+            # Repeat the limit that the object exceeded last, so that a status that shows it stays unchanged.
             raise EvaluationLimit(*self._met.get(met, (f"templates of {author or key}", _CROWDED))) from None
         self._met.pop(met, None)
         return result.model_validate_json(reply)
@@ -170,13 +173,13 @@ class Evaluator:
         self._met[met] = (error.what, error.limit)
 
     async def _evaluate(self, number: int, request: bytes, name: str) -> bytes:
-        """A call, and once more where a process went away by itself."""
+        """Make a call, and repeat it once if its process died by itself."""
         try:
             return await self._attempt(number, request, name)
         except Gone as gone:
             log.warning("An evaluating process is gone, calling once more: %s", gone)
         try:
-            return await self._attempt(number, request, name, fresh=True)  # those that wait may be gone as well
+            return await self._attempt(number, request, name, fresh=True)  # idle processes may be gone as well
         except Gone as gone:
             raise EvaluationLimit(*gone.args) from None
 
@@ -213,7 +216,7 @@ class Evaluator:
         return reply
 
     def _end(self, process: Process) -> None:
-        """End a process without waiting for it."""
+        """Kill a process without waiting for it."""
         ending = asyncio.ensure_future(self._nursery.reap(process))
         self._endings.add(ending)
         ending.add_done_callback(self._endings.discard)

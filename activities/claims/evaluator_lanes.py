@@ -1,12 +1,12 @@
-"""Whose call goes next: fair to all when some authors' templates run into their limits.
+"""Which call runs next: fair to all when some authors' templates exceed their limits.
 
-Three lines are stood in, one after the other:
+A call waits in three queues, one after the other:
 
-1. the object's own: calls of one object run one after the other, so no object holds two processes;
-2. its author's (a claim's namespace): an author never holds all processes, so a wave of slow templates by one leaves
-   one free for everybody else. An object or author that went beyond a limit of late stands in the slow lane instead,
-   which is one process wide for all of them together, and short: who waits holds a place of the binder's or of an
-   activity, and a hundred such claims would otherwise keep everybody's from being looked at;
+1. the object's: calls of one object run one after the other, so no object occupies two processes;
+2. the author's (a claim's namespace): an author never occupies all processes, so a wave of slow templates by one leaves
+   one free for the others. An object or author that exceeded a limit recently waits in the slow lane instead. All of
+   them share this lane, one process wide, and it is short: a waiting call occupies a place of the binder or of an
+   activity, and a hundred such claims would otherwise keep all other claims waiting;
 3. the processes'.
 """
 
@@ -18,23 +18,23 @@ from collections.abc import AsyncIterator
 from contextlib import AsyncExitStack, asynccontextmanager
 from weakref import WeakValueDictionary
 
-MOST_SLOW = 10_000  # names remembered
-SLOW_LANE = 5  # who is in it, the one that is evaluated among them
+MOST_SLOW = 10_000  # remembered names
+SLOW_LANE = 5  # calls in it, the running one included
 
 
-class Crowded(Exception):  # noqa: N818 - how it is
+class Crowded(Exception):  # noqa: N818 - a state, not an error
     """The slow lane is full."""
 
 
 class Lanes:
-    """The lines before a number of processes."""
+    """The queues before a number of processes."""
 
     def __init__(self, width: int, penalty: float) -> None:
-        """Lines.
+        """The queues.
 
         Args:
-            width: How many calls run at once; at least two.
-            penalty: Seconds in the slow lane after a limit was met.
+            width: Number of concurrent calls; at least two.
+            penalty: Seconds in the slow lane after a limit was exceeded.
         """
         self._width = width
         self._penalty = penalty
@@ -50,7 +50,7 @@ class Lanes:
         """The turn of a call of an object and its author; both may be unknown (empty).
 
         Raises:
-            Crowded: The slow lane is full; never for those who are `patient`.
+            Crowded: The slow lane is full; never raised for `patient` calls.
         """
         async with AsyncExitStack() as lines:
             if key:
@@ -63,7 +63,7 @@ class Lanes:
             yield
 
     async def _stand_with_author(self, lines: AsyncExitStack, key: str, author: str) -> None:
-        """A place in the author's line; none where others of the author have met a limit before it was this turn."""
+        """Wait in the author's queue; leave it if others of the author exceeded a limit in the meantime."""
         line = self._of_author(author)
         await line.acquire()
         if self._slow(key, author):
@@ -85,7 +85,7 @@ class Lanes:
         return self.is_slow(key) or self.is_slow(author)
 
     def is_slow(self, name: str) -> bool:
-        """Whether an object or author went beyond a limit of late."""
+        """Whether an object or author exceeded a limit recently."""
         until = self._slow_until.get(name)
         return until is not None and until > time.monotonic()
 

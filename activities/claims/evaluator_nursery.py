@@ -18,15 +18,15 @@ from activities.claims.evaluator_process import NOTE, NOTE_LENGTH, ORDER_LENGTH,
 START_SECONDS = 60.0  # imports on a busy machine
 ORDER_SECONDS = 10.0
 END_SECONDS = 5.0
-GRACE_SECONDS = 2.0  # beyond the evaluator's own timer; also this process may have been busy
+GRACE_SECONDS = 2.0  # beyond the evaluator's own timer; this process may have been busy, too
 LONGEST_REPLY = 64 * 1024 * 1024
 PROGRAM = Path(__file__).with_name("evaluator_process.py")
-# What the interpreter and the C library need to start; everything else, secrets too, stays here.
+# The environment that the interpreter and the C library need to start; everything else, secrets included, is withheld.
 PASSED_ON = ("LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ")
 
 
 class Gone(Exception):  # noqa: N818 - what happened, not whose fault it is
-    """A process is gone."""
+    """A process has ended."""
 
 
 class Process:
@@ -39,10 +39,10 @@ class Process:
         self._place = place
 
     async def exchange(self, number: int, request: bytes, seconds: float) -> tuple[int, bytes]:
-        """A request and its outcome.
+        """Send a request and receive its outcome.
 
         Raises:
-            Gone: It ended meanwhile.
+            Gone: The process ended meanwhile.
             TimeoutError: It neither answered nor ended in time.
         """
         self._place[: NOTE.size] = NOTE.pack(0)
@@ -73,18 +73,18 @@ class Process:
         return outcome, bytes(text[REPLY.size :])
 
     def place(self) -> str:
-        """The place of the template it rendered last."""
+        """The template that it rendered last."""
         (length,) = NOTE.unpack(self._place[: NOTE.size])
         return self._place[NOTE.size : NOTE.size + length].decode(errors="replace")
 
     def close(self) -> None:
-        """Let go of it; it ends when it reads the end of its requests."""
+        """Close the connection; the process ends when it reads the end of its requests."""
         self._requests.close()
         self._place.close()
 
 
 class Nursery:
-    """The process that forks the evaluating ones."""
+    """The process that forks the evaluators."""
 
     def __init__(self, functions: list[str], seconds: float, memory: int) -> None:
         self._functions = functions
@@ -97,10 +97,10 @@ class Nursery:
         self._unwanted: set[asyncio.Future[int | None]] = set()
 
     async def spawn(self) -> Process:
-        """Another evaluating process.
+        """Fork another evaluator.
 
         Raises:
-            Gone: The nursery went away; the next one starts another.
+            Gone: The nursery ended; the next call starts another.
             RuntimeError: The functions cannot be imported.
         """
         spawning = asyncio.ensure_future(self._spawn())
@@ -133,7 +133,7 @@ class Nursery:
             os.close(place_descriptor)
 
     async def reap(self, process: Process) -> int | None:
-        """End a process, unless it has ended: how it ended, a signal as its negative number; None if unknown."""
+        """Kill a process unless it has ended; returns its exit code, a signal as a negative number, None if unknown."""
         process.close()
         try:
             answer = await asyncio.shield(self._order({"reap": process.pid}, [], of=process.generation))
@@ -148,7 +148,7 @@ class Nursery:
             await self._end()
 
     async def _order(self, order: dict[str, int], descriptors: list[int], *, of: int | None = None) -> dict[str, Any]:
-        """An order and its answer; never cancelled, or the next order would take the answer for its own."""
+        """Send an order and receive its answer; never cancelled, or the next order would receive this one's answer."""
         async with self._orders:
             if of is not None and (self._control is None or of != self._generation):
                 raise Gone
@@ -206,7 +206,7 @@ class Nursery:
 
 
 def _wait(program: subprocess.Popen[bytes]) -> None:
-    """It ends when its control socket does; a kill for one that is stopped."""
+    """Wait for the end of the program, which follows that of its control socket; kill it if it hangs."""
     try:
         program.wait(END_SECONDS)
     except subprocess.TimeoutExpired:

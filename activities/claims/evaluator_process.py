@@ -1,4 +1,4 @@
-"""The processes that evaluate: a nursery that imports once, and evaluators forked from it, shut in.
+"""The processes that evaluate: a nursery that imports once, and sandboxed evaluators forked from it.
 
     worker ── control ──► nursery (imports the functions, then only forks, kills and reaps)
        └───── requests ─► evaluator (one call at a time; JSON in, JSON out)
@@ -7,17 +7,17 @@ The worker cannot fork: it runs threads of Temporal's core. So it starts this fi
 empty environment and no descriptor but the control socket; this process stays single-threaded, and a fork of it is
 ready in a few milliseconds and shares its memory.
 
-An evaluator, before it sees any request:
+An evaluator, before it reads any request:
 
-- has limits of memory (what it has after the imports plus a setting), files, processes and core dumps;
+- has limits of memory (its size after the imports plus a setting), files, processes and core dumps;
 - may make only the system calls that computing needs (seccomp, on x86-64 and arm64): it can open no file and no
-  connection, start no program and signal nobody. A call that is not listed fails with EPERM;
-- is killed by the kernel's own timer when a request takes longer than it may, whatever it is doing; and together with
-  the nursery, which ends when the worker does.
+  connection, start no program and signal no process. A call that is not listed fails with EPERM;
+- is killed by the kernel's timer when a request exceeds its time, whatever it is doing; and together with the nursery,
+  which ends when the worker does.
 
-It notes the place of each template in memory shared with the worker before it renders it, which outlives it.
+Before it renders a template it writes the template's place into memory shared with the worker, which outlives it.
 
-Run by path, not as a module: the package around it imports the worker's world.
+It is run by path, not as a module: importing the package around it would import the worker's dependencies.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ NOTE_LENGTH = 1024
 ORDER_LENGTH = 64 * 1024
 TRACEBACK_LENGTH = 4000
 
-# By functions of Jinja2, MarkupSafe and datetime when they are called, and by `str.encode`.
+# Imported by functions of Jinja2, MarkupSafe and datetime when they are called, and by `str.encode`.
 IMPORTED_LATE = (
     "_strptime",
     "html",
@@ -64,7 +64,7 @@ Call = Callable[[bytes], bytes]
 
 
 def main(control: socket.socket) -> None:
-    """The nursery: import, tell that it is ready, and do what the worker orders until it is gone."""
+    """The nursery: import, report readiness, and execute the worker's orders until the worker is gone."""
     setup = json.loads(control.recv(ORDER_LENGTH))
     sys.path[:] = setup["path"]
     try:
@@ -95,9 +95,9 @@ def main(control: socket.socket) -> None:
 
 
 def _reap(pid: int) -> int | None:
-    """Kill an evaluator, unless it has ended by itself, and tell how it ended: a signal as its negative number.
+    """Kill an evaluator unless it has ended; returns its exit code, a signal as a negative number.
 
-    Only here are evaluators reaped, so that the number cannot be another process's meanwhile.
+    Evaluators are reaped only here, so that the process id cannot belong to another process meanwhile.
     """
     try:
         ended, status = os.waitpid(pid, os.WNOHANG)
@@ -110,7 +110,7 @@ def _reap(pid: int) -> int | None:
 
 
 def _call(name: str) -> Call:
-    """A function `module:name`, from JSON to JSON by the models in its signature."""
+    """A function `module:name`, wrapped from JSON to JSON by the models in its signature."""
     module, _, attribute = name.partition(":")
     function = getattr(importlib.import_module(module), attribute)
     hints = get_type_hints(function)
@@ -131,7 +131,7 @@ def _place_listener() -> Callable[[Callable[[str], None]], None]:
 
 
 def _warm_up() -> None:
-    """Import whatever Python, Jinja2 and the C library would import, or read from files, later on."""
+    """Import now whatever Python, Jinja2 and the C library would import, or read from files, later."""
     for module in IMPORTED_LATE:
         importlib.import_module(module)
     from datetime import UTC, datetime
@@ -155,7 +155,7 @@ def _evaluate(
     descriptors: list[int],
     setup: dict[str, Any],
 ) -> NoReturn:
-    """An evaluator's life."""
+    """The main loop of an evaluator."""
     try:
         requests, shared = descriptors
         place = mmap.mmap(shared, NOTE_LENGTH)
@@ -181,7 +181,7 @@ def _serve(calls: list[Call], requests: int, seconds: float, worn_out: int) -> N
         outcome, reply = _outcome(calls[number], text)
         signal.setitimer(signal.ITIMER_REAL, 0)
         if outcome == RESULT and _peak() > worn_out:
-            outcome = LAST_RESULT  # the next request shall not pay for what earlier ones left behind
+            outcome = LAST_RESULT  # the next request must not pay for the leftovers of earlier ones
         _write(requests, REPLY.pack(outcome, len(reply)) + reply)
         if outcome in (OUT_OF_MEMORY, LAST_RESULT):
             return
@@ -200,7 +200,7 @@ def _outcome(call: Call, text: bytes) -> tuple[int, bytes]:
 
 
 def _read(descriptor: int, length: int) -> bytes:
-    """So many bytes; none at all when the worker is gone."""
+    """Read exactly `length` bytes; empty if the worker is gone."""
     parts = bytearray()
     while len(parts) < length:
         part = os.read(descriptor, length - len(parts))
@@ -217,18 +217,18 @@ def _write(descriptor: int, text: bytes) -> None:
 
 
 def _peak() -> int:
-    """Most memory this process has held, in bytes."""
+    """Peak memory of this process, in bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
 def _shut_in(memory: int) -> None:
-    """Give up what computing does not need."""
+    """Give up all rights that computing does not need."""
     with open("/proc/self/statm") as pages:
         mapped = int(pages.read().split()[0]) * resource.getpagesize()
     _limit(resource.RLIMIT_AS, mapped + memory)
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_FSIZE, 0)
-    _limit(resource.RLIMIT_NOFILE, 0)  # those that are open stay open
+    _limit(resource.RLIMIT_NOFILE, 0)  # open ones stay open
     _limit(resource.RLIMIT_NPROC, 0)
     _allow_computing_only()
 
@@ -238,7 +238,7 @@ def _limit(what: int, most: int) -> None:
         resource.setrlimit(what, (most, most))
 
 
-# Linux: the numbers stand in asm/unistd_64.h and asm-generic/unistd.h, the rest in linux/prctl.h, seccomp.h, filter.h,
+# Linux: the numbers are in asm/unistd_64.h and asm-generic/unistd.h, the rest in linux/prctl.h, seccomp.h, filter.h,
 # audit.h. In this order:
 # read write close fstat lseek mmap mprotect munmap brk mremap madvise rt_sigaction rt_sigprocmask rt_sigreturn getpid
 # gettid exit exit_group futex clock_gettime clock_nanosleep gettimeofday getrandom setitimer getrusage sched_yield
@@ -255,9 +255,9 @@ _SET_DEATH_SIGNAL, _SET_SECCOMP, _NO_NEW_PRIVILEGES, _FILTER = 1, 22, 38, 2
 
 
 def _allow_computing_only() -> None:
-    """Hand the kernel the list of system calls that may be made; where it takes none the limits above remain."""
+    """Pass the list of allowed system calls to the kernel; if it accepts none, the limits above remain."""
     prctl = ctypes.CDLL(None, use_errno=True).prctl
-    prctl.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]  # pointers are longer than the int it would assume
+    prctl.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]  # pointers are longer than the default int
     prctl(_SET_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)
     if platform.machine() not in _ALLOWED:
         return

@@ -1,7 +1,7 @@
-"""Claims that end together wait for each other: all are asked to go before the first is let go.
+"""Claims that expire together wait for each other: all are marked for deletion before finalizers are dropped.
 
-What a user sees of an end is that claim, handle and resource are on their way out. To drop the finalizers is two
-requests of seven, for which those who are not asked yet would wait.
+Users see an end by the deletion marks on claim, handle and resource. Dropping the finalizers takes two of the seven
+requests, and claims that are not marked yet would wait for these.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from dataclasses import dataclass
 from domain.claims.marks import Name
 
 LET_GO_AT_ONCE = 16
-# One that cannot be asked in this time is left to its own workflow.
+# Seconds. A claim that cannot be marked in this time is left to its own workflow.
 LONGEST_ASKING = 10.0
-# And it keeps the others no longer than this.
+# Seconds for which it delays the others at most.
 LONGEST_WAIT = 5.0
 
 
 class ExpiryBatch:
-    """The claims that a batch ends: each is asked to go, waits for the others, and is let go."""
+    """The claims that a batch ends: each is marked, waits for the others, then loses its finalizers."""
 
     def __init__(self, arrived: Callable[[], None]) -> None:
-        """`arrived` is called when one begins to wait."""
+        """`arrived` is called when a claim begins to wait."""
         self._arrived = arrived
         self._members: set[Name] = set()
         self._asked: set[Name] = set()
@@ -34,11 +34,11 @@ class ExpiryBatch:
         self._places = asyncio.Semaphore(LET_GO_AT_ONCE)
 
     def join(self, claim: Name) -> None:
-        """It is going to be asked."""
+        """Add a claim that is about to be marked."""
         self._members.add(claim)
 
     def leave(self, claim: Name) -> None:
-        """It is gone, or something was wrong with it."""
+        """Remove a claim that is gone or has failed."""
         self._members.discard(claim)
         self._asked.discard(claim)
 
@@ -47,17 +47,17 @@ class ExpiryBatch:
 
     @property
     def members(self) -> set[Name]:
-        """Those who have not left."""
+        """The claims that have not left."""
         return set(self._members)
 
     @property
     def asking(self) -> int:
-        """How many are being asked."""
+        """Number of claims that are being marked."""
         return len(self._members) - len(self._asked)
 
     @property
     def asked(self) -> int:
-        """How many have been asked, and wait or are let go."""
+        """Number of claims that are marked, and wait or are losing their finalizers."""
         return len(self._asked)
 
     @property
@@ -66,19 +66,19 @@ class ExpiryBatch:
         return not self._everyone_asked.is_set()
 
     def gathers(self) -> None:
-        """From now on who was asked waits for the others."""
+        """From now on, let marked claims wait for the others."""
         self._everyone_asked.clear()
 
     def is_asked(self) -> None:
-        """Everyone has been asked: they are let go, some at once."""
+        """End the wait: all claims are marked. `LET_GO_AT_ONCE` of them drop their finalizers at a time."""
         self._everyone_asked.set()
 
     @asynccontextmanager
     async def asks(self, claim: Name) -> AsyncIterator[None]:
-        """For ending a member.
+        """The context in which a member is ended.
 
         Raises:
-            TimeoutError: it could not be asked in time.
+            TimeoutError: it could not be marked in time.
         """
         async with asyncio.timeout(LONGEST_ASKING) as limit:
             token = _asked_here.set(_Asked(self, claim, limit))
@@ -89,7 +89,7 @@ class ExpiryBatch:
 
     @asynccontextmanager
     async def lets_go(self, claim: Name) -> AsyncIterator[None]:
-        """For letting go of a member, in its turn."""
+        """The context in which a member's finalizers are dropped; entered when it is its turn."""
         if claim in self._members:
             self._asked.add(claim)
         if self.is_gathering:
@@ -100,14 +100,14 @@ class ExpiryBatch:
         try:
             async with self._places:
                 yield
-        except Exception:  # it was written meanwhile: it is asked once more
+        except Exception:  # it was changed meanwhile: it has to be marked again
             self._asked.discard(claim)
             raise
 
 
 @dataclass(frozen=True)
 class _Asked:
-    """Whom the task at hand ends as a member of a batch."""
+    """The member of a batch that the current task ends."""
 
     batch: ExpiryBatch
     claim: Name
@@ -119,7 +119,7 @@ _asked_here: ContextVar[_Asked | None] = ContextVar("asked_here", default=None)
 
 @asynccontextmanager
 async def behind_the_others() -> AsyncIterator[None]:
-    """For letting go of what the task at hand has asked to go; a task that ends no member of a batch does not wait."""
+    """The context in which the current task drops finalizers; a task that ends no member of a batch does not wait."""
     asked = _asked_here.get()
     if asked is None:
         yield

@@ -1,6 +1,6 @@
 """The pass over a handle, its resources and its claim: what it observes and its effects.
 
-`domain/claims/handle_reconciliation.py` decides. What was made while the handle was ended beside it is taken back.
+`domain/claims/handle_reconciliation.py` decides. Objects that were made while the handle was ended are deleted again.
 """
 
 from __future__ import annotations
@@ -73,16 +73,16 @@ class Reconciliation(Activities):
         self._evaluation = evaluation
         self._requesters = requesters
         self._provider_conditions = provider_conditions
-        # What passes do, by the actions' activities; those that are one kind's own are added by its activities.
+        # The effects of passes, by activity; activities of a single kind add their own.
         self.effects = effects_of(*WriteActivities(writer).all(), *self.all())
 
     async def settle(self, world: HandleWorld) -> HandleWorld:
-        """Bring a handle, as it is given, and its resources to what they have to be.
+        """Bring a handle and its resources to their desired state.
 
-        What was made while the handle was ended beside it is taken back: no other pass knows of it.
+        Objects that were made while another pass ended the handle are deleted again: no other pass knows of them.
 
         Raises:
-            Conflict: an object was written by others; observe again.
+            Conflict: another client has written an object; observe again.
             ApiError: the API server gave no answer.
         """
         path, handle = world.key.path, world.handle
@@ -98,7 +98,7 @@ class Reconciliation(Activities):
         return passed.world
 
     async def show_around(self, world: HandleWorld) -> None:
-        """What a pass has found about others: the conditions of providers, and how long the claim waited."""
+        """Publish a pass's findings about other objects: the conditions of providers, and how long the claim waited."""
         now, claim = world.question.now, world.claim
         await self._provider_conditions.show(world.question.providers.values(), now)
         if claim is not None and _first_ready(claim) and not _first_ready(world.claim_before or {}):
@@ -110,12 +110,12 @@ class Reconciliation(Activities):
         decide: Callable[[H, datetime], Decision],
         observe: Callable[[bool], Awaitable[H]],
     ) -> tuple[Passed[H], ObjectWorld]:
-        """A pass of a lifecycle that observes by itself, and what its workflow has to know of it.
+        """Make a pass of a lifecycle that observes by itself; also returns the result for its workflow.
 
         Args:
-            look: what the workflow has asked for.
+            look: the workflow's request.
             decide: the lifecycle's decision.
-            observe: the world as it is now; True: as the API server has it.
+            observe: observes the current world; True: from the API server.
         """
         seen: list[H] = []
 
@@ -138,9 +138,9 @@ class Reconciliation(Activities):
     async def with_references(
         self, key: Key, handle: JsonObject, now: datetime, claim: JsonObject | None = None
     ) -> JsonObject:
-        """A handle that is to be made, with the names of its resources as far as they can be told; raises `Beyond`.
+        """A new handle's body with the names of its resources as far as they are known; raises `Beyond`.
 
-        It saves a write, and is the intent.
+        The recorded names are the intent, and this saves a write.
         """
         spec = object_at(handle, "spec")
         states = tuple(None for _ in objects_at(spec, "resources"))
@@ -154,7 +154,7 @@ class Reconciliation(Activities):
 
     @activity.defn(name=Validate.activity)
     async def validate_claim(self, action: Validate) -> Validated:
-        """What the claim has to be; a fault where that cannot be told, so that its handle still ends."""
+        """The desired state of the claim; a fault if that cannot be evaluated, so that its handle still ends."""
         key, claim, handle = action.key, action.claim, action.handle
         unassigned: Fault | None = None
         assigned: tuple[str, ...] = ()
@@ -185,17 +185,17 @@ class Reconciliation(Activities):
 
     @activity.defn(name=ReadResources.activity)
     async def read_resources(self, action: ReadResources) -> Read:
-        """The whole question."""
+        """Complete the question."""
         try:
             return Read(question=await self._whole(action.key, action.question, read=not action.states_known))
         except ValidationError as error:
             return Read(fault=fault_of_evaluation(error, action.key))
 
     async def _whole(self, key: Key, question: HandleQuestion, *, read: bool) -> HandleQuestion:
-        """The question with the live objects, and all that templates may see.
+        """The question with the live objects, and all that templates may read.
 
         Raises:
-            ValidationError: it cannot be asked.
+            ValidationError: the question is not valid.
             ApiError: the API server gave no answer.
         """
         handle, claim = question.handle, question.claim
@@ -210,7 +210,7 @@ class Reconciliation(Activities):
 
     @activity.defn(name=Evaluate.activity)
     async def evaluate_handle(self, action: Evaluate) -> Evaluated:
-        """What handle, resources and statuses have to be."""
+        """The desired state of handle, resources and statuses."""
         name = text_at(action.question.handle, "metadata", "name")
         try:
             return Evaluated(plan=await self._evaluation.handle(action.question))
@@ -219,21 +219,21 @@ class Reconciliation(Activities):
 
     @activity.defn(name=CreateResource.activity)
     async def create_resource(self, action: CreateResource) -> ResourceOutcome:
-        """Make a resource, or adopt the object that is there."""
+        """Create a resource, or adopt the existing object."""
         return _outcome(await self._managed.create(action.handle, action.definition))
 
     @activity.defn(name=UpdateResource.activity)
     async def update_resource(self, action: UpdateResource) -> ResourceOutcome:
-        """Change a live resource."""
+        """Patch a live resource."""
         return _outcome(await self._managed.update(action.state, action.operations))
 
     @activity.defn(name=TakeBack.activity)
     async def take_back(self, action: TakeBack) -> TakenBack:
-        """Delete what was made if the handle has ended meanwhile."""
+        """Delete the created objects if the handle has ended meanwhile."""
         return TakenBack(ended=await self._managed.take_back(action.handle, action.definitions))
 
     async def tell(self, world: HandleWorld, notice: Notice) -> None:
-        """An Event on the claim, on the handle where there is none."""
+        """Write an Event on the claim, or on the handle if there is no claim."""
         kind, obj = (RESOURCE_HANDLE, world.handle) if world.claim is None else (RESOURCE_CLAIM, world.claim)
         is_normal, now = notice.type is NoticeType.NORMAL, world.question.now
         if notice.reason == VALIDATION_FAILED:

@@ -42,7 +42,7 @@ class HandleActivities(Activities):
 
     @activity.defn(name=PassHandle.activity)
     async def pass_handle(self, look: PassHandle) -> ObjectWorld:
-        """One pass."""
+        """Make one pass."""
         await self._cache.settled()
 
         async def observe(fresh: bool) -> Handle:
@@ -75,18 +75,18 @@ class HandleActivities(Activities):
         )
 
     def _left_alone(self, claim: JsonObject) -> bool:
-        """Whether nothing looks after the claim, so that its handle has to look after itself."""
+        """Whether no lifecycle reconciles the claim, so that its handle has to be reconciled by its own."""
         return is_left_alone(self._cache.names, claim) or bool(self._tools.hold(claim))
 
     # --- effects ---
 
     @activity.defn(name=ObserveAgain.activity)
     async def observe_again(self, action: ObserveAgain) -> None:
-        """Nothing: the observation follows."""
+        """Do nothing: the observation follows."""
 
     @activity.defn(name=AskBinder.activity)
     async def ask_binder(self, action: AskBinder) -> None:
-        """Ask the binder to look at the claim."""
+        """Ask the binder to handle the claim."""
         await self._ask_binder(action.claim)
 
     @activity.defn(name=FindDuplicate.activity)

@@ -1,8 +1,8 @@
 """The resources that handles manage: objects of any kind, found by discovery, read when they are needed.
 
-An object that exists under the name of a resource is adopted, whatever its origin: it is brought to its definition like
-any other, as far as the provider's filters let it. Only one that another living handle manages is left alone; the
-annotation says whose it is. The same annotation is asked before anything is deleted.
+An existing object with the name of a resource is adopted, whatever its origin: it is brought to its definition like any
+other, as far as the provider's filters allow. Only an object that another living handle manages is left alone; an
+annotation names its handle. The same annotation is checked before each deletion.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ from engine.kube import KubeApi
 from engine.kube.discovery import Discovery
 from engine.kube.errors import NO_SUCH_KIND
 
-# A deletion is refused so often before it is left to the next look.
+# Number of refused deletions before it is left to the next pass.
 MOST_DELETIONS = 3
 
 
 class States(NamedTuple):
-    """The live objects of resources: None for what is not there, and for what may not be read (`unreadable`)."""
+    """The live objects of resources: None for missing ones, and for those that may not be read (`unreadable`)."""
 
     objects: tuple[JsonObject | None, ...]
     unreadable: tuple[int, ...] = ()
@@ -51,11 +51,12 @@ class Managed:
     async def states(self, handle: JsonObject) -> States:
         """The live objects of the handle's resources, in order.
 
-        A reference is recorded before its object is made, so it may lead to one that another living handle manages:
-        that is none of this handle's, and stays as it is.
+        A reference is recorded before its object is made, so the object may belong to another living handle: it then
+        does
+        not count as this handle's and stays unchanged.
 
         Raises:
-            ApiError: no answer, which is no reason to take them for absent.
+            ApiError: no answer, which must not count as absence.
         """
         unreadable: list[int] = []
 
@@ -84,9 +85,10 @@ class Managed:
     async def unknown_kinds(
         self, handle: JsonObject, states: Sequence[JsonObject | None]
     ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The resources whose recorded kind its group serves in no version, and those whose in another one only.
+        """The resources whose recorded kind its group serves in no version, and those whose kind it serves in another
+        one.
 
-        Asked of what is not there; what the API server cannot tell, or will not, is neither.
+        Checked for missing objects; if the API server does not answer or refuses, a resource is in neither.
         """
         unserved: list[int] = []
         outdated: list[int] = []
@@ -108,7 +110,7 @@ class Managed:
         return True
 
     async def create(self, handle: JsonObject, definition: JsonObject) -> JsonObject | Fault:
-        """The object made from its definition, or the one that is there already; or why it cannot be."""
+        """Create the object from its definition or return the existing one; or the fault that prevents it."""
         namespace, name = text_at(definition, "metadata", "namespace"), text_at(definition, "metadata", "name")
         where = (
             f"{text_at(definition, 'kind')} {namespace}/{name}"
@@ -135,7 +137,7 @@ class Managed:
             return _refused(error, definition)
 
     async def update(self, state: JsonObject, operations: Operations) -> JsonObject | Fault:
-        """The object after the patch, which is carried out only on the version that it was computed from.
+        """Patch the object, only in the version that the patch was computed from; returns the result.
 
         Raises:
             Conflict: it has changed meanwhile.
@@ -156,9 +158,9 @@ class Managed:
         return _seen(answer)
 
     async def delete_all(self, handle: JsonObject, states: Sequence[JsonObject | None] = ()) -> list[ApiError]:
-        """Ask for the deletion of the handle's resources, newest first; what could not be asked for.
+        """Request the deletion of the handle's resources, newest first; returns the errors of those that failed.
 
-        `states` are live objects that were just read: None, or none at all, for one that is looked up here.
+        `states` are live objects that were just read; None, or an empty sequence, for those to look up here.
         """
         refused: list[ApiError] = []
         for index in reversed(range(resource_count(handle))):
@@ -171,9 +173,10 @@ class Managed:
         return refused
 
     async def take_back(self, handle: JsonObject, definitions: Sequence[JsonObject]) -> bool:
-        """Delete what was made from these definitions if the handle has ended meanwhile; whether it has.
+        """Delete the objects made from these definitions if the handle has ended meanwhile; returns whether it has.
 
-        Its end is marked before its resources are deleted: what came after that no other pass sees.
+        A handle is marked as deleted before its resources are deleted: objects made after that are seen by no other
+        pass.
         """
         if not definitions:
             return False
@@ -193,13 +196,13 @@ class Managed:
         *,
         bearing_its_name: bool = False,
     ) -> None:
-        """Delete one, see `_delete_as`; in another version of its group if the recorded one is not served any more.
+        """Delete one, see `_delete_as`; in another version of its group if the recorded one is no longer served.
 
-        A kind that its group serves in no version is gone with all its objects.
+        If its group serves the kind in no version, all objects of the kind are gone.
 
         Raises:
-            Conflict: it is there still, and refused again and again.
-            ApiError: no answer, which is no reason to take it for gone.
+            Conflict: it still exists, and its deletion was refused repeatedly.
+            ApiError: no answer, which must not count as absence.
         """
         delete = partial(self._delete_as, handle, reference, state, bearing_its_name=bearing_its_name)
         try:
@@ -222,13 +225,14 @@ class Managed:
         *,
         bearing_its_name: bool,
     ) -> None:
-        """Delete one; with `bearing_its_name` only if it says that it is the handle's, as what was made does.
+        """Delete one; with `bearing_its_name` only if its annotation names the handle, as on objects that the handle
+        made.
 
-        A refusal as a conflict mostly means another object of the name, but not always: what counts is what is there.
+        A conflict mostly means that another object has the name now, but not always: the existing object decides.
 
         Raises:
             Absent: it is gone, or its kind.
-            Conflict: it is there still, and refused again and again.
+            Conflict: it still exists, and its deletion was refused repeatedly.
         """
         namespace, name = text_at(reference, "namespace"), text_at(reference, "name")
         refused: Conflict | None = None
@@ -250,7 +254,7 @@ class Managed:
             raise refused
 
     async def _other_owner(self, handle: JsonObject, state: JsonObject) -> str:
-        """The handle that manages the object, if that is another one and exists."""
+        """The name of another existing handle that manages the object; empty if there is none."""
         owner = text_at(state, *self._owner)
         if not owner or owner == text_at(handle, "metadata", "name"):
             return ""
@@ -262,7 +266,7 @@ class Managed:
 
 
 def _seen(answer: kube.JsonObject) -> JsonObject:
-    """A live object as templates, filters and claims see it: the bookkeeping of others' writes is left out."""
+    """A live object as templates, filters and claims see it, without managedFields."""
     state = cast("JsonObject", answer)
     for part, field in (("metadata", "managedFields"), ("status", "diffBase")):
         inner = state.get(part)
@@ -277,7 +281,7 @@ def _refused(error: Denied | Invalid, obj: JsonObject) -> Fault:
 
 
 def _said(error: ApiError, obj: JsonObject) -> str:
-    """What the API server said; of a Secret only the word for it, as the sentence may quote what is secret."""
+    """The API server's message; for a Secret only the reason, as the message may quote secret data."""
     if text_at(obj, "kind") != "Secret":
         return error.message
     namespace, name = text_at(obj, "metadata", "namespace"), text_at(obj, "metadata", "name")
@@ -285,5 +289,5 @@ def _said(error: ApiError, obj: JsonObject) -> str:
 
 
 def resource_count(handle: JsonObject) -> int:
-    """How many resources the handle has, in spec or status, whichever says more."""
+    """The number of the handle's resources in spec or status, whichever is larger."""
     return max(len(objects_at(handle, part, "resources")) for part in ("spec", "status"))

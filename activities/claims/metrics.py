@@ -1,21 +1,20 @@
-"""The numbers of the claims area that are counted where things happen.
+"""The claims area's metrics that workers count as events happen.
 
-| number | counted when |
+| metric | recorded when |
 |---|---|
 | `perdure_resource_claim_bound_seconds` | a claim gets its handle: since it could have had one |
 | `perdure_resource_claim_ready_seconds` | a claim is ready for the first time: since it could have had a handle |
-| `perdure_resource_expiry_lateness_seconds` | what has reached its end is deleted: since that end |
+| `perdure_resource_expiry_lateness_seconds` | an expired object is deleted: since its end |
 | `perdure_resource_bind_misses_total` | a handle that was chosen for a claim turned out to be taken, changed or gone |
-| `perdure_resource_claim_validation_failures_total` | what a claim asks for is refused, and was not before |
+| `perdure_resource_claim_validation_failures_total` | a claim is refused that was not refused before |
 | `poolboy_process_time_seconds` | an attempt of an activity of the area ends |
 
-A claim could have had a handle from its creation on, or from `spec.lifespan.start` if that is later; where it had to be
-approved first, the time for which people thought is part of it. Both moments are whole seconds in Kubernetes, so a
-duration is up to a second longer than it was: buckets below one second say only that it was quick. Ends are whole
-seconds too, but exact ones.
+A claim could have had a handle from its creation on, or from `spec.lifespan.start` if that is later; if it needed
+approval first, the time until approval is included. Both timestamps are whole seconds in Kubernetes, so a duration may
+be up to a second too long: buckets below one second only say that it was quick. Ends are whole seconds too, but exact.
 
-`poolboy_process_time_seconds` has the name and the labels of Poolboy 1.14.9 and later, which counts nearly every method
-so; here a method is an activity. What is computed from the custom resources at each scrape is the watcher's.
+`poolboy_process_time_seconds` has the name and labels of Poolboy 1.14.9 and later, which times nearly every method;
+here a method is an activity. The watcher exports metrics computed from the custom resources at each scrape.
 """
 
 from __future__ import annotations
@@ -64,35 +63,35 @@ _PROCESS_TIME = Histogram(
 )
 
 
-# What the activities say.
+# Called by the activities.
 
 
 def claim_bound(claim: JsonObject, now: datetime, *, pool: str = "", made: bool = False) -> None:
-    """A claim has its handle: of this pool, if of any; `made` for it, if no free one fitted."""
+    """Record that a claim has its handle, from this pool if any; `made` for it if no free one fitted."""
     since = _could_be_served(claim)
     if since is not None:
         _BOUND.labels(pool, "true" if made else "false").observe(_seconds(since, now))
 
 
 def claim_ready(claim: JsonObject, now: datetime, *, pool: str = "") -> None:
-    """A claim is ready for the first time."""
+    """Record that a claim is ready for the first time."""
     since = _could_be_served(claim)
     if since is not None:
         _READY.labels(pool).observe(_seconds(since, now))
 
 
 def expired(kind: str, end: datetime, now: datetime) -> None:
-    """An object of this kind is deleted because its lifespan has ended."""
+    """Record that an object of this kind is deleted because its lifespan has ended."""
     _LATENESS.labels(kind).observe(_seconds(end, now))
 
 
 def bind_missed() -> None:
-    """A chosen handle could not be had; the claim takes the next."""
+    """Record that a chosen handle was not available; the claim takes the next."""
     _MISSES.inc()
 
 
 def validation_failed(provider: str) -> None:
-    """A claim of this provider has been refused; not to be said again while it stays so."""
+    """Record that a claim of this provider has been refused; not called again while it stays refused."""
     _INVALID.labels(provider).inc()
 
 
@@ -103,7 +102,7 @@ class ClaimListener(Listener):
         self._cluster_domain = cluster_domain
 
     def on_step(self, step: Step) -> None:
-        """An attempt of an activity."""
+        """Record an attempt of an activity."""
         if step.kind in _OURS:
             status = "success" if step.error is None else "error"
             _PROCESS_TIME.labels(step.activity, status, APP, self._cluster_domain).observe(step.seconds)
@@ -115,7 +114,7 @@ def _listener(cluster_domain: str) -> ClaimListener:
 
 
 def listen(cluster_domain: str) -> None:
-    """Count from now on; once per process is enough, more is harmless."""
+    """Start counting; once per process is enough, repeated calls are harmless."""
     metrics.listen(_listener(cluster_domain))
 
 

@@ -63,17 +63,18 @@ class PoolActivities(Activities):
 
     @activity.defn(name=PassPool.activity)
     async def pass_pool(self, look: PassPool) -> PoolWorld:
-        """One pass."""
+        """Make one pass."""
         await self._cache.settled()
         inline = Inline(decide, self._tools.reconciliation.effects, lambda _: self._observe(look.key))
         passed = await inline.carry_out(look, look.memory)
         return passed.as_world(PoolWorld, rest=rest(len(passed.world.handles)))
 
     async def _observe(self, key: Key) -> Pool:
-        """The pool as the API server has it, its handles and scalings as they are known.
+        """The pool from the API server, its handles and scalings from the cache.
 
-        A change that comes in right afterwards wakes it once more. When the pool goes, what is not seen now would stay
-        for ever, also what another worker has made a moment ago: then all handles are listed.
+        A change that arrives right afterwards wakes it once more. When the pool is deleted, a handle missed now would
+        stay
+        for ever, even one that another worker has just made: then all handles are listed from the API server.
         """
         cache, settings = self._cache, self._tools.settings
         pool = await cache.fresh(RESOURCE_POOL, key.namespace, key.name)
@@ -104,7 +105,7 @@ class PoolActivities(Activities):
 
         Raises:
             Conflict: it was written meanwhile.
-            ApiError: it is held, or one of its resources cannot be asked to go.
+            ApiError: it is bound, or the deletion of a resource cannot be requested.
         """
         cache = self._cache
         handle = await cache.fresh(RESOURCE_HANDLE, cache.namespace, action.name)
@@ -149,7 +150,7 @@ class PoolActivities(Activities):
         """Make a handle with its resources, or find the one that an earlier attempt has made.
 
         Raises:
-            Conflict: all its names are others'.
+            Conflict: all its names are taken.
             ApiError: it could not be made.
         """
         try:
@@ -207,7 +208,7 @@ class PoolActivities(Activities):
 
 
 def _name(action: MakeHandle, salt: int) -> str:
-    """By the scaling's serial number, or by the pass: all attempts of it give the same name."""
+    """Derived from the scaling's serial number, or from the pass: all attempts of a pass use the same name."""
     if action.new.serial is not None:
         return pool_handle_name(action.new.scaling_uid, action.new.serial, salt)
     info = activity.info()
@@ -217,7 +218,7 @@ def _name(action: MakeHandle, salt: int) -> str:
 
 
 def _corrected(handle: JsonObject, asked: datetime) -> JsonObject:
-    """The handle with its unclaimed end counted from its creation, which may be a second after the asking."""
+    """The handle with its unclaimed end counted from its creation, which may be a second after the request."""
     end = parse_timestamp(text_at(handle, "spec", "lifespan", "end"))
     late: timedelta = born(handle) - whole_seconds(asked)
     if end is None or not late:

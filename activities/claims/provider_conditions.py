@@ -1,7 +1,7 @@
 """Writes the conditions of the ResourceProviders that a pass has used, when they change.
 
-A provider has no lifecycle of its own, and its status is no subresource, so the condition is a patch of the object at
-the version that was read. Where a definition of an earlier installation drops the status, an Event says the same.
+A provider has no lifecycle of its own, and its status is no subresource, so the condition is a patch of the object in
+the version that was read. If the CRD of an earlier installation drops the status, an Event reports the same.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class ProviderConditions:
         self._writer = writer
         self._events = ToldOnce(writer.api)
         self._newer = newer
-        self._dropped: set[str] = set()  # uids of providers whose status the API server does not keep
+        self._dropped: set[str] = set()  # uids of providers whose status the API server drops
 
     async def show(self, providers: Iterable[JsonObject], now: datetime) -> None:
         """Write the conditions that differ. A failure is only logged: the objects of the pass do not depend on it."""

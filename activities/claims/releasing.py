@@ -1,9 +1,9 @@
-"""The end of a handle: its resources, its claim and itself, in an order in which each step can be done again.
+"""The end of a handle: its resources, its claim and itself, in an order in which each step can be repeated.
 
     handle marked as deleted --> resources, newest first --> claim (unless detached) --> finalizer of the handle dropped
 
-The mark comes first: from then on it is not bound or renewed, and each pass goes on from there. Resources are
-asked to go and not waited for. The finalizer stays while one of them cannot be asked, and of a batch until all are.
+The mark comes first: from then on the handle is not bound or renewed, and each pass continues from there. Deletion of
+the resources is requested, not awaited. The finalizer stays while a request fails; in a batch, until all are marked.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ from engine.errors import ApiError, Conflict
 
 @dataclass(frozen=True)
 class Ended:
-    """What came of it: what could not be asked to go, and the claim that ends with the handle, as it is marked."""
+    """The result: failed deletion requests, and the claim that ends with the handle, as marked."""
 
     refused: tuple[ApiError, ...] = ()
     claim: JsonObject | None = None
 
 
 class Releasing:
-    """Ending handles."""
+    """Ends handles."""
 
     def __init__(self, cache: ClaimCache, writer: Writer, managed: Managed) -> None:
         self._cache = cache
@@ -47,13 +47,14 @@ class Releasing:
         claim: JsonObject | None = None,
         states: Sequence[JsonObject | None] = (),
     ) -> Ended:
-        """End the handle and everything that hangs on it.
+        """End the handle, its resources and its claim.
 
-        With `as_seen` only if the handle has not changed since it was read. `claim` and `states` are the claim and
-        the live objects, where the pass has read them already: they are deleted by their uids.
+        With `as_seen` only if the handle has not changed since it was read. `claim` and `states` are the claim and the
+        live
+        objects, if the pass has read them already: they are deleted by their uids.
 
         Raises:
-            Conflict: it has.
+            Conflict: the handle has changed.
         """
         marked = await self._writer.delete(RESOURCE_HANDLE, handle, as_seen=as_seen)
         refused = await self._managed.delete_all(marked, states)
@@ -64,9 +65,9 @@ class Releasing:
         return Ended(tuple(refused), ended)
 
     async def _end_claim(self, handle: JsonObject, claim: JsonObject | None) -> JsonObject | None:
-        """Delete the claim that holds the handle.
+        """Delete the claim that the handle is bound to.
 
-        One that has given it up, names another, or was made under the same name after the handle's end, lives on.
+        A claim that has given it up, names another, or was recreated under the same name after the handle's end, stays.
         """
         holder = object_at(handle, "spec", "resourceClaim")
         if not holder:
@@ -80,7 +81,7 @@ class Releasing:
         try:
             return await self._writer.delete(RESOURCE_CLAIM, claim)
         except Conflict:
-            return None  # made under the same name: another claim
+            return None  # recreated under the same name
 
 
 def _made_after_the_end_of(handle: JsonObject, claim: JsonObject) -> bool:

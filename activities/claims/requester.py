@@ -1,7 +1,7 @@
-"""Who asked for a claim: its Namespace names the user, and OpenShift, where it is there, knows the user's identities.
+"""The requester of a claim: its Namespace names the user, and OpenShift, if installed, knows the user's identities.
 
-Without OpenShift both look-ups answer 404, and a stand-in of the name takes the user's place, as in Poolboy. The
-Namespace is mirrored; users are read again after some minutes, at the slow look.
+Without OpenShift both look-ups answer 404, and a placeholder with the name takes the user's place, as in Poolboy. The
+Namespace is cached; users are read again after some minutes, at the periodic pass.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class Requesters:
         self._users: dict[str, tuple[float, Requester]] = {}
 
     async def of(self, key: Key, claim: JsonObject | None) -> Requester:
-        """Who asked for the claim's namespace; `NOBODY` without a claim."""
+        """The requester by the claim's namespace; `NOBODY` without a claim."""
         if claim is None:
             return NOBODY
         name = text_at(claim, "metadata", "namespace")

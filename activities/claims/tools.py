@@ -1,4 +1,4 @@
-"""What the passes over claims, handles and pools work with, and what they share."""
+"""Clients and helpers that the passes over claims, handles and pools share."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from engine.settings import Settings
 
 @dataclass(frozen=True)
 class Tools:
-    """What the passes of the area work with."""
+    """Clients and helpers of the area's passes."""
 
     cache: ClaimCache
     writer: Writer
@@ -28,12 +28,12 @@ class Tools:
     settings: Settings
 
     def hold(self, obj: JsonObject) -> str:
-        """Why nothing may be changed on behalf of this object now, empty if it may."""
+        """Why no change may be made on behalf of this object now, empty if it may."""
         return held(RESOURCE_CLAIM.area, object_at(obj, "metadata", "annotations"), self.settings)
 
     @property
     def cadence(self) -> Cadence:
-        """After how long objects are looked at again without being woken."""
+        """The intervals of passes that are not woken."""
         settings = self.settings
         return Cadence(
             by_clock=settings.claims_handles_interval,
@@ -42,5 +42,5 @@ class Tools:
         )
 
     def next_look(self, settled: HandleWorld, moment: datetime, *, faulty: bool = False) -> datetime:
-        """When to look again without being woken; `faulty` says that something is at fault with the claim itself."""
+        """When to make the next pass without a wake; `faulty` if the claim itself has a fault."""
         return self.cadence.next(moment, by_clock=settled.plan.by_clock, faulty=faulty or bool(settled.faults))

@@ -1,8 +1,8 @@
-"""Writing the area's objects: whole, only where they differ, and only over the version that was decided upon.
+"""Writes the area's objects: as a whole, only if they differ, and only over the version that was decided upon.
 
-A patch that changes nothing costs the API server as much as one that does, so everything is compared first. Whole
-objects are put, since statuses hold free-form maps and lists of which a merge patch would keep what is gone. What the
-API server answers is known to the process at once.
+A patch that changes nothing costs the API server as much as one that does, so everything is compared first. Objects are
+replaced as a whole, since statuses have free-form maps and lists in which a merge patch would keep removed entries. The
+API server's answer goes into the process's cache at once.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class Writer:
         self._cache = cache
 
     async def put(self, kind: Kind, before: JsonObject, after: JsonObject) -> JsonObject:
-        """The object as `after` says, but for its status; its newest version comes back."""
+        """Write the object except its status; returns the newest version."""
         if all(same(before.get(part), after.get(part)) for part in ("metadata", "spec")):
             return before
         answer = await self.api.replace(kind, *_name(before), _plain(after))
@@ -45,7 +45,7 @@ class Writer:
     async def put_status(
         self, kind: Kind, before: JsonObject, status: JsonObject, *, unwritten: bool = False
     ) -> JsonObject:
-        """The object with this status, as it stands; `unwritten` says that the status of `before` never was."""
+        """Write this status; `unwritten`: the status of `before` was never written. Returns the newest version."""
         if same(object_at(before, "status"), status) and not unwritten:
             return before
         body: JsonObject = {**before, "status": status}
@@ -53,24 +53,24 @@ class Writer:
         return self._learnt(kind, cast("JsonObject", answer))
 
     async def patch(self, kind: Kind, obj: JsonObject, patch: JsonObject) -> JsonObject:
-        """The object with a JSON merge patch applied; `Conflict` if it has changed since it was read."""
+        """Apply a JSON merge patch; `Conflict` if the object has changed since it was read."""
         version = text_at(obj, "metadata", "resourceVersion")
         answer = await self.api.patch(kind, *_name(obj), patch, resource_version=version)
         return self._learnt(kind, cast("JsonObject", answer))
 
     async def create(self, kind: Kind, body: JsonObject, namespace: str) -> JsonObject:
-        """A new object; `Conflict` if its name is taken."""
+        """Create an object; `Conflict` if its name is taken."""
         answer = await self.api.create(kind, _plain(body), namespace)
         return self._learnt(kind, cast("JsonObject", answer))
 
     async def delete(self, kind: Kind, obj: JsonObject, *, as_seen: bool = False) -> JsonObject:
-        """Ask for the deletion of that very object, with `as_seen` only if it has not changed.
+        """Request the deletion of exactly that object, with `as_seen` only if it has not changed.
 
         Returns:
-            The object as it is marked; as it was, if nothing keeps it or it was marked before.
+            The object with its deletion mark; unchanged, if nothing delays its deletion or it was marked before.
 
         Raises:
-            Conflict: it has changed, or is another object of the name.
+            Conflict: it has changed, or another object has the name.
         """
         if is_deleting(obj):
             return obj
@@ -86,7 +86,7 @@ class Writer:
         return self._learnt(kind, cast("JsonObject", answer))
 
     async def let_go(self, kind: Kind, obj: JsonObject) -> None:
-        """Drop our finalizers from the object, those of former installations too; others' stay."""
+        """Drop our finalizers from the object, including those of former installations; others' stay."""
         if not is_in_hand(self.names, obj):
             return
         kept = others_finalizers(self.names, obj)
@@ -111,7 +111,7 @@ class Writer:
         normal: bool = False,
         action: str = "",
     ) -> None:
-        """A Kubernetes Event on the object; that it cannot be written is only logged."""
+        """Write a Kubernetes Event on the object; a failure is only logged."""
         said = Said("Normal" if normal else "Warning", reason, message, EVENT_COMPONENT, action)
         await record(self.api, event(Subject.of(self.names.of(kind), cast("kube.JsonObject", obj)), said, now))
 
@@ -149,6 +149,6 @@ def _name(obj: JsonObject) -> tuple[str, str]:
 
 
 def _plain(obj: JsonObject) -> kube.JsonObject:
-    """Without managedFields: left out they stay as they are."""
+    """Without managedFields: if omitted, they stay unchanged."""
     metadata = {name: value for name, value in object_at(obj, "metadata").items() if name != "managedFields"}
     return {**obj, "metadata": metadata}
