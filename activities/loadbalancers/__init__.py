@@ -1,1 +1,1 @@
-"""What the load balancers' area observes, and its passes that are one activity."""
+"""What the load balancers area observes, and its passes that are a single activity."""

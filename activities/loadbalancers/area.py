@@ -1,4 +1,4 @@
-"""The area's activities over one set of clients, and the mirrors that they read while a worker runs."""
+"""The area's activities over one set of clients, with the informer caches that they read."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ ACTIVITIES = (*ON_GROUND, SetActivities, ServiceActivities)
 
 
 async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callable[..., object]]:
-    """Every activity, for the worker; what they need ends with the stack."""
+    """Every activity, for the worker; their resources are released with the stack."""
     from activities.openstack import sdk  # noqa: F401 - loaded now, and not during the first call
 
     settings, kube, blocking = clients.settings, clients.kube, clients.blocking

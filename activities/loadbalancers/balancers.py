@@ -1,4 +1,4 @@
-"""What a LoadBalancer's lifecycle does in Kubernetes: observing it with its sets, and what becomes of the sets."""
+"""A LoadBalancer's activities in Kubernetes: observing it with its sets, and creating, changing and deleting sets."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class LoadBalancerActivities(Activities):
 
     @activity.defn(name=CreateSet.activity)
     async def create_set(self, create: CreateSet) -> LoadBalancerSet:
-        """A new set."""
+        """Create a set."""
         made = await self._ground.create(LOAD_BALANCER_SET, create.document, create.namespace)
         if made is None:
             raise Conflict(f"LoadBalancerSet {create.namespace}/{create.name} exists already")
@@ -50,11 +50,11 @@ class LoadBalancerActivities(Activities):
 
     @activity.defn(name=PatchSet.activity)
     async def patch_set(self, change: PatchSet) -> None:
-        """A set that is there as it should be."""
+        """Patch an existing set."""
         await self._ground.patch(LOAD_BALANCER_SET, change.namespace, change.name, change.patch)
 
     @activity.defn(name=DeleteSets.activity)
     async def delete_sets(self, deletion: DeleteSets) -> None:
-        """Sets that are to go."""
+        """Delete sets."""
         for name in deletion.names:
             await self._ground.delete(LOAD_BALANCER_SET, deletion.namespace, name)

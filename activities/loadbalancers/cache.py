@@ -1,8 +1,8 @@
-"""The informer cache of LoadBalancers, sets and machines, with the index by which they are found: their labels.
+"""The informer cache of LoadBalancers, sets and machines, indexed by their labels.
 
-A pass is told up to which versions its lifecycle has been woken. It waits until the cache has reached them, and reads
-from the API server where that takes too long. What a write has answered is put in at once, and every write of an own
-object carries the version that it was decided upon. A cache whose stream is broken is not read.
+A pass is given the versions up to which its lifecycle has been woken. It waits until the cache has reached them, and
+reads from the API server if that takes too long. Answers to writes are put in at once, and every write of a lifecycle's
+own object carries the version that it was decided upon. A cache whose stream is broken is not read.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from engine.kube.store import Followed, InformerCache, Mirror, Store, reached
 R = TypeVar("R", bound=CustomResource)
 
 _LABEL = "label"
-Label = tuple[str, str, str]  # namespace, name and value; without the latter two all of a namespace are found
+Label = tuple[str, str, str]  # namespace, name and value; the latter two are empty for a whole namespace
 
 
 def _labels(obj: JsonObject) -> Iterable[Label]:
@@ -34,39 +34,39 @@ def _labels(obj: JsonObject) -> Iterable[Label]:
 
 
 class LoadBalancerCache(InformerCache):
-    """One per worker; without a store everything is asked of the API server."""
+    """One per worker; without a store all reads go to the API server."""
 
     def __init__(self, api: KubeApi, store: Store | None = None) -> None:
         super().__init__(api, [store.follow(Followed(kind), {_LABEL: _labels}) for kind in CUSTOM_KINDS if store])
 
     async def view(self, seen: Mapping[str, str], *, fresh: bool) -> View:
-        """What a pass reads that was woken by these versions; from the API server where it is to be fresh."""
+        """The reads of a pass that these versions have woken; `fresh` if they have to go to the API server."""
         return View(self, fresh=fresh or not await reached(self.mirrors.values(), seen))
 
     def mirror(self, kind: Kind) -> Mirror | None:
-        """The kind's objects, if they can be trusted."""
+        """The cache of a kind; None if it may be outdated."""
         found = self.mirrors.get(kind.name)
         return found if found is not None and found.listed and not found.trouble else None
 
     def wrote(self, writer: Key, kind: Kind, answer: JsonObject) -> None:
-        """A lifecycle has written its own object."""
+        """Store the answer to a lifecycle's write of its own object."""
         self.learn(kind, answer)
 
     async def list(self, kind: Kind, namespace: str, labels: Mapping[str, str]) -> Iterable[JsonObject]:
-        """Objects as the API server has them."""
+        """Objects from the API server."""
         selector = ",".join(f"{name}={value}" for name, value in labels.items())
         return (await self._api.list(kind, namespace, label_selector=selector)).items
 
 
 @dataclass(frozen=True)
 class View:
-    """What one pass reads."""
+    """The reads of one pass."""
 
     cache: LoadBalancerCache
     fresh: bool
 
     async def own(self, model: type[R], key: Key, version: str) -> R | None:
-        """The object that a key names, not one made anew under its name, and no older than its lifecycle left it."""
+        """The object of this key (not one recreated under its name), at this version or newer."""
         found = self._known(model.kind_of, key.namespace, key.name)
         stale = found is not None and version and newer(version, text(found, "metadata", "resourceVersion"))
         if found is None or stale or text(found, "metadata", "uid") != key.uid:
@@ -74,7 +74,7 @@ class View:
         return model.model_validate(found) if found and text(found, "metadata", "uid") == key.uid else None
 
     async def get(self, model: type[R], namespace: str, name: str) -> R | None:
-        """An object, None if there is none."""
+        """An object, None if it does not exist."""
         known = self._known(model.kind_of, namespace, name)
         found = known or await self.cache.fresh(model.kind_of, namespace, name)
         return None if found is None else model.model_validate(found)
@@ -86,7 +86,7 @@ class View:
             found = await self.cache.list(model.kind_of, namespace, labels)
         else:
             wanted = [(namespace, *label) for label in labels.items()] or [(namespace, "", "")]
-            rarest = min(wanted, key=lambda label: mirror.count(_LABEL, label))  # one label may be everybody's
+            rarest = min(wanted, key=lambda label: mirror.count(_LABEL, label))  # all objects may share a label
             found = mirror.find(_LABEL, rarest)
             found = [each for each in found if labels.items() <= mapping(each, "metadata", "labels").items()]
         return tuple(model.model_validate(each) for each in found)

@@ -1,7 +1,7 @@
 """The steps of load balancers in OpenStack as activities: one for each action of `domain/loadbalancers/cloud/steps.py`.
 
-OpenStack's client blocks, so each runs on a thread. A thread cannot be stopped: an activity that is cancelled waits for
-its end, because what it leaves behind must be known.
+OpenStack's client blocks, so each step runs on a thread. A thread cannot be stopped: a cancelled activity waits for its
+end, because its result in the cloud must be known.
 """
 
 from __future__ import annotations
@@ -61,12 +61,12 @@ class CloudActivities(Activities):
         async def take(step: steps.Step) -> Brought:
             return await self._in_project(step.project, partial(carry_out, step=step))
 
-        take.__annotations__ = {"step": kind, "return": Brought}  # what Temporal reads its input as
+        take.__annotations__ = {"step": kind, "return": Brought}  # the type as which Temporal decodes its input
         return activity.defn(name=kind.activity)(take)
 
     @activity.defn(name=steps.CreateServer.activity)
     async def create_server(self, step: steps.CreateServer) -> Brought:
-        """A machine's server; its user data is made when it is about to be sent."""
+        """Create a machine's server; its user data is generated just before it is sent."""
         ground = self._ground
         of = step.load_balancer
         machine = await ground.read(LOAD_BALANCER_MACHINE, step.namespace, step.name)
@@ -79,20 +79,20 @@ class CloudActivities(Activities):
 
     @activity.defn(name=LookAtBalancer.activity)
     async def look_at_load_balancer(self, look: LookAtBalancer) -> SeenBalancer:
-        """What a LoadBalancer has in the cloud."""
+        """Observe a LoadBalancer's objects in the cloud."""
         observe = observe_security_group if look.groups_only else observe_load_balancer
         found = await self._in_project(look.project, partial(observe, balancer=look.balancer))
         return SeenBalancer(cloud=found, at=now())
 
     @activity.defn(name=LookAtMachine.activity)
     async def look_at_machine(self, look: LookAtMachine) -> SeenMachine:
-        """What a machine has in the cloud."""
+        """Observe a machine's objects in the cloud."""
         found = await self._in_project(look.project, partial(observe_machine, machine=look.machine))
         return SeenMachine(cloud=found, at=now())
 
     @activity.defn(name=AwaitServer.activity)
     async def await_server(self, look: AwaitServer) -> Brought:
-        """What became of a server that was being built."""
+        """Wait for the result of a server's build."""
         found = await self._in_project(look.project, partial(await_server, server_id=look.id))
         return Brought(server=found, gone="" if found else look.id)
 
@@ -103,7 +103,7 @@ class CloudActivities(Activities):
 
 
 async def to_its_end(made: Coroutine[Any, Any, T]) -> T:
-    """What it comes to, also when the activity is cancelled meanwhile; not when its worker has to go."""
+    """Wait for the result, even if the activity is cancelled meanwhile, but not if its worker shuts down."""
     task = asyncio.ensure_future(made)
     while not task.done():
         try:

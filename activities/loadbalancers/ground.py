@@ -1,4 +1,4 @@
-"""What the passes of the area stand on: reading and writing its objects, the OpenStack project, Events, the hold."""
+"""What the area's passes share: reading and writing its objects, the OpenStack project, Events, the hold."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class Ground:
     # --- Kubernetes ---
 
     async def everywhere(self, model: type[R]) -> tuple[R, ...]:
-        """Every object of a kind in the installation, for passes that are seldom."""
+        """Every object of a kind in the installation, for rare passes."""
         return tuple(model.model_validate(each) for each in await self._documents(model.kind_of))
 
     async def fleet(self, now: datetime) -> Fleet:
@@ -73,12 +73,12 @@ class Ground:
         return self._reports.fleet(await self._documents(LOAD_BALANCER_MACHINE), now, self.timings, paused)
 
     async def ask_fleet(self, ask: AskFleet) -> Fleet:
-        """The same now, and when that was."""
+        """All machines, read now, and the time of that."""
         moment = now()
         return (await self.fleet(moment)).model_copy(update={"at": moment})
 
     async def looked_after(self, machine: LoadBalancerMachine) -> bool:
-        """Whether a set has the machine among its own."""
+        """Whether a set counts the machine among its own."""
         meta = machine.metadata
         owners = [each.name for each in meta.owner_references if each.kind == LOAD_BALANCER_SET.name]
         if owners:
@@ -89,7 +89,7 @@ class Ground:
         return any(selects(LoadBalancerSet.model_validate(each), machine) for each in found if each is not None)
 
     async def read(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
-        """One object, None if there is none."""
+        """One object, None if it does not exist."""
         mirror = self.cache.mirror(kind)
         known = mirror.get(namespace, name) if mirror is not None else None
         return known or await self.cache.fresh(kind, namespace, name)
@@ -101,7 +101,7 @@ class Ground:
     async def patch(
         self, kind: Kind, namespace: str, name: str, patch: JsonPatch, *, status: bool = False, version: str = ""
     ) -> JsonObject | None:
-        """Another object of the area after a merge patch, as long as it has this version; None if it is gone."""
+        """Merge-patch another object of the area in this version; returns the result, None if it is gone."""
         subresource = "status" if status else ""
         try:
             answer = await self.kube.patch(
@@ -114,7 +114,7 @@ class Ground:
         return answer
 
     async def create(self, kind: Kind, body: Mapping[str, object], namespace: str) -> JsonObject | None:
-        """Make an object; one of its name is it already, and nothing is answered."""
+        """Create an object; returns None if its name exists already."""
         try:
             made = await self.kube.create(kind, body, namespace)
         except Conflict as error:
@@ -124,19 +124,19 @@ class Ground:
         return made
 
     async def delete(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
-        """Ask for a deletion; the object as it goes, None if it has gone."""
+        """Request a deletion; returns the object with its deletion mark, None if it is gone."""
         try:
             left = await self.kube.delete(kind, namespace, name)
         except Absent:
             log.info("%s %s/%s is gone", kind.name, namespace, name)
             return None
-        if text(left, "kind") != kind.name:  # a Status: it has gone
+        if text(left, "kind") != kind.name:  # a Status: it is gone
             return None
         self.cache.learn(kind, left)
         return left
 
     def hold(self, meta: ObjectMeta) -> str:
-        """Why nothing may be changed on behalf of this object now, empty if it may."""
+        """Why no change may be made on behalf of this object now, empty if it may."""
         return held(LOAD_BALANCER.area, meta.annotations, self.settings)
 
     async def leads(self, kind: Kind) -> str:
@@ -150,13 +150,13 @@ class Ground:
         now: datetime,
         component: str = LOAD_BALANCER_COMPONENT,
     ) -> None:
-        """Kubernetes Events, each once, whatever restarts; that one cannot be written is only logged."""
+        """Write Kubernetes Events, each once even after restarts; a failure is only logged."""
         await self.tell_of(Subject.with_metadata(obj.kind_of, obj.metadata), notices, now, component)
 
     async def tell_of(
         self, subject: Subject, notices: Iterable[Notice], now: datetime, component: str = LOAD_BALANCER_COMPONENT
     ) -> None:
-        """The same about an object that is only named."""
+        """The same for an object of which only the reference is known."""
         for notice in notices:
             said = Said(notice.type.value, notice.reason, notice.message, component)
             await self._events.tell(subject, said, now)

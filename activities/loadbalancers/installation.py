@@ -1,4 +1,4 @@
-"""What this installation gives to all its Services, from the settings; None where it serves none."""
+"""Settings that apply to all Services of this installation; None if it serves none."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ log = logging.getLogger(__name__)
 
 
 def installation_of(settings: Settings) -> Installation | None:
-    """The installation; None where Services are not served, which is said if they seem to be meant to be."""
+    """The installation; None if Services are not served, which is logged if they seem to be wanted."""
     given = {name: str(getattr(settings, f"loadbalancers_{name}")) for name in _NEEDED}
     missing = [f"PERDURE_LOADBALANCERS_{name.upper()}" for name, value in given.items() if not value]
     if missing:

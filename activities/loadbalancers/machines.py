@@ -1,4 +1,4 @@
-"""What a LoadBalancerMachine's lifecycle does in Kubernetes: observing it, its rights, Events about it."""
+"""A LoadBalancerMachine's activities in Kubernetes: observing it, its rights, Events about it."""
 
 from __future__ import annotations
 
@@ -67,13 +67,13 @@ class MachineActivities(Activities):
 
     @activity.defn(name=GrantAccess.activity)
     async def grant_access(self, grant: GrantAccess) -> None:
-        """Its ServiceAccount, Secret, Role and RoleBinding; what is there stays as it is."""
+        """Create its ServiceAccount, Secret, Role and RoleBinding; existing ones stay unchanged."""
         for body in grant.objects:
             await self._ground.create(RIGHTS[str(body["kind"])], body, grant.namespace)
 
     @activity.defn(name=RevokeAccess.activity)
     async def revoke_access(self, revoke: RevokeAccess) -> None:
-        """None of them is left; the Secret goes with its ServiceAccount."""
+        """Delete all of these; the Secret is deleted with its ServiceAccount."""
         for kind in revoke.kinds:
             await self._ground.delete(RIGHTS[kind], revoke.namespace, revoke.name)
 
@@ -84,7 +84,7 @@ class MachineActivities(Activities):
 
     @activity.defn(name=TellPeople.activity)
     async def tell_people(self, tell: TellPeople) -> None:
-        """Events, of which one of each stands, whatever restarts."""
+        """Write Events, each once even after restarts."""
         about = tell.about
         subject = Subject(all_kinds()[about.kind], about.namespace, about.name, about.uid)
         await self._ground.tell_of(subject, tell.notices, now())

@@ -1,13 +1,14 @@
-"""What the sweep found in OpenStack projects, told by the worker that made the last one.
+"""The results of the sweep over OpenStack projects, exported by the worker that made the last one.
 
 | metric | labels | value |
 |---|---|---|
-| `perdure_openstack_drift` | `project` | LoadBalancers and machines that differed from what should be |
+| `perdure_openstack_drift` | `project` | LoadBalancers and machines that differ from their desired state |
 | `perdure_openstack_orphans` | `project`, `kind` | objects that carry our mark and whose owner does not exist |
 
-A count is told for two sweeps: then another worker has a newer one, or nobody looks any more. An orphan counts once two
-sweeps of this process in a row have seen it: what is being made, or was read a moment too late, is none. Where several
-clusters share a project each counts what the others have made.
+A value expires after two sweep intervals: by then another worker has a newer one, or no sweeps take place any more. An
+orphan counts once two consecutive sweeps of this process have seen it: otherwise objects that are being created, or
+were
+read a moment too late, would count. If several clusters share a project, each counts the others' objects as well.
 """
 
 from __future__ import annotations
@@ -28,14 +29,14 @@ SWEEPS_TOLD = 2
 
 
 class Swept(Model):
-    """What a sweep found in one project."""
+    """The result of a sweep in one project."""
 
     differing: int = 0
     orphans: tuple[Orphan, ...] = ()
 
 
 class SweepCount(Collector):
-    """The last sweep of this process; nothing once that is too old."""
+    """The last sweep of this process; no series once it has expired."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
@@ -44,16 +45,16 @@ class SweepCount(Collector):
         self._until = 0.0
 
     def swept(self, found: Mapping[str, Swept], interval: timedelta) -> None:
-        """A sweep has ended: what it found, by project."""
+        """Store a sweep's results, by project."""
         self._before, self._found = self._found, dict(found)
         self._until = self._clock() + SWEEPS_TOLD * interval.total_seconds()
 
     def describe(self) -> Iterable[Metric]:
-        """Names that nothing else may take."""
+        """Names that this collector reserves in the registry."""
         return self._families({})
 
     def collect(self) -> Iterable[Metric]:
-        """The series at this scrape."""
+        """The current series."""
         return self._families(self._found if self._clock() < self._until else {})
 
     def _families(self, found: Mapping[str, Swept]) -> Iterable[Metric]:

@@ -1,7 +1,7 @@
 """Whether one of yawol's controllers still leads.
 
-Each of its four controllers elects a leader of its own, and each kind is left alone while its controller leads: neither
-the objects nor what they have in the cloud are touched or looked at.
+Each of its four controllers has a leader election of its own, and each kind is left alone while its controller leads:
+neither the objects nor their resources in the cloud are changed or observed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LEASES = {
 
 
 class Predecessor:
-    """The controller of one kind, by its leader lease."""
+    """The controller of one kind, known by its leader Lease."""
 
     def __init__(self, kube: KubeApi, namespace: str, kind: Kind) -> None:
         self._leaders = Leaders(kube)
@@ -29,5 +29,5 @@ class Predecessor:
         self._lease = LEASES[kind.name]
 
     async def leads(self) -> str:
-        """Why nothing may be done instead of it now, empty if it does not lead."""
+        """Why its objects must be left alone now, empty if it does not lead."""
         return await self._leaders.leads("yawol", self._namespace, self._lease)

@@ -1,7 +1,7 @@
-"""Who of all machines has reported when, read once of each version of a machine.
+"""When each machine has reported last, parsed once per version of a machine.
 
-When a fleet falls silent, the passes of all its sets ask for all of its machines, and ask again; between two of them
-hardly a machine changes. So what was read of a machine stays until the machine is another one.
+When a fleet falls silent, the passes of all its sets ask for all of its machines, repeatedly, while hardly any machine
+changes. So a parsed report is kept until the machine's version changes.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from engine.kube.json import JsonObject, text
 
 
 class Reports:
-    """What a worker has read of the installation's machines."""
+    """The parsed reports of the installation's machines."""
 
     def __init__(self) -> None:
         self._read: dict[tuple[str, str], Report | None] = {}  # by uid and resourceVersion
@@ -24,7 +24,7 @@ class Reports:
     def fleet(
         self, machines: Iterable[JsonObject], now: datetime, timings: Timings, paused: Container[str] = ()
     ) -> Fleet:
-        """All machines of the installation together; those that are none of them any more are forgotten."""
+        """All machines of the installation together; entries of machines that are gone are dropped."""
         read: dict[tuple[str, str], Report | None] = {}
         for each in machines:
             version = text(each, "metadata", "uid"), text(each, "metadata", "resourceVersion")

@@ -1,11 +1,11 @@
-"""The pass over a Service: what it observes, its effects, and the Events that it is told.
+"""The pass over a Service: what it observes, its effects, and the Events that it writes.
 
-Services and nodes are in the cluster that is served, LoadBalancers in Perdure's own; mostly these are one.
+Services and nodes are in the served cluster, LoadBalancers in Perdure's own; usually these are the same.
 `domain/loadbalancers/services/lifecycle.py` decides.
 
-Each Event about the LoadBalancer is told to the Service once: its name there follows from the Event's uid, so the API
-server refuses a second one, whichever process tells it. A warning's follows from its words, as those have that the
-Service is told of itself: some of its wishes are found wrong in both places, and one Event says so.
+Each Event about the LoadBalancer is repeated on the Service once: its name there is derived from the Event's uid, so
+the API server refuses a second one, whichever process writes it. A warning's name is derived from its text, as for
+warnings about the Service itself: some invalid annotations are found in both places, and one Event is enough.
 """
 
 from __future__ import annotations
@@ -58,8 +58,8 @@ class ServiceActivities(Activities):
         kube: Perdure's own cluster.
         served: the cluster with the Services and nodes.
         settings: see `engine.settings`.
-        installation: what all Services are given; None where none are served.
-        writes: of the Service itself.
+        installation: the settings that apply to all Services; None if none are served.
+        writes: writes of the Service itself.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class ServiceActivities(Activities):
 
     @activity.defn(name=PassService.activity)
     async def pass_service(self, look: PassService) -> LoadBalancerWorld:
-        """One pass. What its LoadBalancer was told the Service is told afterwards."""
+        """Make one pass; then repeat its LoadBalancer's Events on the Service."""
         seen = ServiceWorld(key=look.key)
 
         async def observe(fresh: bool) -> ServiceWorld:
@@ -101,13 +101,13 @@ class ServiceActivities(Activities):
         world = passed.world
         if world.balancer is not None and not (world.hold or look.dry_run):
             await self._forward(world.service.metadata, world.balancer)
-        # One without a load balancer of ours lives on, and what changes in the moment of the end is still heard.
+        # A Service without a load balancer of ours still exists; wakes that arrive as the workflow ends are not lost.
         return passed.as_world(LoadBalancerWorld, exists=world.exists)
 
     # --- observing ---
 
     async def _observe(self, look: PassService) -> ServiceWorld:
-        """The Service that the key names, not one made anew under its name, its LoadBalancer, and the nodes."""
+        """The Service of the key (not one recreated under its name), its LoadBalancer, and the nodes."""
         installation, key = self._installation, look.key
         if installation is None:
             return ServiceWorld(key=key, hold=NOT_SERVED)
@@ -145,10 +145,10 @@ class ServiceActivities(Activities):
 
     @activity.defn(name=CreateBalancer.activity)
     async def create_load_balancer(self, create: CreateBalancer) -> FoundBalancer:
-        """A new LoadBalancer.
+        """Create a LoadBalancer.
 
         Raises:
-            Conflict: there is one of its name.
+            Conflict: one of its name exists.
             Invalid: it is refused, or its namespace does not exist.
         """
         try:
@@ -160,7 +160,7 @@ class ServiceActivities(Activities):
 
     @activity.defn(name=PatchBalancer.activity)
     async def patch_load_balancer(self, change: PatchBalancer) -> FoundBalancer:
-        """The LoadBalancer as its Service asks.
+        """Patch the LoadBalancer to match its Service.
 
         Raises:
             Absent: it is gone.
@@ -173,26 +173,26 @@ class ServiceActivities(Activities):
 
     @activity.defn(name=DeleteBalancer.activity)
     async def delete_load_balancer(self, deletion: DeleteBalancer) -> FoundBalancer:
-        """The LoadBalancer as it goes."""
+        """Delete the LoadBalancer; returns it with its deletion mark."""
         try:
             answer = await self._kube.delete(LOAD_BALANCER, deletion.namespace, deletion.name, uid=deletion.uid)
         except Absent:
             return FoundBalancer()
-        goes = text(answer, "kind") == LOAD_BALANCER.name  # else a Status: it has gone
+        goes = text(answer, "kind") == LOAD_BALANCER.name  # else a Status: it is gone
         return FoundBalancer(balancer=LoadBalancer.model_validate(answer) if goes else None)
 
-    # --- telling ---
+    # --- Events ---
 
     async def _tell(self, service: ObjectMeta, notices: Iterable[Notice]) -> None:
         subject = Subject.with_metadata(SERVICE, service)
         for notice in notices:
             said = Said(notice.type.value, notice.reason, notice.message, SERVICE_COMPONENT)
-            standing = notice.type is NoticeType.WARNING  # what is wrong stays so, what was done is done again
+            standing = notice.type is NoticeType.WARNING  # a fault lasts, but an action may be repeated
             name = _warned(subject, said) if standing else ""
             await record(self._served, event(subject, said, now(), name=name))
 
     async def _forward(self, service: ObjectMeta, balancer: LoadBalancer) -> None:
-        """Tell the Service what its LoadBalancer was told; what cannot be written now comes with the next pass."""
+        """Repeat the LoadBalancer's Events on the Service; those that cannot be written now come with the next pass."""
         meta = balancer.metadata
         selector = f"involvedObject.uid={meta.uid},source={LOAD_BALANCER_COMPONENT}"
         try:
@@ -210,7 +210,7 @@ class ServiceActivities(Activities):
 
 
 def forwarded(subject: Subject, found: JsonObject) -> JsonObject:
-    """An Event about a LoadBalancer as one about its Service, with the times at which it was first told."""
+    """An Event about a LoadBalancer as one about its Service, with its original times."""
     said = Said(text(found, "type"), text(found, "reason"), text(found, "message"), SERVICE_COMPONENT)
     wrong = said.type == NoticeType.WARNING
     name = _warned(subject, said) if wrong else named(subject, text(found, "metadata", "uid"))
@@ -220,5 +220,5 @@ def forwarded(subject: Subject, found: JsonObject) -> JsonObject:
 
 
 def _warned(subject: Subject, said: Said) -> str:
-    """The name of a warning: its words decide, as far as an Event holds them."""
+    """The name of a warning, derived from its text as far as an Event can contain it."""
     return named(subject, said.reason, said.message[:LONGEST_MESSAGE])

@@ -39,7 +39,7 @@ class SetActivities(Activities):
 
     @activity.defn(name=PassSet.activity)
     async def pass_set(self, look: PassSet) -> LoadBalancerWorld:
-        """One pass."""
+        """Make one pass."""
         seen = SetWorld(key=look.key)
 
         async def observe(fresh: bool) -> SetWorld:
@@ -78,10 +78,10 @@ class SetActivities(Activities):
 
     @activity.defn(name=CreateMachine.activity)
     async def create_machine(self, create: CreateMachine) -> FoundMachine:
-        """A new machine, or the one of its name, if it is the set's.
+        """Create a machine, or return the existing one of its name if it is the set's.
 
         Raises:
-            Conflict: there was one of its name, and is none any more.
+            Conflict: one of its name existed, and is gone now.
         """
         machine_set, namespace = create.machine_set, create.machine_set.metadata.namespace
         body = machine_document(machine_set, create.name)
@@ -98,7 +98,7 @@ class SetActivities(Activities):
 
     @activity.defn(name=PatchMachine.activity)
     async def patch_machine(self, change: PatchMachine) -> FoundMachine:
-        """A machine with its mark or its revision.
+        """Patch a machine's mark or revision.
 
         Raises:
             Conflict: the agent has written its status meanwhile.
@@ -114,7 +114,7 @@ class SetActivities(Activities):
 
     @activity.defn(name=DeleteMachine.activity)
     async def delete_machine(self, deletion: DeleteMachine) -> FoundMachine:
-        """A machine that goes."""
+        """Delete a machine."""
         machine_set = deletion.machine_set
         left = await self._ground.delete(LOAD_BALANCER_MACHINE, machine_set.metadata.namespace, deletion.name)
         told = normal("Deleted", f"Deleted loadBalancerMachine {deletion.name}")

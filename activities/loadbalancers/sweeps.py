@@ -1,8 +1,8 @@
-"""The sweep: every project is looked at once in a while, for all of its load balancers and machines together.
+"""The sweep: every project is checked periodically, for all of its load balancers and machines together.
 
-What changes in the cloud alone sends no event. Five lists show it, however many there are; whoever differs gets an
-annotation, which wakes it, makes it look for itself, and goes when everything is as it should be again. As long as it
-is there the object is left to its own lifecycle.
+Changes made directly in the cloud send no event. Five lists per project show them, however many objects it has. An
+object that differs gets an annotation, which wakes its lifecycle and makes it observe the cloud; the lifecycle removes
+the annotation once everything is correct again. While it is there, the sweep does not check the object.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from domain.writes import JsonPatch
 from engine.clock import now
 from engine.errors import ApiError
 
-# So many are compared without a break.
+# Number of objects that are compared without yielding to the event loop.
 TOGETHER = 100
 SWEEP = timedelta(minutes=5)
 
@@ -48,7 +48,7 @@ class SweepActivities(Activities):
 
     @activity.defn(name=SweepProjects.activity)
     async def sweep_projects(self, look: SweepProjects) -> SweptProjects:
-        """One sweep; none before its time has come."""
+        """Make one sweep if it is due."""
         moment, due = now(), look.memory.next_sweep
         if due is not None and moment < due:
             return _world(look, "all projects have been compared", due)
@@ -72,7 +72,7 @@ class SweepActivities(Activities):
             differing = 0
             for number, each in enumerate(members, 1):
                 if number % TOGETHER == 0:
-                    await asyncio.sleep(0)  # heartbeats of all activities go out meanwhile
+                    await asyncio.sleep(0)  # let heartbeats of all activities go out
                 difference = _difference(each, cloud, owners, moment)
                 differing += bool(difference)
                 if difference and not (look.dry_run or ground.hold(each.metadata)):
@@ -87,7 +87,7 @@ class SweepActivities(Activities):
     async def _projects(
         self, objects: Iterable[Owner]
     ) -> tuple[dict[tuple[str, ...], tuple[Project, list[Owner]]], list[str]]:
-        """The projects with those who live there; several Secrets may lead to one."""
+        """The projects with their objects' owners; several Secrets may lead to one project."""
         by_reference: defaultdict[ProjectReference, list[Owner]] = defaultdict(list)
         for each in objects:
             if to_be_compared(each):

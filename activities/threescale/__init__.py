@@ -1,22 +1,22 @@
-"""3scale: the Account Management API, and the passes over the objects that are kept in step with it.
+"""3scale: the Account Management API, and the passes over the objects that are kept in sync with it.
 
-| file | holds |
+| file | contents |
 |---|---|
-| `errors.py` | the one mapping of what 3scale answers to `engine.errors` |
-| `guard.py` | what one tenant may take of a process: calls at once, a circuit breaker |
-| `pages.py` | documents of OpenAPIs and ActiveDocs at addresses |
-| `client.py` | the calls of one tenant: reads in pages, writes that may be repeated |
-| `tenants.py` | all tenants of a worker: seats for passes, lists that several ask for |
-| `cache.py`, `secrets.py`, `sources.py` | objects and Secrets of the cluster, documents of APIs |
+| `errors.py` | maps 3scale's answers to `engine.errors` |
+| `guard.py` | limits per tenant: concurrent calls, a circuit breaker |
+| `pages.py` | documents of OpenAPIs and ActiveDocs at URLs |
+| `client.py` | the calls of one tenant: paginated reads, repeatable writes |
+| `tenants.py` | all tenants of a worker: seats for passes, shared lists |
+| `cache.py`, `secrets.py`, `sources.py` | objects and Secrets of the cluster, API documents |
 | `subjects.py` | what a pass observes beside an object |
 | `sweeps.py` | the sweep over all tenants |
-| `kept.py` | what a worker keeps of 3scale from one pass to the next |
-| `products.py`, `open_api.py` | the same of Products and Backends, and of OpenAPIs, of which both are made |
-| `documents.py` | the same of ActiveDocs and policies |
-| `developer_accounts.py`, `application_auth.py` | the same of accounts, users and applications, of credentials |
-| `promotion.py`, `tenant.py` | the same of promotions and of Tenants |
+| `kept.py` | what a worker remembers of 3scale between passes |
+| `products.py`, `open_api.py` | subjects of Products and Backends, and of OpenAPIs, which make both |
+| `documents.py` | subjects of ActiveDocs and policies |
+| `developer_accounts.py`, `application_auth.py` | subjects of accounts, users and applications, of credentials |
+| `promotion.py`, `tenant.py` | subjects of promotions and of Tenants |
 | `passes.py`, `effects.py` | the pass, and what it observes and does |
-| `ground.py`, `area.py` | what passes stand on, and how a worker gets them |
+| `ground.py`, `area.py` | what passes share, and how a worker gets it |
 | `predecessor.py` | whether the 3scale operator still leads |
-| `metrics.py` | numbers |
+| `metrics.py` | metrics |
 """

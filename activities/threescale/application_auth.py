@@ -10,14 +10,14 @@ from domain.threescale.actions import ClusterWrite, WriteSecret
 from domain.threescale.application_auth import APPLICATION_ID, ObservedAuth, SecretContent
 from domain.threescale.resources import Application, ApplicationAuth, DeveloperAccount, Product
 
-_KEY_BYTES = 16  # as many as 3scale's own keys have
+_KEY_BYTES = 16  # as long as 3scale's own keys
 
 
 class AuthSubject(Subject[ApplicationAuth]):
     """An ApplicationAuth."""
 
     async def observed(self) -> ObservedAuth:
-        """Tenant; the application with its account and product; the Secret."""
+        """The tenant; the application with its account and product; the Secret."""
         spec = self.resource.spec
         self.provider = await self.secrets.account(self.resource, spec.provider_account_ref)
         application = self.cache.get(Application, self.namespace, spec.application_cr_name)
@@ -43,7 +43,7 @@ class AuthSubject(Subject[ApplicationAuth]):
         )
 
     async def write(self, write: ClusterWrite) -> dict[str, Any]:
-        """Generated values, and the application's id, go into the Secret."""
+        """Write generated values, and the application's id, into the Secret."""
         if isinstance(write, WriteSecret):
             generated = {key: randomness.token_hex(_KEY_BYTES) for key in write.generated}
             name = self.resource.spec.auth_secret_ref.name

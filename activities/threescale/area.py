@@ -1,4 +1,4 @@
-"""The area's activities over one set of clients, and the mirrors that they read while a worker runs."""
+"""The area's activities over one set of clients, with the informer caches that they read."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ ACTIVITIES = (PassActivities, Effects, SweepActivities)
 
 
 async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callable[..., object]]:
-    """Every activity, for the worker; what they need ends with the stack."""
+    """Every activity, for the worker; their resources are released with the stack."""
     settings, kube = clients.settings, clients.kube
     seconds = (settings.call_timeout or CALL_TIMEOUT).total_seconds()
     connections = await stack.enter_async_context(Connections(seconds))

@@ -2,10 +2,9 @@
 
     by the names under which others refer to an object · by the names that it refers to · by its name in 3scale
 
-The names are those by which the watcher knows whom to wake (`domain/threescale/wakes.py`). An object that its model
-cannot read is not found; its own lifecycle says what is wrong with it. A pass waits until the cache has reached the
-versions that have woken its lifecycle, and what a write has answered is put in at once. Secrets are not in it: a worker
-may not list them.
+The watcher uses the same names for its wakes (`domain/threescale/wakes.py`). An object that its model cannot parse is
+not found; its own lifecycle reports the fault. A pass waits until the cache has reached the versions that have woken
+its lifecycle, and answers to writes are put in at once. Secrets are not cached: a worker may not list them.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from engine.kube import KubeApi
 from engine.kube.json import JsonObject, text
 from engine.kube.store import Followed, InformerCache, Store, reached
 
-# Longer than any list takes: what is not there by then is denied, or the API server is away.
+# Seconds. Longer than any list takes: a kind not listed by then is denied, or the API server does not answer.
 LISTED = 60.0
 
 R = TypeVar("R", bound=CustomResource)
@@ -45,7 +44,7 @@ class ThreescaleCache(InformerCache):
     """One per worker."""
 
     def __init__(self, api: KubeApi, store: Store) -> None:
-        self._models: dict[str, tuple[str, CustomResource | None]] = {}  # by uid, of which version
+        self._models: dict[str, tuple[str, CustomResource | None]] = {}  # by uid: version and parsed object
         super().__init__(api, [store.follow(Followed(kind), self._indexes(kind)) for kind in CUSTOM_KINDS])
         for mirror in self.mirrors.values():
             mirror.listen(self._forget)

@@ -1,12 +1,11 @@
-"""The calls of one tenant of 3scale: what decisions ask for (`domain/threescale/calls.py`), made over HTTP.
+"""The HTTP calls of one tenant of 3scale that decisions ask for (`domain/threescale/calls.py`).
 
-One connection pool serves all tenants of a process; each tenant has its guard and brings its token in a header, as the
-password of a user without a name. Every call ends within its time-out. Redirects are not followed: they would carry the
-token elsewhere.
+One connection pool serves all tenants of a process; each tenant has its guard and sends its token in a header, as the
+password of a user without a name. Every call has a time-out. Redirects are not followed: they would send the token
+elsewhere.
 
-A list is read to its last page: how many there are is said by the first, or an empty one ends it. A deletion of what is
-not there has had its effect. A creation that is tried again looks first whether the attempt before has made it, by its
-natural key.
+A list is read to its last page: the first page gives their number, or an empty page ends it. Deleting a missing object
+counts as done. A retried creation first looks by the natural key whether the previous attempt has made the object.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ from domain.threescale.tenant_sync import LEAVING
 from engine.errors import Absent
 from engine.pauses import refuse_if_paused
 
-_PER_PAGE = 500  # the most that 3scale gives
+_PER_PAGE = 500  # 3scale's maximum
 
 
 class Tenant:
@@ -37,7 +36,7 @@ class Tenant:
         http: the process's connections.
         url: the tenant's address.
         token: of its API.
-        guard: what it may take of the process.
+        guard: its limits in this process.
     """
 
     def __init__(self, http: httpx.AsyncClient, url: str, token: str, guard: Guard) -> None:
@@ -47,10 +46,10 @@ class Tenant:
         self._guard = guard
 
     async def read(self, read: Read) -> object:
-        """The answer; of a list in pages all entries; None where there is nothing of that id.
+        """Read an object or all pages of a list; None if no object has that id.
 
         Raises:
-            Absent: what the list belongs to is gone.
+            Absent: the list's parent is gone.
             ApiError: 3scale refuses, or gives no answer.
         """
         try:
@@ -63,12 +62,12 @@ class Tenant:
             raise
 
     async def write(self, write: Write, texts: Mapping[SecretKey, str], *, repeated: bool = False) -> object:
-        """The answer, None where it is empty.
+        """Write; returns the answer, None if it is empty.
 
         Args:
             write: the effect.
-            texts: what the Secrets hold that the write names.
-            repeated: an attempt before may have had its effect.
+            texts: the contents of the Secrets that the write names.
+            repeated: a previous attempt may have had its effect.
 
         Raises:
             ApiError: 3scale refuses, or gives no answer.
@@ -79,7 +78,7 @@ class Tenant:
                 return {write.resource.value: made}
         fields = {**write.fields, **{name: texts[key] for name, key in write.secrets.items()}}
         if repeated and write.resource is Resource.KEY and await self._has_key(write.path, fields):
-            return None  # one too many is refused as such also where it is there already
+            return None  # 3scale refuses a duplicate of such a creation
         try:
             return await self._call(write.method, write.path, fields=fields, api=api_of(write.resource))
         except Absent:
@@ -88,7 +87,7 @@ class Tenant:
             raise
 
     async def _made_before(self, write: Write) -> JsonObject | None:
-        """What bears the key of the creation; an account is found by its admin's name, a tenant among the accounts."""
+        """The object with the creation's natural key; an account by its admin's name, a tenant among the accounts."""
         if write.resource is Resource.ACCOUNT:
             query = {"username": str(write.key["username"])}
             found = await self.read(Read(resource=write.resource, path="accounts/find", query=query))
@@ -156,7 +155,7 @@ class Tenant:
 
 
 class Connections:
-    """The process's connections to all tenants; an asynchronous context."""
+    """The process's connections to all tenants; an asynchronous context manager."""
 
     def __init__(self, timeout_seconds: float, *, verify: bool = True) -> None:
         limits = httpx.Limits(max_connections=200, max_keepalive_connections=50)
@@ -172,19 +171,21 @@ class Connections:
 
 
 def _may_be_absent(read: Read) -> bool:
-    """Whether nothing may be there: one by its id, by a person's name, a newest version. Lists are always there.
+    """Whether the read object may be missing: one by its id or a person's name, or a newest version.
 
-    Whose list is not there is gone itself, which is another matter than an empty list.
+    Lists always exist: if one is missing, its parent is gone, which differs from an empty list.
     """
     return bool(read.of and read.path.endswith(f"/{read.of}")) or read.path.endswith(("/find", "/latest"))
 
 
 def _last_page(answer: object, number: int) -> int:
-    """How many pages there are, as far as page `number` tells.
+    """The number of pages, as far as page `number` shows it.
 
-    3scale says it where there is more than one, but not of a list without a wrapper (uses of backends): that one ends
-    with an empty page. How many entries the server puts on a page is not known, only that it is more than one: so the
-    many products with one backend cost no second call.
+    3scale gives the number if there is more than one, except for a list without a wrapper (backend usages): that one
+    ends
+    with an empty page. The server's page size is unknown, but larger than one: so the many products with one backend
+    cost
+    no second call.
     """
     if isinstance(answer, list):
         return number + (len(answer) > 1)
@@ -194,7 +195,7 @@ def _last_page(answer: object, number: int) -> int:
 
 
 def _is_made_by(write: Write, entry: JsonObject) -> bool:
-    """Whether it may be what an attempt before has made: with the mark that was sent, and no other object's.
+    """Whether a previous attempt may have made the entry: it has the mark that was sent, and is no other object's.
 
     If another party has created something under that name, 3scale refuses the creation.
     """

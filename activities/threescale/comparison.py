@@ -1,7 +1,7 @@
-"""Compare a product or backend with all that 3scale has below it, without writing anything.
+"""Compares a product or backend with everything below it in 3scale, without writing.
 
-The decision of the object's own pass says what to read, and in the end what it would write: an object differs if that
-is anything. What other lists have shown in the same sweep is not read again.
+The decision of the object's own pass says what to read and, in the end, what it would write: an object differs if it
+would write anything. Lists that were already read in the same sweep are not read again.
 """
 
 from __future__ import annotations
@@ -19,15 +19,15 @@ from engine.clock import now
 
 
 class Comparison:
-    """One sweep of one tenant; `lists` has the objects' own fields."""
+    """The comparisons of one tenant in one sweep; `lists` contains the objects' own fields."""
 
     def __init__(self, ground: Ground, lists: Lists) -> None:
         self._ground = ground
         self._lists = lists
-        self._metrics: dict[str, object] = {}  # of backends, by path: their products ask for them as well
+        self._metrics: dict[str, object] = {}  # of backends, by path: their products need them as well
 
     async def differs(self, resource: CustomResource) -> bool:
-        """Whether its pass would write to 3scale; False for an object that is not in step, which has a pass to come.
+        """Whether its pass would write to 3scale; False for an object that is not in sync, as it has a pass ahead.
 
         Raises:
             ApiError: something could not be read.

@@ -1,4 +1,4 @@
-"""DeveloperAccount, DeveloperUser and Application as passes observe them: who uses APIs, and with what."""
+"""DeveloperAccount, DeveloperUser and Application as passes observe them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class AccountSubject(Subject[DeveloperAccount]):
     """A DeveloperAccount."""
 
     async def observed(self) -> ObservedAccount:
-        """Tenant; users, and the password of the one with whom it may be signed up."""
+        """The tenant; users, and the password of the one that may sign up with the account."""
         account = self.resource
         await self.find_tenant()
         users = self.cache.named(DeveloperUser, users_of_account(self.namespace, account.metadata.name))
@@ -37,7 +37,7 @@ class UserSubject(Subject[DeveloperUser]):
     """A DeveloperUser."""
 
     async def observed(self) -> ObservedUser:
-        """Tenant, account, password."""
+        """The tenant, the account, the password."""
         user, account = self.resource, self.resource.spec.developer_account_ref.name
         self.provider = await self.secrets.account(user, user.spec.provider_account_ref)
         siblings = self.cache.named(DeveloperUser, users_of_account(self.namespace, account))
@@ -53,7 +53,7 @@ class ApplicationSubject(Subject[Application]):
     """An Application."""
 
     async def observed(self) -> ObservedApplication:
-        """Account and its tenant, product, credentials, and what others have."""
+        """The account and its tenant, the product, credentials, and the applications that other objects have."""
         application, spec = self.resource, self.resource.spec
         account = self.cache.get(DeveloperAccount, self.namespace, spec.account_cr.name)
         product = self.cache.get(Product, self.namespace, spec.product_cr.name)
@@ -69,7 +69,7 @@ class ApplicationSubject(Subject[Application]):
         )
 
     async def noticed(self, read: Read, body: object) -> dict[str, Any]:
-        """What others have by now: of an application that is found it may be theirs."""
+        """The applications that other objects have by now: one that is found may be theirs."""
         return {} if read.resource is Resource.PLAN else {"holders": self._others()}
 
     def _others(self) -> tuple[Holder, ...]:

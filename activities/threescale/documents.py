@@ -1,4 +1,4 @@
-"""ActiveDoc and CustomPolicyDefinition as passes observe them: documents of APIs, and a tenant's own policies."""
+"""ActiveDoc and CustomPolicyDefinition as passes observe them: API documents, and a tenant's own policies."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class DocumentSubject(Subject[ActiveDoc]):
         self._sources = sources
 
     async def observed(self) -> ObservedDocument:
-        """Tenant, product, and the document itself, which one that goes needs no more."""
+        """The tenant, the product, and the document itself, which is not needed for a deletion."""
         name = self.resource.spec.product_system_name
         await self.find_tenant()
         text = Text()
@@ -47,7 +47,7 @@ class DocumentSubject(Subject[ActiveDoc]):
         return await self._sources.at(where.url or "")
 
     async def noticed(self, read: Read, body: object) -> dict[str, Any]:
-        """Of one that is called otherwise, whether another ActiveDoc of the tenant, which stays, is called so now."""
+        """After a rename, whether another ActiveDoc of the tenant, which stays, has the old name now."""
         if not read.of or body is None:
             return {}
         name, spec = str(answer_of(read.resource.value, body).get("system_name") or ""), self.resource.spec
@@ -62,7 +62,7 @@ class PolicySubject(Subject[CustomPolicyDefinition]):
     """A CustomPolicyDefinition."""
 
     async def observed(self) -> ObservedPolicy:
-        """Its tenant, and others of its name and version."""
+        """Its tenant, and other objects of its name and version."""
         await self.find_tenant()
         siblings = self.siblings()
         return ObservedPolicy(

@@ -1,11 +1,11 @@
 """What a pass over one object observes and does; `domain/threescale/reconciliation.py` decides.
 
-Calls of 3scale are made one after the other, on a seat of the tenant that the pass takes with its first call. The
-status shows neither a pause that 3scale asks for nor the first lost answer: it is written when a person may have to
-act. A sync that lasts shows `InSync`, once in a pass.
+Calls of 3scale are made one after the other, on a seat of the tenant that the pass takes at its first call. The status
+shows neither a pause that 3scale asks for nor the first lost answer: it is written when a person may have to act. A
+long sync shows `InSync`, once per pass.
 
-A pass looks before it creates anything, so the next pass finds whatever a crash left behind. After a change that may be
-half done it compares with 3scale, also if the change was taken back and the object remembers the old state as synced.
+A pass observes before it creates anything, so the next pass finds whatever a crash left behind. After a change that may
+be incomplete it compares with 3scale, even if the change was reverted and the object records the old state as synced.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ from engine.clock import now
 from engine.errors import Absent, ApiError, Conflict
 from engine.pauses import held
 
-# A change is written from what the last pass has kept, in as few calls as it takes. So long after the last change the
-# object is read as a whole, which finds changes that were made below it by hand.
+# A change is written from what the last pass has kept, in as few calls as possible. This long after the last change the
+# object is read completely, which finds manual changes below it.
 COMPARED_AFTER_CHANGE = timedelta(seconds=30)
 
 log = logging.getLogger(__name__)
 
 
 class Effects(Activities):
-    """One pass's; an asynchronous context, which ends with its seat. Its calls are made within passes only."""
+    """The effects of one pass; an asynchronous context manager that returns its seat. Used within passes only."""
 
     _asked: PassObject
     _resource: CustomResource
@@ -79,15 +79,15 @@ class Effects(Activities):
         self._calls: Calls | None = None
         self._seated_since = 0.0
         self._told_in_sync = False
-        self._silent: ApiError | None = None  # the tenant gives no answers: all that is left waits for the same moment
+        self._silent: ApiError | None = None  # the tenant does not answer: all further calls fail like this one
         self._repeats = Repeats()
 
     @classmethod
     def of(cls, ground: Ground, asked: PassObject, half_done: set[str]) -> Self:
-        """Those of a pass; `half_done` has the uids of objects that a pass of this worker has left half way."""
+        """The effects of a pass; `half_done` has the uids of objects that a pass of this worker left incomplete."""
         made = cls(ground)
         made._asked, made._half_done = asked, half_done
-        # A change may have got half way: what the object remembers says nothing of it.
+        # A change may be incomplete: the object's recorded digest does not say so.
         made._died = attempt.repeated() or asked.key.uid in half_done
         made._begun = asked.memory.begun or made._died
         return made
@@ -101,13 +101,13 @@ class Effects(Activities):
         await self._stack.aclose()
 
     def by_activity(self) -> Mapping[str, Effect]:
-        """What is done, by the actions' activities."""
+        """The effects, by the actions' activities."""
         return {Patch.activity: self.patch, Delete.activity: self.delete, **effects_of(*self.all())}
 
     # --- observe, decide, report ---
 
     async def observe(self, fresh: bool) -> World:
-        """The object as the API server has it, and what is known beside it."""
+        """The object from the API server, and its relatives."""
         key, asked, ground = self._asked.key, self._asked, self._ground
         resource = await ground.own(all_kinds()[key.kind], key)
         if resource is None:
@@ -144,18 +144,18 @@ class Effects(Activities):
     def decide(self, world: World, at: datetime) -> Decision:
         """What to do now."""
         if isinstance(world, Observed):
-            if self._calls is not None:  # else no call was made, and nothing was shown by the way
+            if self._calls is not None:  # else no call was made, and no progress was shown
                 told = {"resource": self._resource, "seated_for": self._seated_for, "told_in_sync": self._told_in_sync}
                 world = world.beside(told)
             self._world = world
         return decide(world, at)
 
     async def tell(self, notice: Notice) -> None:
-        """A Kubernetes Event, each once, whatever restarts."""
+        """Write a Kubernetes Event, each once even after restarts."""
         await self._ground.tell(self._resource, notice)
 
     def outcome(self, passed: Passed[World]) -> ThreescaleWorld:
-        """What the pass came to."""
+        """The result of the pass."""
         asked, world, decision, before = self._asked, passed.world, passed.decision, self._asked.memory
         if not isinstance(world, Observed) or not world.exists:
             return passed.as_world(ThreescaleWorld, refusals=asked.refusals, known=before)
@@ -181,7 +181,7 @@ class Effects(Activities):
     # --- the object itself ---
 
     async def patch(self, action: Patch) -> Stored:
-        """Merge-patch the object or its status, of the version that was decided upon."""
+        """Merge-patch the object or its status in the version that was decided upon."""
         generation = self._resource.metadata.generation
         if isinstance(action, DropFinalizer):
             if action.left:
@@ -205,14 +205,14 @@ class Effects(Activities):
         return Stored(obj=obj)
 
     async def _show(self, patch: JsonPatch) -> Stored:
-        """The status, and apart from it what the replaced operator's definitions drop of it, which may still stand."""
+        """Write the status, and separately the fields that the replaced operator's CRDs may drop."""
         stored = await self._store(patch, status=True)
         status = patch["status"]
         dropped = annotated(self._resource, status) if isinstance(status, dict) else {}
         return await self._store(dropped) if dropped else stored
 
     async def delete(self, action: Delete) -> Stored:
-        """Ask for the object's deletion; empty where no finalizer keeps it."""
+        """Request the object's deletion; empty if no finalizer delays it."""
         left = await self._ground.deleted(self._resource)
         if left is not None:
             self._resource = type(self._resource).model_validate(left)
@@ -222,13 +222,13 @@ class Effects(Activities):
 
     @activity.defn(name=ClusterWrite.activity)
     async def write_cluster(self, write: ClusterWrite) -> Beside:
-        """Another object of the cluster that is the object's to write."""
+        """Write another object of the cluster that this object owns."""
         with self._noting():
             return Beside(beside=await self._subject.write(write))
 
     @activity.defn(name=Read.activity)
     async def read(self, read: Read) -> Answer:
-        """One list or object, or a text outside of any tenant."""
+        """Read one list or object, or a text outside of any tenant."""
         with self._calling():
             if read.resource is Resource.TEXT:
                 return Answer(body=await self._subject.fetch(read))
@@ -239,7 +239,7 @@ class Effects(Activities):
 
     @activity.defn(name=Write.activity)
     async def write(self, write: Write) -> Answer:
-        """One effect in 3scale."""
+        """Make one write in 3scale."""
         with self._calling():
             calls = await self._seated()
             self._repeats.refuse(write)
@@ -254,7 +254,7 @@ class Effects(Activities):
 
     @contextmanager
     def _noting(self) -> Iterator[None]:
-        """Log and count what is refused within."""
+        """Log and count refusals within the block."""
         try:
             yield
         except ApiError as error:
@@ -264,7 +264,7 @@ class Effects(Activities):
 
     @contextmanager
     def _calling(self) -> Iterator[None]:
-        """A call within; what follows one to a tenant that is silent is refused like it."""
+        """The context of a call; after one to a tenant that does not answer, the pass's next calls fail like it."""
         with self._noting():
             try:
                 yield
@@ -276,7 +276,7 @@ class Effects(Activities):
         """The tenant's calls, on the pass's seat.
 
         Raises:
-            ApiError: there is no seat now, or the tenant is silent.
+            ApiError: there is no free seat now, or the tenant does not answer.
         """
         if self._silent is not None:
             raise self._silent
@@ -295,7 +295,7 @@ class Effects(Activities):
         return timedelta(seconds=time.monotonic() - self._seated_since)
 
     async def _show_if_it_lasts(self) -> None:
-        """Show that the sync lasts, if it does; a conflict is left to the next write."""
+        """Show a long sync in the status; a conflict is left to the next write."""
         if self._told_in_sync or not lasts(self._seated_for):
             return
         self._told_in_sync = True
@@ -308,7 +308,7 @@ class Effects(Activities):
 
 
 def _until(decision: Decision, moment: datetime | None) -> Decision:
-    """The decision, and another observation at a moment."""
+    """The decision, with another observation at that time."""
     if moment is None:
         return decision
     return decision.model_copy(

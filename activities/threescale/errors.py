@@ -1,14 +1,14 @@
-"""What 3scale answers, in Perdure's words; the one place where that is known.
+"""Maps 3scale's answers to Perdure's errors; no other module interprets them.
 
-    400 406 422   invalid: the request as it is; fields with what is wrong with them
-    403           denied: the token, its scope; and every refusal to delete, which a change of the world can lift
-    404           absent, if 3scale says so; a page of something in between is no answer
-    409           conflict: two wrote at once
+    400 406 422   invalid: the request itself; with fields and their faults
+    403           denied: the token, its scope; and every refused deletion, which a change elsewhere can permit
+    404           absent, if 3scale says so; an intermediary's page counts as no answer
+    409           conflict: concurrent writes
     429           throttled, with the delay that it asks for
-    408 5xx       unavailable, and so is no answer at all and one that cannot be read
+    408 5xx       unavailable, as are a missing and an unreadable answer
 
-Messages name the call and what 3scale said. The token travels in a header and is in none of them; of what was sent
-nothing is repeated, since it may come from a Secret.
+Messages contain the call and 3scale's answer. The token travels in a header and appears in no message; nor does the
+request's body, since it may come from a Secret.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _TOKEN = (
 
 
 class Call(Model):
-    """One call: what, where, for whom (the tenant's address)."""
+    """One call: method, path, and the tenant's address."""
 
     method: str
     path: str
@@ -47,7 +47,7 @@ class Call(Model):
 
 
 def refusal(call: Call, status: int, text: str, headers: Mapping[str, str]) -> ApiError:
-    """The answer of a status that is no success; `code` is the status, or what it stands for."""
+    """The error for an unsuccessful status; `code` is the status, or what it stands for."""
     body = _parsed(text)
     kind = _kind(status, body)
     code = f"HTTP {status}"
@@ -61,19 +61,19 @@ def refusal(call: Call, status: int, text: str, headers: Mapping[str, str]) -> A
 
 
 def no_answer(call: Call, error: BaseException) -> Unavailable:
-    """There was no answer, or not all of it."""
+    """The error for a missing or incomplete answer."""
     said = shortened(str(error)) or type(error).__name__
     return Unavailable(f"{call}: no answer, {said}. The next attempt finds out whether it took effect.", code=NO_ANSWER)
 
 
 def unreadable(call: Call, text: str) -> Unavailable:
-    """A success that is no JSON."""
+    """The error for a successful answer that is not JSON."""
     return Unavailable(f"{call}: an answer that cannot be read, {len(text)} characters", code=UNREADABLE)
 
 
 @contextmanager
 def of_known_shape(call: Call) -> Iterator[None]:
-    """Read an answer within; one of another shape than the documented one counts as no answer.
+    """Read an answer within the block; an answer of an undocumented shape counts as no answer.
 
     Raises:
         Unavailable: it has another shape.
@@ -93,12 +93,12 @@ def _kind(status: int, body: object) -> type[ApiError]:
 
 
 def _is_validation(body: object) -> bool:
-    """What blocks a deletion comes as a 403 with fields, as a 422 has them."""
+    """Whether a 403 has fields like a 422: this is how 3scale reports what blocks a deletion."""
     return isinstance(body, Mapping) and "errors" in body
 
 
 def _said(body: object) -> str:
-    """The words in a body: by fields, of a transition that is not possible, or plain."""
+    """The messages in a body: by field, about an impossible transition, or plain."""
     if not isinstance(body, Mapping):
         return ""
     errors = body.get("errors")

@@ -1,4 +1,4 @@
-"""What the passes of the area stand on: reading and writing its objects, subjects, tenants, Events."""
+"""What the area's passes share: reading and writing its objects, subjects, tenants, Events."""
 
 from __future__ import annotations
 
@@ -68,11 +68,11 @@ class Ground:
         self._events = ToldOnce(kube)
 
     def secrets(self) -> Secrets:
-        """The Secrets as one pass reads them."""
+        """A reader of Secrets for one pass."""
         return Secrets(self.kube, self._homes)
 
     def subject(self, resource: CustomResource, secrets: Secrets) -> Subject[CustomResource]:
-        """The object as a pass observes it."""
+        """The object's subject, by which a pass observes it."""
         made: object
         cache = self.cache
         match resource:
@@ -104,14 +104,14 @@ class Ground:
         return made
 
     async def own(self, kind: Kind, key: Key) -> CustomResource | Malformed | None:
-        """A lifecycle's own object as the API server has it; None if it is gone, or another has its name."""
+        """A lifecycle's own object from the API server; None if it is gone, or another has its name."""
         found = await self.cache.fresh(kind, key.namespace, key.name)
         if found is None or text(found, "metadata", "uid") != key.uid:
             return None
         return read(self._models[kind.name], found)
 
     async def patch(self, before: CustomResource, patch: JsonPatch, *, status: bool = False) -> JsonObject:
-        """The object after a merge patch of what was read."""
+        """Merge-patch the version that was read; returns the result."""
         meta = before.metadata
         answer = await self.kube.patch(
             before.kind_of,
@@ -125,7 +125,7 @@ class Ground:
         return answer
 
     async def deleted(self, obj: CustomResource) -> JsonObject | None:
-        """Ask for the object's deletion: the object where finalizers keep it."""
+        """Request the object's deletion; returns the object if finalizers delay it."""
         meta = obj.metadata
         try:
             left = await self.kube.delete(obj.kind_of, meta.namespace, meta.name, uid=meta.uid)
@@ -137,6 +137,6 @@ class Ground:
         return left
 
     async def tell(self, obj: CustomResource, notice: Notice) -> None:
-        """A Kubernetes Event, once, whatever restarts."""
+        """Write a Kubernetes Event, once even after restarts."""
         said = Said(notice.type.value, notice.reason, notice.message, recorder_of(obj.kind_of))
         await self._events.tell(EventSubject.with_metadata(obj.kind_of, obj.metadata), said, now())

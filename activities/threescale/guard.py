@@ -1,9 +1,9 @@
-"""What one tenant of 3scale may take of this process (`activities/guard.py`).
+"""The limits of one tenant of 3scale in this process (`activities/guard.py`).
 
-Tenants share a process and nothing else. A tenant that hangs holds its few calls until they time out; then nothing is
-sent to it for a while, and the others never wait for it. A refused caller comes back with a whole pass. While one call
-tests whether the tenant answers again, which may take as long as a call, the rest stays away for the time of a pause:
-hundreds of objects that came back every few seconds would take the processor from the other tenants.
+Tenants share a process and nothing else. A tenant that hangs occupies its few calls until they time out; then nothing
+is sent to it for a while, and the others never wait for it. A refused caller comes back with a whole pass. While one
+call tests whether the tenant answers again, which may take as long as a call, the other calls are refused for the time
+of a pause: if hundreds of objects came back every few seconds, the other tenants would lack CPU.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from activities.guard import PAUSE, CallGuard
 
 
 class Guard(CallGuard):
-    """One tenant's."""
+    """The guard of one tenant."""
 
     one: ClassVar[str] = "tenant"
     cloud: ClassVar[str] = "3scale"

@@ -1,7 +1,7 @@
-"""Which tenants objects belong to, as passes read it some seconds ago.
+"""Addresses of the tenants that objects belong to, as passes read them some seconds ago.
 
 Tenants often have products of the same names, and a pass over each has to know which of the others are in its own
-tenant. If every pass read their Secrets, a hundred tenants filled at once would cost ten thousand requests. An object
+tenant. If every pass read their Secrets, filling a hundred tenants at once would cost ten thousand requests. An object
 that moves to another tenant shows it in its status, which takes precedence.
 """
 
@@ -13,18 +13,18 @@ from collections.abc import Callable
 REMEMBERED_SECONDS = 10.0
 MOST_REMEMBERED = 10_000
 
-Place = tuple[str, str]  # namespace, and the Secret that objects of it name, empty for what is looked for without one
+Place = tuple[str, str]  # namespace and name of the Secret that objects refer to, the name empty for the default
 
 
 class Homes:
-    """One worker's. `clock`: seconds that only grow."""
+    """The addresses known to one worker. `clock`: monotonic seconds."""
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
         self._clock = clock
         self._found: dict[Place, tuple[float, str]] = {}
 
     def note(self, place: Place, url: str) -> None:
-        """The address to which a reference leads now; none is not remembered, as it may come at any moment."""
+        """Store the address that a reference leads to; an empty one is not stored, as it may be set at any moment."""
         if not url:
             self._found.pop(place, None)
             return
@@ -33,6 +33,6 @@ class Homes:
         self._found[place] = (self._clock(), url)
 
     def get(self, place: Place) -> str:
-        """The address, empty if it was not read lately."""
+        """The address, empty if it was not read recently."""
         read, url = self._found.get(place, (float("-inf"), ""))
         return url if self._clock() - read < REMEMBERED_SECONDS else ""

@@ -1,9 +1,9 @@
-"""Writes that 3scale takes, and that leave it as it was.
+"""Writes that 3scale accepts without any effect.
 
-3scale stores some values in a form of its own, which comparisons know (`domain/threescale/normalize.py`). A form that
-they do not know would have the same write asked for after each answer, as often as a pass has rounds. So a write that
-was made several times in one pass counts as refused: it is reported, and tried again after growing pauses, while the
-rest goes on.
+3scale stores some values in a normalized form, which comparisons take into account (`domain/threescale/normalize.py`).
+For a form unknown to them, the same write would be decided after each answer, in every round of a pass. So a write that
+was made several times in one pass counts as refused: it is reported and retried after growing pauses, while the other
+writes go on.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from collections import Counter
 from domain.threescale.calls import Write
 from engine.errors import Denied
 
-# A pass that creates a metric again may ask for two deployments, and for each once more after a surprise.
+# A pass that recreates a metric may need two deployments, and each of them once more after an unexpected answer.
 MOST = 4
 KEPT_OTHERWISE = "KeptOtherwise"
 
 
 class Repeats:
-    """Those of one pass."""
+    """The repeated writes of one pass."""
 
     def __init__(self) -> None:
         self._made: Counter[str] = Counter()
 
     def refuse(self, write: Write) -> None:
-        """Refuse one that was made often enough.
+        """Refuse a write that was made too often.
 
         Raises:
             Denied: it was.
@@ -36,7 +36,7 @@ class Repeats:
             raise Denied(f"{message}: {', '.join(sorted(write.fields)) or 'its state'}", code=KEPT_OTHERWISE)
 
     def made(self, write: Write) -> None:
-        """3scale has taken it."""
+        """Count a write that 3scale has accepted."""
         self._made[_alike(write)] += 1
 
 

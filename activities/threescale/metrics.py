@@ -1,18 +1,18 @@
-"""The numbers of the 3scale area that are counted where things happen.
+"""The 3scale area's metrics that workers count as events happen.
 
-| number | counted when |
+| metric | recorded when |
 |---|---|
-| `controller_runtime_reconcile_total`, `_errors_total`, `_time_seconds` | a pass ends: by kind, and by how it ended |
-| `controller_runtime_active_workers` | passes under way |
+| `controller_runtime_reconcile_total`, `_errors_total`, `_time_seconds` | a pass ends: by kind and result |
+| `controller_runtime_active_workers` | running passes |
 | `perdure_threescale_calls_total`, `perdure_threescale_call_seconds` | a call of 3scale ends: by kind, method, status |
 | `perdure_threescale_refusals_total` | a call is refused, or has no answer: by kind and type of the error |
 | `perdure_threescale_drift` | a tenant's lists were compared: objects that differ, by tenant |
-| `perdure_threescale_without_owner` | the same: what bears our mark without an object |
-| `perdure_threescale_swept_timestamp_seconds` | when that was; by tenant |
+| `perdure_threescale_without_owner` | the same: entries that bear our mark without an object |
+| `perdure_threescale_swept_timestamp_seconds` | the time of that comparison, by tenant |
 | `threescale_version_info` | always 1 |
 
-The first two and the last have the names and labels that the replaced operator's have, where a controller is called as
-its kind in lower case. What is computed from the custom resources at each scrape is the watcher's.
+The first two and the last have the replaced operator's names and labels; its controllers are named after their kinds in
+lower case. The watcher exports metrics computed from the custom resources at each scrape.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ _VERSION.labels(version("perdure"), version("perdure")).set(1)
 
 @contextmanager
 def passing(kind: str) -> Iterator[None]:
-    """Around a pass."""
+    """The context of a pass."""
     controller, began = kind.lower(), time.perf_counter()
     _ACTIVE.labels(controller).inc()
     try:
@@ -73,7 +73,7 @@ def passing(kind: str) -> Iterator[None]:
 
 
 def passed(kind: str, decision: Decision) -> None:
-    """A pass has come to this."""
+    """Record the result of a pass."""
     controller = kind.lower()
     failed = decision.phase == Phase.FAILED.value
     if failed:
@@ -84,7 +84,7 @@ def passed(kind: str, decision: Decision) -> None:
 
 @contextmanager
 def calling(method: str, tenant: str) -> Iterator[Request]:
-    """Around a call to a tenant's address; the caller notes the status of its answer."""
+    """The context of a call to a tenant's address; the caller sets the status of its answer."""
     try:
         with requesting(method, tenant, f"3scale {method}") as request:
             yield request
@@ -94,12 +94,12 @@ def calling(method: str, tenant: str) -> Iterator[Request]:
 
 
 def refused(kind: str, error: ApiError) -> None:
-    """A call was refused, or had no answer."""
+    """Record a call that was refused or had no answer."""
     _REFUSALS.labels(kind, error.type.value).inc()
 
 
 def swept(tenant: str, moment: datetime, *, differing: int, without_owner: int) -> None:
-    """A tenant's lists were compared with its objects."""
+    """Record that a tenant's lists were compared with its objects."""
     _DRIFT.labels(tenant).set(differing)
     _LOST.labels(tenant).set(without_owner)
     _SWEPT.labels(tenant).set(moment.timestamp())

@@ -1,4 +1,4 @@
-"""OpenAPI as passes observe it: a document of which a Product and a Backend are made, with lifecycles of their own."""
+"""OpenAPI as passes observe it: a document from which a Product and a Backend are made, with their own lifecycles."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class OpenApiSubject(Subject[OpenApi]):
         self._kube = kube
 
     async def observed(self) -> ObservedOpenApi:
-        """Tenant, the document of a Secret, and what it has made; one at an address is asked for by the decision."""
+        """The tenant, a Secret's document, and the objects it has made; the decision asks for a document at a URL."""
         spec = self.resource.spec
         self.provider = await self.secrets.account(self.resource, spec.provider_account_ref)
         where, text = spec.openapi_ref.secret_ref, None
@@ -56,7 +56,7 @@ class OpenApiSubject(Subject[OpenApi]):
         return (where.namespace or self.namespace, where.name) if where else None
 
     def _children(self) -> dict[str, Any]:
-        """What it has made, by fields of the world."""
+        """The objects it has made, by fields of the world."""
         meta, status = self.resource.metadata, self.resource.status
         name = made_by(self.namespace, meta.name)
         product = status.product_resource_name.name if status.product_resource_name else ""
@@ -72,13 +72,13 @@ class OpenApiSubject(Subject[OpenApi]):
         return {"products": tuple(products.values()), "backends": tuple(backends.values())}
 
     async def fetch(self, read: Read) -> str:
-        """The document at an address."""
+        """Fetch the document at a URL."""
         document = await self._sources.fetched(read.path)
         await understood(document)
         return document
 
     async def write(self, write: ClusterWrite) -> dict[str, Any]:
-        """One of the objects that it makes, or the label of its Secret."""
+        """Write one of the objects that it makes, or the label of its Secret."""
         match write:
             case WriteChild():
                 await self._write_child(write)
@@ -88,7 +88,7 @@ class OpenApiSubject(Subject[OpenApi]):
         return await super().write(write)
 
     async def _label_source(self) -> dict[str, Any]:
-        """Where that is refused the Secret stays without, and nothing else changes."""
+        """Label the Secret; if that is refused the Secret stays without, and nothing else changes."""
         place, source = self._place(), await self._source()
         if place is None or source is None:
             return {"source": source}
@@ -99,7 +99,7 @@ class OpenApiSubject(Subject[OpenApi]):
         return {"source": source.model_copy(update={"labelled": True})}
 
     async def _write_child(self, child: WriteChild) -> None:
-        """One that meets a conflict has the newest known for the next look."""
+        """Write a child; after a conflict, its newest version is in the cache for the next observation."""
         kind = all_kinds()[child.kind]
         try:
             if child.delete:

@@ -1,9 +1,9 @@
-"""Documents of ActiveDocs and OpenAPIs at addresses, fetched with little trust in the address.
+"""Fetches documents of ActiveDocs and OpenAPIs from URLs, with little trust in the URL.
 
-Everybody who may write a custom resource chooses the address. The fetch therefore has limits of time and size, sends no
-credentials but those in the address itself, and refuses link-local addresses, where clouds serve the machine's own
+Everyone who may write a custom resource chooses the URL. The fetch therefore has limits of time and size, sends no
+credentials except those in the URL itself, and refuses link-local addresses, where clouds serve the machine's own
 credentials. Addresses inside the cluster are allowed; a redirect from an outside page into the cluster is refused.
-Messages leave out query and user of the address.
+Messages omit the URL's query and user.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import httpx
 from domain.threescale.open_api_document import MOST_BYTES
 from engine.errors import Absent, ApiError, Denied, Invalid, Throttled, Unavailable
 
-_TIMEOUT_SECONDS = 30.0  # for the whole of it, redirects included
+_TIMEOUT_SECONDS = 30.0  # in total, redirects included
 _MOST_REDIRECTS = 5
 _REDIRECTS = (301, 302, 303, 307, 308)
 _KINDS: dict[int, type[ApiError]] = {401: Denied, 403: Denied, 404: Absent, 410: Absent, 429: Throttled}
@@ -29,10 +29,10 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 async def fetch(http: httpx.AsyncClient, url: str, *, timeout_seconds: float = _TIMEOUT_SECONDS) -> str:
-    """The document at the address.
+    """The document at the URL.
 
     Raises:
-        ApiError: it is not there, may not be fetched, is too long or no text, or there is no answer.
+        ApiError: it does not exist, may not be fetched, is too long or no text, or there is no answer.
     """
     try:
         async with asyncio.timeout(timeout_seconds):
@@ -76,10 +76,10 @@ async def _read(answer: httpx.Response, url: str) -> str:
 
 
 async def _private(url: str) -> bool:
-    """Whether the address is inside of the network; an unknown name is not, a proxy may know it.
+    """Whether the host is inside the network; an unknown name is not, since a proxy may know it.
 
     Raises:
-        ApiError: the address may not be gone to.
+        ApiError: the address is not allowed.
     """
     parts = _split(url)
     if parts is None or parts.scheme not in ("http", "https") or not parts.hostname:
@@ -101,7 +101,7 @@ def _plain(text: str) -> Address:
 
 
 def _split(url: str) -> SplitResult | None:
-    """Its parts, None for what is no address."""
+    """The URL's parts, None if it is invalid."""
     try:
         return urlsplit(url)
     except ValueError:
@@ -109,7 +109,7 @@ def _split(url: str) -> SplitResult | None:
 
 
 def _shown(url: str) -> str:
-    """The address without who signs in, and without what may be a signature."""
+    """The URL without user, and without a query that may be a signature."""
     parts = _split(url)
     if parts is None:
         return url.partition("?")[0].rpartition("@")[2]

@@ -2,7 +2,7 @@
 
     observe ─► decide ─► actions, one after the other ─► fold their results ─► decide ─► ... ─► nothing left to do
 
-What follows from what is the runner's (`activities/inline.py`); what a pass does is in `effects.py`.
+The runner decides the sequence (`activities/inline.py`); `effects.py` has the effects of a pass.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from activities.threescale.ground import Ground
 from domain.decision import World
 from domain.threescale.passes import PassObject, ThreescaleWorld
 
-# What was known is outdated: observed or read again so often in one pass before it counts as refused.
+# Number of repeated observations or reads, after outdated ones, in one pass before it counts as refused.
 SECOND_LOOKS = 3
 
 
@@ -30,7 +30,7 @@ class PassActivities(Activities):
 
     @activity.defn(name=PassObject.activity)
     async def pass_object(self, look: PassObject) -> ThreescaleWorld:
-        """One pass."""
+        """Make one pass."""
         await self._ground.cache.reached(look.seen)
         with metrics.passing(look.key.kind):
             async with Effects.of(self._ground, look, self._half_done) as pass_:
@@ -44,6 +44,6 @@ class PassActivities(Activities):
                 )
                 world = pass_.outcome(await inline.carry_out(look, look.memory))
         if not world.hold and not look.dry_run:
-            self._half_done.discard(look.key.uid)  # its memory says it from here on
+            self._half_done.discard(look.key.uid)  # from here on its status says so
         metrics.passed(look.key.kind, world.decision)
         return world

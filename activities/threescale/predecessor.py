@@ -1,7 +1,7 @@
 """Whether the 3scale operator still leads.
 
-It elects a leader only where it is told to (`--enable-leader-election`), by a Lease in the namespace that it runs in,
-which is that of the objects where it is installed for one namespace.
+It has a leader election only with `--enable-leader-election`, by a Lease in its own namespace. If it is installed for
+one namespace, that is also the namespace of its objects.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ LEADER_LEASE = "82355b9c.3scale.net"
 
 
 class Predecessor:
-    """The operator, in whichever namespace it runs."""
+    """The operator, in any namespace."""
 
     def __init__(self, kube: KubeApi, namespace: str = "") -> None:
         self._leaders = Leaders(kube)
         self._namespace = namespace
 
     async def leads(self, namespace: str) -> str:
-        """Why nothing may be done for objects of a namespace now, empty if it does not lead."""
+        """Why objects of a namespace must be left alone now, empty if it does not lead."""
         return await self._leaders.leads("the 3scale operator", self._namespace or namespace, LEADER_LEASE)

@@ -1,4 +1,4 @@
-"""Product and Backend as passes observe them: what an API is, and what stands behind it."""
+"""Product and Backend as passes observe them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class ProductSubject(Subject[Product]):
     """A Product."""
 
     async def observed(self) -> ObservedProduct:
-        """Tenant, the backends that it uses, Secrets that it draws on."""
+        """The tenant, the backends that it uses, its Secrets."""
         meta, spec = self.resource.metadata, self.resource.spec
         await self.find_tenant()
         used = (self.cache.named(Backend, f"Backend/{self.namespace}/{name}") for name in sorted(spec.backend_usages))
@@ -37,7 +37,7 @@ class BackendSubject(Subject[Backend]):
     """A Backend."""
 
     async def observed(self) -> ObservedBackend:
-        """Tenant, and the products that use it where it goes."""
+        """The tenant and, for a deletion, the products that use it."""
         name, deleting = self.resource.spec.system_name, self.resource.metadata.deleting
         await self.find_tenant()
         siblings = self.siblings()

@@ -1,4 +1,4 @@
-"""ProxyConfigPromote as passes observe it: a promotion of a product's gateway configuration, done once."""
+"""ProxyConfigPromote as passes observe it: a single promotion of a product's gateway configuration."""
 
 from __future__ import annotations
 

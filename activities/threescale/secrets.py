@@ -1,6 +1,6 @@
-"""Secrets as a pass reads them: each once, by its name, from the API server. Nothing of them outlives the pass.
+"""Reads Secrets for a pass: each once, by its name, from the API server. Their content does not outlive the pass.
 
-What decisions see of a Secret is which keys it has; values go from here into the calls that need them.
+Decisions see only which keys a Secret has; values go from here into the calls that need them.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from engine.kube.json import mapping, text
 
 
 class Content(NamedTuple):
-    """What a Secret holds, its version, and what it is known by."""
+    """A Secret's content, its version, and its identity."""
 
     values: Mapping[str, str]
     version: str
@@ -42,7 +42,7 @@ class Content(NamedTuple):
 
 
 class Secrets:
-    """The Secrets of one pass; `homes` is what passes know of other objects' tenants."""
+    """The Secrets of one pass; `homes` caches the tenants of other objects."""
 
     def __init__(self, kube: KubeApi, homes: Homes) -> None:
         self._kube = kube
@@ -51,23 +51,23 @@ class Secrets:
         self._noted: set[tuple[str, str]] = set()
 
     async def content(self, namespace: str, name: str) -> Content | None:
-        """One Secret, None if there is none."""
+        """One Secret, None if it does not exist."""
         place = (namespace, name)
         if place not in self._read:
             self._read[place] = await self._fetched(namespace, name) if name else None
         return self._read[place]
 
     async def text(self, key: SecretKey) -> str | None:
-        """What a key holds, None if it is not there."""
+        """The value of a key, None if it does not exist."""
         content = await self.content(key.namespace, key.name)
         return content.values.get(key.key) if content else None
 
     async def there(self, keys: Iterable[SecretKey]) -> tuple[SecretKey, ...]:
-        """Those of the keys that are there."""
+        """The keys that exist."""
         return tuple([key for key in keys if await self.text(key) is not None])
 
     async def texts(self, keys: Iterable[SecretKey]) -> tuple[SecretText, ...]:
-        """What those of the keys hold that are there, with the versions of their Secrets."""
+        """The values of the keys that exist, with the versions of their Secrets."""
         found = [(key, await self.content(key.namespace, key.name)) for key in keys]
         return tuple(
             SecretText(key=key, text=content.values[key.key], version=content.version)
@@ -76,18 +76,18 @@ class Secrets:
         )
 
     async def write(self, namespace: str, name: str, values: Mapping[str, str]) -> None:
-        """Put values under keys of a Secret that is there."""
+        """Set keys of an existing Secret."""
         encoded = {key: base64.b64encode(value.encode()).decode() for key, value in values.items()}
         await self._kube.patch(SECRET, namespace, name, {"data": encoded})
         self._read.pop((namespace, name), None)
 
     async def label(self, namespace: str, name: str, labels: Mapping[str, str]) -> None:
-        """Put labels on a Secret that is there."""
+        """Set labels on an existing Secret."""
         await self._kube.patch(SECRET, namespace, name, {"metadata": {"labels": dict(labels)}})
         self._read.pop((namespace, name), None)
 
     async def put(self, secret: JsonObject) -> None:
-        """Make a Secret, or bring what it says into the one that is there."""
+        """Create a Secret, or merge it into the existing one."""
         namespace, name = text(secret, "metadata", "namespace"), text(secret, "metadata", "name")
         try:
             await self._kube.create(SECRET, secret, namespace)
@@ -96,25 +96,25 @@ class Secrets:
         self._read.pop((namespace, name), None)
 
     async def may_put(self, namespace: str, name: str, keys: Iterable[str]) -> None:
-        """Try, without writing, whether such a Secret could be made, or get these keys if it is there.
+        """Check by a dry run whether such a Secret could be created, or an existing one could get these keys.
 
         Raises:
-            ApiError: it could not: the name is none, the namespace is not there, the right is missing.
+            ApiError: it could not: the name is invalid, the namespace does not exist, or the right is missing.
         """
         secret = {"metadata": {"name": name, "namespace": namespace}, "stringData": dict.fromkeys(keys, "")}
         await self._kube.applied(SECRET, secret, namespace)
 
     async def account(self, resource: CustomResource, reference: LocalReference | None) -> ProviderAccount | NoAccount:
-        """The tenant that a reference of the object leads to, or what is looked for without one."""
+        """The tenant that an object's reference leads to; without a reference, the default one."""
         place = _place(resource, reference)
         found = await self._account(*place)
-        if place not in self._noted:  # later answers are as old as the first
+        if place not in self._noted:  # later answers may be as old as the first
             self._noted.add(place)
             self._homes.note(place, found.url)
         return found
 
     async def home(self, resource: CustomResource, reference: LocalReference | None) -> str:
-        """The address of another object's tenant, as it was some seconds ago at most; empty if it has none."""
+        """The address of another object's tenant, at most some seconds old; empty if it has none."""
         return self._homes.get(_place(resource, reference)) or (await self.account(resource, reference)).url
 
     async def _account(self, namespace: str, named: str) -> ProviderAccount | NoAccount:
@@ -126,7 +126,7 @@ class Secrets:
         return provider_account(namespace, "", {SEED_SECRET: seed} if seed else {}, installation)
 
     async def view(self, namespace: str, name: str) -> SecretView | None:
-        """What decisions see of a Secret, None if there is none."""
+        """The part of a Secret that decisions see, None if it does not exist."""
         content = await self.content(namespace, name)
         if content is None:
             return None
@@ -165,12 +165,12 @@ def _place(resource: CustomResource, reference: LocalReference | None) -> tuple[
 
 
 def insecure(resource: CustomResource) -> bool:
-    """Whether any certificate is trusted on behalf of the object."""
+    """Whether any certificate is trusted for the object's tenant."""
     return resource.metadata.annotations.get(INSECURE) == "true"
 
 
 def _decoded(value: str) -> str:
-    """The text behind a value; what is no text stands for nothing that 3scale could be told."""
+    """The decoded text of a value; binary data counts as missing, because 3scale accepts text only."""
     try:
         return base64.b64decode(value).decode()
     except (binascii.Error, UnicodeDecodeError):

@@ -1,7 +1,7 @@
-"""Documents of APIs where their objects say they are: under the only key of a Secret, or at an address.
+"""API documents from the places that their objects name: the only key of a Secret, or a URL.
 
-What 3scale gets of an ActiveDoc is JSON, whatever the document was written in. One that cannot be read makes its object
-invalid; one that is not there, or cannot be fetched now, is waited for.
+3scale gets JSON from an ActiveDoc, whatever format the document was written in. An unreadable document makes its object
+invalid; one that is missing, or cannot be fetched now, is waited for.
 """
 
 from __future__ import annotations
@@ -31,22 +31,22 @@ class Sources:
         self._http = http
 
     async def fetched(self, url: str) -> str:
-        """The document at an address.
+        """The document at the URL.
 
         Raises:
-            ApiError: it is not there, may not be fetched, is too long or no text, or there is no answer.
+            ApiError: it does not exist, may not be fetched, is too long or no text, or there is no answer.
         """
         return await fetch(self._http, url)
 
     async def in_secret(self, field: str, where: ObjectReference, namespace: str, secrets: Secrets) -> Text:
-        """The document of a Secret, as it stands there; `field` names the Secret."""
+        """The document of a Secret, unchanged; `field` names the Secret."""
         place = where.namespace or namespace
         content = await secrets.content(place, where.name)
         data, version = (content.values, content.version) if content else (None, "")
         return text_in_secret(field, place, where.name, data, version)
 
     async def at(self, url: str) -> Text:
-        """The document at an address, or why it cannot be fetched now."""
+        """The document at the URL, or why it cannot be fetched now."""
         try:
             return text_at(await self.fetched(url))
         except ApiError as error:
@@ -54,7 +54,7 @@ class Sources:
 
 
 async def understood(text: str) -> None:
-    """Read the document of an OpenAPI beside the loop, where a long one would hold up all other passes.
+    """Parse the document of an OpenAPI on a thread, because a long one would block the event loop for all other passes.
 
     Decisions then find it parsed (`read_api` remembers).
     """
@@ -63,7 +63,7 @@ async def understood(text: str) -> None:
 
 
 async def as_sent(field: str, text: Text) -> Text:
-    """The document as 3scale gets it, or what is wrong with it; reading a long one takes its time."""
+    """The document in the form that 3scale gets, or its fault; parsing a long one takes time."""
     if text.blocker is not None:
         return text
     try:
@@ -75,5 +75,5 @@ async def as_sent(field: str, text: Text) -> Text:
 
 
 def _json(text: str) -> str:
-    read_api(text)  # of which only that it can be read matters here: it keeps limits of size and depth
+    read_api(text)  # only to check that it can be parsed, within limits of size and depth
     return json.dumps(parsed(text), default=str)

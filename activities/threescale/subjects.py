@@ -1,7 +1,7 @@
 """What a pass observes of one object beside itself: its relatives, its Secrets, its tenant.
 
-There is a subject for each kind; the table in `__init__.py` lists their files. It also does what is the kind's own of
-the effects: other objects of the cluster that it writes, and what must not be lost of an answer of 3scale.
+Each kind has a subject; the table in `__init__.py` lists their files. A subject also implements the effects that are
+specific to its kind: other objects of the cluster that it writes, and parts of 3scale's answers that must not be lost.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ class Subject(ABC, Generic[R]):
 
     @abstractmethod
     async def observed(self) -> Observed:
-        """What the kind's decision sees."""
+        """The world that the kind's decision sees."""
 
     def common(self) -> dict[str, Any]:
-        """What the decisions of all kinds see."""
+        """The fields that the decisions of all kinds see."""
         provider, tenants = self.provider, tuple[Tenant, ...]()
         if isinstance(provider, ProviderAccount):
             name = f"Secret/{provider.token.namespace}/{provider.token.name}"
@@ -52,7 +52,7 @@ class Subject(ABC, Generic[R]):
         return {"key": self.resource.key, "resource": self.resource, "provider": provider, "tenants": tenants}
 
     async def find_tenant(self) -> None:
-        """Its tenant, and where those siblings are to be that have not said so: one of them may be making it now."""
+        """Find its tenant, and those of siblings whose status shows none: one may be making the entry now."""
         self.provider = await self.secrets.account(self.resource, _reference(self.resource))
         if isinstance(self.provider, NoAccount):
             return
@@ -62,48 +62,48 @@ class Subject(ABC, Generic[R]):
                     self._homes[each.metadata.uid] = await self.secrets.home(each, _reference(each))
 
     def siblings(self) -> tuple[R, ...]:
-        """The others that are called as it is in 3scale, in the same tenant."""
+        """The other objects with the same name in 3scale, in the same tenant."""
         if isinstance(self.provider, NoAccount):
             return ()
         return tuple(each for each in self.cache.siblings(self.resource) if self.is_of_tenant(each))
 
     def is_of_tenant(self, other: CustomResource) -> bool:
-        """Whether another is in the same tenant, as far as its status says, else as it names its tenant."""
+        """Whether another is in the same tenant: by its status, if it says so, else by its reference to the tenant."""
         if home := _host(other) or self._homes.get(other.metadata.uid):
             return same_tenant(home, self.provider.url)
         return other.metadata.namespace == self.namespace and _reference(other) == _reference(self.resource)
 
     def holders(self, others: Iterable[CustomResource]) -> tuple[Holder, ...]:
-        """Those of the others that have something in its tenant."""
+        """Those of the others that own an entry in its tenant."""
         uid = self.resource.metadata.uid
         found = [(each, id_) for each in others if (id_ := self._id_of(each)) and each.metadata.uid != uid]
         return tuple(Holder(metadata=each.metadata, id=id_) for each, id_ in found)
 
     def _id_of(self, resource: CustomResource) -> int:
-        """What an object has in the tenant of this one."""
+        """The id of another object's entry in this object's tenant."""
         return known_at(self.provider.url, _host(resource), remembered_id(resource))
 
     async def prepare(self, write: Write) -> None:
-        """What must be sure before a write, because of what has to be kept of its answer.
+        """Ensure before a write that the required part of its answer can be stored.
 
         Raises:
-            ApiError: it could not be kept; the write is not made.
+            ApiError: it could not be stored; the write is not made.
         """
 
     async def keep(self, write: Write, body: object) -> dict[str, Any]:
-        """What must not be lost of an answer, before anything else is done; what the world shows of that, by fields."""
+        """Store the part of an answer that must not be lost, first of all; returns changed fields of the world."""
         return {}
 
     async def noticed(self, read: Read, body: object) -> dict[str, Any]:
-        """What of the relatives counts with an answer, by fields of the world."""
+        """Relatives that matter for an answer, as fields of the world."""
         return {}
 
     async def fetch(self, read: Read) -> str:
-        """A text outside of any tenant, for kinds whose decisions ask for one."""
+        """Fetch a text outside of any tenant, for kinds whose decisions ask for one."""
         raise NotImplementedError(f"{type(self).__name__} asks for no {read.path}")
 
     async def write(self, write: ClusterWrite) -> dict[str, Any]:
-        """Write something of the cluster that is the object's to write; what the world shows then, by fields.
+        """Write an object of the cluster that this object owns; returns the changed fields of the world.
 
         Raises:
             ApiError: the API server refuses, or gives no answer.
@@ -112,12 +112,12 @@ class Subject(ABC, Generic[R]):
 
     @property
     def namespace(self) -> str:
-        """The object's."""
+        """The object's namespace."""
         return self.resource.metadata.namespace
 
 
 def _host(resource: CustomResource) -> str | None:
-    """The address of the tenant where it is, as its status says."""
+    """The address of its tenant according to its status."""
     host: object = getattr(getattr(resource, "status", None), "provider_account_host", None)
     return str(host) if host else None
 

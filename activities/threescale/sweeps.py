@@ -1,12 +1,12 @@
-"""The sweep: every tenant's lists are read once in a while, for all of its objects together.
+"""The sweep: every tenant's lists are read periodically, for all of its objects together.
 
-    objects in step, by tenant ─► one list of each of their kinds, page by page ─► whoever differs gets an annotation
-                               └► products and backends in turn, with all that is below them ─┘
+    objects in sync, by tenant ─► one list of each of their kinds, page by page ─► those that differ get an annotation
+                               └► products and backends in turn, with everything below them ─┘
 
-An object that is in step calls nothing, and 3scale sends no events: somebody's hand there is seen here. The annotation
-wakes the object, whose pass looks at all that is its own and mends it; until it has, it is left to its own lifecycle.
-Tenants are looked at side by side, each within its own budget of calls, so that one that hangs is told and holds up
-nobody. The first sweep comes one interval after the first object: what was just made needs none.
+An object in sync makes no calls, and 3scale sends no events: only the sweep finds manual changes there. The annotation
+wakes the object, whose pass compares and corrects all of its entries; until then the sweep leaves it alone. Tenants are
+compared concurrently, each within its own budget of calls, so that one that hangs is reported and delays no other. The
+first sweep comes one interval after the first object: new objects need none.
 """
 
 from __future__ import annotations
@@ -54,15 +54,14 @@ from engine.pauses import held
 # For how long a sweep compares objects; those that it does not reach wait for their next turn.
 COMPARES_FOR = LONGEST_PASS / 2
 SWEEP = timedelta(hours=1)
-# Products and Backends of one tenant that a sweep compares with everything below them, in turn: some ten reading calls
-# each.
+# Products and Backends per tenant that a sweep compares with everything below them, in turn: about ten reads each.
 COMPARED_PER_SWEEP = 20
 # Errors of one object that every other object of the tenant would meet, too.
 _OF_THE_TENANT = frozenset({ErrorType.THROTTLED, ErrorType.UNAVAILABLE})
 
 
 class Members(Model):
-    """A tenant, and the objects that are its own; `insecure` if one of them trusts any certificate.
+    """A tenant and its objects; `insecure` if one of them trusts any certificate.
 
     `accounts` are the Secrets that lead to it, each with a token of its own.
     """
@@ -73,7 +72,7 @@ class Members(Model):
 
 
 class Swept(Model):
-    """What was found in one tenant, and what kept the sweep from some of it."""
+    """The differences found in one tenant, and the errors that made the sweep incomplete."""
 
     differing: int = 0
     troubles: tuple[str, ...] = ()
@@ -87,7 +86,7 @@ class SweepActivities(Activities):
 
     @activity.defn(name=SweepTenants.activity)
     async def sweep_tenants(self, look: SweepTenants) -> ThreescaleWorld:
-        """One sweep; none before its time has come."""
+        """Make one sweep if it is due."""
         await self._ground.cache.reached({})
         moment, due, interval = now(), look.memory.next_sweep, self._ground.settings.sweep or SWEEP
         objects = self._ground.cache.everything(*COMPARED)
@@ -107,7 +106,7 @@ class SweepActivities(Activities):
         return _world(look, "; ".join((why, *troubles)), moment + interval, sweeps=look.memory.sweeps + 1)
 
     async def _tenants(self, objects: Iterable[CustomResource], secrets: Secrets, unread: set[str]) -> list[Members]:
-        """The tenants with those who live there; several Secrets may lead to one, one that may not be read to none."""
+        """The tenants with their objects; several Secrets may lead to one tenant, an unreadable one to none."""
         accounts = {
             (each.metadata.namespace, each.metadata.name): each
             for each in objects
@@ -149,7 +148,7 @@ class SweepActivities(Activities):
         return Swept(differing=len(differing), troubles=tuple(filter(None, (*unread, untold))))
 
     async def _lists(self, tenant: Members, secrets: Secrets) -> tuple[Lists, list[str]]:
-        """What can be read, and what kept the sweep from the rest: each list is a matter of its own."""
+        """The lists that can be read, and the errors of the others: each list may fail on its own."""
         lists, unread = Lists(), []
         seat = self._ground.tenants.calls(tenant.accounts[0].url, "", insecure=tenant.insecure).seat()
         try:
@@ -161,14 +160,14 @@ class SweepActivities(Activities):
                             lists = with_list(lists, read, answer)
                     except ApiError as error:
                         unread.append(error.message)
-        except ApiError as error:  # no seat
+        except ApiError as error:  # no free seat
             unread.append(error.message)
         return lists, unread
 
     async def _compared(
         self, tenant: Members, lists: Lists, differing: Sequence[CustomResource], look: SweepTenants
     ) -> tuple[list[CustomResource], list[str]]:
-        """Those of the objects in turn that differ below, and what kept the sweep from comparing others."""
+        """Those of the objects in turn that differ below, and the errors of comparisons that failed."""
         comparison, found, unread = Comparison(self._ground, lists), list[CustomResource](), list[str]()
         known, ends = {each.metadata.uid for each in differing}, now() + COMPARES_FOR
         for each in in_turn(tenant.objects, look.memory.sweeps, COMPARED_PER_SWEEP):
@@ -187,7 +186,7 @@ class SweepActivities(Activities):
         return found, unread
 
     async def _answer(self, tenant: Members, read: Read, secrets: Secrets) -> object:
-        """By the first of the tenant's tokens that may read it: one may be revoked, or have fewer rights."""
+        """Read with the first of the tenant's tokens that is allowed to: one may be revoked, or have fewer rights."""
         *others, last = tenant.accounts
         for account in others:
             with suppress(Denied):
@@ -199,7 +198,7 @@ class SweepActivities(Activities):
         return await self._ground.tenants.calls(account.url, token, insecure=tenant.insecure).read(read, fresh=True)
 
     async def _told(self, differing: Iterable[CustomResource], moment: datetime) -> str:
-        """What kept one of them from being asked for, empty if nothing."""
+        """Annotate the objects that differ; returns an error, empty if none."""
         trouble = ""
         for each in differing:
             try:
@@ -209,7 +208,7 @@ class SweepActivities(Activities):
         return trouble
 
     async def _tell(self, differs: CustomResource, moment: datetime) -> None:
-        """Have it compared by its own pass."""
+        """Annotate the object, so that its own pass compares it."""
         meta = differs.metadata
         if await self._is_left_alone(differs):
             return
@@ -221,7 +220,7 @@ class SweepActivities(Activities):
         self._ground.cache.learn(differs.kind_of, answer)
 
     async def _is_left_alone(self, each: CustomResource) -> bool:
-        """Whether it is to be compared by its own pass already, or to be left as it is."""
+        """Whether its own pass compares it already, or it must not be changed."""
         meta = each.metadata
         asked = meta.annotations.get(DRIFT, "") != meta.annotations.get(LOOKED, "")
         hold = held(each.kind_of.area, meta.annotations, self._ground.settings)
@@ -229,7 +228,7 @@ class SweepActivities(Activities):
 
 
 def _reference(each: CustomResource, accounts: dict[tuple[str, str], DeveloperAccount]) -> LocalReference | None:
-    """By which the object names its tenant; an Application's is its account's."""
+    """The reference by which the object names its tenant; for an Application its account's."""
     if isinstance(each, Application):
         owner = accounts.get((each.metadata.namespace, each.spec.account_cr.name))
         return owner.spec.provider_account_ref if owner is not None else None

@@ -1,8 +1,8 @@
 """Tenant as passes observe it: a tenant of an installation, created by the installation's master.
 
 The token of a new tenant is in the answer to its creation and nowhere else: it is written into its Secret before
-anything else, and retried until that succeeds. Where the Secret could not be written (the organisation's name makes no
-name of a Secret, the namespace does not exist) no tenant is created: a dry run of the write comes before.
+anything else, and retried until that succeeds. If the Secret cannot be written (the organisation's name is not valid as
+a Secret's name, the namespace does not exist) no tenant is created: a dry run of the write comes before.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from domain.threescale.tenant import TOKEN_SECRET_LABELS, ObservedTenant, master
 from domain.threescale.tenant_sync import password_of_admin
 from engine.errors import ApiError, Denied
 
-# How often the Secret is tried, a second apart: an API server that is away comes back within that, or never.
+# Attempts to write the Secret, a second apart: an API server that is down recovers within that time, or not at all.
 MOST_ATTEMPTS = 120
 
 log = logging.getLogger(__name__)
@@ -63,10 +63,10 @@ class TenantSubject(Subject[Tenant]):
         )
 
     async def prepare(self, write: Write) -> None:
-        """That the new tenant's token can be kept: its only showing is the answer to the creation.
+        """Ensure that the new tenant's token can be stored: only the answer to the creation contains it.
 
         Raises:
-            ApiError: it could not, or would take the place of a stranger's token.
+            ApiError: it could not be stored, or would replace another party's token.
         """
         if write.resource is Resource.TENANT and write.method == "POST":
             reference = self.resource.spec.tenant_secret_ref
@@ -81,7 +81,7 @@ class TenantSubject(Subject[Tenant]):
             await self.secrets.may_put(where, reference.name, (TOKEN_KEY, ADDRESS_KEY))
 
     async def keep(self, write: Write, body: object) -> dict[str, Any]:
-        """The new tenant's token."""
+        """Store the new tenant's token."""
         secret = secret_of(self.resource, body) if write.resource is Resource.TENANT else {}
         if not secret:
             return {}
@@ -97,7 +97,7 @@ class TenantSubject(Subject[Tenant]):
         return {"secret": await self._secret()}
 
     async def write(self, write: ClusterWrite) -> dict[str, Any]:
-        """Its address goes into the Secret."""
+        """Write its address into the Secret."""
         if isinstance(write, WriteSecret):
             reference = self.resource.spec.tenant_secret_ref
             await self.secrets.write(reference.namespace or self.namespace, reference.name, write.values)

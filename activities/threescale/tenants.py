@@ -1,16 +1,14 @@
 """The tenants that a worker calls: what they share, and what each has for itself.
 
 All share the process's connections. Each has its guard (`guard.py`), a number of seats for passes that call it, and the
-lists that several passes ask for at the same time. Tenants are told apart by their addresses, however these are
-written.
+lists that several passes request at the same time. Tenants are identified by their normalized addresses.
 
-A pass takes its seat at its first call and keeps it, so that one that has begun is not stopped half-way by those that
-begin. Who finds no seat waits for one for a while, unless many wait already or the tenant gives no answers: then it
-ends at once, as throttled, and comes back (`turns.py`). So a tenant that hangs holds a few activities of the worker,
-never all.
+A pass takes its seat at its first call and keeps it, so that new passes cannot stop one that has begun. A pass that
+finds no seat waits for one for a while, unless many wait already or the tenant does not answer: then it ends at once,
+as throttled, and comes back (`turns.py`). So a tenant that hangs occupies a few activities of the worker, never all.
 
-A list that was begun a moment ago serves everybody who looks for his own in it before he makes anything. After a call
-whose effect is not known it does not: that list is read anew.
+A list whose read began a moment ago is shared by all passes that look for their own entry before they create it. After
+a call whose effect is unknown it is not shared: that list is read again.
 """
 
 from __future__ import annotations
@@ -28,17 +26,17 @@ from domain.threescale.providers import plain
 from engine.errors import Throttled
 
 MOST_WAITING = 25
-# Passes of one tenant that call 3scale at once, a call at a time each.
+# Passes of one tenant that call 3scale concurrently, each with one call at a time.
 SEATS = 8
 LONGEST_WAIT = 20.0
-# For how long after its beginning a list serves others.
+# Seconds after its start in which a list is shared.
 SHARED_SECONDS = 1.0
 
 _Shared = tuple[float, "asyncio.Task[object]"]
 
 
 class Share:
-    """What a tenant has of this process."""
+    """A tenant's share of this process: its guard, seats and lists."""
 
     def __init__(self, address: str, seats: int) -> None:
         self.guard = Guard(f"3scale at {address}", seats)
@@ -48,14 +46,14 @@ class Share:
         self._turns = Turns(seats)
         self._waiting = 0
         self._seated = 0
-        self._moved = 0.0  # when somebody last left a seat with an answer, or took one where nobody sat
+        self._moved = 0.0  # when a pass last left a seat with an answer, or took one while all were free
 
     @asynccontextmanager
     async def seat(self) -> AsyncIterator[None]:
-        """Around all calls of a pass.
+        """The context of all calls of a pass.
 
         Raises:
-            Throttled: not now; nothing was sent.
+            Throttled: no seat now; nothing was sent.
         """
         if self._seats.locked() and (self._waiting >= MOST_WAITING or self.guard.silences):
             raise self._full()
@@ -87,7 +85,7 @@ class Share:
 
 
 class Calls:
-    """The calls of one pass on one tenant; an asynchronous context."""
+    """The calls of one pass on one tenant; an asynchronous context manager."""
 
     def __init__(self, tenant: Tenant, share: Share, token: str) -> None:
         self._tenant = tenant
@@ -96,12 +94,12 @@ class Calls:
 
     @asynccontextmanager
     async def seat(self) -> AsyncIterator[None]:
-        """Around them; see `Share.seat`."""
+        """The context of the calls; see `Share.seat`."""
         async with self._share.seat():
             yield
 
     async def read(self, read: Read, *, fresh: bool) -> object:
-        """The answer, None where there is nothing of that id; `fresh` for a list that was not begun before."""
+        """Read; None if no object has that id. `fresh` requires a list whose read begins now."""
         if not read.paged or "/" in read.path:
             return await self._tenant.read(read)
         key = (self._token, read.path, *(f"{name}={value}" for name, value in sorted(read.query.items())))
@@ -113,11 +111,11 @@ class Calls:
         return await asyncio.shield(task)
 
     async def write(self, write: Write, texts: Mapping[SecretKey, str], *, repeated: bool) -> object:
-        """The answer, None where it is empty."""
+        """Write; returns the answer, None if it is empty."""
         return await self._tenant.write(write, texts, repeated=repeated)
 
     def _told(self, key: tuple[str, ...], done: asyncio.Task[object]) -> None:
-        """A failure serves nobody else; nor does an old list stay in memory."""
+        """Drop a list that has failed, or that is too old to share."""
         if done.cancelled() or done.exception() is not None:
             self._drop(key, done)
         else:
