@@ -52,10 +52,10 @@ class ThreescaleCache(InformerCache):
     async def reached(self, seen: Mapping[str, str]) -> None:
         """Wait until every kind is listed, or known not to be installed, and these versions are reached.
 
-        Where a stream hangs the kinds are listed.
+        If a stream hangs, the kinds are listed from the API server.
 
         Raises:
-            Unavailable: one cannot be listed.
+            Unavailable: a kind cannot be listed.
         """
         try:
             async with asyncio.timeout(LISTED):
@@ -74,7 +74,7 @@ class ThreescaleCache(InformerCache):
         return self._find(model, _NAME, name)
 
     def get(self, model: type[R], namespace: str, name: str) -> R | None:
-        """The object of this very name, None if there is none."""
+        """The object with this name, None if it does not exist."""
         found = self.mirrors[model.kind_of.name].get(namespace, name)
         resource = self._read(model.kind_of, found) if found is not None else None
         return resource if isinstance(resource, model) else None
@@ -84,7 +84,7 @@ class ThreescaleCache(InformerCache):
         return self._find(model, _REFERENCE, name)
 
     def siblings(self, resource: R) -> tuple[R, ...]:
-        """The other objects of its kind that are called the same in 3scale, whatever their tenant."""
+        """The other objects of its kind that have the same name in 3scale, whatever their tenant."""
         name = called(resource)
         found = self._find(type(resource), _CALLED, name) if name else ()
         return tuple(each for each in found if each.metadata.uid != resource.metadata.uid)
@@ -107,7 +107,7 @@ class ThreescaleCache(InformerCache):
         return names(resource) if resource is not None else ()
 
     def _read(self, kind: Kind, obj: JsonObject) -> CustomResource | None:
-        """The object by its model, which reads each version once; None if it cannot."""
+        """The object parsed by its model, once per version; None if that fails."""
         uid, version = text(obj, "metadata", "uid"), text(obj, "metadata", "resourceVersion")
         known = self._models.get(uid)
         if known is None or known[0] != version:
