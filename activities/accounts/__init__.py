@@ -1,1 +1,1 @@
-"""What the account area observes, and its passes that are one activity."""
+"""What the account area observes, and its passes that are a single activity."""

@@ -36,7 +36,7 @@ ACTIVITIES = (
 
 
 async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callable[..., object]]:
-    """Every activity, for the worker; what they do is counted."""
+    """Every activity, for the worker; their events are counted as metrics."""
     metrics.listen()
     settings, client, blocking = clients.settings, clients.temporal, clients.blocking
     sessions = Sessions(blocking, settings)

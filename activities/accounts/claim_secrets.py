@@ -1,8 +1,8 @@
-"""The Secret that a claim gets: written and deleted only where it is the claim's.
+"""A claim's Secret: written and deleted only if it belongs to the claim.
 
-A Secret is a claim's by its mark, the annotation with the claim's uid. The replaced operator marked nothing, and a
-restored cluster has claims with new uids: a Secret without a mark, or with the mark of a claim that does not exist, is
-recognised by what it holds. Every other Secret stays as it is, and the claim says so in its condition `SecretUnusable`.
+An annotation with the claim's uid marks a Secret as the claim's. The replaced operator marked none, and the claims of a
+restored cluster have new uids: a Secret without a mark, or with the mark of a claim that does not exist, is recognised
+by its content. Every other Secret stays unchanged, and the claim's condition `SecretUnusable` says so.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ async def put_secret(
 ) -> None:
     """Write these entries and the claim's mark, if the Secret differs; an entry that is None is removed.
 
-    A Secret without a mark is the claim's if it holds just these entries, or one of the keys with these ids.
+    A Secret without a mark is the claim's if it has exactly these entries, or one of the keys with these ids.
 
     Raises:
         Denied: the Secret is the payer's, an Account's own, or not this claim's.
@@ -67,10 +67,10 @@ async def put_secret(
 async def delete_secret(
     kube: KubeApi, claim: Key, name: str, key_ids: Container[str] = (), account_id: str = ""
 ) -> None:
-    """Delete the claim's Secret, if there is one, in the claim's namespace.
+    """Delete the claim's Secret, if it exists, in the claim's namespace.
 
-    A Secret without a living claim's mark is this claim's if it holds one of the keys with these ids, or a role in the
-    account. One with entries of other names stays.
+    A Secret without a living claim's mark is this claim's if it has one of the keys with these ids, or a role in the
+    account. A Secret with other entries stays.
 
     Raises:
         Conflict: the Secret was written after it was read.
@@ -90,7 +90,7 @@ async def delete_secret(
 
 
 async def key_ids_of(kube: KubeApi, account: Account) -> frozenset[str]:
-    """The ids of the keys that an account's Secret has had lately; empty where the Secret does not exist."""
+    """The ids of the keys that an account's Secret has had recently; empty if the Secret does not exist."""
     with contextlib.suppress(Absent):
         name = account.spec.iam_user_secret or secret_of(account.metadata.name)
         return known_ids(await kube.get(SECRET, OPERATOR_NAMESPACE, name))
@@ -98,10 +98,10 @@ async def key_ids_of(kube: KubeApi, account: Account) -> frozenset[str]:
 
 
 def account_key(secret: JsonObject) -> dict[str, object]:
-    """The two entries of an account's Secret that its claim gets, as they stand there.
+    """The two entries of an account's Secret that its claim gets, unchanged.
 
     Raises:
-        Invalid: one is missing or empty. Copied, it would take a working key out of a Secret that the claim has.
+        Invalid: one is missing or empty. If copied, it would replace a working key in the claim's Secret.
     """
     key = {field: mapping(secret, "data").get(field) for field in KEY_FIELDS}
     if not all(key.values()):
@@ -111,7 +111,7 @@ def account_key(secret: JsonObject) -> dict[str, object]:
 
 
 async def _operators_own(kube: KubeApi, namespace: str, name: str) -> str:
-    """Whose a Secret of the operator's namespace is that no claim may write or delete; empty if one may."""
+    """The owner of a Secret of the operator's namespace that no claim may write or delete; empty if one may."""
     if namespace != OPERATOR_NAMESPACE:
         return ""
     if name == PAYER_SECRET:
@@ -124,7 +124,7 @@ async def _operators_own(kube: KubeApi, namespace: str, name: str) -> str:
 
 
 async def _another_claims(kube: KubeApi, claim: Key, secret: JsonObject) -> bool:
-    """Whether the Secret has the mark of another claim that exists."""
+    """Whether the Secret has the mark of another existing claim."""
     holder = _holder_of(secret)
     if holder in {"", claim.uid}:
         return False
@@ -138,7 +138,7 @@ def _holder_of(secret: JsonObject) -> str:
 
 
 def _holds_key(secret: JsonObject, key_ids: Container[str]) -> bool:
-    """Whether the Secret holds one of these keys and nothing else."""
+    """Whether the Secret has one of these keys and nothing else."""
     data = mapping(secret, "data")
     return set(data) == set(KEY_FIELDS) and secret_content(secret).get(ACCESS_KEY_ID, "") in key_ids
 

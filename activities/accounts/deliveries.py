@@ -1,8 +1,8 @@
 """What claims get in Kubernetes beside a pool's account: a customer's Account, and Secrets kept, filled and removed.
 
-Everything is safe to repeat. The Account is looked up by the claim that it names before one is made, under a name that
-follows from the claim's uid. A Secret is only touched in the claim's own namespace, and the customer's own is never
-written but for our finalizer.
+Every step can be repeated. Before an Account is created, it is looked up by the claim that it names, under a name that
+is derived from the claim's uid. A Secret is only touched in the claim's own namespace; in the customer's own Secret
+only our finalizer is written.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ DUMMIES = {"aws_access_key_id": "fakeAccessKey", "aws_secret_access_key": "FakeS
 
 
 class DeliveryActivities(Activities):
-    """What claims get in Kubernetes."""
+    """The activities for claims' objects in Kubernetes."""
 
     def __init__(self, reader: Reader) -> None:
         self._read = reader
@@ -67,7 +67,7 @@ class DeliveryActivities(Activities):
             try:
                 await self._kube.create(ACCOUNT, _manifest(action, suffix), OPERATOR_NAMESPACE)
             except Conflict:
-                # Somebody else's of that name, or our own whose creation was not heard of.
+                # An object of another origin with that name, or our own whose creation was not answered.
                 present = await self._read.account(account_name(suffix))
                 if present is None or not _serves(present, action) or present.metadata.deleting:
                     continue
@@ -76,7 +76,7 @@ class DeliveryActivities(Activities):
 
     @activity.defn(name=HoldInputSecret.activity)
     async def hold_input_secret(self, action: HoldInputSecret) -> None:
-        """Add our finalizer; a Secret that is going already cannot take one, one without a key need not."""
+        """Add our finalizer, unless the Secret is being deleted (it cannot take one) or has no key (it needs none)."""
         found = await self._kube.get(SECRET, action.claim.namespace, action.secret)
         if not all(mapping(found, "data").get(field) for field in KEY_FIELDS):
             where = f"Secret {action.claim.namespace}/{action.secret}"
@@ -89,9 +89,9 @@ class DeliveryActivities(Activities):
 
     @activity.defn(name=DeliverCredentials.activity)
     async def deliver_credentials(self, action: DeliverCredentials) -> None:
-        """The key first, then the word of it: a claim that names its support role has its Secret.
+        """Write the key first, then the claim's fields: a claim that names its support role has its Secret.
 
-        Where that is the customer's own the customer's key stays in it: it opens the account just as well.
+        If that is the customer's own Secret, the customer's key stays in it: it opens the account just as well.
         """
         account = await self._read.account(action.account)
         if account is None or not account.named_by(action.claim) or not account.customers:
@@ -103,14 +103,14 @@ class DeliveryActivities(Activities):
 
     @activity.defn(name=RemoveSecret.activity)
     async def remove_secret(self, action: RemoveSecret) -> None:
-        """Delete the claim's Secret while the Account's own still tells which key it may hold."""
+        """Delete the claim's Secret, while the Account's own Secret still shows which key it may have."""
         account = await self._read.account(action.account)
         if account is not None and account.named_by(action.claim):
             await delete_secret(self._kube, action.claim, action.secret, await key_ids_of(self._kube, account))
 
     @activity.defn(name=LetSecretsGo.activity)
     async def let_secrets_go(self, action: LetSecretsGo) -> None:
-        """Release the customer's Secret and remove ours; what is gone already is done."""
+        """Release the customer's Secret and remove ours; missing ones count as done."""
         namespace = action.claim.namespace
         if action.secret and action.secret != action.input_secret:
             await delete_secret(self._kube, action.claim, action.secret)
@@ -126,29 +126,29 @@ class DeliveryActivities(Activities):
 
     @activity.defn(name=DeliverRole.activity)
     async def deliver_role(self, action: DeliverRole) -> None:
-        """The Secret first; then the Account forgets a key whose user is gone."""
+        """Write the Secret first; then remove from the Account a key whose user is gone."""
         account = await self._read.account(action.account)
         if account is None or not account.named_by(action.claim):
             raise _not_the_holder(action.account)
-        # A key in it is an earlier account's, and dead by now.
+        # A key in it is an earlier account's, and no longer valid.
         content = {**dict.fromkeys(KEY_FIELDS), **secret_data({ROLE_FIELD: action.role_arn})}
         await put_secret(self._kube, action.claim, action.secret, content, await key_ids_of(self._kube, account))
         await self._delete_key(account)
         if account.spec.iam_user_secret:
             await self._read.write(account, {"spec": {"iamUserSecret": ""}})
 
-    # --- of fake claims ---
+    # --- fake claims ---
 
     @activity.defn(name=FakeSecret.activity)
     async def fake_secret(self, action: FakeSecret) -> None:
-        """Write the dummy keys, or delete the Secret that has them; only where it is the claim's."""
+        """Write the dummy keys, or delete the Secret with them; only if the Secret is the claim's."""
         if action.wanted:
             await put_secret(self._kube, action.claim, action.secret, secret_data(DUMMIES))
         else:
             await delete_secret(self._kube, action.claim, action.secret, {DUMMIES["aws_access_key_id"]})
 
     async def _copy_key(self, action: DeliverCredentials) -> None:
-        """The claim's Secret with the account's key; another key in it is an earlier account's."""
+        """Copy the account's key into the claim's Secret; another key in it is an earlier account's."""
         source = await self._kube.get(SECRET, OPERATOR_NAMESPACE, action.source_secret)
         await put_secret(self._kube, action.claim, action.secret, account_key(source), known_ids(source))
 
@@ -162,7 +162,7 @@ class DeliveryActivities(Activities):
         )
 
     async def _delete_key(self, account: Account) -> None:
-        """Delete the Account's own Secret; one that is not the Account's stays, whatever the Account's spec names."""
+        """Delete the Account's own Secret, but no other Secret that the Account's spec may name."""
         name = account.spec.iam_user_secret or secret_of(account.metadata.name)
         with suppress(Absent, Conflict):
             found = keys.known(await self._kube.get(SECRET, OPERATOR_NAMESPACE, name))
@@ -184,7 +184,7 @@ def _finalizers(obj: JsonObject) -> list[str]:
 
 
 def _manifest(action: MakeCustomerAccount, suffix: str) -> JsonObject:
-    """As the replaced operator writes it: without an owner, since the claim is in another namespace."""
+    """As the replaced operator writes it: without an owner reference, since the claim is in another namespace."""
     return {
         "metadata": {
             "name": account_name(suffix),

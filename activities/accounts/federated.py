@@ -1,4 +1,4 @@
-"""Federated roles and accesses in Kubernetes: looking at them, telling the accesses of a role, deleting them."""
+"""Federated roles and accesses in Kubernetes: observing them, notifying the accesses of a role, deleting them."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ AT_ONCE = 20
 
 
 class FederatedObjects(Activities):
-    """What the two kinds do in Kubernetes beyond writing themselves."""
+    """The two kinds' activities in Kubernetes, except writes of the own object."""
 
     def __init__(self, reader: Reader) -> None:
         self._read = reader
@@ -71,7 +71,7 @@ class FederatedObjects(Activities):
 
     @activity.defn(name=StampAccesses.activity)
     async def stamp_accesses(self, action: StampAccesses) -> None:
-        """Write the stamp on each that is still there."""
+        """Write the stamp on each access that still exists."""
         annotations = {LAST_ROLE_UPDATE: action.stamp}
 
         async def stamp(key: Key) -> None:
@@ -81,7 +81,7 @@ class FederatedObjects(Activities):
 
     @activity.defn(name=DeleteAccesses.activity)
     async def delete_accesses(self, action: DeleteAccesses) -> None:
-        """Ask for the deletion of each that is still there."""
+        """Request the deletion of each access that still exists."""
 
         async def delete(key: Key) -> None:
             await self._kube.delete(AWS_FEDERATED_ACCOUNT_ACCESS, key.namespace, key.name, uid=key.uid)
@@ -89,7 +89,7 @@ class FederatedObjects(Activities):
         await _each(action.accesses, delete)
 
     async def _accesses(self, role: AWSFederatedRole) -> tuple[SeenAccess, ...]:
-        """Those that name the role, in any namespace."""
+        """The accesses that name the role, in any namespace."""
         meta = role.metadata
         return tuple(
             SeenAccess(key=access.key, deleting=access.metadata.deleting)
@@ -100,7 +100,7 @@ class FederatedObjects(Activities):
 
 
 async def _each(accesses: Sequence[Key], effect: Callable[[Key], Awaitable[None]]) -> None:
-    """Have the effect on every access that is still there, on some at a time: a role may have hundreds."""
+    """Apply the effect to every access that still exists, with limited concurrency: a role may have hundreds."""
 
     async def one(key: Key) -> None:
         try:

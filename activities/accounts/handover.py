@@ -1,12 +1,12 @@
-"""Handing an account over to the claim that it is bound to, and taking it back.
+"""Hands an account over to the claim that it is bound to, and takes it back.
 
-Safe to repeat. A key is copied only when the Account itself names the claim as its holder, read anew in the moment of
-copying (the pool has the answer to its own binding for that). The pool's pass hands over right after binding, carrying
-out the claim's own decisions, so that a claim is served within one activity; the claim's workflow, opened behind it,
-finds the work done, or finishes what was cut short.
+A hand-over can be repeated. A key is copied only if the Account itself names the claim as its holder, read again
+immediately before copying (the pool uses the answer to its own binding for that). The pool's pass hands over right
+after binding, and executes the claim's own decisions, so that a claim is served within one activity; the claim's
+workflow, opened afterwards, finds the work done, or completes it.
 
-A release is safe to repeat. It removes the claim's copy of the key first, then the Account's links, then writes its
-status: a process that dies in between leaves an Account that nobody can claim, and that its own workflow completes.
+A release can be repeated. It removes the claim's copy of the key first, then the Account's links, then writes its
+status: if the process dies in between, no claim can get the Account, and the Account's own workflow completes it.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ log = logging.getLogger(__name__)
 
 
 class HandOver(Activities):
-    """Gives accounts to claims, and takes them back. One per process."""
+    """Hands accounts over to claims, and takes them back. One per process."""
 
     def __init__(self, reader: Reader, sessions: Sessions, client: Client) -> None:
         self._read = reader
@@ -66,10 +66,10 @@ class HandOver(Activities):
         self._units: dict[UnitRequest, asyncio.Future[str]] = {}
 
     async def carry_on(self, world: ClaimWorld) -> None:
-        """Carry out what the claim's decisions ask for right after the pool has bound `world.account` to it.
+        """Execute the claim's decisions right after the pool has bound `world.account` to it.
 
         Raises:
-            ApiError: the claim's own workflow has to see to it.
+            ApiError: the claim's own workflow has to continue.
         """
         hand_over = partial(self._hand_over, just_read=world.account)
         inline = Inline(decide, {Patch.activity: self._writes.patch, Fulfil.activity: hand_over})
@@ -98,7 +98,7 @@ class HandOver(Activities):
         return await self.moved(request, await self._unit(request), move)
 
     def prepare(self, base: str, legal_entities: Iterable[str]) -> None:
-        """Ask for the OUs of several claims in one question while they are still being bound; nobody waits for it."""
+        """Request the OUs of several claims at once, in the background while the claims are being bound."""
         requests = {UnitRequest(base=base, legal_entity=each) for each in legal_entities} - self._units.keys()
         if not requests:
             return
@@ -112,12 +112,12 @@ class HandOver(Activities):
             future.add_done_callback(partial(self._forget_failed, request))
 
     def _forget_failed(self, request: UnitRequest, answer: asyncio.Future[str]) -> None:
-        """What was not answered is asked for again by the next who needs it."""
+        """Drop a failed answer, so that the next caller asks again."""
         if (answer.cancelled() or answer.exception()) and self._units.get(request) is answer:
             del self._units[request]
 
     async def units(self, base: str, legal_entities: Iterable[str]) -> dict[str, str | ApiError]:
-        """The OUs of legal entities by their ids, or why there is none."""
+        """The OUs of legal entities by their ids, or the error."""
         wanted = sorted(set(legal_entities))
         self.prepare(base, wanted)
         asked = (self._unit(UnitRequest(base=base, legal_entity=each)) for each in wanted)
@@ -130,12 +130,12 @@ class HandOver(Activities):
         return units
 
     async def _unit(self, request: UnitRequest) -> str:
-        """The OU, asked for once however many claims of one legal entity come together."""
+        """The OU; several claims of one legal entity share one request."""
         self.prepare(request.base, [request.legal_entity])
         return await asyncio.shield(self._units[request])
 
     async def moved(self, request: UnitRequest, unit: str, move: Callable[[str], None]) -> str:
-        """Move an account into this OU; in place of one that somebody has deleted, into a new one. Answers which."""
+        """Move an account into this OU, or into a new one if it has been deleted; returns the OU's id."""
         try:
             await asyncio.to_thread(move, unit)
         except Absent as error:
@@ -147,7 +147,7 @@ class HandOver(Activities):
         return unit
 
     async def _ask_units(self, request: UnitsRequest) -> Units:
-        """The OUs, from the organization's workflow: it alone makes new ones."""
+        """The OUs, from the organization's workflow: only that one creates OUs."""
         organization = self._read.organization
         whose = f"the OU of legal entity {', '.join(map(repr, request.legal_entities))}"
         try:
@@ -168,7 +168,7 @@ class HandOver(Activities):
         return units
 
     async def _copy_key(self, action: Fulfil) -> None:
-        """The claim's Secret with the account's key; another key in it is an earlier account's."""
+        """Copy the account's key into the claim's Secret; another key in it is an earlier account's."""
         if not action.source_secret:
             return
         source = await self._kube.get(SECRET, OPERATOR_NAMESPACE, action.source_secret)
@@ -178,7 +178,7 @@ class HandOver(Activities):
 
     @activity.defn(name=ReleaseAccount.activity)
     async def release(self, action: ReleaseAccount) -> None:
-        """The Account's side of a release."""
+        """Update the Account for a release."""
         account = await self._read.account(action.account)
         if account is None or not account.named_by(action.claim):
             return
@@ -204,9 +204,9 @@ class HandOver(Activities):
         await wake(self._client, self._read.key(account))
 
     async def _forsake(self, action: ReleaseAccount, account: Account) -> None:
-        """Uncleaned and Failed first, then nobody's: at no moment could it be given to a claim.
+        """Mark it as uncleaned and Failed first, then remove its claim: at no time can another claim get it.
 
-        A person's word holds for this once: a deletion that is yet to come cleans again, one under way does not.
+        A person's request applies to this one attempt: a later deletion cleans again, a running one does not.
         """
         await self._remove_key(action, account)
         why = told_to(account) or "released without a clean-up"
@@ -223,7 +223,7 @@ class HandOver(Activities):
         await wake(self._client, self._read.key(account))
 
     async def _delete(self, account: Account) -> None:
-        """The Account of a closed AWS account goes; its own lifecycle lets it go when the claim is gone."""
+        """Delete the Account of a closed AWS account; its own lifecycle drops the finalizer when the claim is gone."""
         meta = account.metadata
         if meta.deleting:
             return
@@ -232,7 +232,7 @@ class HandOver(Activities):
             account_closed()
 
     async def _remove_key(self, action: ReleaseAccount, account: Account) -> None:
-        """Delete the claim's Secret; one without a mark only if it holds a key that this account has or had."""
+        """Delete the claim's Secret; one without a mark only if it has a key that this account has or had."""
         key_ids = await key_ids_of(self._kube, account)
         account_id = account.spec.aws_account_id
         await delete_secret(self._kube, action.claim, action.secret_name, key_ids, account_id)

@@ -1,29 +1,31 @@
-"""The numbers of the account area that are counted where things happen, under the aws-account-operator's own names.
+"""The account area's metrics that workers count as events happen, under the aws-account-operator's own names.
 
-| number | counted when |
+| metric | recorded when |
 |---|---|
 | `account_ready_duration_seconds` | the Account's lifecycle sets its state to Ready: since its condition Creating |
-| `account_ccs_ready_duration_seconds` | the same of an account that the customer owns |
+| `account_ccs_ready_duration_seconds` | the same for an account that the customer owns |
 | `account_claim_ready_duration_seconds` | the claim's lifecycle sets its state to Ready: since condition Unclaimed |
-| `account_claim_ccs_ready_duration_seconds` | the same of a claim on such an account: since its creation |
-| `account_claim_ccs_pending_duration_seconds` | never: such a claim is never Pending; kept for what reads it |
-| `account_claim_pending_duration_seconds` | a claim in state Pending is looked at: its age |
-| `account_reuse_cleanup_duration_seconds` | a released claim lets go of its finalizer: since its deletion |
+| `account_claim_ccs_ready_duration_seconds` | the same for a claim on such an account: since its creation |
+| `account_claim_ccs_pending_duration_seconds` | never: such a claim is never Pending; kept for existing queries |
+| `account_claim_pending_duration_seconds` | a claim in state Pending is observed: its age |
+| `account_reuse_cleanup_duration_seconds` | a released claim drops its finalizer: since its deletion |
 | `account_reuse_cleanup_failures_total` | an attempt to rotate keys or to clean fails |
 | `accounts_closed_total` | a released account has been closed instead of kept |
 | `reconcile_duration_seconds` | an attempt of an activity ends: a pass, or a step of one |
 | `api_request_duration_seconds` | a request to Kubernetes or AWS for one of the area's lifecycles ends |
 | `aws_accounts`, `total_aws_accounts`, `perdure_create_budget_left` | the organization is counted |
 
-A moment of an object's life is counted at the write that records it. That write carries the resourceVersion that was
-decided upon, so a repetition after a lost answer is refused and counts nothing: a moment is never counted twice, and is
-missed only when the answer is lost. Durations are between times that the object itself keeps (whole seconds), so they
-survive restarts of everything in between. The ends of an interval are the replaced operator's (its
-`pkg/localmetrics`), except the clean-up's beginning, which it measured within one reconcile: it is the claim's deletion
-here, as the clean-up is several activities on any worker, and includes waiting for other finalizers.
+A transition of an object is counted at the write that records it. That write carries the resourceVersion that was
+decided upon, so a repetition after a lost answer is refused and counts nothing: a transition is never counted twice,
+and
+is missed only if the answer is lost. Durations are between timestamps of the object itself (whole seconds), so they
+survive restarts of all processes. The ends of an interval are the replaced operator's (its `pkg/localmetrics`), except
+the start of the clean-up, which it measured within one reconcile. Here the clean-up is several activities on any
+worker:
+it starts with the claim's deletion, and includes waiting for other finalizers.
 
-Every series carries the constant label `name="aws-account-operator"` of the replaced operator. What is computed from
-the custom resources at each scrape is in `starters/watch/account_metrics.py`.
+Every series has the constant label `name="aws-account-operator"` of the replaced operator. Metrics computed from the
+custom resources at each scrape are in `starters/watch/account_metrics.py`.
 """
 
 from __future__ import annotations
@@ -56,7 +58,7 @@ OPERATOR = "aws-account-operator"
 PREFIX = "aws_account_operator_"
 OTHER = "{OTHER}"
 NO_ANSWER = "{ERROR}"
-# Sweeps after which a count of the organization is too old to be told: another worker has a newer one.
+# Number of sweeps after which a count of the organization expires: by then another worker has a newer one.
 SWEEPS_TOLD = 2
 
 _OURS = frozenset(kind.name for kind in KINDS)
@@ -88,7 +90,7 @@ _CLEANUP = _histogram(
     "From a claim's deletion to its account's being clean and released.",
     (1, 3, 5, 10, 15, 20, 30),
 ).labels(OPERATOR)
-# Of accounts that customers own, which are claimed as soon as they are ready.
+# For accounts that customers own, which are claimed as soon as they are ready.
 _OF_CUSTOMERS = (5, 10, 20, 30, 60, 120, 240, 300, 480, 600)
 _CUSTOMERS_ACCOUNT_READY = _histogram(
     "account_ccs_ready_duration_seconds", "From a customer's account being accepted to its being ready.", _OF_CUSTOMERS
@@ -128,26 +130,26 @@ _API_REQUEST = _histogram(
 )
 
 
-# What the activities say themselves.
+# Called by the activities.
 
 
 def claim_seen(claim: AccountClaim) -> None:
-    """A claim was looked at: while it is pending, each look counts its age."""
+    """Record that a claim was observed: while it is pending, each observation counts its age."""
     born = claim.metadata.creation_timestamp
     if claim.status.state == ClaimState.PENDING and born is not None:
         (_CUSTOMERS_CLAIM_PENDING if claim.spec.byoc else _CLAIM_PENDING).observe(_seconds_since(born))
 
 
 def account_closed() -> None:
-    """AWS has taken the closing of a released account."""
+    """Record that AWS has accepted the closing of a released account."""
     _CLOSED.inc()
 
 
 def organization_seen(known: OrganizationKnown, sweep: timedelta) -> None:
-    """The organization's pass has ended: tell its count for as long as no other worker is sure to have a newer one.
+    """Export the count of the organization's pass, until another worker is certain to have a newer one.
 
     Args:
-        known: what the pass knows, its count and when it was made.
+        known: the pass's memory, with its count and when it was made.
         sweep: the interval at which the organization is counted at least.
     """
     if known.room is not None and known.counted_at is not None:
@@ -156,12 +158,12 @@ def organization_seen(known: OrganizationKnown, sweep: timedelta) -> None:
 
 
 def _total(room: Room) -> int:
-    """Active accounts and those being created, as the replaced operator counts: what the limit has no room for."""
+    """Active accounts and those being created, as the replaced operator counts them against the limit."""
     return room.active if room.limit is None else room.limit - room.free
 
 
 class OrganizationCount(Collector):
-    """The organization as this worker counted it last; nothing once that is too old."""
+    """The organization as this worker counted it last; no series once that has expired."""
 
     def __init__(self) -> None:
         self._accounts = 0
@@ -169,15 +171,15 @@ class OrganizationCount(Collector):
         self._until = 0.0
 
     def set(self, accounts: int, budget: int, seconds: float) -> None:
-        """Tell these numbers for so many seconds."""
+        """Export these numbers for this many seconds."""
         self._accounts, self._budget, self._until = accounts, budget, time.monotonic() + seconds
 
     def describe(self) -> Iterable[Metric]:
-        """Names that nothing else may take."""
+        """Names that this collector reserves in the registry."""
         return self._families()
 
     def collect(self) -> Iterable[Metric]:
-        """The series at this scrape."""
+        """The current series."""
         return self._families() if time.monotonic() < self._until else ()
 
     def _families(self) -> Iterable[Metric]:
@@ -196,14 +198,14 @@ _ORGANIZATION = OrganizationCount()
 REGISTRY.register(_ORGANIZATION)
 
 
-# What it hears.
+# The listener.
 
 
 class AccountListener(Listener):
     """Counts what the area's lifecycles do."""
 
     def on_request(self, request: Request) -> None:
-        """A request to Kubernetes or AWS."""
+        """Record a request to Kubernetes or AWS."""
         if request.kind not in _OURS:
             return
         error, source = _blamed(request.error)
@@ -212,7 +214,7 @@ class AccountListener(Listener):
         ).observe(request.seconds)
 
     def on_step(self, step: Step) -> None:
-        """An attempt of an activity."""
+        """Record an attempt of an activity."""
         if step.kind not in _OURS:
             return
         _RECONCILE.labels(OPERATOR, step.kind.lower(), *_blamed(step.error)).observe(step.seconds)
@@ -220,7 +222,7 @@ class AccountListener(Listener):
             _CLEANUP_FAILURES.inc()
 
     def on_write(self, write: Write) -> None:
-        """A lifecycle's change of its own object."""
+        """Record a lifecycle's change of its own object."""
         if write.asked.key.kind == ACCOUNT_CLAIM.name and _lets_go(write):
             _observe_since(_CLEANUP, parse_timestamp(text(write.answer, "metadata", "deletionTimestamp")))
         elif _changed_nothing(write):
@@ -241,12 +243,12 @@ LISTENER = AccountListener()
 
 
 def listen() -> None:
-    """Count from now on; once per process is enough, more is harmless."""
+    """Start counting; once per process is enough, repeated calls are harmless."""
     metrics.listen(LISTENER)
 
 
 def _changed_nothing(write: Write) -> bool:
-    """True for a write that left the object as it was: the API server keeps the resourceVersion then.
+    """True for a write that left the object unchanged: then the API server keeps the resourceVersion.
 
     It also keeps it in the answer to a write that removes the last finalizer, and with it the object.
     """
@@ -258,19 +260,19 @@ def _sets_state(asked: Patch, state: str) -> bool:
 
 
 def _lets_go(write: Write) -> bool:
-    """A deleted claim that held an account drops its finalizer."""
+    """Whether the write drops the finalizer of a deleted claim that had an account."""
     metadata = mapping(write.asked.patch, "metadata")
     dropped = "finalizers" in metadata and FINALIZER not in sequence(metadata, "finalizers")
     return dropped and _held_account(write.answer) and bool(text(write.answer, "metadata", "deletionTimestamp"))
 
 
 def _held_account(claim: Mapping[str, object]) -> bool:
-    """One that is cleaned and used again: a customer's never is."""
+    """Whether the claim had an account that is cleaned and reused, which a customer's never is."""
     return bool(text(claim, "spec", "accountLink")) and not flag(claim, "spec", "byoc")
 
 
 def _probed(conditions: Iterable[Condition], type_: str) -> datetime | None:
-    """When the condition was last looked at."""
+    """The condition's last probe time."""
     condition = condition_of(conditions, type_)
     return parse_timestamp(condition.last_probe_time) if condition else None
 
@@ -285,7 +287,7 @@ def _seconds_since(moment: datetime) -> float:
 
 
 def _status_line(request: Request) -> str:
-    """The HTTP status as Go writes it, `200 OK`; `{ERROR}` where no answer came."""
+    """The HTTP status as Go writes it, `200 OK`; `{ERROR}` without an answer."""
     code = request.status
     if not code and isinstance(request.error, ClientError):
         code = int(request.error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
@@ -295,7 +297,7 @@ def _status_line(request: Request) -> str:
 
 
 def _blamed(error: BaseException | None) -> tuple[str, str]:
-    """Error and its source: AWS's code and `aws`, for others both `{OTHER}`, nothing without an error."""
+    """Error code and source: AWS's code and `aws`; otherwise `{OTHER}` for both; empty without an error."""
     if error is None:
         return "", ""
     for cause in (error, error.__cause__):

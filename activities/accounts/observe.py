@@ -1,4 +1,4 @@
-"""What Accounts and AccountClaims look at before they decide."""
+"""What Accounts and AccountClaims observe before they decide."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class ObserveActivities(Activities):
         )
 
     async def _holder(self, account: Account) -> AccountClaim | None:
-        """The claim that the Account names; of one that is claimed and names none, the claim that still names it."""
+        """The claim that the Account names; if it is claimed and names none, the claim that still names it."""
         spec = account.spec
         if spec.claim_link:
             claim = await self._read.one(AccountClaim, spec.claim_link_namespace, spec.claim_link)
@@ -94,9 +94,10 @@ class ObserveActivities(Activities):
         return await self._with_pool(world) if look.dry_run else world
 
     async def _accesses(self, claim: AccountClaim, account: Account) -> tuple[str, ...]:
-        """The federated accesses to the account that go now, for themselves or with the claim's whole namespace.
+        """The federated accesses to the account that are being deleted, by themselves or with the claim's whole
+        namespace.
 
-        Of a namespace that ends, each kind is deleted in its turn: an access may not be marked yet.
+        A namespace's deletion deletes one kind after the other: an access may not be marked yet.
         """
         namespace = claim.metadata.namespace
         found = await self._read.all(AWSFederatedAccountAccess, namespace)
@@ -110,11 +111,11 @@ class ObserveActivities(Activities):
             return bool(text(await self._read.kube.get(NAMESPACE, "", namespace), "metadata", "deletionTimestamp"))
         except Absent:
             return True
-        except Denied:  # an installation of before, without this right: no release is held up by it
+        except Denied:  # an earlier installation without this right: no release waits for it
             return False
 
     async def _with_secrets(self, world: ClaimWorld) -> ClaimWorld:
-        """What there is of a customer's Secret, and whether the claim has its own."""
+        """Add the customer's Secret, and whether the claim has its own."""
         claim = world.claim
         own = claim.spec.aws_credential_secret.name
         secret = await self._secret(claim.metadata.namespace, own)
@@ -123,7 +124,7 @@ class ObserveActivities(Activities):
         )
 
     async def _input_secret(self, claim: AccountClaim) -> InputSecret | None:
-        """Whether the customer's Secret has a key, which itself stays where it is."""
+        """Whether the customer's Secret has a key; the key itself is not copied."""
         if claim.spec.manual_sts_mode:
             return None
         found = await self._secret(claim.metadata.namespace, claim.spec.byoc_secret_ref.name)
@@ -142,11 +143,11 @@ class ObserveActivities(Activities):
             return None
 
     async def _bound_to(self, claim: AccountClaim) -> Account | None:
-        """The Account that names a claim whose own link was never written, or says something else by now."""
+        """The Account that names a claim whose own link was never written, or has been changed."""
         return next(iter(await self._read.accounts_held_by(claim.key)), None)
 
     async def _with_pool(self, world: ClaimWorld) -> ClaimWorld:
-        """Whether the pool of a waiting claim exists, and why none of its accounts fits."""
+        """Add whether the pool of a waiting claim exists, and why none of its accounts fits."""
         name = world.claim.spec.account_pool or world.config.default_pool
         pool = await self._read.one(AccountPool, OPERATOR_NAMESPACE, name) if name else None
         if pool is None:
@@ -157,5 +158,5 @@ class ObserveActivities(Activities):
 
 
 def _entered_by_its_claim(account: Account) -> bool:
-    """True for a customer's account that the payer enters by what the claim has brought about: the support role."""
+    """True for a customer's account that the payer enters by a role that the claim has provided: the support role."""
     return account.spec.byoc and not account.spec.manual_sts_mode and not account.metadata.deleting

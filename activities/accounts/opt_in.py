@@ -1,4 +1,4 @@
-"""The organization's turns to opt in to regions: asked for by Accounts, given out in the organization's pass."""
+"""The organization's turns to opt in to regions: requested by Accounts, granted in the organization's pass."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from engine.temporal import tell, wake
 
 
 class OptInActivities(Activities):
-    """What Accounts ask of the organization."""
+    """Accounts' requests to the organization."""
 
     def __init__(self, reader: Reader, client: Client) -> None:
         self._read = reader
@@ -29,7 +29,7 @@ class OptInActivities(Activities):
 
     @activity.defn(name=AskToOptIn.activity)
     async def ask_to_opt_in(self, wish: AskToOptIn) -> None:
-        """Wake the organization's lifecycle: its pass sees who waits."""
+        """Wake the organization's lifecycle: its pass finds the Accounts that wait."""
         await wake(self._client, self._read.organization)
 
 
@@ -42,7 +42,7 @@ async def give_turns(
     *,
     tells: bool,
 ) -> OrganizationKnown:
-    """Give out the turns; every Account that has one is told, again if it has not begun: it may have forgotten."""
+    """Grant the turns; signal every Account with one, again if it has not begun: it may have lost the signal."""
     everyone = tuple(accounts)
     protected = {*config.payer_account_ids, *read.settings.accounts_protected}
     given = turns(everyone, config, known.opt_in_granted, now(), known.opt_in_let_go, protected)
@@ -50,7 +50,7 @@ async def give_turns(
         permitted = (account for account in everyone if account.metadata.name in given.granted)
         told = ((read.key(account), given.granted[account.metadata.name]) for account in permitted)
         await asyncio.gather(*(tell(client, key, "opt_in_permit", OptInPermit(until=until)) for key, until in told))
-    # A turn that nobody was told of is none: it must not count as let go when it ends.
+    # A turn whose Account was not signalled does not count: it must not be seen as returned when it ends.
     granted = {name: until for name, until in given.granted.items() if tells or name in known.opt_in_granted}
     return known.model_copy(
         update={"opt_in_granted": granted, "opt_in_wanting": given.waiting, "opt_in_let_go": given.let_go}

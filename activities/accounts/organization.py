@@ -1,8 +1,8 @@
-"""The pass over the organization: count it, give permits to Accounts and room to pools, look at all open cases at once.
+"""The pass over the organization: count it, give permits to Accounts and room to pools, check all open cases at once.
 
-What it asks of AWS is bounded whatever happens: both lists while Accounts want to be created, the accounts and the
-requests under way once per sweep otherwise, one DescribeCases per hundred open cases and interval. What it tells
-Accounts is told again when it was lost: a permit ends, a resolved case is seen again at the next look.
+Its calls to AWS are bounded: both lists while Accounts want to be created, otherwise the accounts and the requests in
+progress once per sweep, and one DescribeCases per hundred open cases and interval. Signals to Accounts are repeated if
+they were lost: a permit expires, and a resolved case is seen again at the next check.
 """
 
 from __future__ import annotations
@@ -57,11 +57,11 @@ from engine.clock import now
 from engine.temporal import tell, wake
 
 RESOLVED = "resolved"
-# How often the organization's accounts are counted without being asked for.
+# How often the organization's accounts are counted without a request.
 SWEEP = timedelta(minutes=5)
-# While Accounts wait, the organization is counted again this often, or when one of them is heard of.
+# While Accounts wait, the organization is counted again this often, or when one of them is seen.
 RECOUNT = timedelta(minutes=1)
-# Accounts that started together land together, and open their cases together: one look serves them.
+# Accounts that started together are created together, and open their cases together: one check serves them all.
 BRISK = timedelta(milliseconds=300)
 LET_CHANGES_GATHER = timedelta(seconds=3)
 MOVING_TOGETHER = timedelta(milliseconds=700)
@@ -77,12 +77,12 @@ class OrganizationActivities(Activities):
 
     @activity.defn(name=EnsureUnits.activity)
     async def ensure_units(self, wish: EnsureUnits) -> Units:
-        """Find or make the OUs."""
+        """Find or create the OUs."""
         return await asyncio.to_thread(ensure_organizational_units, self._sessions, wish.base, wish.names)
 
     @activity.defn(name=PassOrganization.activity)
     async def pass_organization(self, look: PassOrganization) -> OrganizationWorld:
-        """One pass."""
+        """Make one pass."""
         hold = await self._read.hold(ObjectMeta())
         tells = not hold and not look.dry_run
         known = look.memory
@@ -114,9 +114,9 @@ class OrganizationActivities(Activities):
     # --- permits and room ---
 
     async def _count(self, known: OrganizationKnown, seen: Mapping[str, str], *, tells: bool) -> OrganizationKnown:
-        """Read what Accounts want; count the organization where that decides something."""
+        """Read the Accounts' requests; count the organization if the count decides something."""
         accounts = await self._read.all(Account)
-        # The limit is read anew wherever it decides something: at the limit, and before a permit is given (below).
+        # The limit is read again wherever it decides something: at the limit, and before a permit is given (below).
         near = known.room is None or known.room.limit is None or known.room.free <= 0
         config = await self._read.config(None if near else seen)
         young, old = open_cases(accounts, now())
@@ -152,7 +152,7 @@ class OrganizationActivities(Activities):
             )
         elif self._sweep_is_due(known) or self._moved(known, config):
             pools = await self._pools()
-            # In this order: an account that lands between the two counts twice for now, and never not at all.
+            # In this order: an account whose creation completes in between is counted twice for now, but never missed.
             creating = await asyncio.to_thread(names_in_progress, self._sessions)
             active = await asyncio.to_thread(count_active, self._sessions)
             fresh = swept(known, accounts, pools, config.account_limit, active, creating, budget, moment)
@@ -171,7 +171,7 @@ class OrganizationActivities(Activities):
         budget: Budget,
         moment: datetime,
     ) -> Verdicts:
-        """Who may create. Pools tell whether somebody has lifted the budget: asked where that decides something."""
+        """The Accounts that may be created. Reads from pools, if it matters, whether the budget was lifted."""
         domain = self._read.settings.accounts_email_domain
         counted = await asyncio.to_thread(census, self._sessions, moment - budget.window)
         asked = adopted(accounts, counted, known.told, domain, known.strangers, known.passed)
@@ -192,7 +192,7 @@ class OrganizationActivities(Activities):
         return verdicts(pools, await self._read.config()) if gives else found
 
     def _count_is_due(self, known: OrganizationKnown) -> bool:
-        """True if Accounts wait, or a moment has come, though nobody asks."""
+        """True if Accounts wait, or the next count is due."""
         aged = room_ages(known, now()) or turns_age(known, now())
         return bool(known.wanting or known.opt_in_wanting) or aged or self._sweep_is_due(known)
 
@@ -201,12 +201,12 @@ class OrganizationActivities(Activities):
 
     @staticmethod
     def _moved(known: OrganizationKnown, config: OperatorConfig) -> bool:
-        """True if the room may be another than measured: an account landed, the limit or a spent budget was changed."""
+        """True if the room may have changed: an account was created, or the limit or a spent budget was changed."""
         room = known.room
         return room is None or bool(known.granted) or room.limit != config.account_limit or room.budget <= 0
 
     async def _tell(self, wanting: Iterable[Account], verdicts: Verdicts, told: Mapping[str, str]) -> dict[str, str]:
-        """Tell each Account its verdict, if it is another than it was told; a new permit is always told."""
+        """Signal each Account its verdict if it differs from the last one; a new permit is always signalled."""
         messages: dict[str, str] = {}
         signals = []
         for account in wanting:
@@ -223,7 +223,7 @@ class OrganizationActivities(Activities):
     # --- support cases ---
 
     async def _look_at_cases(self, known: OrganizationKnown, *, tells: bool) -> OrganizationKnown:
-        """One look at every case that is due; the Account of a resolved one is told, and the case is done with."""
+        """Check every case that is due; the Account of a resolved one is signalled, and the case is removed."""
         moment = now()
         cases, young, old = due_cases(known, self._read.settings.accounts_poll, moment)
         if not cases:
@@ -243,7 +243,7 @@ class OrganizationActivities(Activities):
             }
         )
 
-    # --- what the workflow shows ---
+    # --- the workflow's status ---
 
     def _summary(self, known: OrganizationKnown) -> Decision:
         settings, moment, room = self._read.settings, now(), known.room
@@ -286,7 +286,7 @@ def _busy(known: OrganizationKnown) -> bool:
 
 
 def _differs(before: Room | None, after: Room | None) -> bool:
-    """True if a pool would decide otherwise: when it was measured does not matter."""
+    """True if a pool would decide differently: the time of the measurement does not matter."""
     if before is None or after is None:
         return before is not after
     return before.model_copy(update={"measured_at": None}) != after.model_copy(update={"measured_at": None})

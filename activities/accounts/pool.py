@@ -1,8 +1,8 @@
 """The pass over an AccountPool: observe, decide, create, bind, write the status.
 
-Safe to repeat at any point: created Accounts are named after the pass, so a second attempt finds them; an account is
-bound under the resourceVersion that was decided upon; a claim whose link was not written any more is completed by the
-next pass, which finds the account that names it.
+It can be repeated at any point: created Accounts are named after the pass, so a second attempt finds them; an account
+is bound under the resourceVersion that was decided upon; if a claim's link was not written, the next pass completes it,
+because it finds the account that names the claim.
 """
 
 from __future__ import annotations
@@ -51,22 +51,22 @@ from engine.errors import Absent, ApiError, Conflict
 from engine.temporal import wake
 
 ASKED_FOR_ROOM = timedelta(seconds=5)
-# An Organization that gave no answer wakes its pools when its count has changed, which it may not have.
+# An Organization that gave no answer wakes its pools when its count changes; but it may stay unchanged.
 ASK_AGAIN = timedelta(seconds=10)
 AFTER_CONFLICT = timedelta(seconds=1)
-# How soon the next pass may follow: at once while claims come in or room is measured, else changes gather, for at most
-# so long. A pass reads every Account, so few of them are looked at sooner: `BRISK` for each.
+# The pause before the next pass: none while claims arrive or room is measured; otherwise changes gather, for this long
+# at most. A pass reads every Account, so with few Accounts it follows sooner: after `BRISK` for each.
 BRISK = timedelta(milliseconds=100)
 WITH_FREE_ACCOUNTS = timedelta(seconds=1)
 LET_CHANGES_GATHER = timedelta(seconds=4)
-# Nothing is missing but what is on its way: only the published numbers change.
+# If all missing accounts are already being made, only the published numbers change.
 ON_ITS_WAY = timedelta(seconds=8)
-# Accounts on their way to Ready started together and wait for the same looks: their changes come together. A claim can
-# spare that time then.
+# Accounts in creation started together and wait for the same checks: their changes arrive together. A claim can wait
+# for that time then.
 MOVING_TOGETHER = timedelta(milliseconds=700)
-# Claims come in bursts: those of a moment are served together.
+# Claims arrive in bursts: those within this time are served together.
 BURST_SECONDS = 0.05
-# How long a hand-over may hold up the pool: what hangs (its OU, its move) is then left to the claim's own lifecycle.
+# How long a hand-over may delay the pool: if it hangs (its OU, its move), the claim's own lifecycle continues.
 HAND_OVER_SECONDS = 5.0
 
 log = logging.getLogger(__name__)
@@ -83,7 +83,7 @@ class PoolActivities(Activities):
 
     @activity.defn(name=PassPool.activity)
     async def pass_pool(self, look: PassPool) -> PoolWorld:
-        """One pass."""
+        """Make one pass."""
         key = look.key
         pool = await self._read.same(AccountPool, key)
         if pool is None:
@@ -128,19 +128,19 @@ class PoolActivities(Activities):
             deaths=mourned(known.deaths, accounts, frozenset(known.unborn), frozenset(known.died), now()),
             token=f"{info.workflow_run_id}/{info.activity_id}",
         )
-        # An attempt before, or a run before, may have died between the two writes of a binding.
+        # A previous attempt, or a previous run, may have died between the two writes of a binding.
         thorough = info.attempt > 1 or not known.bonds_seen
         if not (look.dry_run or has_free(view) or has_bound(view, thorough=thorough)):
-            return view  # nothing to give: claims do not matter to this pass
+            return view  # no free accounts: claims do not matter to this pass
         await asyncio.sleep(max(0.0, began + BURST_SECONDS - time.monotonic()))
         claims = tuple(claim for claim in await self._read.all(AccountClaim) if waits(claim, pool, config))
         return view.model_copy(update={"claims": claims})
 
     async def _room(self, dry_run: bool) -> Room | None:
-        """What the organization's workflow has measured; one that does not run yet is woken and will wake the pool."""
+        """The organization's last measurement; if its workflow does not run, it is woken and wakes the pool."""
         organization = self._client.get_workflow_handle(self._read.organization.workflow_id)
         try:
-            # A closed workflow would answer, too, from its last state, and then nobody would ever start a new one.
+            # A closed workflow would answer as well, from its last state, and then no new one would be started.
             room: object = await organization.query(
                 "room", reject_condition=QueryRejectCondition.NOT_OPEN, rpc_timeout=ASKED_FOR_ROOM
             )
@@ -151,14 +151,14 @@ class PoolActivities(Activities):
         return Room.model_validate(room) if room is not None else None
 
     async def _honour_retry(self, pool: AccountPool) -> AccountPool:
-        """A retry lifts the create budget from now on, and ends the pause after failures."""
+        """Lift the create budget from the time of a retry, and end the pause after failures."""
         annotations = {RETRIED: retry_wanted(pool.metadata), BUDGET_SINCE: timestamp(now())}
         answer = await self._read.write_to(ACCOUNT_POOL, pool.key, {"metadata": {"annotations": annotations}})
         await wake(self._client, self._read.organization)
         return AccountPool.model_validate(answer)
 
     async def _act(self, view: PoolView, decision: PoolDecision) -> int:
-        """Make the decision true; how many things somebody else had changed meanwhile."""
+        """Execute the decision; returns the number of writes refused because an object had been changed meanwhile."""
         if decision.bind and view.config.base:
             self._hand_over.prepare(view.config.base, (each.claim.spec.legal_entity.id for each in decision.bind))
         effects: list[Awaitable[bool]] = [self._bind(binding, view) for binding in decision.bind]
@@ -176,7 +176,7 @@ class PoolActivities(Activities):
         return True
 
     async def _bind(self, binding: Binding, view: PoolView) -> bool:
-        """Link the account first: its link is the truth. A claim that is gone meanwhile lets the account go again."""
+        """Link the account first: its link is authoritative. If the claim is gone by then, free the account."""
         account, claim = binding.account, binding.claim
         try:
             await self._hold_claim(claim)
@@ -191,7 +191,7 @@ class PoolActivities(Activities):
         return True
 
     async def _linked(self, binding: Binding) -> Account:
-        """The Account as it names the claim, at this moment."""
+        """The Account, if it names the claim now."""
         account, claim = binding.account, binding.claim
         if binding.complete:
             meta = account.metadata
@@ -202,9 +202,9 @@ class PoolActivities(Activities):
         return await self._read.write(account, {"metadata": uid, "spec": spec})
 
     async def _hand_over_now(self, claim: AccountClaim, account: Account, view: PoolView) -> None:
-        """Serve the claim in this very pass. What does not succeed is the claim's own workflow's, which is woken.
+        """Serve the claim in this pass. If that fails, the claim's own workflow is woken and continues.
 
-        Where it does succeed nobody is woken here: the watcher tells both of them a little later, when there is time.
+        If it succeeds, no workflow is woken here: the watcher wakes both a little later, under less load.
         """
         world = ClaimWorld(
             key=self._read.key(claim),
@@ -222,7 +222,7 @@ class PoolActivities(Activities):
             await asyncio.gather(wake(self._client, world.key), wake(self._client, self._read.key(account)))
 
     async def _hold_claim(self, claim: AccountClaim) -> None:
-        """Our finalizer stands before an account is given: else a claim deleted now would take it along for ever."""
+        """Add our finalizer before binding: otherwise a claim deleted now would keep the account for ever."""
         meta = claim.metadata
         if FINALIZER in meta.finalizers:
             return
@@ -230,7 +230,7 @@ class PoolActivities(Activities):
         await self._read.write(claim, {"metadata": metadata, "spec": claim.always_written})
 
     async def _unbind_if_alone(self, binding: Binding) -> None:
-        """The claim vanished between the two writes: the account never left us, so it is free as before."""
+        """Free the account if the claim vanished between the two writes: the account was never handed over."""
         claim, before = binding.claim, binding.account
         if await self._read.same(AccountClaim, claim.key) is not None:
             return
@@ -247,7 +247,7 @@ class PoolActivities(Activities):
     async def _write_status(self, pool: AccountPool, decision: PoolDecision) -> bool:
         status = decision.status.model_dump(mode="json", exclude_none=True)
         if not status["conditions"] and not (pool.status and pool.status.conditions):
-            del status["conditions"]  # Perdure's addition: never written empty onto a pool that has none
+            del status["conditions"]  # Perdure's addition: not written empty to a pool without conditions
         try:
             await self._read.write_to(ACCOUNT_POOL, pool.key, {"status": status}, subresource="status")
         except (Absent, Conflict):
@@ -256,7 +256,7 @@ class PoolActivities(Activities):
 
 
 def rest_after(view: PoolView, decision: PoolDecision) -> timedelta:
-    """The least time until the next pass, in which changes gather."""
+    """The minimum time until the next pass, in which changes gather."""
     if view.claims or view.room is None:
         return BRISK
     if has_free(view):
@@ -267,7 +267,7 @@ def rest_after(view: PoolView, decision: PoolDecision) -> timedelta:
 
 
 def _manifest(pool: AccountPool, new: NewAccount) -> dict[str, object]:
-    """The Account as its pool makes it, with the empty fields that existing clients expect to find."""
+    """The Account as its pool creates it, with the empty fields that existing clients expect."""
     owner = {
         "apiVersion": ACCOUNT_POOL.api_version,
         "kind": ACCOUNT_POOL.name,
@@ -305,7 +305,7 @@ def _manifest(pool: AccountPool, new: NewAccount) -> dict[str, object]:
 
 
 def _planned(view: PoolView, decision: PoolDecision) -> tuple[str, ...]:
-    """What the pass would do, a line each."""
+    """What the pass would do, one line each."""
     creations = [f"create Account {new.name}" for new in decision.create]
     bindings = [
         f"bind {each.account.metadata.name} to claim {each.claim.metadata.namespace}/{each.claim.metadata.name}"
@@ -315,7 +315,7 @@ def _planned(view: PoolView, decision: PoolDecision) -> tuple[str, ...]:
 
 
 def _summary(view: PoolView, decision: PoolDecision, conflicts: int, planned: tuple[str, ...]) -> Decision:
-    """What the pool's workflow shows of a pass."""
+    """The status of a pass that the pool's workflow shows."""
     counts = decision.status
     phase = {Outcome.SETTLED: "Full", Outcome.WORKING: "Filling"}.get(decision.outcome, "Waiting")
     numbers = (
@@ -337,7 +337,7 @@ def _summary(view: PoolView, decision: PoolDecision, conflicts: int, planned: tu
 
 
 def _elsewhere() -> Decision:
-    """Accounts are made beside the ConfigMap: with an owner in another namespace Kubernetes would delete them again."""
+    """Accounts are made in the ConfigMap's namespace: with an owner in another, Kubernetes deletes them."""
     why = f"AccountPools work in namespace {OPERATOR_NAMESPACE} only: nothing is counted or created for this one"
     return Decision(phase="Waiting", outcome=Outcome.WAITING, why=why, waits_for=("its removal",))
 

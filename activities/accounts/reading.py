@@ -1,7 +1,7 @@
-"""Reading what the area's decisions need from Kubernetes, and whether anything may be changed at all.
+"""Reads the objects that the area's decisions need from Kubernetes, and whether anything may be changed at all.
 
-The ConfigMap is followed, so a look at it costs no request, and is no older than the change that woke the lifecycle.
-Whether the replaced operator still leads is asked at most once a minute per process.
+The ConfigMap is cached, so reading it costs no request, and it is no older than the change that woke the lifecycle.
+Whether the replaced operator still leads is checked at most once a minute per process.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ R = TypeVar("R", bound=CustomResource)
 
 
 class Reader:
-    """Typed reads of the area's objects. One per process; without a store everything is asked of the API server."""
+    """Typed reads of the area's objects. One per process; without a store all reads go to the API server."""
 
     def __init__(self, kube: KubeApi, settings: Settings, store: Store | None = None) -> None:
         self.kube = kube
@@ -52,18 +52,18 @@ class Reader:
 
     @property
     def organization(self) -> Key:
-        """The key of the organization's workflow as this cluster's operator sees it."""
+        """The key of this cluster's organization workflow."""
         return ORGANIZATION.model_copy(update={"cluster": self.settings.cluster})
 
     async def one(self, model: type[R], namespace: str, name: str) -> R | None:
-        """An object by its name, None if there is none."""
+        """An object by its name, None if it does not exist."""
         try:
             return model.model_validate(await self.kube.get(model.kind_of, namespace, name))
         except Absent:
             return None
 
     async def same(self, model: type[R], key: Key) -> R | None:
-        """The object that the key names; None if there is none, or one that was created again under its name."""
+        """The object of this key; None if it does not exist, or was recreated under its name."""
         found = await self.one(model, key.namespace, key.name)
         return found if found is not None and found.metadata.uid == key.uid else None
 
@@ -72,13 +72,13 @@ class Reader:
         return await self.one(Account, OPERATOR_NAMESPACE, name)
 
     async def all(self, model: type[R], namespace: str = "") -> tuple[R, ...]:
-        """Objects, those that can be read: one that cannot never stops the others."""
+        """All objects that can be parsed: a malformed one must not block the others."""
         return read_all(model, (await self.kube.list(model.kind_of, namespace)).items)[0]
 
     async def accounts_held_by(self, claim: Key) -> tuple[Account, ...]:
-        """The Accounts that name the claim as their holder, those that can be read.
+        """The Accounts that name the claim as their holder, if they can be parsed.
 
-        Only they are made models of: claims ask one by one, and there may be thousands of Accounts.
+        Only these are parsed: each claim calls this, and there may be thousands of Accounts.
         """
         listing = await self.kube.list(ACCOUNT, OPERATOR_NAMESPACE)
         return read_all(Account, [item for item in listing.items if _names(item, claim)])[0]
@@ -87,7 +87,7 @@ class Reader:
         """Patch an object.
 
         Raises:
-            Conflict: somebody else has written it since it was read.
+            Conflict: it has been written since it was read.
         """
         meta = resource.metadata
         version = meta.resource_version
@@ -97,7 +97,7 @@ class Reader:
         return type(resource).model_validate(answer)
 
     async def write_to(self, kind: Kind, key: Key, patch: JsonPatch, *, subresource: str = "") -> JsonObject:
-        """Patch the object that the key names, whoever has written it since."""
+        """Patch the object of this key, whether or not it has been written since."""
         body = {**patch, "metadata": {**mapping(patch, "metadata"), "uid": key.uid}}
         return await self.kube.patch(kind, key.namespace, key.name, body, subresource=subresource)
 
@@ -105,8 +105,8 @@ class Reader:
         """The operator's ConfigMap.
 
         Args:
-            seen: the versions that have woken the lifecycle: as it was then, or later. Without it, as the API server
-                has it now.
+            seen: the versions that have woken the lifecycle: the ConfigMap is at least that new. Without it, it is read
+                from the API server.
         """
         mirror = self._config_map
         followed = seen is not None and mirror is not None and mirror.listed and await reached((mirror,), seen)
@@ -118,14 +118,14 @@ class Reader:
             return self._parse(None)
 
     def _parse(self, found: JsonObject | None) -> OperatorConfig:
-        """What it says; the same object is parsed once."""
+        """The parsed content; each version is parsed once."""
         if found is not self._parsed[0]:
             data = None if found is None else {name: str(value) for name, value in mapping(found, "data").items()}
             self._parsed = (found, parse_config(data))
         return self._parsed[1]
 
     async def hold(self, meta: ObjectMeta) -> str:
-        """Why nothing may be changed on behalf of this object now, empty if it may."""
+        """Why no change may be made on behalf of this object now, empty if it may."""
         if reason := held(ACCOUNT.area, meta.annotations, self.settings):
             return reason
         if leader := await self._foreign_leader():
@@ -133,7 +133,7 @@ class Reader:
         return ""
 
     async def _foreign_leader(self) -> str:
-        async with self._asking_leader:  # one asks for all who come meanwhile
+        async with self._asking_leader:  # one request serves all callers that arrive meanwhile
             if time.monotonic() - self._leader_asked >= LEADER_ASKED_EVERY:
                 self._leader = await leader_lock_holder(self.kube, OPERATOR_NAMESPACE, LEADER_LOCK)
                 self._leader_asked = time.monotonic()

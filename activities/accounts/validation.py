@@ -1,7 +1,7 @@
-"""The pass that validates what stands already; what each check is, is said in `domain/accounts/validation.py`.
+"""The pass that validates existing accounts; `domain/accounts/validation.py` describes each check.
 
-Whatever one account or one check is refused hinders no other: it is told by an Event on the Account, and tried again.
-Safe to repeat: every step first looks how things are, and writes of Accounts carry the resourceVersion that was seen.
+A failure for one account or check does not affect the others: it is reported by an Event on the Account, and retried.
+The pass can be repeated: every step observes first, and writes of Accounts carry the resourceVersion that was read.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ from engine.kube.events import Said, Subject, ToldOnce
 from engine.kube.json import sequence, text
 from engine.temporal import wake
 
-# Accounts that are written together are looked at together.
+# Accounts that are written together are validated together.
 REST = timedelta(seconds=5)
 INTERVAL = timedelta(hours=10)
 GATHER = timedelta(seconds=1)
@@ -76,7 +76,7 @@ class ValidationActivities(Activities):
 
     @activity.defn(name=PassValidation.activity)
     async def pass_validation(self, look: PassValidation) -> ValidationWorld:
-        """One pass."""
+        """Make one pass."""
         moment, interval = now(), INTERVAL
         config = await self._read.config()
         checks = enabled(config) if config.present else frozenset[Check]()
@@ -92,7 +92,7 @@ class ValidationActivities(Activities):
         if hold or look.dry_run:
             return _world(look, look.memory, "accounts would be validated", due_again(look.memory, interval), hold=hold)
         accounts = chosen(await self._sighted(), look.memory, everything=everything)
-        # The payer itself is refused where it would be changed: what asks nothing of AWS goes on without it.
+        # Changes to the payer itself are refused; checks without calls to AWS still cover it.
         protected = {*config.payer_account_ids, *self._read.settings.accounts_protected}
         accounts = tuple(account for account in accounts if concerned(account, protected))
         run = _Run(checks, config, moment)
@@ -105,7 +105,7 @@ class ValidationActivities(Activities):
         return _world(look, known, why, due_again(known, interval))
 
     async def _sighted(self) -> list[Sighted]:
-        """Every Account that can be read, with the time of its last write."""
+        """Every Account that can be parsed, with the time of its last write."""
         found: list[Sighted] = []
         for item in (await self._kube.list(ACCOUNT)).items:
             try:
@@ -115,7 +115,7 @@ class ValidationActivities(Activities):
         return found
 
     async def _validate(self, run: _Run, accounts: Sequence[Account]) -> None:
-        """Every check by itself."""
+        """Make every check on its own."""
         if Check.REMOVAL in run.checks:
             for account in filter(removable, accounts):
                 await self._remove(run, account)
@@ -140,7 +140,7 @@ class ValidationActivities(Activities):
             return
         run.mends(account, "Removed", "it failed before it had an AWS account")
 
-    # --- where accounts stand ---
+    # --- OUs of accounts ---
 
     async def _place(self, run: _Run, accounts: Sequence[Account]) -> None:
         if not accounts:
@@ -162,7 +162,7 @@ class ValidationActivities(Activities):
                 await self._move(run, account, source, wanted[account.spec.aws_account_id])
 
     async def _parents(self, config: OperatorConfig, accounts: Iterable[Account]) -> dict[str, str | ApiError]:
-        """Where the accounts of each legal entity should stand."""
+        """The expected OU of each legal entity's accounts."""
         lacking = {
             key: Invalid(f"missing in the operator's ConfigMap: {key}") for key in config.missing("root", "base")
         }
@@ -184,7 +184,7 @@ class ValidationActivities(Activities):
             run.mends(account, "Moved", f"{id_} was in {source} and was moved to {stands}")
 
     async def _moved(self, run: _Run, account: Account, source: str, target: str) -> str:
-        """Where the account stands now: in its OU, or in a new one where somebody has deleted that."""
+        """The account's OU now: the expected one, or a new one if that has been deleted."""
         entity, id_ = legal_entity_of(account), account.spec.aws_account_id
 
         def move(to: str) -> None:
@@ -211,10 +211,10 @@ class ValidationActivities(Activities):
             run.mends(account, "Tagged", f"{id_} was tagged with {', '.join(sorted(tags))}")
 
     async def _quotas(self, run: _Run, account: Account) -> None:
-        """The spec's quotas as the ConfigMap has them for its pool; their status then begins anew."""
+        """Set the spec's quotas to the ConfigMap's for its pool; their status then starts over."""
         spec = wanted_spec(account, run.config)
         if spec is None and not quotas_outdated(account):
-            if quotas_unbegun(account):  # whoever wrote them may have died before its Account was woken
+            if quotas_unbegun(account):  # the process that wrote them may have died before it woke the Account
                 await wake(self._client, self._read.key(account))
             return
         try:
@@ -228,7 +228,7 @@ class ValidationActivities(Activities):
         except ApiError as error:
             run.fails(account, "QuotasNotUpdated", error)
             return
-        await wake(self._client, self._read.key(account))  # the watcher takes what we write for an echo
+        await wake(self._client, self._read.key(account))  # the watcher ignores our own writes
         run.mends(account, "QuotasUpdated", "its quotas follow the ConfigMap again")
 
     async def _patch(self, account: Account, patch: JsonPatch, *, subresource: str = "") -> Account:
@@ -237,7 +237,7 @@ class ValidationActivities(Activities):
 
 
 class _Run:
-    """One pass over the accounts: what it goes by, and what it came to."""
+    """One pass over the accounts: its inputs and its results."""
 
     def __init__(self, checks: frozenset[Check], config: OperatorConfig, moment: datetime) -> None:
         self.checks = checks
@@ -248,18 +248,18 @@ class _Run:
         self.told: list[tuple[Account, Said]] = []
 
     def mends(self, account: Account, reason: str, message: str) -> None:
-        """Something was put right."""
+        """Record a correction."""
         self.mended += 1
         self.told.append((account, Said("Normal", reason, f"{message} ({self.moment:%H:%M:%S} UTC)", COMPONENT)))
 
     def fails(self, account: Account, reason: str, error: ApiError) -> None:
-        """Something could not be put right."""
+        """Record a failed correction."""
         self.failed[name_of(account)] = error.message
         self.told.append((account, Said("Warning", reason, error.message, COMPONENT)))
 
 
 def _written_at(item: JsonObject) -> datetime | None:
-    """When anybody wrote the object last, as far as it says."""
+    """The time of the object's last write, by any writer, as far as it is recorded."""
     times = (parse_timestamp(text(entry, "time")) for entry in sequence(item, "metadata", "managedFields"))
     return max((moment for moment in times if moment is not None), default=None)
 

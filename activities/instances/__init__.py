@@ -1,1 +1,1 @@
-"""What is done for EC2 instances: looks at their objects, questions to AWS, hooks, Nodes, and the sweep."""
+"""The activities for EC2 instances: passes over their objects, queries to AWS, hooks, Nodes, and the sweep."""

@@ -1,4 +1,4 @@
-"""The area's activities over one set of clients, and the informer cache that they read while a worker runs."""
+"""The area's activities over one set of clients, with the informer cache that they read."""
 
 from __future__ import annotations
 
@@ -22,13 +22,13 @@ from domain.instances.policy import ReactionPolicy
 from engine import slots
 from engine.kube.store import Store
 
-# How often EC2 is asked of all instances in bulk, for lost events.
+# How often EC2 is asked about all instances in bulk, because events may be lost.
 SWEEP = timedelta(minutes=10)
 ACTIVITIES = (LookActivities, AskActivities, NodeActivities, GroupActivities, SweepActivities, TopologyActivities)
 
 
 async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callable[..., object]]:
-    """Every activity, for the worker; what they need ends with the stack."""
+    """Every activity, for the worker; their resources are released with the stack."""
     settings, client, kube = clients.settings, clients.temporal, clients.kube
     cache = InstanceCache(kube, await stack.enter_async_context(Store(kube)))
     callers = Places(connections=slots.AWS, observing=settings.observing)

@@ -1,12 +1,12 @@
-"""Questions to AWS about instances, and answers to lifecycle hooks.
+"""Queries to AWS about instances, and answers to lifecycle hooks.
 
-    ask ──► a call of this place is under way: gather        ┐ one call answers
-       └──► none is: call at once, for all who ask by then   ┘ up to 200 instances
+    query ──► a call for this account and region is running: gather   ┐ one call answers
+         └──► none is: call at once, for all queries gathered by then ┘ up to 200 instances
 
-The hooks of a group are asked for once for all of its instances in such an answer, beside the next call.
+The hooks of a group are queried once for all of its instances in such an answer, beside the next call.
 
-Thousands of instances may be asked about within seconds; EC2's limits are per account and region, as are the calls.
-boto3 blocks, so each call takes a thread, and there is one at a time in each place.
+Thousands of instances may be queried within seconds; EC2's limits are per account and region, and so are the calls.
+boto3 blocks, so each call takes a thread, and there is one call at a time per account and region.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from engine.errors import Invalid
 
 @dataclass
 class _Asked:
-    """A question that waits for its call."""
+    """A query that waits for its call."""
 
     instance: str
     questions: tuple[Question, ...]
@@ -45,7 +45,7 @@ class _Asked:
 
 
 class Ground:
-    """The accounts and regions that are served, and who calls there."""
+    """The served accounts and regions, with their AWS clients."""
 
     def __init__(self, places: Iterable[Place], callers: Places) -> None:
         self._callers = callers
@@ -57,7 +57,7 @@ class Ground:
         return tuple(self._places.values())
 
     def caller(self, account: str, region: str) -> Services:
-        """Who calls in an account and region.
+        """The AWS clients for an account and region.
 
         Raises:
             Invalid: it is not served.
@@ -69,7 +69,7 @@ class Ground:
 
 
 class AskActivities(Activities):
-    """What is asked of AWS, and told it, for one instance."""
+    """Queries and writes to AWS for one instance."""
 
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
@@ -79,19 +79,19 @@ class AskActivities(Activities):
 
     @activity.defn(name=AskInstance.activity)
     async def ask(self, question: AskInstance) -> Answer:
-        """What AWS says of the instance, and of its group's hooks where its group is asked for."""
+        """AWS's state of the instance, and its group's hooks if the query includes them."""
         return await self._gathered(InstanceKey.of(question.key), question.questions, question.tag_keys)
 
     @activity.defn(name=BeatHook.activity)
     async def heartbeat(self, beat: BeatHook) -> Done:
-        """Keep Auto Scaling waiting; when it does not wait any more, an answer to the next question says so."""
+        """Extend the hook's time-out; if Auto Scaling no longer waits, the next query shows it."""
         caller, region = self._caller(beat.key)
         await asyncio.to_thread(send_heartbeat, caller, region, beat.group, beat.hook, beat.token)
         return Done(at=now())
 
     @activity.defn(name=EndHook.activity)
     async def complete(self, end: EndHook) -> Done:
-        """Let Auto Scaling go on."""
+        """Complete the hook, so that Auto Scaling continues."""
         caller, region = self._caller(end.key)
         if await asyncio.to_thread(complete_hook, caller, region, end.group, end.hook, end.token, end.outcome):
             metrics.reacted("complete-hook", end.because)
@@ -110,9 +110,9 @@ class AskActivities(Activities):
         return await asked.answer
 
     async def _call(self, where: tuple[str, str]) -> None:
-        """Answer all who wait, and those who come meanwhile."""
+        """Answer all waiting queries, and those that arrive meanwhile."""
         try:
-            await asyncio.sleep(0)  # those who ask in the same moment
+            await asyncio.sleep(0)  # queries of the same moment
             while asked := self._waiting.pop(where, []):
                 if rest := asked[MOST_AT_ONCE:]:
                     self._waiting[where] = rest
@@ -121,7 +121,7 @@ class AskActivities(Activities):
             del self._calls[where]
 
     async def _answer(self, where: tuple[str, str], asked: Sequence[_Asked]) -> None:
-        """One call for all; each is told what he asked for, as of when he asked."""
+        """Make one call for all; each query gets its own part, with the time at which it was asked."""
         account, region = where
         questions = {question for each in asked for question in each.questions}
         ids = {each.instance for each in asked}
@@ -144,7 +144,7 @@ class AskActivities(Activities):
     async def _answer_group(
         self, caller: Services, region: str, group: str, asked: Sequence[_Asked], found: Mapping[str, Facts]
     ) -> None:
-        """One call for the hooks of a group."""
+        """Make one call for the hooks of a group."""
         try:
             timings = await asyncio.to_thread(hook_timings, caller, region, group)
         except Exception as error:
@@ -163,7 +163,7 @@ def _tell(asked: Iterable[_Asked], found: Mapping[str, Facts], timings: Mapping[
 
 
 def _refuse(asked: Iterable[_Asked], error: Exception) -> None:
-    """Each of those who wait has it."""
+    """Fail all waiting queries with the error."""
     for each in asked:
         if not each.answer.done():
             each.answer.set_exception(error)

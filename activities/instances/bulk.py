@@ -1,8 +1,8 @@
-"""What EC2 says of every AWSMachine's instance, and Auto Scaling of every AWSMachinePool's group, by hundreds.
+"""EC2's state of every AWSMachine's instance, and Auto Scaling's of every AWSMachinePool's group, by hundreds.
 
-An AWSMachine does not say its account: its region stands in its provider id, and of several accounts of that region the
-one that knows the instance is its own. An instance that nobody knows is told of only where one account alone may have
-had it.
+An AWSMachine does not name its account. Its region is in its provider id, and of several accounts in that region, its
+own is the one that knows the instance. An instance that no account knows is reported as missing only if a single
+account could have had it.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _ASKED = (Question.INSTANCE, Question.STATUS)
 
 
 class Bulk(Model):
-    """What was found. `troubles` says which places did not answer; nothing follows for their instances."""
+    """The results. `troubles` names the places that did not answer; nothing follows for their instances."""
 
     facts: dict[str, tuple[InstanceKey, Facts]] = {}
     troubles: tuple[str, ...] = ()
@@ -50,13 +50,13 @@ async def ask_about_all(
     progress: Callable[[str], object],
     account_of: Callable[[AWSMachine], str] = lambda _: "",
 ) -> Bulk:
-    """Ask every place about the instances that may live there.
+    """Query each account and region about the instances that may be there.
 
     Args:
-        ground: the places.
+        ground: the accounts and regions.
         machines: the AWSMachines by their instance.
-        moment: when this is asked.
-        progress: told before each call.
+        moment: the time of the query.
+        progress: called before each call.
         account_of: the account of a machine, empty if it is not known.
     """
     answers: dict[str, dict[Place, Facts]] = {each: {} for each in machines}
@@ -80,12 +80,12 @@ async def ask_about_all(
 async def ask_about_groups(
     ground: Ground, groups: Collection[GroupKey], progress: Callable[[str], object]
 ) -> BulkGroups:
-    """Ask every place about its groups; one that Auto Scaling does not know has no instances.
+    """Query each account and region about its groups; a group unknown to Auto Scaling has no instances.
 
     Args:
-        ground: the places.
-        groups: those of any place; nothing is said of those whose place is not served.
-        progress: told before each call.
+        ground: the accounts and regions.
+        groups: groups anywhere; those in places that are not served are omitted from the result.
+        progress: called before each call.
     """
     found: dict[GroupKey, dict[str, str]] = {}
     troubles: set[str] = set()
@@ -104,7 +104,7 @@ async def _told(
     progress: Callable[[str], object],
     troubles: set[str],
 ) -> dict[T, A]:
-    """What a place says of all that is asked, so many at once; why a part is not answered joins the troubles."""
+    """The answers of an account and region, queried in chunks; the error of a failed chunk is added to the troubles."""
     told: dict[T, A] = {}
     for first in range(0, len(asked), most):
         some = asked[first : first + most]
@@ -127,7 +127,7 @@ def _may_live_in(place: Place, machine: AWSMachine, account: str) -> bool:
 
 
 def _own(told: Mapping[Place, Facts], asked: int) -> tuple[Place, Facts] | None:
-    """The place that knows the instance; where one was asked alone, also that it does not."""
+    """The place that knows the instance; if only one was queried, also its answer that it does not."""
     knowing = [(place, facts) for place, facts in told.items() if facts.found]
     if len(knowing) == 1:
         return knowing[0]

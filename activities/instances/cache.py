@@ -1,11 +1,11 @@
-"""The informer cache of instances' objects, with the indexes by which a look finds them without a request.
+"""The informer cache of instances' objects, with the indexes by which a pass finds them without a request.
 
     AWSMachine by the id of its instance · AWSMachinePool by the ids of its instances and by its group · Machine by name
     InterruptionPolicy, all of them
 
-The cache is some milliseconds behind the API server. A look says in which version its AWSMachine was seen last, and is
-given nothing older; what a write answered is put in at once. While a stream is broken the cache is not read: looks
-fail as Unavailable and are tried again. A kind that is not installed (pools and policies are optional) has no objects.
+The cache lags the API server by some milliseconds. A pass says in which version it saw its AWSMachine last, and gets
+nothing older; answers to writes are put in at once. While a stream is broken the cache is not read: passes fail as
+Unavailable and are retried. A kind that is not installed (pools and policies are optional) has no objects.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from engine.kube.reflector import newer
 from engine.kube.store import Followed, InformerCache, Mirror, Store
 
 _FIRST_LIST = 20.0
-# Looks are part of workflow tasks, which are not to take five seconds.
+# Seconds. Passes are part of workflow tasks, which must not take five seconds.
 _STREAM_BACK = 4.0
 
 
@@ -55,14 +55,14 @@ class InstanceCache(InformerCache):
         self._owners = store.follow(Followed(MACHINE))
         self._policies = store.follow(Followed(INTERRUPTION_POLICY))
         super().__init__(api, (self._machines, self._pools, self._owners, self._policies))
-        # Not waited for: while they cannot be listed the account is unknown, and labels go on.
+        # Not awaited: while they cannot be listed the account is unknown, and labels are still written.
         self._accounts = ClusterAccounts(store)
 
     async def ready(self) -> None:
         """Wait until every kind is listed and followed; all lists share one timeout, and so do all streams.
 
         Raises:
-            Unavailable: a list has not come, or a stream is broken and stays so.
+            Unavailable: a list has not arrived, or a stream stays broken.
         """
         clock = asyncio.get_running_loop().time
         listed_by = clock() + _FIRST_LIST
@@ -72,12 +72,12 @@ class InstanceCache(InformerCache):
         back_by = clock() + _STREAM_BACK
         for mirror in self.mirrors.values():
             if mirror.listed and mirror.trouble:
-                # Most breaks end within seconds, while a look that fails is tried again only after a growing pause.
+                # Most interruptions end within seconds, while a failed pass is retried only after a growing pause.
                 await _until(mirror, mirror.current(), back_by, "is not followed")
 
     @property
     def may_appear(self) -> bool:
-        """Whether an AWSMachine has no instance yet: events of an unknown one may be its."""
+        """Whether an AWSMachine has no instance yet: events of an unknown instance may be for it."""
         return bool(self._machines.find("instance", ""))
 
     def instances(self) -> dict[str, AWSMachine]:
@@ -95,19 +95,19 @@ class InstanceCache(InformerCache):
         return read_all(AWSMachinePool, self._pools.find("group", group))[0]
 
     async def machine(self, key: InstanceKey, version: str = "") -> AWSMachine | None:
-        """The AWSMachine of an instance, no older than it was seen last."""
+        """The AWSMachine of an instance, at this version or newer."""
         found: JsonObject | None = min(self._machines_of(key), key=_precedence, default=None)
         if found is not None and version and newer(version, text(found, "metadata", "resourceVersion")):
             found = await self.fresh(AWS_MACHINE, text(found, "metadata", "namespace"), text(found, "metadata", "name"))
         return AWSMachine.model_validate(found) if found else None
 
     def siblings(self, key: InstanceKey, machine: AWSMachine) -> tuple[AWSMachine, ...]:
-        """Further AWSMachines that name the same instance: their labels are to be true, too."""
+        """Further AWSMachines that name the same instance: their labels must be correct, too."""
         found = read_all(AWSMachine, self._machines_of(key))[0]
         return tuple(each for each in found if each.key.path != machine.key.path)
 
     def pool(self, key: InstanceKey) -> AWSMachinePool | None:
-        """The AWSMachinePool that has the instance in its list."""
+        """The AWSMachinePool that lists the instance."""
         listed = (each for each in self._pools.find("instance", key.instance_id) if _pool_in(each, key))
         found = min(listed, key=_precedence, default=None)
         return AWSMachinePool.model_validate(found) if found else None
@@ -118,7 +118,7 @@ class InstanceCache(InformerCache):
         return Machine.model_validate(found) if found and machine.machine else None
 
     def choice(self, whom: Selected, default: ReactionPolicy) -> Choice:
-        """The policy of an instance; one that cannot be read, as of a newer version, is as if it were not there."""
+        """The policy of an instance; one that cannot be parsed, such as of a newer version, counts as missing."""
         return choose(read_all(InterruptionPolicy, self._policies.all())[0], whom, default)
 
     def account_of(self, machine: AWSMachine) -> str:
@@ -131,7 +131,7 @@ class InstanceCache(InformerCache):
     def _machine_in(self, obj: JsonObject, key: InstanceKey) -> bool:
         """Whether a machine is in the instance's account and region, as far as it and its cluster say.
 
-        Anybody who may send to a queue may name any id in an event.
+        Everyone who may send to a queue can name any id in an event.
         """
         if region_of_provider_id(text(obj, "spec", "providerID")) not in ("", key.region):
             return False
@@ -148,7 +148,7 @@ async def _until(mirror: Mirror, so: Awaitable[None], deadline: float, otherwise
 
 
 def _precedence(obj: JsonObject) -> tuple[bool, str]:
-    """Of several objects that name one instance the oldest that is not being deleted acts."""
+    """Sort key: of several objects that name one instance, the oldest one that is not being deleted acts."""
     return bool(text(obj, "metadata", "deletionTimestamp")), text(obj, "metadata", "creationTimestamp")
 
 

@@ -1,11 +1,11 @@
-"""Whether EC2 bears out the states that events have told, seen half a minute later for many instances at once.
+"""Verifies with EC2 the states that events have reported, half a minute later, for many instances at once.
 
-    a label was written --> remembered here --30 s--> DescribeInstances, 200 a call --> who differs is told
+    label written --> remembered here --30 s--> DescribeInstances, 200 a call --> lifecycles that differ are signalled
 
-An event's word is taken at once, as the label is only a doorbell; but events come late, twice, or are made up. Asking
-for each by its own workflow costs a timer, an activity and two workflow tasks, more than the event itself (measured).
-So the worker that wrote the label remembers to look, and only an instance that stands otherwise hears of it. What a
-worker forgets by dying, the look in bulk over all places finds some minutes later.
+An event takes effect at once, because the label is only a trigger; but events come late, twice, or are forged. A check
+by each instance's own workflow would cost a timer, an activity and two workflow tasks, more than the event itself
+(measured). So the worker that wrote the label schedules the check, and only instances in another state are signalled.
+If a worker dies, the sweep over all accounts and regions makes up for its checks some minutes later.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from domain.instances.verification import Facts, Question
 from engine.errors import ApiError
 from engine.temporal import tell
 
-# Those that become due within so long are looked at together.
+# Seconds. Checks that become due within this time share a call.
 GATHERED = 2.0
 MOST_REMEMBERED = 100_000
 
@@ -43,7 +43,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Expected:
-    """A state that was written, when by the engine's clock and by this machine's, and when it is looked at."""
+    """A state that was written, with the engine's and this machine's time of that, and when it is checked."""
 
     state: InstanceState
     written_at: datetime
@@ -51,12 +51,12 @@ class Expected:
     due: float
 
     def moment(self) -> datetime:
-        """The present by the engine's clock."""
+        """The current time by the engine's clock."""
         return self.written_at + timedelta(seconds=time.monotonic() - self.noted)
 
 
 class Checks:
-    """What this worker has to look at; leaving the block ends it."""
+    """The checks that this worker has scheduled; leaving the block cancels them."""
 
     def __init__(self, ground: Ground, client: Client, after: timedelta = ASK_AFTER, *, cluster: str = "") -> None:
         self._ground = ground
@@ -78,7 +78,7 @@ class Checks:
             self._task.cancel()
 
     def expect(self, key: InstanceKey, state: InstanceState, at: datetime) -> None:
-        """Look whether the instance is in this state, half a minute from now; a later change is looked at later."""
+        """Check in half a minute whether the instance is in this state; a later change replaces the check."""
         noted = time.monotonic()
         self._expected.pop(key, None)
         if len(self._expected) < MOST_REMEMBERED:
@@ -97,17 +97,17 @@ class Checks:
                     await self._look(where, expected)
 
     def _due(self) -> dict[tuple[str, str], dict[InstanceKey, Expected]]:
-        """What is due, by place; nobody expects it any more."""
+        """Take out the due checks, by account and region."""
         now = time.monotonic()
         found: defaultdict[tuple[str, str], dict[InstanceKey, Expected]] = defaultdict(dict)
         for key, expected in list(self._expected.items()):
             if expected.due > now:
-                break  # in the order of their becoming due
+                break  # in the order in which they become due
             found[key.account, key.region][key] = self._expected.pop(key)
         return found
 
     async def _look(self, where: tuple[str, str], expected: Mapping[InstanceKey, Expected]) -> None:
-        """One call for every 200; what cannot be asked now is left to the look in bulk."""
+        """Make one call per 200 instances; failed queries are left to the sweep."""
         keys = list(expected)
         for first in range(0, len(keys), MOST_AT_ONCE):
             some = keys[first : first + MOST_AT_ONCE]

@@ -1,10 +1,10 @@
-"""The AWS account of a cluster's machines, as far as the cluster's identity says it.
+"""The AWS account of a cluster's machines, as far as the cluster's identity shows it.
 
     AWSMachine --cluster--> AWSCluster, AWSManagedControlPlane --identityRef--> AWSClusterRoleIdentity --> roleARN
 
-An AWSMachine does not name its account. The role that the AWS provider assumes for the cluster does. With the
-provider's own credentials (`AWSClusterControllerIdentity`, the default) or static keys the account stays unknown, as it
-does while these kinds may not be listed: an unknown account is empty, and callers have to be careful then.
+An AWSMachine does not name its account, but the role that the AWS provider assumes for the cluster does. With the
+provider's own credentials (`AWSClusterControllerIdentity`, the default) or static keys the account stays unknown, and
+also while these kinds may not be listed. An unknown account is empty, and callers must then be careful.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Turns: a machine is disrupted only when its node group has room for it.
+"""Disruption budget: a machine is disrupted only if its node group has room for it.
 
-The disruptions under way stand in an annotation of one Lease in Perdure's own namespace, written with its
-resourceVersion: of two workers that ask at the same moment one writes and the other reads again.
+Disruptions in progress are recorded in an annotation of one Lease in Perdure's own namespace, written with its
+resourceVersion: of two workers that ask at the same time, one writes and the other reads again.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ class Disruptions:
         self._most = most
 
     async def begin(self, machine: Machine, *, taken: bool, most: int | None = None) -> Turn:
-        """Enter the machine into the ledger, or say what it waits for. A machine that is in it already may go on.
+        """Enter the machine into the ledger, or return what it waits for. A machine that is already in it may go on.
 
         Args:
             machine: the machine.
-            taken: whether AWS takes its instance right now.
-            most: how many of its group may be disrupted at once; None for as many as the settings say.
+            taken: whether AWS is taking its instance right now.
+            most: how many of its group may be disrupted at once; None for the settings' number.
 
         Raises:
             ApiError: the machines cannot be listed, or the ledger cannot be written.
@@ -62,7 +62,7 @@ class Disruptions:
             return Turn(at=now())
 
     async def end(self, instance: str) -> None:
-        """The instance's Node is used again."""
+        """Remove an instance whose Node is in use again."""
         for _ in range(_ATTEMPTS):
             lease, ledger = await self._read()
             if lease is None or ledger.ended(instance) == ledger:
@@ -77,7 +77,7 @@ class Disruptions:
             lease, ledger = await self._read()
             if any(each.uid == machine.metadata.uid for each in ledger.of(group)):
                 return Turn(at=now())
-            # Listed after the ledger was read: who has begun meanwhile has changed the ledger.
+            # Listed after the ledger was read: a disruption that has begun meanwhile has changed the ledger.
             members = await self._members(machine)
             moment = now()
             why = waits_for(machine, members, ledger.of(group), most, moment, taken=taken)
@@ -92,7 +92,7 @@ class Disruptions:
         raise Unavailable(f"Lease {self._namespace}/{LEASE_NAME} is written by others all the time")
 
     async def _members(self, machine: Machine) -> list[Machine]:
-        """The machines of its node group as the API server has them now."""
+        """The machines of its node group, from the API server."""
         selector = f"{CLUSTER_LABEL}={machine.cluster}"
         listed = await self._kube.list(MACHINE, machine.metadata.namespace, label_selector=selector)
         group = node_group(machine)
@@ -112,7 +112,7 @@ class Disruptions:
             return lease, Ledger()
 
     async def _written(self, lease: JsonObject | None, ledger: Ledger) -> bool:
-        """Whether it could be written over the version that was read."""
+        """Write the ledger over the version that was read; returns whether that succeeded."""
         annotations = {DISRUPTIONS_ANNOTATION: ledger.model_dump_json()}
         try:
             if lease is None:
@@ -126,6 +126,6 @@ class Disruptions:
             return False
         except Absent:
             if lease is None:
-                raise  # there is no such namespace
+                raise  # the namespace does not exist
             return False
         return True

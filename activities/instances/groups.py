@@ -1,6 +1,6 @@
-"""The look at an Auto Scaling group: the worst state of its instances becomes its AWSMachinePool's label.
+"""The pass over an Auto Scaling group: the worst state of its instances becomes its AWSMachinePool's label.
 
-The annotation beside it tells of each instance that is not in service.
+The annotation beside it lists each instance that is not in service.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _SETTLED = (GroupState.IN_SERVICE, GroupState.WARM)
 
 
 class GroupActivities(Activities):
-    """What is done for groups."""
+    """The activities for groups."""
 
     def __init__(self, kube: KubeApi, cache: InstanceCache, ground: Ground, *, observing: bool) -> None:
         self._kube = kube
@@ -43,7 +43,7 @@ class GroupActivities(Activities):
 
     @activity.defn(name=LookAtGroup.activity)
     async def look_at_group(self, look: LookAtGroup) -> GroupWorld:
-        """One look; a group that no pool has is nobody's, and Auto Scaling is not asked about it."""
+        """Make one pass; if no pool has the group, Auto Scaling is not queried about it."""
         await self._cache.ready()
         key = GroupKey.of(look.key)
         pools = self._cache.pools_of(key)
@@ -51,7 +51,7 @@ class GroupActivities(Activities):
             return _gone(look.key, "no AWSMachinePool names this group")
         caller = self._ground.caller(key.account, key.region)
         found = await asyncio.to_thread(describe_group, caller, key.region, key.group)
-        # Of a group that is not there nothing is to be told any more.
+        # A missing group has nothing more to show.
         record = merged(look.memory, found.record) if found else GroupRecord()
         instances = found.instances if found else {}
         state = group_state(instances.values(), record)

@@ -1,13 +1,13 @@
-"""The look at an instance: its objects as they are known, and its labels made true.
+"""The pass over an instance: reads its objects from the cache, and corrects its labels.
 
-    known objects --> record, machine --> patch_for --> merge patch with the machine's uid, only what differs
+    cached objects --> record, machine --> patch_for --> merge patch with the machine's uid, only differences
 
-Several AWSMachines may name one instance while one replaces the other, and each is labelled; what is done is done by
-the oldest that is not being deleted.
+Several AWSMachines may name one instance while one replaces the other, and each is labelled; the oldest one that is not
+being deleted acts.
 
-The look reads no cloud and no API server, so an event costs one activity and, where a label changes, one request. A
-label is written before anything else is done about the instance, and also for machines that Cluster API has paused.
-Whether EC2 bears a written state out is seen half a minute later, for many at once (`checking.py`).
+The pass reads neither cloud nor API server, so an event costs one activity and, if a label changes, one request. A
+label is written before any other action for the instance, and also for machines that Cluster API has paused. A written
+state is verified with EC2 half a minute later, for many instances at once (`checking.py`).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ COMPONENT = "perdure"
 
 
 class LookActivities(Activities):
-    """Looks, and what follows on the same cluster."""
+    """The pass, and its actions in the same cluster."""
 
     def __init__(
         self,
@@ -63,7 +63,7 @@ class LookActivities(Activities):
 
     @activity.defn(name=LookAtInstance.activity)
     async def look(self, look: LookAtInstance) -> InstanceWorld:
-        """What is known of the instance, with its labels as they should be."""
+        """The instance's state as known, after its labels were corrected."""
         await self._cache.ready()
         key = InstanceKey.of(look.key)
         machine = await self._cache.machine(key, look.version)
@@ -84,10 +84,10 @@ class LookActivities(Activities):
 
     @activity.defn(name=DeleteOwner.activity)
     async def delete_machine(self, deletion: DeleteOwner) -> Turn:
-        """Delete that very Machine once it is its turn; one that is gone, or another by its name, is left alone."""
+        """Delete the Machine once it is its turn; if it is gone or was recreated under its name, nothing is deleted."""
         machine = await self._standing(deletion)
         if machine is None:
-            return Turn(at=now())  # an attempt before has done it, or somebody else
+            return Turn(at=now())  # a previous attempt or another client has done it
         turn = await self._disruptions.begin(machine, taken=deletion.taken, most=deletion.most)
         if turn.why:
             metrics.reacted("delete-machine", deletion.because, metrics.Outcome.WAITS)
@@ -105,14 +105,14 @@ class LookActivities(Activities):
         return turn
 
     async def _standing(self, deletion: DeleteOwner) -> Machine | None:
-        """That very Machine as the API server has it now, None if it is gone or being deleted."""
+        """The Machine with that uid from the API server, None if it is gone or being deleted."""
         found = await self._cache.fresh(MACHINE, deletion.namespace, deletion.name)
         machine = Machine.model_validate(found) if found else None
         return machine if machine and machine.metadata.uid == deletion.uid and not machine.metadata.deleting else None
 
     @activity.defn(name=TellRefuted.activity)
     async def tell_refuted(self, claim: TellRefuted) -> None:
-        """Count the claim, and tell of it on the AWSMachine."""
+        """Count the refuted event, and report it on the AWSMachine."""
         metrics.REFUTED.inc()
         if self._observing or not claim.name:
             return
@@ -139,14 +139,14 @@ class LookActivities(Activities):
         )
 
     def _pool(self, look: LookAtInstance) -> AWSMachinePool | None:
-        """The instance's pool; while the provider has not listed a new one yet, that of a group that holds it."""
+        """The instance's pool; while the provider has not listed a new one yet, that of its group."""
         key = InstanceKey.of(look.key)
         groups = (GroupKey(account=key.account, region=key.region, group=hook.group) for hook in look.record.open_hooks)
         holding = (pool for group in groups for pool in self._cache.pools_of(group))
         return self._cache.pool(key) or next(holding, None)
 
     async def _patched(self, machine: AWSMachine, patch: JsonPatch) -> AWSMachine | None:
-        """The machine with its labels; None if it has gone meanwhile."""
+        """Patch the machine's labels; None if it has gone meanwhile."""
         meta = machine.metadata
         try:
             answer = await self._kube.patch(AWS_MACHINE, meta.namespace, meta.name, patch)

@@ -36,7 +36,7 @@ RESYNC = Counter("perdure_instances_resync", "Instances that a sweep found to di
 
 
 class Outcome(StrEnum):
-    """What came of a reaction."""
+    """The result of a reaction."""
 
     DONE = "done"
     WAITS = "waits"  # for the budget of its node group; asked again every 20 seconds

@@ -1,15 +1,15 @@
-"""Nodes of workload clusters: found, cordoned, emptied, and used again.
+"""Nodes of workload clusters: found, cordoned, drained, and uncordoned.
 
-The workload cluster is entered with the kubeconfig that Cluster API keeps in the Secret `<cluster>-kubeconfig` of the
-cluster's namespace (key `value`). It is read for each action, as it is rotated, and is never told to anybody; what in
-it would run a program or read a file of this machine is refused, since whoever may write that Secret could otherwise do
-so here.
+The workload cluster is accessed with the kubeconfig that Cluster API keeps in the Secret `<cluster>-kubeconfig` of the
+cluster's namespace (key `value`). It is read for each action, as it is rotated, and is never disclosed. Entries that
+would run a program or read a file of this machine are refused: otherwise everyone who may write that Secret could do so
+here.
 
-Draining evicts what a drain of kubectl evicts: all Pods of the Node but those of DaemonSets, static ones, and those
-that have ended. An eviction that a disruption budget holds up (429), or that is refused for another reason, which is
-logged, keeps no other Pod from being evicted, and is tried again every five seconds until the time is over; then the
-rest is left where it is, since AWS takes the instance all the same. An InterruptionPolicy may have the rest deleted
-then, or have Pods deleted from the beginning, and what held a drain up is told by Events on the AWSMachine.
+Draining evicts the same Pods as kubectl's drain: all of the Node except those of DaemonSets, static ones, and completed
+ones. An eviction that a disruption budget delays (429), or that is refused for another reason, which is logged, does
+not stop the eviction of other Pods, and is retried every five seconds until the time is over. Then the remaining Pods
+stay, since AWS takes the instance anyway. An InterruptionPolicy may have these deleted then, or have Pods deleted from
+the start, and what delayed a drain is reported by Events on the AWSMachine.
 """
 
 from __future__ import annotations
@@ -49,16 +49,16 @@ from engine.settings import Settings
 COMPONENT = "perdure"
 EVICT_AGAIN = 5.0
 _ATTEMPTS = 5
-# Kubernetes' own, where a Pod says nothing else.
+# Kubernetes' default for Pods that do not set one.
 _POD_GRACE = timedelta(seconds=30)
 _MIRROR_POD = "kubernetes.io/config.mirror"
 _ENDED = ("Succeeded", "Failed")
-# What a kubeconfig may name: certificates and tokens, as they stand in it.
+# A kubeconfig may only contain certificates and tokens inline; these fields refer to programs and files.
 _FOREIGN = ("exec", "auth-provider", "tokenFile", "client-certificate", "client-key")
 
 
 class NodeActivities(Activities):
-    """What is done to Nodes."""
+    """The actions on Nodes."""
 
     def __init__(self, kube: KubeApi, settings: Settings, disruptions: Disruptions) -> None:
         self._kube = kube
@@ -67,7 +67,7 @@ class NodeActivities(Activities):
 
     @activity.defn(name=FindNode.activity)
     async def find(self, search: FindNode) -> KnownNode:
-        """The instance's Node; none where the cluster has no kubeconfig yet."""
+        """The instance's Node; none if the cluster has no kubeconfig yet."""
         at = now()
         try:
             async with self._workload(search.namespace, search.cluster) as api:
@@ -80,7 +80,7 @@ class NodeActivities(Activities):
 
     @activity.defn(name=CordonNode.activity)
     async def cordon(self, node: CordonNode) -> Turn:
-        """Cordon or taint it once it is its turn; one that is gone, or is so already, needs nothing."""
+        """Cordon or taint it once it is its turn; one that is gone or already cordoned needs nothing."""
         machine = await self._machine(node)
         turn = Turn(at=now())
         if machine and node.reaction is not Reaction.TAINT:
@@ -101,7 +101,7 @@ class NodeActivities(Activities):
 
     @activity.defn(name=EmptyNode.activity)
     async def drain(self, node: EmptyNode) -> Done:
-        """Evict until nothing is left to evict, or the time is over."""
+        """Evict until no Pod is left to evict, or the time is over."""
         told, until, outcome = set[str](), _end_of(node), Outcome.DONE
         async with self._workload(node.namespace, node.cluster) as api:
             while left := await _evictable(api, node.node):
@@ -126,7 +126,7 @@ class NodeActivities(Activities):
         return Done(at=now())
 
     async def _end(self, api: KubeApi, node: EmptyNode, left: Sequence[JsonObject]) -> Outcome:
-        """What is left when the time is over stays, or is deleted where a policy says so."""
+        """When the time is over, leave the remaining Pods, or delete them if a policy says so."""
         activity.logger.warning("node %s: time is over, %d pods are left on it", node.node, len(left))
         names = ", ".join(sorted(_name(pod) for pod in left))
         if node.how.budgets is not Budgets.FORCE:
@@ -140,19 +140,19 @@ class NodeActivities(Activities):
         return Outcome.FORCED
 
     async def _tell(self, api: KubeApi, node: CordonNode | EmptyNode, said: Said) -> None:
-        """Tell on AWSMachine and Node what is done to the Node; without a policy nothing is told."""
+        """Report on AWSMachine and Node what is done to the Node; without a policy nothing is reported."""
         if node.about is None:
             return
         about = Subject(AWS_MACHINE, node.namespace, node.about.name, node.about.uid)
         await record(self._kube, event(about, said, now()))
-        # The kubelet calls its Node by its name as the uid, and `kubectl describe` looks for that.
+        # Events of the kubelet use the Node's name as its uid, and `kubectl describe` searches for that.
         await record(api, event(Subject(NODE, "", node.node, node.node), said, now()))
 
     @activity.defn(name=ReleaseNode.activity)
     async def uncordon(self, node: ReleaseNode) -> None:
-        """Uncordon it and take our taint away, unless another user set them.
+        """Uncordon it and remove our taint, unless another user set them.
 
-        A Node of another instance is left alone: its name may come from an annotation that another user wrote.
+        A Node of another instance stays unchanged: its name may come from an annotation that another user wrote.
         """
         async with self._workload(node.namespace, node.cluster) as api:
             await _changed(api, node.node, lambda found: _release(found) if instance_of(found) == node.key.name else {})
@@ -160,7 +160,7 @@ class NodeActivities(Activities):
         metrics.reacted("uncordon", None)
 
     async def _machine(self, node: CordonNode) -> Machine | None:
-        """The Machine of a Node; an instance of a group may have none, and Auto Scaling looks after its group."""
+        """The Machine of a Node; a group's instance may have none, and Auto Scaling manages its group."""
         if not node.machine:
             return None
         try:
@@ -189,7 +189,7 @@ def kubeconfig(secret: JsonObject, where: str) -> JsonObject:
     """The kubeconfig of a Secret of Cluster API.
 
     Raises:
-        Invalid: it is none, or names programs or files of whoever uses it.
+        Invalid: it is not a kubeconfig, or names programs or files of the machine that uses it.
     """
     try:
         content = yaml.safe_load(base64.b64decode(text(secret, "data", "value"), validate=True))
@@ -225,13 +225,13 @@ async def _found(api: KubeApi, node: str) -> JsonObject | None:
 
 
 async def _changed(api: KubeApi, node: str, change: Callable[[JsonObject], JsonObject]) -> bool:
-    """Patch a Node with what `change` makes of it, anew when another user wrote it; False if that is nothing."""
+    """Patch a Node with the result of `change`, again after a conflict; returns False if there is nothing to patch."""
     for left in reversed(range(_ATTEMPTS)):
         found = await _found(api, node)
         patch = change(found) if found else {}
         if not (found and patch):
             return False
-        # A list is replaced as a whole.
+        # A merge patch replaces a list as a whole.
         version = text(found, "metadata", "resourceVersion") if "taints" in mapping(patch, "spec") else ""
         try:
             await api.patch(NODE, "", node, patch, resource_version=version)
@@ -252,7 +252,7 @@ def _marked(node: CordonNode) -> tuple[str, str]:
 
 
 def _marking(found: JsonObject, node: CordonNode) -> JsonObject:
-    """The patch that cordons and taints a Node, empty where it is so; the annotations say what is ours."""
+    """The patch that cordons and taints a Node, empty if it is so already; annotations record what is ours."""
     marks: JsonObject = {}
     spec: JsonObject = {}
     if node.reaction is not Reaction.TAINT and not mapping(found, "spec").get("unschedulable"):
@@ -266,7 +266,7 @@ def _marking(found: JsonObject, node: CordonNode) -> JsonObject:
 
 
 def _release(found: JsonObject) -> JsonObject:
-    """The patch that takes away what `_marking` has set."""
+    """The patch that removes what `_marking` has set."""
     annotations = mapping(found, "metadata", "annotations")
     spec: JsonObject = {"unschedulable": None} if CORDONED_ANNOTATION in annotations else {}
     key, _, effect = text(annotations, TAINTED_ANNOTATION).rpartition(":")
@@ -281,7 +281,7 @@ def _same_taint(taint: object, key: str, effect: str) -> bool:
 
 
 def _end_of(node: EmptyNode) -> datetime | None:
-    """When the time of a drain is over; what is forced then has its grace period before AWS takes the instance."""
+    """When the time of a drain is over; Pods deleted then have their grace period before AWS takes the instance."""
     how, since = node.how, node.earlier.since if node.earlier else activity.info().scheduled_time
     forced = how.budgets is Budgets.FORCE and node.until is not None
     until = node.until - (how.pod_grace or _POD_GRACE) if forced and node.until else node.until
@@ -294,7 +294,7 @@ async def _evictable(api: KubeApi, node: str) -> list[JsonObject]:
 
 
 def evictable(pod: Mapping[str, object]) -> bool:
-    """True for what a drain evicts."""
+    """True for Pods that a drain evicts."""
     owners = [text(owner, "kind") for owner in sequence(pod, "metadata", "ownerReferences")]
     stays = "DaemonSet" in owners or _MIRROR_POD in mapping(pod, "metadata", "annotations")
     return not stays and text(pod, "status", "phase") not in _ENDED
@@ -307,7 +307,7 @@ def spared(pod: Mapping[str, object]) -> bool:
 
 
 async def _evict(api: KubeApi, pod: JsonObject, how: Draining) -> str:
-    """Ask for it once, and say why it is refused; what is going already, or held up by a budget, is looked at again."""
+    """Request the eviction once; returns why it is refused. Terminating Pods and those under a budget are retried."""
     if text(pod, "metadata", "deletionTimestamp"):
         return ""
     if how.budgets is Budgets.IGNORE:
@@ -325,7 +325,7 @@ async def _evict(api: KubeApi, pod: JsonObject, how: Draining) -> str:
 
 
 async def _delete(api: KubeApi, pod: JsonObject, how: Draining) -> str:
-    """Delete that very Pod, and say why that is refused."""
+    """Delete exactly that Pod; returns why that is refused."""
     meta = mapping(pod, "metadata")
     name, namespace, uid = (text(meta, field) for field in ("name", "namespace", "uid"))
     try:

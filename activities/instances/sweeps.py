@@ -1,9 +1,9 @@
-"""The sweep: every instance and group of every place is looked at once in a while, for those whose events never came.
+"""The sweep: every instance and group of every account and region is checked periodically, as events may be lost.
 
-Of Spot, Auto Scaling and state no event is promised to arrive. DescribeInstances and DescribeInstanceStatus show 200
-instances a call; whoever stands otherwise than its label says, or has a scheduled event that its annotation does not
-know of, has its workflow told the answer, which then asks nothing itself. DescribeAutoScalingGroups shows 100 groups a
-call; one whose AWSMachinePool tells otherwise has its workflow woken, which looks itself.
+No event about Spot, Auto Scaling or state is guaranteed to arrive. DescribeInstances and DescribeInstanceStatus return
+200 instances a call; the workflow of an instance whose state differs from its label, or that has a scheduled event
+missing in its annotation, is sent the answer and needs no query of its own. DescribeAutoScalingGroups returns 100
+groups a call; if an AWSMachinePool shows something else, the group's workflow is woken and queries itself.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from engine.temporal import tell, wake
 
 
 class SweepActivities(Activities):
-    """The activity over all places."""
+    """The activity over all accounts and regions."""
 
     def __init__(self, client: Client, cache: InstanceCache, ground: Ground, interval: timedelta) -> None:
         self._client = client
@@ -43,7 +43,7 @@ class SweepActivities(Activities):
 
     @activity.defn(name=SweepInstances.activity)
     async def sweep(self, look: SweepInstances) -> SweepWorld:
-        """One sweep; none before its time has come."""
+        """Make one sweep if it is due."""
         moment, due = now(), look.memory.next_sweep
         if due is not None and moment < due:
             return _world(look, "all instances have been compared", due)
@@ -69,7 +69,7 @@ class SweepActivities(Activities):
         return _world(look, "; ".join((*told, *bulk.troubles, *groups.troubles)), moment + self._interval)
 
     def _pools(self) -> dict[GroupKey, list[AWSMachinePool]]:
-        """The pools by their group, whose label others may not hold."""
+        """The pools by their group; only those whose label no one else manages."""
         found: defaultdict[GroupKey, list[AWSMachinePool]] = defaultdict(list)
         for pool in self._cache.pools():
             if pool.group is not None and not paused(pool.metadata):

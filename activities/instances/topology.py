@@ -1,7 +1,8 @@
-"""The upkeep of queues and rules: one activity looks at a place, mends what differs, and says when to look again.
+"""The upkeep of queues and rules: one activity checks an account and region, corrects differences, and says when to
+check again.
 
-What could not be mended does not hold up the rest of a place more than it must: the look ends with it, tells it, and
-begins anew two minutes later. In observe mode and for `plan` nothing is mended, and what would be is told.
+A failed correction ends the pass over its account and region; it is reported, and the next pass starts over two minutes
+later. In observe mode and for `plan` nothing is corrected, and the differences are reported.
 """
 
 from __future__ import annotations
@@ -29,19 +30,19 @@ logger = logging.getLogger(__name__)
 
 
 class Looked(Model):
-    """What a look found: what was mended, or would be, and what stood in the way."""
+    """The result of a pass: corrections, made or proposed, and the failure if any."""
 
     changes: tuple[str, ...] = ()
     trouble: str = ""
 
 
 class TopologyActivities(Activities):
-    """The activity over a place's queues and rules.
+    """The activity over an account and region's queues and rules.
 
     Args:
-        places: those of the settings.
-        caller: who calls AWS in a place.
-        group_prefix: only events of Auto Scaling groups whose name begins so.
+        places: the accounts and regions of the settings.
+        caller: the AWS clients of a place.
+        group_prefix: only events of Auto Scaling groups whose name has this prefix.
         observing: nothing is written anywhere.
     """
 
@@ -55,7 +56,7 @@ class TopologyActivities(Activities):
 
     @activity.defn(name=KeepTopology.activity)
     async def keep_topology(self, look: KeepTopology) -> TopologyWorld:
-        """One look at a place, and what it came to."""
+        """Make one pass over an account and region."""
         place = place_of_key(look.key, self._places)
         if place is None:
             gone = Decision(phase="Gone", outcome=Outcome.GONE, why="the settings do not name this queue any more")
@@ -66,7 +67,7 @@ class TopologyActivities(Activities):
         return TopologyWorld(key=look.key, hold=paused, decision=_decision(looked, now(), dry=dry))
 
     def keep(self, place: Place, *, dry: bool) -> Looked:
-        """Look at a place, and mend what differs unless it is only asked what would be. On a thread."""
+        """Check an account and region, and correct differences unless `dry`. Runs on a thread."""
         changes: list[str] = []
         try:
             for change in EventTopology(place, self._caller(place), self._group_prefix).changes():
