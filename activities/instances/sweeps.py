@@ -69,7 +69,7 @@ class SweepActivities(Activities):
         return _world(look, "; ".join((*told, *bulk.troubles, *groups.troubles)), moment + self._interval)
 
     def _pools(self) -> dict[GroupKey, list[AWSMachinePool]]:
-        """The pools by their group; only those whose label no one else manages."""
+        """The pools by their group, without paused ones."""
         found: defaultdict[GroupKey, list[AWSMachinePool]] = defaultdict(list)
         for pool in self._cache.pools():
             if pool.group is not None and not paused(pool.metadata):

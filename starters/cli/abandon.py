@@ -1,10 +1,11 @@
-"""`perdure abandon`: let a deletion that cannot finish go through, and say what that leaves behind.
+"""`perdure abandon`: complete a deletion that cannot finish, and list what it leaves behind.
 
-An object on its way out carries the finalizer of its kind while something of it exists outside. When what is outside
-can never be cleaned (an account that AWS closed, a role that somebody removed), a person takes the finalizer off. Who,
-why and when is written in the same call, as annotation `perdure.dev/abandoned`, and then as a Kubernetes Event, since
-the object itself may be gone by then. What its lifecycle would take off goes: of resource claims the finalizers of
-former installations, too. An object that nobody has deleted is refused: its lifecycle would put the finalizer back.
+An object that is being deleted keeps the finalizer of its kind while something of it exists outside the cluster. If
+that can never be cleaned up (an account that AWS closed, a role that was removed by hand), a person removes the
+finalizer. Who, why and when is written in the same call, as annotation `perdure.dev/abandoned`, and then as a
+Kubernetes Event, since the object itself may be gone by then. All finalizers that its lifecycle would drop are removed,
+for resource claims those of former installations, too. An object without a deletion timestamp is refused: its lifecycle
+would put the finalizer back.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Abandoned(Model):
-    """What was let go: the record that is kept, and what stays behind."""
+    """The result: the record that is kept, and what stays behind."""
 
     kind: str
     namespace: str
@@ -76,7 +77,7 @@ def abandon(
 
 
 async def _stuck(session: ClusterSession, asked: Target) -> JsonObject:
-    """The object, if it is one that can be abandoned."""
+    """The object, if it can be abandoned."""
     from engine.kube.json import text
     from starters.cli.lifecycle import find_object
 
@@ -97,7 +98,7 @@ async def _stuck(session: ClusterSession, asked: Target) -> JsonObject:
 async def _release(
     session: ClusterSession, asked: Target, seen: JsonObject, why: str, told: Sequence[str]
 ) -> Abandoned:
-    """Take it off the object as it is now: a person has thought it over meanwhile, and others have written."""
+    """Remove the finalizers from the object as it is now: it may have been written while the person decided."""
     from engine.errors import Absent
     from engine.kube.json import text
     from starters.cli.records import record
@@ -139,7 +140,7 @@ async def _release(
 
 
 def outside(asked: Target, obj: JsonObject) -> tuple[str, ...]:
-    """What the object's own model knows to exist outside."""
+    """What exists outside the cluster, according to the object's own model."""
     from domain.custom_resources import custom_resources
     from domain.loadbalancers import SERVICE
     from domain.loadbalancers.names import load_balancer_name
@@ -166,7 +167,7 @@ def _say_what_stays(asked: Target, left: Sequence[str]) -> None:
 
 
 def _ours(kind: Kind) -> frozenset[str]:
-    """The finalizers that mean us on objects of the kind."""
+    """Perdure's finalizers on objects of the kind."""
     from domain.claims.domain_names import DomainNames
     from engine.settings import settings
 

@@ -1,8 +1,8 @@
-"""`perdure audit`: what clouds hold that carries our marks and has no owner, and where the two sides have drifted.
+"""`perdure audit`: cloud objects with our marks that have no owner, and differences between cluster and cloud.
 
-Nothing is changed by it. It ends with 0 where everything fits and with 1 where something was found, or an area could
-not be looked at, so that a script can tell; with `--report` it writes a report into the cluster (`reporting.py`), and
-what is found is no failure.
+It changes nothing. It exits with 0 if everything matches, and with 1 if something was found or an area could not be
+read, for use in scripts; with `--report` it writes a report into the cluster (`reporting.py`), and findings are not a
+failure.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ def audit(
         return [finding for name, each in served for finding in await of_one(name, each, session)]
 
     async def of_one(name: str, each: Audit, session: Session) -> list[Finding]:
-        """One of several: an installation need not have every area's kinds, and what fails keeps no other."""
+        """One of several: an installation may lack an area's kinds, and a failed audit does not stop the others."""
         try:
             return await each(session, thorough=thorough)
         except ApiError as error:
@@ -99,7 +99,7 @@ def audit(
 
 
 def _served(known: Mapping[str, Audit], settings: Settings) -> Mapping[str, Audit]:
-    """Those of the areas that this installation serves: it may not even read what another one serves."""
+    """The areas that this installation serves: it may not even read the objects of others."""
     return {area: each for area, each in known.items() if not settings.areas or area in settings.areas}
 
 

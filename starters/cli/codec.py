@@ -1,4 +1,4 @@
-"""`perdure codec`: what lets people read encrypted lifecycles in Temporal's web UI and command line."""
+"""`perdure codec`: lets people read encrypted lifecycles in Temporal's web UI and command line."""
 
 from __future__ import annotations
 

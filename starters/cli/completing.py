@@ -1,8 +1,8 @@
-"""What the shell may fill in: kinds, objects, areas; and the scripts that ask for it (`perdure completion SHELL`).
+"""Shell completion: of kinds, objects and areas; and the scripts for it (`perdure completion SHELL`).
 
-Objects are asked of the cluster, with little patience: a shell that waits is worse than one that fills in nothing, so
-whatever goes wrong is nothing to fill in. kubectl asks plugins by a program of its own kind, whose name begins with
-`kubectl_complete-`; its answer is candidates line by line, and a last line that says what else the shell may do.
+Objects are read from the cluster with a short time-out: a shell that waits is worse than one that completes nothing, so
+every error means no completion. kubectl completes plugins by a separate program, whose name begins with
+`kubectl_complete-`; it prints one candidate per line, and a last line with a directive for the shell.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from starters.cli.environment import UnusedStateOption, enter
 
 PATIENCE_SECONDS = 3.0
 MOST = 500
-# cobra's directive that no file names are to be offered.
+# cobra's directive that no file names are offered.
 _NO_FILES = ":4"
 _VARIABLE = "_PERDURE_COMPLETE"
 
 
 class Shell(StrEnum):
-    """Those that there is a script for."""
+    """The shells with a script."""
 
     BASH = "bash"
     ZSH = "zsh"
@@ -60,21 +60,21 @@ def complete_kinds(incomplete: str) -> list[str]:
 
 
 def complete_areas(incomplete: str) -> list[str]:
-    """The areas."""
+    """The names of the areas."""
     return [area for area in all_areas() if area.startswith(incomplete)]
 
 
 def complete_objects(ctx: typer.Context, incomplete: str) -> list[str]:
-    """The objects of the kind that was named before."""
+    """The objects of the kind named before."""
     from starters.cli.target import kind_named
 
     try:
-        with redirect_stderr(io.StringIO()):  # a shell that is being typed into is no place for warnings
+        with redirect_stderr(io.StringIO()):  # no warnings into a shell's prompt
             state = ctx.params.get("state")
             enter(Path(state) if state else None)
             kind = kind_named(str(ctx.params.get("kind", "")))
             return asyncio.run(asyncio.wait_for(_objects(kind, incomplete), PATIENCE_SECONDS))
-    except Exception:  # whatever it is, nor for errors
+    except Exception:  # and no errors either
         return []
 
 
@@ -97,19 +97,19 @@ async def _objects(kind: Kind, incomplete: str) -> list[str]:
 
 
 def for_kubectl() -> None:
-    """The program that kubectl asks: its arguments are those that follow `kubectl perdure`."""
+    """The program that kubectl calls: its arguments are those that follow `kubectl perdure`."""
     typer.echo("\n".join([*candidates(sys.argv[1:]), _NO_FILES]))
 
 
 def candidates(arguments: list[str]) -> list[str]:
-    """What may stand in the place of the last argument."""
+    """The candidates for the last argument."""
     words = ["perdure", *(arguments or [""])]
-    # As bash asks: its answer is one candidate a line.
+    # In bash's protocol: the answer has one candidate per line.
     return asked_as("complete_bash", COMP_WORDS=shlex.join(words), COMP_CWORD=str(len(words) - 1)).split()
 
 
 def asked_as(what: str, **variables: str) -> str:
-    """What the program answers a shell, which asks by variables of the environment."""
+    """The program's answer to a shell, whose protocol uses variables of the environment."""
     from starters.cli.main import build
 
     asking = {_VARIABLE: what, **variables}

@@ -1,4 +1,4 @@
-"""What commands write down for the installation: a ConfigMap in Perdure's own namespace, made where it is missing."""
+"""What commands record for the installation: a ConfigMap in Perdure's own namespace, created if it is missing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _TIMES = 3
 
 
 async def read_config_map(session: ClusterSession, name: str) -> JsonObject | None:
-    """It as it is now, None if there is none."""
+    """The ConfigMap, None if it does not exist."""
     try:
         return await session.kube.get(CONFIG_MAP, _namespace(session), name)
     except Absent:
@@ -24,10 +24,10 @@ async def read_config_map(session: ClusterSession, name: str) -> JsonObject | No
 async def write_config_map(
     session: ClusterSession, name: str, data: Mapping[str, str | None], annotations: Mapping[str, str] | None = None
 ) -> None:
-    """Merge these entries into it; None takes one out.
+    """Merge these entries into it; None removes one.
 
     Raises:
-        CommandError: it has been deleted again whenever it was made.
+        CommandError: it was deleted again each time it was created.
         ApiError: the cluster refused.
     """
     namespace, patch = _namespace(session), {"data": dict(data), "metadata": {"annotations": dict(annotations or {})}}

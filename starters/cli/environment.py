@@ -1,10 +1,10 @@
-"""Where a command's servers are: `--state DIR`, else the environment, else the local deployment.
+"""How a command finds its servers: `--state DIR`, else the environment, else the local deployment.
 
-A state directory of `perdure up` holds a file `env` of `export K=V` lines (DESIGN section 4). With `--state` they are
-loaded and win over what the shell had, of Temporal all that it had. Without it the directory named by PERDURE_STATE is
-taken; without that, and when the environment names neither a cluster nor a Temporal server, the local deployment's
-default directory if it is there. So `perdure list` works right after `perdure up`, and never quietly turns to a local
-deployment where the shell, or a pod, points at a real one.
+A state directory of `perdure up` contains a file `env` of `export K=V` lines (DESIGN section 4). With `--state` its
+variables override the shell's, and all of the shell's Temporal variables are dropped. Without it, the directory in
+PERDURE_STATE is used; without that, and if the environment names neither a cluster nor a Temporal server, the local
+deployment's default directory if it exists. So `perdure list` works right after `perdure up`, and never silently uses a
+local deployment if the shell, or a pod, points at a real one.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from typing import Annotated
 import platformdirs
 import typer
 
-# Any of these says that the environment already knows its servers.
+# If any of these is set, the environment names its servers.
 _POINTERS = ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "TEMPORAL_ADDRESS", "TEMPORAL_PROFILE", "TEMPORAL_CONFIG_FILE")
 
 
 def enter(state: Path | None) -> Path | None:
-    """Load the state directory that counts into the environment; the option's callback, so it runs before settings."""
+    """Load the chosen state directory into the environment; the option's callback, so it runs before settings."""
     directory = state or _named() or _default()
     if directory is None:
         return None
@@ -31,7 +31,7 @@ def enter(state: Path | None) -> Path | None:
     except FileNotFoundError:
         raise typer.BadParameter(f"there is no local deployment in {directory}. Start one with `perdure up`.") from None
     if "TEMPORAL_ADDRESS" in found:
-        # A namespace, a key or a certificate is for the server that the shell had in mind.
+        # A namespace, a key or a certificate belongs to the server that the shell named.
         for name in [name for name in os.environ if name.startswith("TEMPORAL_")]:
             del os.environ[name]
     os.environ.update(found)
@@ -49,7 +49,7 @@ StateOption = Annotated[
     ),
 ]
 
-# `crds`, `version` and `completion` ask no server: they take the option as every command does, and need no deployment.
+# `crds`, `version` and `completion` contact no server: they accept the option for uniformity, without a deployment.
 UnusedStateOption = Annotated[Path | None, typer.Option("--state", metavar="DIR", hidden=True)]
 
 
@@ -65,7 +65,7 @@ def _named() -> Path | None:
 
 
 def _default() -> Path | None:
-    """The local deployment's own default directory, when it is up and nothing else is named."""
+    """The local deployment's default directory, if it is up and no other server is named."""
     directory = platformdirs.user_state_path("perdure") / "local"
     named = any(os.environ.get(name) for name in _POINTERS)
     return directory if not named and (directory / "env").is_file() else None

@@ -1,8 +1,8 @@
-"""`perdure events`, the third production process; `perdure events list|show|redrive`, what a person does with its dead
+"""`perdure events`, the third production process; `perdure events list|show|redrive`, a person's access to its dead
 letters.
 
-Dead letters are messages that could not be read (each says why), and such as were received too often or could not be
-delivered at all. Looking at them puts them out of others' sight for some seconds.
+Dead letters are messages that could not be parsed (each with the reason), and messages that were received too often or
+could not be delivered at all. Reading them makes them invisible to other readers for some seconds.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ MessagesArgument = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command with those below it."""
+    """Add the command with its subcommands."""
     events = typer.Typer(invoke_without_command=True)
     events.callback()(consume)
     events.command("list")(list_dead)
@@ -119,7 +119,7 @@ def _look(queue: str) -> list[DeadLetter]:
 
 
 def _named(found: Iterable[DeadLetter], names: Iterable[str]) -> list[DeadLetter]:
-    """The dead letters whose ids begin so, each name's exactly one."""
+    """The dead letters whose ids have these prefixes, exactly one for each."""
     known, chosen = list(found), []
     for name in names:
         fitting = [each for each in known if each.message_id.startswith(name)]
@@ -131,9 +131,9 @@ def _named(found: Iterable[DeadLetter], names: Iterable[str]) -> list[DeadLetter
 
 
 def _of_each(queue: str, work: Callable[[SqsQueue, Home], Awaitable[list[T]]]) -> list[T]:
-    """What is found in the dead letters of every queue, or of those whose name has `queue` in it.
+    """The dead letters found for every queue, or for those whose name contains `queue`.
 
-    Where a queue has none of its own they are among the region's, which are looked at once for all queues.
+    Queues without a dead letter queue of their own share the region's, which is read once for all of them.
     """
     from activities.aws.places import Places
     from domain.instances.places import REGION_DEAD, places

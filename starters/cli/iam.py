@@ -1,13 +1,13 @@
-"""`perdure iam`: what Perdure must be allowed in the clouds, from the tables of every call that its code makes.
+"""`perdure iam`: the rights that Perdure needs in the clouds, from tables of all calls that its code makes.
 
 `payer.json` is for the credentials in the payer's Secret. Member accounts need no policy, since AWS gives
-OrganizationAccountAccessRole full rights there; `member.json` is what must be left of them where a service control
-policy or a permissions boundary narrows that role. The files stand in `deploy/iam/`, and a test holds that they are
-current. IAM knows no comments in its JSON, so the reason for each action stands in the table of the README beside them.
+OrganizationAccountAccessRole full rights there; `member.json` has the rights that must remain if a service control
+policy or a permissions boundary restricts that role. The files are in `deploy/iam/`, and a test checks that they are
+current. IAM's JSON has no comments, so the README beside the files has a table with the reason for each action.
 
-The files named `instances` are for where EC2 instances are served. With PERDURE_INSTANCES_QUEUES their ARNs name its
-accounts, regions and queues, and there is one more pair of files for each role in it; without, as in `deploy/iam/`, the
-partition, account and region stay open.
+The files named `instances` are for installations that serve EC2 instances. With PERDURE_INSTANCES_QUEUES their ARNs
+name its accounts, regions and queues, and each role in it has a pair of files of its own; without, as in `deploy/iam/`,
+the ARNs leave partition, account and region open.
 
 OpenStack's policies belong to the cloud, not to its users: `openstack.md` there says which role the credentials of load
 balancers need, and which rules of the policy each call meets.
@@ -117,7 +117,7 @@ def iam(
 
 
 def iam_files(places: Sequence[Place] = ()) -> dict[str, str]:
-    """The text of each file by its name; those for EC2 instances are for these places, without any for all."""
+    """The text of each file by its name; those for EC2 instances are for these places, or for all if there are none."""
     from activities.aws.permissions import PERMISSIONS, Role
 
     rows = [f"| {item.role.value} | `{item.action}` | {item.why} |\n" for item in _in_order(PERMISSIONS)]
@@ -133,7 +133,7 @@ def _instances(places: Sequence[Place]) -> dict[str, str]:
     roles = sorted({place.role for place in places if place.role})
     documents = {"instances-compatibility": compatibility_document(topology("*", "*"))}
     for role in ("", *roles):
-        # The name of a role may follow a path, and an account may have roles of one name in several.
+        # A role's name may follow a path, and several paths of an account may have roles of the same name.
         suffix = f"-{role.split(':')[4]}-{role.partition(':role/')[2].replace('/', '-')}" if role else ""
         own = [found for each in places if each.role == role for found in topologies(each)]
         own = own if places else [topology("*", "*")]

@@ -1,9 +1,8 @@
-"""A person's levers on one lifecycle: why, plan, retry, pause, resume, wake.
+"""A person's commands for one lifecycle: why, plan, retry, pause, resume, wake.
 
-`pause` and `resume` are written on the custom resource, where they outlive every workflow (those of whole areas into
-a ConfigMap, `pausing.py`); `retry` is an update that
-the lifecycle may refuse; `why` and `plan` change nothing. What the lifecycle answers needs a worker; holding it, waking
-it and letting it go need none.
+`pause` and `resume` are written to the custom resource, where they outlive every workflow (those of whole areas to a
+ConfigMap, `pausing.py`); `retry` is an update that the lifecycle may refuse; `why` and `plan` change nothing. Commands
+that need the lifecycle's answer need a worker; pausing, resuming and waking do not.
 """
 
 from __future__ import annotations

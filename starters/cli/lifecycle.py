@@ -1,8 +1,8 @@
-"""One object's lifecycle, asked and told: which workflow it is, why it stands where it stands, retry, wake.
+"""Access to one object's lifecycle: finding its workflow, explaining its state, retry, wake.
 
-The custom resource gives the uid and so the workflow's id. A lifecycle that is not open (never woken, or terminated) is
-started by asking it, since starting a lifecycle is always harmless: it looks and decides. An object that is gone may
-still have an open one, at work on what is left behind; that one is found through the search attributes.
+The uid in the custom resource gives the workflow's id. A lifecycle that is not open (never woken, or terminated) is
+started by a query, since starting a lifecycle is always harmless: it observes and decides. An object that is gone may
+still have an open one that cleans up after it; that one is found by its search attributes.
 """
 
 from __future__ import annotations
@@ -48,13 +48,13 @@ from starters.cli.target import Target
 
 T = TypeVar("T")
 
-# How long a person waits for a worker's answer: a first pass observes several objects and, perhaps, a cloud.
+# How long a command waits for a worker's answer: a first pass observes several objects and, perhaps, a cloud.
 ANSWER = timedelta(seconds=30)
 _QUERY = timedelta(seconds=10)
 _LOOK_AGAIN = timedelta(milliseconds=200)
-_MOST_LOOKED_AT = 50  # lifecycles of one name, one after the other
+_MOST_LOOKED_AT = 50  # lifecycles with one name, one after the other
 
-# The phase of a lifecycle that has not looked at its object yet.
+# The phase of a lifecycle that has not observed its object yet.
 UNDECIDED = "Unknown"
 
 _START_WORKER = "start one with `perdure worker`, or with `perdure up` on a local deployment; see docs/runbooks.md"
@@ -79,7 +79,7 @@ async def find_object(session: ClusterSession, target: Target) -> JsonObject:
 
 
 async def look_for_object(session: ClusterSession, target: Target) -> JsonObject | None:
-    """The custom resource, None if there is none."""
+    """The custom resource, None if it does not exist."""
     try:
         return await session.cluster_of(target.kind).get(target.kind, target.namespace, target.name)
     except Absent as error:
@@ -94,7 +94,7 @@ async def look_for_object(session: ClusterSession, target: Target) -> JsonObject
 
 
 async def find_key(session: Session, target: Target) -> Key:
-    """The lifecycle's key: of the object as it is now, or of one that is gone and still worked on.
+    """The lifecycle's key: that of the existing object, or of one that is gone and still being cleaned up.
 
     Raises:
         CommandError: there is neither.
@@ -110,7 +110,7 @@ async def find_key(session: Session, target: Target) -> Key:
 
 
 async def key_of_object(session: Session, target: Target, obj: JsonObject) -> Key:
-    """The key of the lifecycle that tells of an object: its own, or its instance's.
+    """The key of the lifecycle that reports about an object: its own, or its instance's.
 
     Raises:
         CommandError: there is no such lifecycle.
@@ -136,7 +136,7 @@ def key_of(session: Session, target: Target, uid: str) -> Key:
 
 
 async def why(session: Session, key: Key) -> Why:
-    """What the lifecycle says of itself; one that is not open is started and answers after its first pass."""
+    """The lifecycle's own report; one that is not open is started and answers after its first pass."""
     if not await is_open(session.temporal, key):
         await wake(session.temporal, key)
     handle = session.temporal.get_workflow_handle(key.workflow_id)
@@ -149,19 +149,19 @@ async def why(session: Session, key: Key) -> Why:
 
 
 async def plan(session: Session, key: Key) -> Why:
-    """What the lifecycle would do now: it looks anew, decides, and does nothing."""
+    """What the lifecycle would do now: it observes again, decides, and does nothing."""
     said = await _with_attempts(session.temporal, key, await _update(session.temporal, key, "plan", Why))
     return await _with_pause(session, key, said)
 
 
 async def _with_pause(session: Session, key: Key, said: Why) -> Why:
-    """What the lifecycle says, and at once whether its area is paused: it may be hearing of that only now."""
+    """The lifecycle's report, with its area's pause, of which the lifecycle may not know yet."""
     paused = why_paused(await standing(session), all_kinds()[key.kind].area)
     return said.model_copy(update={"hold": said.hold or paused})
 
 
 async def _with_attempts(client: Client, key: Key, said: Why) -> Why:
-    """What the lifecycle says, and what only the server knows: running actions that it is trying again."""
+    """The lifecycle's report, with information that only the server has: running actions that are being retried."""
     return said.model_copy(update={"hindrances": (*said.hindrances, *await _attempts_of(client, key))})
 
 
@@ -186,10 +186,10 @@ def attempts(pending: Iterable[PendingActivityInfo]) -> tuple[Hindrance, ...]:
 
 
 async def retry(session: Session, key: Key, reason: str) -> str:
-    """Have the lifecycle try again what failed; refused, with the reason, where there is nothing to retry.
+    """Have the lifecycle retry what failed; refused, with the reason, if there is nothing to retry.
 
-    That the server is trying an action again (a denial that may settle, a throttling) its lifecycle does not know, and
-    it would refuse. The retry is then written onto the object as it would have been, and the action begins anew.
+    The lifecycle does not know that the server is retrying an action (a denial that may be lifted, a throttling), and
+    would refuse. The retry is then written to the object, as it would have been, and the action starts over.
     """
     kind = all_kinds()[key.kind]
     if kind.plural and await is_open(session.temporal, key):
@@ -224,7 +224,7 @@ async def _update(client: Client, key: Key, update: str, result: type[T], *argum
 
 
 def _why_failed(error: WorkflowUpdateFailedError) -> tuple[str, str]:
-    """What an update failed of, and advice: what an activity was refused with is the cause of its failure."""
+    """The cause of a failed update, and advice: an activity's refusal is the cause of its failure."""
     cause: BaseException = error.cause
     while not isinstance(cause, ApplicationError) and cause.__cause__ is not None:
         cause = cause.__cause__
@@ -247,16 +247,16 @@ async def _query(client: Client, query: Awaitable[Why], key: Key) -> Why:
 
 
 async def _refused(client: Client, key: Key, asked: str, error: RPCError) -> NoReturn:
-    """Say what the server's own refusal means."""
+    """Explain the server's own refusal."""
     if error.status is not RPCStatusCode.FAILED_PRECONDITION:
         raise error
-    # No worker has polled lately, or the workflow's tasks fail.
+    # No worker has polled recently, or the workflow's tasks fail.
     raise await _hindered(client, key, asked, error.message) from error
 
 
 @asynccontextmanager
 async def _answered_in_time(client: Client, key: Key, asked: str) -> AsyncIterator[None]:
-    """Ends the waiting for a worker's answer after `ANSWER`."""
+    """Stop waiting for a worker's answer after `ANSWER`."""
     try:
         async with asyncio.timeout(ANSWER.total_seconds()):
             yield
@@ -279,7 +279,7 @@ async def _hindered(client: Client, key: Key, asked: str, symptom: str) -> Comma
 
 
 async def _last_lifecycle(session: Session, target: Target) -> tuple[Key | None, WorkflowExecution | None]:
-    """The newest lifecycle of that name, an open one before closed ones; nothing twice if there is none."""
+    """The newest lifecycle of that name, open ones first; (None, None) if there is none."""
     kind, namespace, name = target.kind.name, target.namespace, target.name
     query = f"OpKind = '{kind}' AND OpNamespace = '{namespace}' AND OpName = '{name}'"
     ours: list[tuple[Key, WorkflowExecution]] = []

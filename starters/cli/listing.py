@@ -1,8 +1,8 @@
 """`perdure list`: every lifecycle with its phase, what it waits for and until when.
 
-The open lifecycles come from Temporal's visibility (one query), the objects from the cluster (one list per kind): an
-object without an open lifecycle is shown as such, a lifecycle whose object is gone as well. Where the cluster cannot be
-read, the lifecycles are shown alone.
+The open lifecycles come from Temporal's visibility (one query), the objects from the cluster (one list per kind). An
+object without an open lifecycle is marked, and so is a lifecycle whose object is gone. If the cluster cannot be read,
+only the lifecycles are shown.
 """
 
 from __future__ import annotations
@@ -39,9 +39,9 @@ IDLE = (NO_LIFECYCLE, CARRIED)
 class Row(Model):
     """One object and its lifecycle, times in UTC.
 
-    `phase` is NoLifecycle where none is open, Carried where none has to be, as the owner's does the work; `gone` where
-    the object does not exist any more, but its lifecycle does; `stuck` where the workers' code cannot go on with the
-    lifecycle (`starters.cli.stuck`).
+    `phase` is NoLifecycle if none is open, Carried if none is needed, because the owner's does the work. `gone` is true
+    if only the lifecycle still exists; `stuck` if the workers' code cannot continue the lifecycle
+    (`starters.cli.stuck`).
     """
 
     kind: str
@@ -58,7 +58,7 @@ class Row(Model):
     workflow_id: str = ""
 
     def key(self, cluster: str) -> Key | None:
-        """The lifecycle's key, None if it is another cluster's than this."""
+        """The lifecycle's key, None if it belongs to another cluster."""
         return key_found(self.workflow_id, self.kind, self.namespace, self.name, cluster)
 
 
@@ -93,7 +93,7 @@ def show(
     async def look(session: Session) -> list[Row]:
         for name, pause in (await standing(session)).items():
             output.warn(pause.told(name))
-        # What an object owns may be of any kind, and in another namespace.
+        # An object's dependents may be of any kind, and in another namespace.
         shown = await rows(session, None, "") if tree else await rows(session, only, namespace)
         for lines in (await no_worker(session, areas_with_lifecycles(shown))).values():
             for line in lines:
@@ -108,7 +108,7 @@ def show(
 
 
 def areas_with_lifecycles(shown: Iterable[Row]) -> list[str]:
-    """The areas in which some row has an open lifecycle."""
+    """The areas in which at least one row has an open lifecycle."""
     kinds = all_kinds()
     return sorted({kinds[row.kind].area for row in shown if row.phase not in IDLE and row.kind in kinds})
 
@@ -124,10 +124,10 @@ async def rows(session: Session, kind: Kind | None, namespace: str = "") -> list
 
 
 def branched(found: Sequence[Row], kept: Sequence[Row], kind: str, namespace: str) -> list[tuple[int, Row]]:
-    """Rows under the row of their owner, with their depth: branches in which there is a row to be kept.
+    """Rows below the row of their owner, with their depth: only branches that contain a row to keep.
 
-    Of a kind, its objects begin a branch each, those of the namespace if one is given; of no kind, whatever has no
-    owner among the rows does.
+    With a kind, each of its objects starts a branch, in the namespace if one is given; without, each row whose owner is
+    not among the rows.
     """
     paths = {f"{row.kind}/{row.namespace}/{row.name}": row for row in found}
     below: dict[str, list[Row]] = defaultdict(list)
@@ -136,7 +136,7 @@ def branched(found: Sequence[Row], kept: Sequence[Row], kind: str, namespace: st
 
     def branch(row: Row, depth: int, seen: frozenset[str]) -> list[tuple[int, Row]]:
         own = f"{row.kind}/{row.namespace}/{row.name}"
-        if own in seen:  # two that own each other
+        if own in seen:  # two objects that own each other
             return []
         parts = [part for each in below[own] for part in branch(each, depth + 1, seen | {own})]
         return [(depth, row), *parts] if parts or row.workflow_id in wanted else []
@@ -147,7 +147,7 @@ def branched(found: Sequence[Row], kept: Sequence[Row], kind: str, namespace: st
 
 
 def _joined(lifecycle: Row, obj: Row | None, readable: frozenset[str]) -> Row:
-    """The lifecycle with what only its object knows: its true age (a long lifecycle starts anew), and a pause."""
+    """The lifecycle with what only its object shows: its true age (a long lifecycle continues as new), and a pause."""
     if obj is not None:
         known = {"created": obj.created, "paused": obj.paused, "owner": lifecycle.owner or obj.owner}
         return lifecycle.model_copy(update=known)
@@ -164,7 +164,7 @@ async def _lifecycles(session: Session, kind: Kind | None, namespace: str) -> li
 
 
 def row_of(execution: WorkflowExecution) -> Row:
-    """A lifecycle as Temporal's visibility has it."""
+    """A lifecycle from Temporal's visibility."""
     from engine.temporal import (
         OP_DEADLINE,
         OP_KIND,
@@ -192,7 +192,7 @@ def row_of(execution: WorkflowExecution) -> Row:
 
 
 async def _objects(session: Session, kind: Kind | None, namespace: str) -> tuple[list[Row], frozenset[str]]:
-    """The objects, as rows without a lifecycle, and the kinds that could be read: none where the cluster cannot be."""
+    """The objects, as rows without a lifecycle, and the kinds that could be read: none if the cluster cannot be."""
     from engine.errors import Absent, ApiError, Denied
     from starters.cli.waking import kinds_with_objects
 
@@ -206,7 +206,7 @@ async def _objects(session: Session, kind: Kind | None, namespace: str) -> tuple
         except Absent:
             continue  # not installed here
         except Denied as error:
-            # One who works with one area need not see the others'.
+            # A user of one area need not be able to read the others.
             output.warn(f"warning: {each.plural} without a lifecycle are not shown: {error.message}")
             continue
         except ApiError as error:

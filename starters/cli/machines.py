@@ -1,11 +1,11 @@
-"""Objects of Cluster API and its AWS provider: without a lifecycle of their own, told of by their instance's.
+"""Objects of Cluster API and its AWS provider: their instance's lifecycle reports about them.
 
     Machine ──► its instance, by its own provider id or its AWSMachine's ┐
     AWSMachine ──► its instance ─────────────────────────────────────────┴─► Ec2Instance ACCOUNT/REGION/INSTANCE
     AWSMachinePool ──► its group, by the group's ARN ──────────────────────► AutoScalingGroup ACCOUNT/REGION/GROUP
 
-An AWSMachine does not say its account. Ids of instances are unique in AWS, so an instance that has a lifecycle is found
-by its id; of one that has none, the account is the only one that is served in its region.
+An AWSMachine does not name its account. Instance ids are unique in AWS, so an instance with a lifecycle is found by its
+id; for one without, the account must be the only one that is served in its region.
 """
 
 from __future__ import annotations
@@ -23,28 +23,28 @@ from starters.cli.output import CommandError
 from starters.cli.session import Session
 from starters.cli.target import Target, usable_outside
 
-# Other providers' Machines name their servers in the same way.
+# Other providers' Machines use the same form.
 _OF_AWS = "aws:"
 SHOWN_BY = f"kubectl shows them; `perdure list {EC2_INSTANCE.name}` shows the instances that have a lifecycle"
 
 
 class Named(Model):
-    """What an object says of its instance; `region` is empty where its provider id names no zone."""
+    """The instance that an object names; `region` is empty if its provider id has no zone."""
 
     instance: str = ""
     region: str = ""
 
 
 def others(target: Target) -> bool:
-    """Whether an object belongs to Cluster API, so that its lifecycle is another's."""
+    """Whether an object belongs to Cluster API, so that another object's lifecycle reports about it."""
     return target.kind in EXTERNAL_KINDS
 
 
 async def lifecycle_behind(session: Session, target: Target, obj: JsonObject) -> Key:
-    """The lifecycle that tells of such an object.
+    """The lifecycle that reports about such an object.
 
     Raises:
-        CommandError: it has no instance or group yet, or of a place that is not served.
+        CommandError: it has no instance or group yet, or its account and region are not served.
     """
     if target.kind == AWS_MACHINE_POOL:
         group = group_of_arn(text(obj, "spec", "providerID"))
@@ -69,13 +69,13 @@ def instance_of(
     """The instance with its account.
 
     Args:
-        target: the object that was asked for.
-        named: what it says of its instance.
-        lifecycles: the ids of the lifecycles that an instance of that id has had, and whether each is open.
+        target: the requested object.
+        named: the instance as the object names it.
+        lifecycles: the ids of the lifecycles that an instance with that id has had, and whether each is open.
         at: the accounts and regions that are served.
 
     Raises:
-        CommandError: there is no place that it can be of, or several.
+        CommandError: no account and region is possible, or several are.
     """
     had = {_place_of(id_): is_open for id_, is_open in lifecycles.items() if named.region in ("", _place_of(id_)[1])}
     among = [where for where, is_open in had.items() if is_open] or list(had)
@@ -108,7 +108,7 @@ def named_in(obj: JsonObject) -> Named:
 
 
 async def _of_its_awsmachine(session: Session, machine: Target) -> Named:
-    """The instance of the AWSMachine that a Machine owns: it has one a while before the Machine is told."""
+    """The instance of a Machine's AWSMachine, which has it some time before the Machine does."""
     listing = await session.cluster_of(AWS_MACHINE).list(AWS_MACHINE, machine.namespace)
     return next((named_in(each) for each in listing.items if owner_of(each) == machine.name), Named())
 
@@ -120,7 +120,7 @@ def owner_of(awsmachine: JsonObject) -> str:
 
 
 async def _lifecycles_of(session: Session, instance: str) -> dict[str, bool]:
-    """The ids of the lifecycles that instances of that id have had, and whether each is open."""
+    """The ids of the lifecycles that instances with that id have had, and whether each is open."""
     found: dict[str, bool] = {}
     async for execution in session.temporal.list_workflows(
         f"OpKind = '{EC2_INSTANCE.name}' AND OpName = '{instance}'", limit=20

@@ -1,12 +1,11 @@
-"""The `perdure` command line: every command of the product, and those that stand aside join through entry points.
+"""The `perdure` command line: every command of the product; other packages' commands join through entry points.
 
 A command is a function in one of this package's modules, added by that module's `register(app)`. Other distributions
-and `localcloud` add theirs by an entry point of the group `perdure.commands` that names such a function. Modules are
-light when imported; what is heavy (Temporal, Kubernetes) is imported when a command runs, so that help and completion
-answer at once.
+and `localcloud` add theirs by an entry point of the group `perdure.commands` that names such a function. Importing the
+modules is cheap; Temporal and Kubernetes are imported only when a command runs, so that help and completion are fast.
 
-Exit codes: 0 done, 1 refused or failed, 2 wrong usage. An error says on standard error what was tried on which object,
-what came back, and what to do about it.
+Exit codes: 0 done, 1 refused or failed, 2 wrong usage. An error message on standard error says what was tried on which
+object, what came back, and what to do about it.
 """
 
 from __future__ import annotations
@@ -80,7 +79,7 @@ def build() -> typer.Typer:
         try:
             joined: Register = entry.load()
             joined(app)
-        except Exception as error:  # another's broken commands must not take away a person's levers
+        except Exception as error:  # another package's broken commands must not disable ours
             warn(f"warning: the commands of {entry.value} are missing: {type(error).__name__}: {error}")
     for register in OWN:
         register(app)
@@ -112,21 +111,21 @@ def main() -> None:
 
 
 def program_name() -> str:
-    """As a person called it: kubectl runs `kubectl-perdure` for `kubectl perdure`."""
+    """The name it was called by: kubectl runs `kubectl-perdure` for `kubectl perdure`."""
     return "kubectl perdure" if Path(sys.argv[0]).name.startswith("kubectl-") else "perdure"
 
 
 def _end(code: str | int | None) -> None:
-    """Exit; without the interpreter's finalisation where Temporal's Rust core has been loaded.
+    """Exit; without the interpreter's finalisation if Temporal's Rust core has been loaded.
 
-    Its threads do not go well with that (sdk-python #300): one of four commands that had found no Temporal ended with
-    SIGABRT in the place of its own code.
+    Its threads are incompatible with that (sdk-python #300): one of four commands that had found no Temporal ended with
+    SIGABRT instead of its own exit code.
     """
     if "temporalio.bridge.runtime" not in sys.modules or not isinstance(code, int | None):
         sys.exit(code)
     logging.shutdown()
     for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):  # a reader that has gone, as `perdure list | head`
+        with suppress(OSError, ValueError):  # the reader has gone, as in `perdure list | head`
             stream.flush()
     os._exit(code or 0)
 

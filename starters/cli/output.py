@@ -1,7 +1,7 @@
 """What a command prints: tables and coloured words on a terminal, plain lines in a pipe, documents for programs.
 
-These (`-o json`, `-o yaml`) go to standard output alone, one document, so that programs can read it; whatever is said
-to a person on the side (warnings, advice) goes to standard error.
+Documents (`-o json`, `-o yaml`) go to standard output, one document alone, so that programs can parse it; messages to
+people (warnings, advice) go to standard error.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from rich.text import Text
 
 from domain.model import Model
 
-# A pipe has no width: rows must not be folded there. More than any message has.
+# A pipe has no width, and rows must not be folded there. Longer than any message.
 _PIPE_WIDTH = 100_000
 
 _GOOD = frozenset({"ready", "valid", "settled"})
@@ -42,7 +42,7 @@ FormatOption = Annotated[
 
 
 class CommandError(Exception):
-    """A command that could not do what was asked; ends with exit code 1.
+    """The command could not do what was asked; ends with exit code 1.
 
     The message names the object, what was tried and what came back; the advice says what a person can do.
     """
@@ -54,7 +54,7 @@ class CommandError(Exception):
 
 
 def console() -> Console:
-    """Standard output. What objects and clouds say is text: `[request 1a2b]` is no markup, `:key:` no emoji."""
+    """Standard output. Foreign texts are printed literally: `[request 1a2b]` is no markup, `:key:` no emoji."""
     found = Console(highlight=False, markup=False, emoji=False)
     return found if found.is_terminal else Console(highlight=False, markup=False, emoji=False, width=_PIPE_WIDTH)
 
@@ -72,12 +72,12 @@ def show(drawn: RenderableType) -> None:
 
 
 def say(line: str) -> None:
-    """A line of plain text on standard output."""
+    """Print a line of plain text on standard output."""
     typer.echo(line)
 
 
 def warn(line: str) -> None:
-    """A line to the person, off the data's way."""
+    """Print a line on standard error."""
     typer.echo(line, err=True)
 
 
@@ -87,7 +87,7 @@ def print_json(value: Model | Sequence[Model]) -> None:
 
 
 def printed(value: Model | Sequence[Model], form: Format) -> bool:
-    """Print it for programs, if that is the form: one document by the models' field names. False if it is not."""
+    """Print it as a document of this format, by the models' field names; False if the format is text."""
     if form is Format.JSON:
         print_json(value)
     elif form is Format.YAML:
@@ -110,7 +110,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> None:
 
 
 def grid(*columns: str) -> Table:
-    """An empty table as kubectl prints them: capitals above, no lines."""
+    """An empty table in kubectl's style: a heading in capitals, no lines."""
     found = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for column in columns:
         found.add_column(column.upper(), overflow="fold")
@@ -118,7 +118,7 @@ def grid(*columns: str) -> Table:
 
 
 def facts(pairs: Iterable[tuple[str, str | Text]]) -> None:
-    """Names and values below one another; empty values are left out."""
+    """Print names and values, one pair a line; empty values are omitted."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(style="bold")
     grid.add_column(overflow="fold")
@@ -159,5 +159,5 @@ def age(moment: datetime | None, now: datetime) -> str:
 
 
 def utc_now() -> datetime:
-    """This moment."""
+    """The current time."""
     return datetime.now(UTC)

@@ -1,7 +1,7 @@
 """`perdure pause` and `resume` of a whole area, or of everything: written into one ConfigMap (`domain/pauses.py`).
 
-Workers and watcher obey it by watches of their own; nothing has to run for it to be written. It is shown by `why`,
-`list`, `top` and `status`, and told as the metric `perdure_paused`.
+Workers and the watcher follow it by their own watches; writing it needs none of them. `why`, `list`, `top` and `status`
+show it, and so does the metric `perdure_paused`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from starters.cli.session import ClusterSession, perform_on_cluster, person
 
 
 class Held(Model):
-    """How something stands after a pause or its end, for programs: one object, an area, or `all`."""
+    """The state of one object, an area, or `all` after a pause or resume, for programs."""
 
     kind: str = ""
     namespace: str = ""
@@ -29,7 +29,7 @@ class Held(Model):
 
 
 def named(kind: str, name: str, area: str, *, everything: bool) -> str:
-    """The area that is meant, `all`, or nothing where an object is.
+    """The area to pause or resume, `all`, or empty for an object.
 
     Raises:
         typer.BadParameter: not exactly one of them is named.
@@ -42,7 +42,7 @@ def named(kind: str, name: str, area: str, *, everything: bool) -> str:
 
 
 def pause(what: str, reason: str, form: Format) -> None:
-    """Hold it."""
+    """Pause it."""
     if not reason:
         raise typer.BadParameter("give a reason: others will read it", param_hint="--reason")
     held = Pause(by=person(), reason=reason, since=utc_now().replace(microsecond=0))
@@ -56,7 +56,7 @@ def pause(what: str, reason: str, form: Format) -> None:
 
 
 def resume(what: str, reason: str, form: Format) -> None:
-    """Let it go on."""
+    """Resume it."""
 
     async def write(session: ClusterSession) -> Pauses:
         before = await standing(session)
@@ -75,7 +75,7 @@ def resume(what: str, reason: str, form: Format) -> None:
 
 
 async def standing(session: ClusterSession) -> Pauses:
-    """What is paused now; nothing where that may not be read: lifecycles that are held say so themselves."""
+    """What is paused now; nothing if that may not be read: paused lifecycles report it themselves."""
     try:
         return pauses_in(await read_config_map(session, CONFIG_MAP_NAME))
     except Denied:

@@ -1,12 +1,12 @@
 """`perdure plan -f FILE`: what would be done if these objects were applied, with nothing written anywhere.
 
-The API server is asked for each object as it would be after an apply (a trial, `dryRun`): checked, with its defaults,
-and with what stands in the cluster already. Then the lifecycle's own look is made here, in this process, with the
-caller's rights, on a cluster in which the object is so: the same activity and the same decision as in a worker, in
-observe mode, where every client refuses to change anything and no lifecycle is told anything. Credentials of clouds are
-those of the Secrets that the objects name.
+A dry run at the API server (`dryRun`) returns each object as it would be after an apply: validated, with its defaults,
+and merged with the existing object. Then the lifecycle's own pass is made here, in this process, with the caller's
+rights, on a cluster view that contains the result: the same activity and the same decision as in a worker, in observe
+mode, where every client refuses changes and no lifecycle is signalled. Cloud credentials are those of the Secrets that
+the objects name.
 
-What only an open lifecycle remembers (what it asked for a moment ago, refusals) is not known here.
+State that only an open lifecycle remembers (its recent requests, refusals) is not known here.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ FIELD_MANAGER = "perdure-plan"
 
 
 def plan_file(file: Path, namespace: str, form: Format) -> None:
-    """Say of each object of the file what would be done."""
+    """Print for each object of the file what would be done."""
     objects = read(file, namespace)
     planned = perform(lambda session: _planned(session, objects))
     if printed([said for _, said in planned], form):
@@ -101,7 +101,7 @@ async def _as_applied(session: Session, kind: Kind, obj: JsonObject) -> JsonObje
     found = await session.cluster_of(kind).applied(
         kind, obj, text(obj, "metadata", "namespace"), field_manager=FIELD_MANAGER
     )
-    # A trial of a new object has no version yet.
+    # A dry run of a new object has no version yet.
     metadata = {"resourceVersion": "0", **cast("JsonObject", found["metadata"])}
     return {**found, "metadata": metadata}
 
@@ -139,13 +139,13 @@ async def _plan(
 
 
 def lifecycle_of(kind: Kind, key: Key) -> Entity[World]:
-    """A lifecycle as it is before its first look, run by nobody."""
+    """A lifecycle in its state before the first pass, not run by any worker."""
     found = {cast("Any", each).__temporal_workflow_definition.name: each for each in workflows_of(kind.area)}
     return cast("Entity[World]", found[kind.name](Carry(key=key)))
 
 
 def key_of(session: Session, kind: Kind, obj: JsonObject) -> Key:
-    """The key of the object; that of a new one has the uid of its trial."""
+    """The key of the object; a new one has the uid of its dry run."""
     return Key(
         kind=kind.name,
         namespace=text(obj, "metadata", "namespace"),
@@ -161,16 +161,16 @@ def target_of(kind: Kind, obj: JsonObject) -> Target:
 
 
 class SupposedKube(KubeApi):
-    """A cluster in which some objects are as they are supposed to be. It changes nothing, being in observe mode."""
+    """A cluster view in which assumed objects replace some real ones; it changes nothing (observe mode)."""
 
     _supposed: dict[tuple[str, str, str], JsonObject] = {}
 
     def suppose(self, objects: Sequence[tuple[Kind, JsonObject]]) -> None:
-        """These are so from now on."""
+        """Assume these objects from now on."""
         self._supposed = {(kind.name, *_name(obj)): obj for kind, obj in objects}
 
     async def get(self, kind: Kind, namespace: str, name: str) -> JsonObject:
-        """One object, as supposed or as it is."""
+        """One object, assumed or real."""
         supposed = self._supposed.get((kind.name, namespace, name))
         return supposed if supposed is not None else await super().get(kind, namespace, name)
 
@@ -184,7 +184,7 @@ class SupposedKube(KubeApi):
         limit: int = 500,
         metadata_only: bool = False,
     ) -> AsyncGenerator[Listing, None]:
-        """The pages with what is supposed in its place; what is new comes with the last, unless a choice is asked."""
+        """The pages with assumed objects in place; new ones are in the last page, unless a selector is given."""
         ours = {(where, name): obj for (of, where, name), obj in self._supposed.items() if of == kind.name}
         new = {name: obj for name, obj in ours.items() if namespace in ("", name[0])}
         version = ""
@@ -204,24 +204,24 @@ class SupposedKube(KubeApi):
             yield Listing(list(new.values()), version)
 
     async def watch(self, kind: Kind, namespace: str = "", **how: Any) -> AsyncGenerator[WatchEvent, None]:
-        """The events of all other objects."""
+        """The events of all objects that are not assumed."""
         async for event in super().watch(kind, namespace, **how):
             if (kind.name, *_name(event.object)) not in self._supposed:
                 yield event
 
 
 class OnlyAsking:
-    """Stands where activities have Temporal's client, or its handle of a workflow: asks, and tells nobody anything."""
+    """Replaces Temporal's client, or its handle of a workflow, for activities: it queries, and signals nothing."""
 
     def __init__(self, real: Any) -> None:
         self._real = real
 
     def get_workflow_handle(self, workflow_id: str, **how: Any) -> OnlyAsking:
-        """The handle of a workflow, which may be asked."""
+        """The handle of a workflow, for queries only."""
         return OnlyAsking(self._real.get_workflow_handle(workflow_id, **how))
 
     async def query(self, *what: Any, **how: Any) -> Any:
-        """What a workflow answers."""
+        """A workflow's answer."""
         return await self._real.query(*what, **how)
 
     def __getattr__(self, name: str) -> object:

@@ -1,8 +1,8 @@
 """`perdure worker`, `perdure watch`, and `perdure run`, which is all processes in one, for small installs; `version`.
 
-`perdure events`, the third of them, stands in `events.py`, with what people do with its dead letters.
+The third process, `perdure events`, is in `events.py`, with the commands for its dead letters.
 
-A process ends by itself after SIGTERM or SIGINT, once it has drained. In `run` either ending ends the others.
+A process ends after SIGTERM or SIGINT, once it has drained. In `run`, the end of one process ends the others.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ BuildOption = Annotated[
 
 
 class Installed(Model):
-    """What is installed, for programs."""
+    """The installed version, for programs."""
 
     version: str
 
@@ -76,7 +76,7 @@ def version(output: FormatOption = Format.TEXT, state: UnusedStateOption = None)
 
 
 def execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
-    """Run a process to its end, and end hard: with logs flushed, without the interpreter's finalisation."""
+    """Run a process until it ends, then exit at once: with logs flushed, without the interpreter's finalisation."""
     from kubernetes.aio.config import ConfigException
 
     from engine.encryption import KeysUnreadable
@@ -88,7 +88,7 @@ def execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
 
     collect_seldom()
     configure_logging(read_settings(), name)
-    found = settings()  # logs what it says of variables
+    found = settings()  # logs warnings about variables
     _refuse_what_nobody_can_mean(found)
     code = 1
     try:
@@ -102,21 +102,21 @@ def execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
         log.error("%s cannot start: KUBECONFIG names no cluster, and this is not a Pod: %s", name, wrong)
     except Exception:
         log.exception("%s has failed", name)
-    # No finalisation of the interpreter: Temporal's Rust core does not go well with it (sdk-python #300).
+    # No finalisation of the interpreter: Temporal's Rust core is incompatible with it (sdk-python #300).
     end_tracing()
     logging.shutdown()
     os._exit(code)
 
 
 async def _watching(settings: Settings) -> None:
-    # Reads the settings when it is imported: not before logging is configured.
+    # It reads the settings when imported, so logging must be configured first.
     from starters.watch.main import run_watcher
 
     await run_watcher(settings)
 
 
 def _refuse_what_nobody_can_mean(found: Settings) -> None:
-    """Refuse areas and settings of instances that do not exist, before anything is connected to."""
+    """Refuse unknown areas and invalid settings of instances before connecting to any server."""
     from domain.instances.places import places
     from domain.instances.policy import ReactionPolicy
 
@@ -141,7 +141,7 @@ async def _awaited(process: Awaitable[None]) -> None:
 
 
 async def _together(settings: Settings, areas: Sequence[str]) -> None:
-    """All under one stop and one health endpoint; when one ends, so do the others."""
+    """Run all with one stop event and one health endpoint; when one ends, so do the others."""
     from kubernetes.aio.config import ConfigException
 
     from engine.encryption import KeysUnreadable
@@ -175,7 +175,7 @@ async def _together(settings: Settings, areas: Sequence[str]) -> None:
 
 
 def _areas(only: str) -> Sequence[str]:
-    """The areas named, all checked; none named means all."""
+    """The named areas, checked; all if none is named."""
     from workers.roster import areas as executable
 
     known = executable()

@@ -1,4 +1,4 @@
-"""What a person's levers leave on the custom resource and beside it: annotations, and Kubernetes Events."""
+"""What a person's commands record on the custom resource and beside it: annotations, and Kubernetes Events."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def annotate(session: ClusterSession, target: Target, annotations: Mapping
 
 
 async def record(session: ClusterSession, target: Target, obj: JsonObject, reason: str, message: str) -> None:
-    """A Kubernetes Event that says who did what to the object, and why; without the right to write one, a warning."""
+    """Write a Kubernetes Event with who did what to the object, and why; without that right, print a warning."""
     kind = "Warning" if reason == "Abandoned" else "Normal"
     who = f"by {person()}: {message}" if message else f"by {person()}"
     told = event(Subject.of(target.kind, obj), Said(kind, reason, who, FIELD_MANAGER), utc_now())

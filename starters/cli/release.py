@@ -1,10 +1,11 @@
-"""`perdure release`: have a claim let go of an account that cannot be cleaned up any more.
+"""`perdure release`: have a claim give up an account that cannot be cleaned up any more.
 
-A deleted claim removes what is ours from a customer's account, or all of the tenant's things from a pool's. Where AWS
-refuses that for good (the customer has shut every door, the account is closed), the claim says so and stays, and its
-namespace with it. The annotation `perdure.dev/let-go` with the reason, on the Account, ends that: a customer's account
-is left as it is, a pool's stays Failed and without a claim, and goes to nobody. Its own lifecycle does the rest,
-finalizers, Secrets and all, so unlike `perdure abandon` nothing is left half-done in the cluster.
+A deleted claim removes Perdure's objects from a customer's account, or all of the tenant's objects from a pool's. If
+AWS refuses that permanently (the customer has removed all access, the account is closed), the claim reports it and
+stays, and its namespace with it. The annotation `perdure.dev/let-go` with the reason, on the Account, ends that: a
+customer's account is left as it is; a pool's stays Failed and without a claim, and is not handed out. The Account's own
+lifecycle does the rest, including finalizers and Secrets, so unlike `perdure abandon` nothing is left half-done in the
+cluster.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
 
 
 class Released(Model):
-    """What was let go, for programs."""
+    """What was released, for programs."""
 
     kind: str
     namespace: str
@@ -79,7 +80,7 @@ def release(
         return obj
 
     async def account_of(session: ClusterSession, asked: Target, obj: JsonObject) -> Target:
-        """The Account that holds the annotation: tenants can write claims, so one there does nothing."""
+        """The Account that needs the annotation: tenants can write claims, so the annotation has no effect there."""
         if asked.kind == ACCOUNT:
             return asked
         uid = text(obj, "metadata", "uid")

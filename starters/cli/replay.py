@@ -1,7 +1,7 @@
-"""`perdure replay`: whether this code goes on with what other code has begun; the gate before a release.
+"""`perdure replay`: whether this code can continue lifecycles that other code has begun; the gate before a release.
 
-A recorded history is a file; `--open` reads from Temporal those of all lifecycles that run. Nothing is changed
-anywhere: the code runs over the histories, in this process. Exit code 1 if one does not fit.
+A recorded history is a file; `--open` reads the histories of all running lifecycles from Temporal. Nothing is changed
+anywhere: the code runs over the histories, in this process. Exit code 1 if one does not match.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""`perdure audit --report`: what a scheduled job runs. What is found goes into a ConfigMap (`domain/audit_report.py`).
+"""`perdure audit --report`, run by a scheduled job. Findings go into a ConfigMap (`domain/audit_report.py`).
 
-The watcher tells it as metrics, and an alert tells people. The job itself fails only where an audit could not be made:
-that something was found is no failure of it.
+The watcher exports them as metrics, and an alert notifies people. The job itself fails only if an audit could not be
+made: findings are not a failure.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from starters.cli.session import Session
 async def report(
     session: Session, known: Mapping[str, Audit], *, thorough: bool, now: Callable[[], datetime]
 ) -> Mapping[str, AreaReport]:
-    """Make the audits one after another, write down each when it is made, and return all."""
+    """Make the audits one after another, write each to the report when it is done, and return all."""
     before = reports_in(await read_config_map(session, CONFIG_MAP_NAME))
     done: dict[str, AreaReport] = {}
     for area, each in known.items():
@@ -40,5 +40,5 @@ async def report(
 
 
 def found_of(findings: Sequence[Finding]) -> tuple[Found, ...]:
-    """The findings as the report keeps them."""
+    """The findings in the report's form."""
     return tuple(Found(subject=each.subject, problem=each.problem, advice=each.advice) for each in findings)

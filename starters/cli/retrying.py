@@ -1,8 +1,8 @@
-"""`perdure retry` of many: those that a query of Temporal's visibility finds, each asked as a person would ask it.
+"""`perdure retry` of many lifecycles: those that a query of Temporal's visibility finds, each retried individually.
 
-Whoever has nothing to retry refuses, and that is no failure: after an outage most have gone on by themselves.
-Visibility is some seconds late, so a list may hold one too many. Before many are asked they are counted, and a person
-agrees.
+A lifecycle with nothing to retry refuses, and that is no failure: after an outage most have recovered by themselves.
+Visibility lags by some seconds, so the list may be too long. Before many are retried they are counted, and the person
+confirms.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ REFUSED = "refused: "
 
 @dataclass(frozen=True)
 class Sought:
-    """What is to be retried."""
+    """The selection of lifecycles to retry."""
 
     kind: Kind | None = None
     namespace: str = ""
@@ -36,10 +36,10 @@ class Sought:
     everything: bool = False
 
     def asked(self) -> str:
-        """As Temporal is asked for it.
+        """The selection as a visibility query.
 
         Raises:
-            typer.BadParameter: nothing limits it, and `--all` was not said.
+            typer.BadParameter: nothing limits it, and `--all` was not given.
         """
         if not (self.everything or self.phase or self.query):
             raise typer.BadParameter(
@@ -56,19 +56,19 @@ class Sought:
 
 
 class Retried(Model):
-    """What came of one."""
+    """The result for one lifecycle."""
 
     kind: str
     namespace: str
     name: str
     phase: str
-    """As the list had it; empty where one object was named."""
+    """The listed phase; empty if one object was named."""
     retried: bool
     said: str
 
 
 def retry_all(sought: Sought, reason: str, *, dry_run: bool, yes: bool, form: Format) -> None:
-    """Ask all that are found, and say what came of it; exits 1 if some could not be asked."""
+    """Retry all that are found, and print the results; exits 1 if some could not be asked."""
     query = sought.asked()
     rows = perform(lambda session: _found(session, query))
     if not rows:
@@ -89,7 +89,7 @@ def retry_all(sought: Sought, reason: str, *, dry_run: bool, yes: bool, form: Fo
 
 
 def tell_one(asked: Target, said: str, form: Format) -> None:
-    """What came of one that was named."""
+    """Print the result for one named object."""
     told = Retried(kind=asked.kind.name, namespace=asked.namespace, name=asked.name, phase="", retried=True, said=said)
     if not printed(told, form):
         say(f"{asked}: {said}")
@@ -114,7 +114,7 @@ async def _asked(session: Session, rows: list[Row], by: str) -> list[Retried]:
                 refused = error.message.removeprefix("retry refused: ")
                 said = f"{REFUSED}{refused.removeprefix(f'{key.path} is ')}" if refused != error.message else refused
                 return _retried(row, said=said, retried=False)
-            except (ApiError, RPCError) as error:  # of this one; the others are asked all the same
+            except (ApiError, RPCError) as error:  # only this one failed; the others are still retried
                 return _retried(row, said=refusal(error), retried=False)
 
     keys = ((row, row.key(session.settings.cluster)) for row in rows)

@@ -1,7 +1,7 @@
-"""The two servers that a lever talks to, Temporal and Kubernetes, for the time of one command.
+"""Connections of one command to Temporal and Kubernetes.
 
-What is only written into the cluster is done without Temporal (`perform_on_cluster`): a pause must be possible while
-Temporal is down. Refusals of either become `CommandError`, with advice; a program error stays one and shows its
+Commands that only write to the cluster do not need Temporal (`perform_on_cluster`): a pause must be possible while
+Temporal is down. Refusals of either server become `CommandError`, with advice; a program error stays one and shows its
 traceback.
 """
 
@@ -34,7 +34,7 @@ from starters.cli.output import CommandError
 S = TypeVar("S")
 T = TypeVar("T")
 
-# The field manager of what people write: another one than the product's, whose own writes the watcher ignores.
+# The field manager of people's writes: it differs from the product's, whose own writes the watcher ignores.
 FIELD_MANAGER = "perdure-cli"
 
 _ADVICE = {
@@ -47,11 +47,11 @@ _ADVICE = {
 
 @dataclass(frozen=True)
 class ClusterSession:
-    """What a command works with that needs no Temporal."""
+    """What commands without Temporal use."""
 
     settings: Settings
     kube: KubeApi
-    served: KubeApi | None = None  # the cluster whose Services are served, where it is another
+    served: KubeApi | None = None  # the cluster whose Services are served, if it is another
 
     def cluster_of(self, kind: Kind) -> KubeApi:
         """The cluster in which objects of the kind live."""
@@ -60,7 +60,7 @@ class ClusterSession:
 
 @dataclass(frozen=True)
 class Session(ClusterSession):
-    """What one command works with."""
+    """What one command uses."""
 
     temporal: Client = field(kw_only=True)
 
@@ -75,7 +75,7 @@ def perform(work: Callable[[Session], Awaitable[T]]) -> T:
 
 
 def perform_on_cluster(work: Callable[[ClusterSession], Awaitable[T]]) -> T:
-    """The same for what needs no Temporal.
+    """The same without Temporal.
 
     Raises:
         CommandError: the cluster could not be reached, or refused.
@@ -84,7 +84,7 @@ def perform_on_cluster(work: Callable[[ClusterSession], Awaitable[T]]) -> T:
 
 
 def perform_on_temporal(work: Callable[[Settings, Client], Awaitable[T]]) -> T:
-    """The same for what needs no cluster.
+    """The same without the cluster.
 
     Raises:
         CommandError: Temporal could not be reached, or refused.
@@ -112,7 +112,7 @@ def _run(work: Coroutine[object, object, T]) -> T:
 
 
 def refusal(error: ApiError | RPCError) -> str:
-    """What a server said, in a line."""
+    """A server's error message as one line."""
     if isinstance(error, ApiError):
         return error.message
     return f"Temporal at {temporal_address()}: {error.status.name}: {error.message}"
@@ -142,7 +142,7 @@ async def cluster_session() -> AsyncIterator[ClusterSession]:
 
 
 def _for_people() -> Settings:
-    """The ports of metrics and the traces belong to the long-running processes."""
+    """The settings without metrics ports and traces, which are for the long-running processes."""
     return settings().model_copy(update={"metrics_port": 0, "otel_endpoint": ""})
 
 
@@ -160,7 +160,7 @@ async def _temporal(found: Settings) -> Client:
 
 
 def person() -> str:
-    """Who is at the keyboard, for records: `PERDURE_USER`, else the login name and the machine."""
+    """The person at the keyboard, for records: `PERDURE_USER`, else the login name and the machine."""
     named = os.environ.get("PERDURE_USER")
     if named:
         return named

@@ -1,13 +1,13 @@
-"""Lifecycles whose workflow tasks fail: a worker runs, but its code cannot go on with them.
+"""Lifecycles whose workflow tasks fail: a worker runs, but its code cannot continue them.
 
-Temporal replays a workflow's history through the worker's code. Where that code asks for something else than the
-history says (`TMPRL1100`, a non-determinism error: it was changed without a patch), or raises, the workflow task fails
-and is tried again for ever. Nobody sees an answer meanwhile: a query fails once with the cause, then ends in a timeout,
-then is refused; an update waits until its caller gives up (each seen on server 1.32). The cause stands in the history's
-last WorkflowTaskFailed event, and after five failures in the search attribute `TemporalReportedProblems` (server 1.30
-on), which lists can show without asking each workflow.
+Temporal replays a workflow's history through the worker's code. If that code makes other commands than the history has
+(`TMPRL1100`, a non-determinism error: it was changed without a patch), or raises, the workflow task fails and is
+retried for ever. Meanwhile nothing is answered: a query fails once with the cause, then ends in a timeout, then is
+refused; an update waits until its caller gives up (each seen on server 1.32). The cause is in the history's last
+WorkflowTaskFailed event, and after five failures in the search attribute `TemporalReportedProblems` (server 1.30 on),
+which lists can show without querying each workflow.
 
-A lifecycle keeps nothing that cannot be read again, so one that cannot be replayed is ended and woken.
+A lifecycle's memory can be read again from its objects, so one that cannot be replayed is terminated and woken.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _NON_DETERMINISM = WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_NON_DETERM
 
 
 async def stuck(client: Client, key: Key) -> CommandError | None:
-    """What hinders the workflow's tasks and what to do about it; None if the last one did not fail."""
+    """Why the workflow's tasks fail and what to do about it; None if the last one did not fail."""
     try:
         answer = await client.workflow_service.get_workflow_execution_history_reverse(
             GetWorkflowExecutionHistoryReverseRequest(
@@ -45,12 +45,12 @@ async def stuck(client: Client, key: Key) -> CommandError | None:
             timeout=_LOOK,
         )
     except RPCError:
-        return None  # the caller tells of the failure that made it ask
+        return None  # the caller reports the failure that made it ask
     return told(key, answer.history.events)
 
 
 def told(key: Key, newest_first: Iterable[HistoryEvent]) -> CommandError | None:
-    """What the newest events say of the last workflow task that ended."""
+    """What the newest events say about the last completed workflow task."""
     for event in newest_first:
         if event.event_type in _ONWARD:
             return None
@@ -63,7 +63,7 @@ def told(key: Key, newest_first: Iterable[HistoryEvent]) -> CommandError | None:
 
 
 def unreplayable(key: Key, message: str) -> CommandError:
-    """The workers' code does not fit the history."""
+    """The error for workers' code that does not match the history."""
     return CommandError(
         f"{key.path}: the worker cannot continue its workflow, which ran with other code: {message}",
         f"terminate and wake it; nothing is lost:\n"

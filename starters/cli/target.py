@@ -1,6 +1,6 @@
-"""The object a command is about: KIND NAMESPACE/NAME, the kind by any of its names and in any case.
+"""The object of a command: KIND NAMESPACE/NAME, the kind by any of its names and in any case.
 
-The names are those that kubectl takes: kind, plural, short name (`lb`), each with or without the group.
+The names are those that kubectl accepts: kind, plural, short name (`lb`), each with or without the group.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from starters.cli.completing import complete_kinds, complete_objects
 # RFC 1123 subdomains: the names of namespaces and of custom resources.
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
-# Names that AWS has given, and people with it; they stand in queries, so without quotes.
+# Names assigned by AWS and its users; they are used in queries, so they have no quotes.
 _OUTSIDE = re.compile(r"[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)+")
 
-# Short names of kinds that Kubernetes itself defines.
+# Short names of Kubernetes' own kinds.
 _KUBERNETES = {"svc": "service"}
 
-# Those of Cluster API and its AWS provider.
+# Short names of Cluster API and its AWS provider.
 _CLUSTER_API = {"awsm": "awsmachine", "awsmp": "awsmachinepool", "ma": "machine"}
 
 KindArgument = Annotated[
@@ -38,7 +38,7 @@ KindArgument = Annotated[
 NameArgument = Annotated[
     str, typer.Argument(metavar="NAMESPACE/NAME", help="The object.", autocompletion=complete_objects)
 ]
-# Of a kind without custom resources, such as ClaimBinder, there may be only one lifecycle.
+# A kind without custom resources, such as ClaimBinder, may have only one lifecycle.
 NameIfSeveral = Annotated[
     str,
     typer.Argument(
@@ -59,7 +59,7 @@ class Target:
 
     @property
     def resource(self) -> str:
-        """The kind as kubectl takes it without mistaking another group's."""
+        """The kind in kubectl's form, unambiguous among groups."""
         return f"{self.kind.plural}.{self.kind.group}".rstrip(".")
 
     def __str__(self) -> str:
@@ -67,12 +67,12 @@ class Target:
 
 
 def path(namespace: str, name: str) -> str:
-    """An object as the commands take it: lifecycles of no object in particular may have no namespace."""
+    """An object in the commands' form; lifecycles without an object may have no namespace."""
     return f"{namespace}/{name}" if namespace else name
 
 
 def target(kind: str, name: str) -> Target:
-    """The object that the arguments of a command name.
+    """The object that a command's arguments name.
 
     Raises:
         typer.BadParameter: no such kind, one without lifecycles, or not of the form NAMESPACE/NAME; ends with exit
@@ -92,7 +92,7 @@ def target(kind: str, name: str) -> Target:
 
 
 def _without_object(kind: Kind, name: str) -> Target:
-    """A lifecycle of no object: by its name alone, or within what it belongs to (`ACCOUNT/REGION/INSTANCE`).
+    """A lifecycle without an object: by its name alone, or by its path (`ACCOUNT/REGION/INSTANCE`).
 
     Without a name it is the only one of its kind.
     """
@@ -108,18 +108,18 @@ def _without_object(kind: Kind, name: str) -> Target:
 
 
 def usable_outside(name: str) -> bool:
-    """True for a name of AWS's that may stand in queries."""
+    """True for an AWS name that is safe in queries."""
     return _OUTSIDE.fullmatch(f"x/{name}") is not None and "/" not in name
 
 
 def _of_others(word: str) -> Kind | None:
-    """A kind of Cluster API's, whose objects are told of by their instances' lifecycles."""
+    """A kind of Cluster API's, whose instances' lifecycles report about it."""
     names = {name: kind for kind in EXTERNAL_KINDS for name in _with_group(kind, _names(kind))}
     return names.get(_CLUSTER_API.get(word.lower(), word.lower()))
 
 
 def checked_name(name: str, hint: str = "NAMESPACE/NAME") -> str:
-    """A name as Kubernetes allows it, so that it may stand in queries and paths."""
+    """A valid Kubernetes name, which is therefore safe in queries and paths."""
     if not _NAME.fullmatch(name):
         raise typer.BadParameter(f"{name!r} is not a valid name of a Kubernetes object", param_hint=hint)
     return name
@@ -145,7 +145,7 @@ def _names(kind: Kind) -> tuple[str, ...]:
 
 
 def _short_names(domain: str) -> dict[str, Kind]:
-    """Short names stand in the definitions, which take their time to load: asked for when nothing else fits."""
+    """Short names come from the CRDs, which are slow to load: used only if nothing else matches."""
     from domain.custom_resources import custom_resources
 
     models = [(each.kind_of.under(domain), each.definition.short_names) for each in custom_resources()]

@@ -1,7 +1,7 @@
-"""`perdure temporal`: what an installation needs of Temporal itself, for people and for Jobs of a roll-out.
+"""`perdure temporal`: Temporal's part of an installation, for people and for Jobs of a rollout.
 
-`bootstrap` makes the namespace ready; `versions` shows the workers' versions side by side, `promote` makes one current,
-`move` wakes what is still on older ones. All of them may be run again at any time.
+`bootstrap` prepares the namespace; `versions` lists the workers' versions, `promote` makes one current, `move` wakes
+lifecycles that are still on older ones. All of them can be repeated at any time.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from engine.temporal_namespace import Bootstrapped
     from engine.worker_versions import Version
 
-# Wakes a second: a pass costs the server and the clouds about as much as a change of the object would.
+# Wakes per second: a pass costs the server and the clouds about as much as a change of the object.
 GENTLE = 20.0
 _BETWEEN_LOOKS = 2.0
 
@@ -151,7 +151,7 @@ def _queues(settings: Settings, areas: str) -> set[tuple[str, str]]:
 async def _until_polled(
     client: Client, deployment: str, build_id: str, wanted: set[tuple[str, str]], wait: float
 ) -> None:
-    """A version that is made current before its workers are there would hold up everything new."""
+    """Wait until its workers poll: a version that is current without workers would block everything new."""
     from engine import worker_versions
 
     deadline = time.monotonic() + wait
@@ -180,10 +180,10 @@ async def _wake_older(client: Client, deployment: str, rate: float) -> int:
 
 
 async def _moved(client: Client, deployment: str, wait: float, rate: float) -> Sequence[Version]:
-    """Wake, again and again: what a lifecycle has under way may take its time. Answers what is left.
+    """Wake repeatedly, as running activities may take their time. Returns the versions that are still in use.
 
     Raises:
-        RPCError: Temporal refuses to the end.
+        RPCError: Temporal refuses until the time is up.
     """
     from temporalio.service import RPCError
 
@@ -197,7 +197,7 @@ async def _moved(client: Client, deployment: str, wait: float, rate: float) -> S
         try:
             await _wake_older(client, deployment, rate)
             refused = None
-        except RPCError as error:  # what has not been woken is listed again
+        except RPCError as error:  # lifecycles that were not woken are listed again
             refused = error
             warn(f"{error.message}; trying again")
         await asyncio.sleep(_BETWEEN_LOOKS)

@@ -1,8 +1,8 @@
-"""`perdure top`: the fleet at a glance, area by area, what waits to be begun, and what hurts most below it.
+"""`perdure top`: the fleet at a glance, area by area, the backlog, and the worst lifecycles below it.
 
-Temporal's visibility counts; nothing is asked of the cluster but what is paused, and nothing of any cloud. On a
-terminal it is drawn anew every few seconds until it is left: four counts for each area in which there is anything, and
-one list of what fails or is stuck. Elsewhere it is printed once.
+Temporal's visibility counts; from the cluster only pauses are read, from clouds nothing. On a terminal it is redrawn
+every few seconds until it is left: counts for each area that has lifecycles, and one list of those that fail or are
+stuck. Elsewhere it is printed once.
 
     AREA      OPEN  WAITING  FAILING  STUCK  OVERDUE  PAUSED
     accounts    12        1        1      0        0
@@ -39,9 +39,9 @@ from starters.cli.target import path
 if TYPE_CHECKING:
     from starters.cli.session import Session
 
-# The phases in which kinds show that a person is needed.
+# The phases that show that a person is needed.
 FAILING = ("Bug", "Failed", "Error", "Invalid", "GivenUp", "Rejected", "Stalled", "Unhealthy", "Unservable")
-# A deadline that has passed so long ago has not been honoured.
+# A deadline that is past by more than this was missed.
 OVERDUE = timedelta(minutes=1)
 WORST = 10
 
@@ -60,10 +60,10 @@ class AreaAtAGlance(Model):
 
 
 class Glance(Model):
-    """The fleet at one moment.
+    """The fleet at one time.
 
-    `worst` are lifecycles that fail or are stuck, the longest open first; `backlog` is work that nobody has begun, or
-    that was begun and broken off: a system that is starved has that, and nothing failing.
+    `worst` are lifecycles that fail or are stuck, longest open first; `backlog` is work that no worker has started, or
+    that was started and broken off: this, without failures, is the sign of an overloaded system.
     """
 
     at: datetime
@@ -166,14 +166,14 @@ async def _counted(session: Session, area: str, now: datetime) -> AreaAtAGlance:
 
 
 def queried(cluster: str, *areas: str) -> str:
-    """The open lifecycles of areas, as Temporal is asked for them: a cluster's own, where several share a namespace."""
+    """The query for open lifecycles of areas: only this cluster's, as several may share a namespace."""
     kinds = [kind.name for kind in all_kinds().values() if kind.area in areas and kind.lifecycle]
     ids = " OR ".join(f"WorkflowId STARTS_WITH '{id_prefix(kind, cluster)}'" for kind in kinds)
     return f"ExecutionStatus = 'Running' AND ({ids})"
 
 
 def failing() -> str:
-    """Those that show that a person is needed."""
+    """The query for lifecycles that need a person."""
     return f"OpPhase IN ({', '.join(f'{phase!r}' for phase in FAILING)})"
 
 
@@ -190,7 +190,7 @@ async def _worst(session: Session, areas: Sequence[str], glance_at: datetime) ->
 
 
 def drawn(glance: Glance) -> RenderableType:
-    """As people see it."""
+    """The text for people."""
     if not glance.areas:
         return Text("no lifecycles")
     grid = output.grid("area", "open", "waiting", "failing", "stuck", "overdue", "paused")

@@ -1,4 +1,4 @@
-"""Wakes by hand: of one lifecycle, or of every one of a kind (after a restore, or to let lifecycles take over)."""
+"""Wakes by hand: of one lifecycle, or of every one of a kind (after a restore, or at the start of a migration)."""
 
 from __future__ import annotations
 
@@ -21,19 +21,19 @@ from starters.cli.session import Session, perform, refusal
 from starters.cli.target import Target
 from workers.roster import areas
 
-# Signal-with-start saturates a small server at about ten at once.
+# Signal-with-start saturates a small server at about ten concurrent calls.
 _AT_ONCE = 10
 
 
 def kinds_with_objects() -> tuple[Kind, ...]:
-    """Every kind of custom resources that have lifecycles."""
+    """Every kind of custom resource that has lifecycles."""
     return tuple(model.kind_of for model in custom_resources() if model.kind_of.lifecycle)
 
 
 def tell_lifecycle(asked: Target, obj: JsonObject) -> None:
-    """Wake the lifecycle of an object on which something has just been written, if Temporal can be told so.
+    """Wake the lifecycle of an object that was just written, if Temporal can be reached.
 
-    What is written holds all the same: the watcher sees it, and tells the lifecycle when Temporal can be told again.
+    The write is effective anyway: the watcher sees it, and wakes the lifecycle when Temporal can be reached again.
     """
 
     async def tell(session: Session) -> None:
@@ -51,20 +51,21 @@ async def wake_one(session: Session, key: Key) -> None:
 
 
 class Woken(Model):
-    """What came of waking many."""
+    """The result of waking many."""
 
     woken: int
-    """How many lifecycles."""
+    """Number of lifecycles."""
     failed: int
-    """How many of them, and of kinds that could not be listed, are not; each is told in a warning."""
+    """Number of lifecycles, and of kinds that could not be listed, that failed; each is reported in a warning."""
 
 
 async def wake_all(session: Session, kinds: Sequence[Kind]) -> Woken:
-    """Wake every lifecycle of the kinds, one refusal never keeping the others.
+    """Wake every lifecycle of the kinds; a failed wake does not stop the others.
 
-    Of several kinds, those of the areas that this installation serves: no worker of ours would execute the others. A
-    kind that the cluster does not know has none. One of several that may not be read is left out with a warning, and
-    that is no failure: who works with one area need not see the others'.
+    Of several kinds, only those of the areas that this installation serves are woken: no worker of ours would execute
+    the others. A kind that the cluster does not know has none. A kind among several that may not be read is skipped
+    with a
+    warning and is no failure: a user of one area need not be able to read the others.
     """
     free = asyncio.Semaphore(_AT_ONCE)
 
@@ -77,7 +78,7 @@ async def wake_all(session: Session, kinds: Sequence[Kind]) -> Woken:
                 return False
         return True
 
-    # A lifecycle that no worker executes would only hang.
+    # A lifecycle without a worker would only hang.
     executed = areas() if len(kinds) == 1 else _served(session.settings)
     keys: list[Key] = []
     unlisted = 0
@@ -103,7 +104,7 @@ def _served(settings: Settings) -> Sequence[str]:
 
 
 async def keys_of(session: Session, kind: Kind) -> list[Key]:
-    """The keys of all objects of a kind, or of its lifecycles that stand behind no object."""
+    """The keys of all objects of a kind, or of its lifecycles without an object."""
     if not kind.plural:
         return list(standing(kind.name, session.settings.cluster, session.settings.claims_domain))
     try:
@@ -124,7 +125,7 @@ async def keys_of(session: Session, kind: Kind) -> list[Key]:
 
 
 def concerns(kind: Kind, obj: JsonObject) -> bool:
-    """Whether an object may have a lifecycle: most Services of a cluster have none, and want none."""
+    """Whether an object may have a lifecycle: most Services of a cluster have none, and need none."""
     if not kind.served:
         return True
     held = kind.finalizer in sequence(obj, "metadata", "finalizers")

@@ -1,4 +1,4 @@
-"""What clouds hold that no custom resource owns, and the other way round: one module per area, read-only.
+"""Cloud objects without a custom resource that owns them, and vice versa: one module per area, read-only.
 
 An area joins with a module of its name here that defines `audit(session, *, thorough) -> list[Finding]`.
 """
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Finding(Model):
-    """Something that does not fit: what it is about, what is wrong, what a person can do."""
+    """A mismatch: the object, what is wrong, what a person can do."""
 
     area: str
     subject: str
@@ -30,11 +30,11 @@ class Audit(Protocol):
     """One area's audit."""
 
     def __call__(self, session: Session, *, thorough: bool) -> Awaitable[list[Finding]]:
-        """Look, changing nothing; `thorough` allows calls in every account, region and project."""
+        """Compare without changing anything; `thorough` allows calls in every account, region and project."""
 
 
 async def found_twice(look: Callable[[], Awaitable[Iterable[Finding]]], apart_seconds: float) -> list[Finding]:
-    """What two looks find both: lists are late, and what moves in between is at work. Nothing found is believed."""
+    """The findings of both of two looks: lists lag, and what changes in between is still being worked on."""
     first = list(await look())
     if not first:
         return []

@@ -1,12 +1,12 @@
-"""Resource claims: claims against handles, handles against the resources that carry their marks, all against workflows.
+"""Resource claims: claims against handles, handles against the resources with their marks, all against workflows.
 
-The two sides of a bond are two objects, and a resource is a third, so a process that dies in between leaves one that
-the other does not know. Perdure mends that by itself as soon as it looks; what this finds has therefore not been looked
-at, or cannot be mended. Everything is read twice, some seconds apart, and what has moved meanwhile is no finding:
-claims come and go all the time, and Temporal's list of workflows is a second late.
+The two sides of a binding are two objects, and a resource is a third, so a process that dies in between may leave one
+that the other does not refer to. The next pass corrects that, so a finding has not been reconciled yet, or cannot be
+corrected. Everything is read twice, some seconds apart, and only unchanged mismatches are findings: claims come and go
+all the time, and Temporal's list of workflows lags by a second.
 
-Managed resources may be of any kind. Those looked at are the kinds that handles, ResourceWatches and the providers'
-templates name; a kind that is not served, or that these credentials may not list, is told in one line.
+Managed resources may be of any kind. The audit covers the kinds that handles, ResourceWatches and the providers'
+templates name; a kind that is not served, or that these credentials may not list, is reported in one line.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from starters.cli.output import warn
 from starters.cli.session import Session
 
 AREA = "claims"
-# Between the two looks: longer than Temporal's list is late, and than a pass takes.
+# Seconds between the two looks: more than the lag of Temporal's list, and than a pass takes.
 APART_SECONDS = 3.0
 
 _LOOK = "`perdure why` it; `perdure wake` reconciles it"
@@ -36,7 +36,7 @@ _WORKFLOWS = "ExecutionStatus = 'Running' AND WorkflowType IN ('ResourceClaim', 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Everything at one moment; `things` are the objects of any kind that carry the name of a handle."""
+    """Everything at one time; `things` are the objects of any kind that carry the name of a handle."""
 
     names: DomainNames
     claims: Sequence[JsonObject] = ()
@@ -49,21 +49,21 @@ class Snapshot:
     claims_by_path: Mapping[str, JsonObject] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Index what is looked up."""
+        """Build the indexes for lookups."""
         object.__setattr__(self, "handles_by_name", {_name(each): each for each in self.handles})
         object.__setattr__(self, "claims_by_path", {_path(each): each for each in self.claims})
 
     def stays(self, obj: JsonObject) -> bool:
-        """Neither being deleted, nor left alone at somebody's wish."""
+        """Whether the object is neither being deleted nor ignored at a person's request."""
         return not text(obj, "metadata", "deletionTimestamp") and not self.ignored(obj)
 
     def ignored(self, obj: JsonObject) -> bool:
-        """Left alone at somebody's wish."""
+        """Whether the object is ignored at a person's request."""
         return self.names.ignore_label in mapping(obj, "metadata", "labels")
 
 
 async def audit(session: Session, *, thorough: bool) -> list[Finding]:
-    """What does not fit, in both of two looks."""
+    """The mismatches found in both of two looks."""
     discovery = Discovery(session.kube)
 
     async def look() -> Iterable[Finding]:
@@ -73,7 +73,7 @@ async def audit(session: Session, *, thorough: bool) -> list[Finding]:
 
 
 def findings(found: Snapshot) -> Iterator[Finding]:
-    """Everything that does not fit in one snapshot."""
+    """All mismatches in one snapshot."""
     yield from without_claim(found)
     yield from without_handle(found)
     yield from bound_twice(found)
@@ -87,7 +87,7 @@ def findings(found: Snapshot) -> Iterator[Finding]:
 
 
 def without_claim(found: Snapshot) -> Iterator[Finding]:
-    """Handles that a claim holds which is not there, or which holds another one."""
+    """Handles bound to a claim that does not exist, or that names another handle."""
     for handle in filter(found.stays, found.handles):
         holder = _holder(handle)
         if not holder:
@@ -102,7 +102,7 @@ def without_claim(found: Snapshot) -> Iterator[Finding]:
 
 
 def without_handle(found: Snapshot) -> Iterator[Finding]:
-    """Claims that show a handle which is not there, or which somebody else holds."""
+    """Claims that name a handle that does not exist, or that is bound to another claim."""
     for claim in filter(found.stays, found.claims):
         held = _held(claim)
         if not held or _detached(claim):
@@ -117,7 +117,7 @@ def without_handle(found: Snapshot) -> Iterator[Finding]:
 
 
 def bound_twice(found: Snapshot) -> Iterator[Finding]:
-    """Handles that several claims show, and claims that several handles are held by."""
+    """Handles that several claims name, and claims to which several handles are bound."""
     holders, held = defaultdict(list), defaultdict(list)
     for claim in filter(found.stays, found.claims):
         if _held(claim) and not _detached(claim):
@@ -139,7 +139,7 @@ def bound_twice(found: Snapshot) -> Iterator[Finding]:
 
 
 def orphans(found: Snapshot) -> Iterator[Finding]:
-    """Resources that carry the name of a handle which is not there, or which knows nothing of them."""
+    """Resources that carry the name of a handle that does not exist, or that does not list them."""
     for thing in filter(found.stays, found.things):
         name = _handle_of(found.names, thing)
         handle = found.handles_by_name.get(name)
@@ -154,7 +154,7 @@ def orphans(found: Snapshot) -> Iterator[Finding]:
 
 
 def doubled(found: Snapshot) -> Iterator[Finding]:
-    """Several resources that stand for one entry of a handle."""
+    """Several resources for one entry of a handle."""
     entries: dict[tuple[str, str], list[JsonObject]] = defaultdict(list)
     for thing in filter(found.stays, found.things):
         entries[
@@ -171,7 +171,7 @@ def doubled(found: Snapshot) -> Iterator[Finding]:
 
 
 def without_workflow(found: Snapshot) -> Iterator[Finding]:
-    """Objects that no workflow looks after, though one should."""
+    """Objects without a workflow that should have one."""
     for kind, objects in _with_workflows(found):
         for each in objects:
             if _key(found, kind, each).workflow_id not in found.workflows and not found.ignored(each):
@@ -181,7 +181,7 @@ def without_workflow(found: Snapshot) -> Iterator[Finding]:
 
 
 def without_object(found: Snapshot) -> Iterator[Finding]:
-    """Workflows that run for objects which are gone."""
+    """Running workflows of objects that are gone."""
     everything = ((RESOURCE_CLAIM, found.claims), (RESOURCE_HANDLE, found.handles), (RESOURCE_POOL, found.pools))
     known = {_key(found, kind, each).workflow_id for kind, objects in everything for each in objects}
     prefix = f"{found.cluster}/" if found.cluster else ""
@@ -195,17 +195,17 @@ def without_object(found: Snapshot) -> Iterator[Finding]:
 
 
 def _with_workflows(found: Snapshot) -> Iterator[tuple[Kind, list[JsonObject]]]:
-    """What has a workflow of its own: the binder looks after claims without a handle, a claim after its own handle."""
+    """Objects that need a workflow of their own: not claims without a handle (the binder's), nor bound handles."""
     yield RESOURCE_CLAIM, [each for each in found.claims if _held(each) or _detached(each)]
     yield RESOURCE_HANDLE, [each for each in found.handles if _holder(each) not in found.claims_by_path]
     yield RESOURCE_POOL, list(found.pools)
 
 
-# --- looking ---
+# --- snapshots ---
 
 
 async def _look(session: Session, discovery: Discovery) -> Snapshot:
-    """Things first: a handle is there before its resources and goes after they do."""
+    """Read resources first: a handle exists before its resources and is deleted after them."""
     namespace = session.settings.claims_namespace
     kube = session.kube
     before = (await kube.list(RESOURCE_HANDLE, namespace)).items
@@ -223,7 +223,7 @@ async def _look(session: Session, discovery: Discovery) -> Snapshot:
 def kinds_named(
     handles: Iterable[JsonObject], watches: Iterable[JsonObject], providers: Iterable[JsonObject]
 ) -> set[tuple[str, str]]:
-    """Each apiVersion and kind of which there may be managed resources; those that are templates are left out."""
+    """Each apiVersion and kind of possible managed resources; unrendered templates are left out."""
     entries = [
         entry for handle in handles for part in ("spec", "status") for entry in sequence(handle, part, "resources")
     ]
@@ -251,7 +251,7 @@ async def _things(session: Session, discovery: Discovery, kinds: Iterable[tuple[
 
 
 def _slim(thing: JsonObject) -> JsonObject:
-    """Without its content, of which there may be much."""
+    """The object without its content, which may be large."""
     metadata = mapping(thing, "metadata")
     return {"metadata": {key: metadata[key] for key in _KEPT if key in metadata}}
 
@@ -259,7 +259,7 @@ def _slim(thing: JsonObject) -> JsonObject:
 _KEPT = ("namespace", "name", "annotations", "deletionTimestamp")
 
 
-# --- what objects say ---
+# --- fields of objects ---
 
 
 def _held(claim: JsonObject | None) -> str:
@@ -271,7 +271,7 @@ def _detached(claim: JsonObject) -> bool:
 
 
 def _holder(handle: JsonObject) -> str:
-    """The claim that holds a handle, as `namespace/name`, empty for a free one."""
+    """The claim that a handle is bound to, as `namespace/name`, empty for a free one."""
     name = text(handle, "spec", "resourceClaim", "name")
     return f"{text(handle, 'spec', 'resourceClaim', 'namespace')}/{name}" if name else ""
 

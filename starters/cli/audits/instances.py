@@ -5,10 +5,10 @@
 | EC2, 200 instances a call | AWSMachines whose label tells another state; instances that the account does not know |
 | Auto Scaling, 100 groups a call | AWSMachinePools whose label or annotation tells otherwise |
 | the open lifecycles | those of instances that nothing names any more |
-| queues and rules of each place (`--thorough`) | what differs from what it should be, and is to be mended |
+| queues and rules of each account and region (`--thorough`) | differences that the upkeep would correct |
 
-What moves is at work: a label is half a minute behind at most, so only what two looks find counts. Nothing is looked at
-where no instances are served.
+Only mismatches found in both of two looks count, since a label lags by half a minute at most. If no instances are
+served, nothing is checked.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 
 AREA = "instances"
 APART = 5.0
-# An instance that nobody has is given up after ten minutes.
+# The lifecycle of an instance that no object names ends after ten minutes.
 GIVEN_UP_AFTER = timedelta(minutes=15)
 
 
 async def audit(session: Session, *, thorough: bool) -> list[Finding]:
-    """Look at everything, changing nothing."""
+    """Compare everything, without changing anything."""
     from activities.aws.places import Places
     from activities.instances.asking import Ground
     from domain.instances.places import places
@@ -75,7 +75,7 @@ async def _look(session: Session, ground: Ground) -> list[Finding]:
 
 
 def unserved(open_: Collection[object]) -> Iterator[Finding]:
-    """What is said where the settings name no queue: nothing, unless somebody serves instances all the same."""
+    """Findings if the settings name no queue: none, unless lifecycles of instances are open all the same."""
     if open_:
         yield Finding(
             area=AREA,
@@ -86,7 +86,7 @@ def unserved(open_: Collection[object]) -> Iterator[Finding]:
 
 
 def findings(machines: Mapping[str, AWSMachine], bulk: Bulk) -> Iterator[Finding]:
-    """What labels tell otherwise than EC2."""
+    """Labels that differ from EC2's state."""
     for trouble in bulk.troubles:
         yield Finding(area=AREA, subject="EC2", problem=trouble, advice="the instances there could not be read")
     for instance, machine in machines.items():
@@ -101,7 +101,7 @@ def findings(machines: Mapping[str, AWSMachine], bulk: Bulk) -> Iterator[Finding
 
 
 def pool_findings(pools: Iterable[AWSMachinePool], groups: BulkGroups) -> Iterator[Finding]:
-    """What pools tell otherwise than Auto Scaling."""
+    """Pools that differ from Auto Scaling's state."""
     for trouble in groups.troubles:
         yield Finding(area=AREA, subject="Auto Scaling", problem=trouble, advice="the groups there could not be read")
     for pool in pools:
@@ -122,7 +122,7 @@ def _problem(machine: AWSMachine, key: InstanceKey, facts: Facts) -> str:
 
 
 def strangers(open_: Iterable[tuple[Key, datetime]], named: set[str], moment: datetime) -> Iterator[Finding]:
-    """Lifecycles of instances that nothing names."""
+    """Lifecycles of instances that no object names."""
     for key, since in open_:
         if key.name not in named and moment - since > GIVEN_UP_AFTER:
             problem = "no AWSMachine and no AWSMachinePool has this instance, and its lifecycle is open"
@@ -131,7 +131,7 @@ def strangers(open_: Iterable[tuple[Key, datetime]], named: set[str], moment: da
 
 
 async def _lifecycles(session: Session) -> list[tuple[Key, datetime]]:
-    """Those that are open and run by this cluster's workers; other clusters' instances have their names there."""
+    """Open lifecycles run by this cluster's workers; the namespace also contains other clusters'."""
     ours = task_queue(EC2_INSTANCE.area, session.settings.cluster)
     query = f"WorkflowType = '{INSTANCE_WORKFLOW}' AND ExecutionStatus = 'Running'"
     found = []
@@ -152,7 +152,7 @@ async def _pools(session: Session) -> list[JsonObject]:
 
 
 def _topologies(session: Session, callers: Places) -> list[Finding]:
-    """What the upkeep of queues and rules would mend."""
+    """What the upkeep of queues and rules would correct."""
     from activities.instances.topology import TopologyActivities
     from domain.instances.places import places
 

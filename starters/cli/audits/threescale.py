@@ -1,12 +1,12 @@
-"""3scale: each tenant's lists against the objects of its namespaces, and the other way round.
+"""3scale: each tenant's lists against the objects of its namespaces, and vice versa.
 
-A tenant is whatever Secrets the objects name say: its token is read here with the caller's own rights. Each kind of
+The Secrets that the objects name determine the tenants; tokens are read here with the caller's own rights. Each kind of
 which there are objects is listed once for a tenant, page by page, however many objects there are; products, backends
-and accounts always, since they bear our mark. Everything is read twice, some seconds apart: what moves in between is at
-work. Only reading calls are made.
+and accounts always, since they bear our mark. Everything is read twice, some seconds apart: only unchanged mismatches
+are findings. All calls are reads.
 
-What carries the mark of an installation may be another one's, which serves the same tenant from another cluster: so a
-finding is a question.
+An object with the mark of an installation may belong to another one, which serves the same tenant from another cluster:
+so a finding is a question.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ from starters.cli.output import warn
 from starters.cli.session import Session
 
 AREA = "threescale"
-# Between the two looks: longer than a pass takes.
+# Seconds between the two looks: more than a pass takes.
 APART_SECONDS = 5.0
 _TIMEOUT_SECONDS = 30.0
 _CALLS_AT_ONCE = 2
@@ -50,7 +50,7 @@ class Account(NamedTuple):
 
 
 async def audit(session: Session, *, thorough: bool) -> list[Finding]:
-    """What does not fit, in both of two looks."""
+    """The mismatches found in both of two looks."""
     async with Connections(_TIMEOUT_SECONDS) as connections:
 
         async def look() -> Iterable[Finding]:
@@ -73,7 +73,7 @@ async def _look(session: Session, connections: Connections) -> list[Finding]:
 
 
 def findings(url: str, objects: list[CustomResource], lists: Lists) -> list[Finding]:
-    """What does not fit in one tenant."""
+    """All mismatches in one tenant."""
     drifted = [
         _finding(_path(each.resource), each.problem, "`perdure retry` corrects it, unless 3scale refuses")
         for each in differences(objects, lists)
@@ -99,7 +99,7 @@ async def _lists(tenant: Tenant, url: str, objects: list[CustomResource]) -> Lis
 
 
 async def _tenants(session: Session) -> tuple[dict[Account, list[CustomResource]], list[Finding]]:
-    """The objects by their tenants; an Application's is its account's."""
+    """The objects by their tenants; an Application belongs to its account's."""
     objects, found = await _objects(session)
     accounts: dict[tuple[str, str], Account | None] = {}
     named = {
@@ -118,7 +118,7 @@ async def _tenants(session: Session) -> tuple[dict[Account, list[CustomResource]
 
 
 def _place(each: CustomResource, accounts: Mapping[tuple[str, str], DeveloperAccount]) -> tuple[str, str]:
-    """Namespace and name of the Secret that says whose the object is."""
+    """Namespace and name of the Secret that determines the object's tenant."""
     namespace, spec = each.metadata.namespace, getattr(each, "spec", None)
     account_cr = getattr(spec, "account_cr", None)
     if isinstance(account_cr, LocalReference):

@@ -1,18 +1,18 @@
-"""AWS accounts: the organization against the Account objects, open support cases, and what is inside the accounts.
+"""AWS accounts: the organization against the Account objects, open support cases, and the accounts' content.
 
-| looked at | found |
+| compared | finding |
 |---|---|
-| the organization's accounts | nobody records them, several are of one name, an Account's is gone |
-| support cases | open, and nobody waits for them |
+| the organization's accounts | not recorded by any Account, several with one name, missing although recorded |
+| support cases | open although no Account waits for them |
 | with `--thorough`, instances in every account and region | left running by region initialisation |
 | with `--thorough`, IAM users and roles, open quota requests | belong to no living Account |
-| with `--thorough`, places in the organization and tags | drifted from the ConfigMap's |
+| with `--thorough`, places in the organization and tags | differ from the ConfigMap's |
 
 An account is Perdure's by its name (`osd-creds-mgmt-...`, which is its Account's name too), and this installation's by
-its tag `owner`, the ConfigMap's `shard-name`. Several installations may share an organization: what is tagged as
-another's is only counted. An account without the tag may be anybody's (a worker died before it was tagged), so a
-finding is a question, not a fault, until a person has looked. The payer's own keys are read from its Secret, and every
-call that is no reading is refused in this process.
+its tag `owner`, the ConfigMap's `shard-name`. Several installations may share an organization: accounts with another's
+tag are only counted. An account without the tag may belong to any of them (a worker died before it was tagged), so a
+finding is a question, not a fault, until a person has checked. The payer's own keys are read from its Secret, and this
+process refuses every call that is not a read.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from starters.cli.output import warn
 from starters.cli.session import Session
 
 AREA = "accounts"
-# Calls at once of a thorough audit: far below what EC2 allows per account and region.
+# Concurrent calls of a thorough audit: far below what EC2 allows per account and region.
 _AT_ONCE = 16
 # Organizations allows few calls a second for all of an organization's clients.
 _TAGS_AT_ONCE = 2
@@ -57,7 +57,7 @@ async def audit(session: Session, *, thorough: bool) -> list[Finding]:
 
 
 def _audit(sessions: Sessions, kube: BlockingKube, thorough: bool) -> list[Finding]:
-    """An Account exists before its AWS account and after it, so the objects are read on both sides of the cloud's."""
+    """An Account exists before its AWS account and after it, so the objects are read before and after the cloud."""
     before, _ = _accounts(kube)
     payer = sessions.payer()
     members = list_accounts(payer)
@@ -78,7 +78,7 @@ def _audit(sessions: Sessions, kube: BlockingKube, thorough: bool) -> list[Findi
 
 
 def _cases(sessions: Sessions, before: Sequence[Account], after: Sequence[Account]) -> list[Finding]:
-    """Of both reads: a case may be opened, or resolved, between them."""
+    """Compares with both reads: a case may be opened, or resolved, between them."""
     try:
         cases = open_cases(sessions.payer())
     except ApiError as error:
@@ -89,7 +89,7 @@ def _cases(sessions: Sessions, before: Sequence[Account], after: Sequence[Accoun
 
 
 def _accounts(kube: BlockingKube) -> tuple[list[Account], list[Finding]]:
-    """Every Account, and a finding for each that cannot be read."""
+    """Every Account, and a finding for each that cannot be parsed."""
     accounts, malformed = read_all(Account, kube.list(ACCOUNT).items)
     advice = "correct the object; its AWS account is listed as without an owner"
     unreadable = [
@@ -102,9 +102,9 @@ def _accounts(kube: BlockingKube) -> tuple[list[Account], list[Finding]]:
 def unrecorded(
     accounts: Sequence[Account], members: Sequence[MemberAccount], creating: set[str]
 ) -> list[MemberAccount]:
-    """Active accounts of our naming that no Account records; `creating` are the names of those still being made."""
+    """Active accounts with our naming that no Account records; `creating` are the names of those being created."""
     recorded = {account.spec.aws_account_id for account in accounts}
-    # An Account that has no id yet adopts the AWS account of its name by itself.
+    # An Account without an id adopts the AWS account of its name by itself.
     adopting = {account.metadata.name for account in accounts if not account.spec.aws_account_id}
     return [
         member
@@ -117,7 +117,7 @@ def unrecorded(
 
 
 def without_owner(owners: Mapping[MemberAccount, str | None], ours: str) -> Iterable[Finding]:
-    """Of accounts that no Account records, by tagged owner: ours and nobody's. The others are told in one line."""
+    """Findings for accounts that no Account records: each of ours and each untagged one; the others in one line."""
     others = Counter(owner for owner in owners.values() if owner is not None and owner != ours)
     if others:
         named = sorted((owner or "an installation without shard-name", count) for owner, count in others.items())
@@ -130,7 +130,7 @@ def without_owner(owners: Mapping[MemberAccount, str | None], ours: str) -> Iter
 
 
 def doubled(accounts: Sequence[Account], members: Sequence[MemberAccount]) -> Iterable[Finding]:
-    """AWS accounts of one name, and AWS accounts that several Accounts record."""
+    """AWS accounts with the same name, and AWS accounts that several Accounts record."""
     names = Counter(member.name for member in members if member.active and member.name.startswith(f"{NAME_PREFIX}-"))
     for name in sorted(name for name, count in names.items() if count > 1):
         ids = ", ".join(sorted(member.id for member in members if member.name == name))
@@ -146,7 +146,7 @@ def doubled(accounts: Sequence[Account], members: Sequence[MemberAccount]) -> It
 
 
 def without_account(accounts: Sequence[Account], members: Sequence[MemberAccount]) -> Iterable[Finding]:
-    """Accounts whose AWS account is not there, or not active any more."""
+    """Accounts whose AWS account does not exist, or is not active any more."""
     known = {member.id: member for member in members}
     for account in accounts:
         id_ = account.spec.aws_account_id

@@ -1,7 +1,7 @@
-"""Open support cases that nobody waits for: opened by an operator that died, or for an Account that is gone.
+"""Open support cases that no Account waits for: opened by an operator that died, or for an Account that is gone.
 
-A case asks for one account by its subject. An Account waits for it from the end of its regions' initialisation until
-AWS Support has resolved it; every open case beyond that takes people's time on both sides.
+A case names its account in the subject. An Account waits for it from the end of its regions' initialisation until AWS
+Support has resolved it; every other open case takes people's time on both sides.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def open_cases(payer: Payer) -> dict[str, str]:
 
 
 def unwanted_cases(accounts: Sequence[Account], cases: Mapping[str, str], area: str) -> Iterable[Finding]:
-    """Cases for accounts that do not wait, or wait for another one."""
+    """Cases for accounts that do not wait, or that wait for another one."""
     by_id = {account.spec.aws_account_id: account for account in accounts if account.spec.aws_account_id}
     of_account: defaultdict[str, list[str]] = defaultdict(list)
     for case_id, account_id in sorted(cases.items()):
@@ -44,7 +44,7 @@ def unwanted_cases(accounts: Sequence[Account], cases: Mapping[str, str], area: 
 
 
 def _wanted(account: Account | None, opened: Sequence[str]) -> str:
-    """The case that the account waits for; before it has noted one, the first is adopted."""
+    """The case that the account waits for; if none is recorded yet, it adopts the first."""
     if account is None or account.status.state not in _WAITING:
         return ""
     return account.status.support_case_id or opened[0]

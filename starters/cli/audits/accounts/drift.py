@@ -1,6 +1,6 @@
-"""Accounts that stand elsewhere in the organization than they should, or are tagged otherwise: whatever the flags say.
+"""Accounts in the wrong OU of the organization, or with wrong tags, whatever the validation's flags are.
 
-The same questions as those of the validation (`domain/accounts/validation.py`), which asks only what it may mend.
+It makes the same checks as the validation (`domain/accounts/validation.py`), which checks only what it may correct.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from starters.cli.audits import Finding
 
 
 def drifted(sessions: Sessions, accounts: Iterable[Account], area: str) -> Iterator[Finding]:
-    """Both, of every account that has a place and tags."""
+    """Both findings, for every account that should have a place and tags."""
     config, standing = sessions.config(), [account for account in accounts if settled(account)]
     if not config.missing("root", "base"):
         yield from _strays(sessions, config, standing, area)

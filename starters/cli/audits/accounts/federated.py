@@ -1,9 +1,9 @@
-"""Federated access: what accesses that are not there any more have left, and what a torn judging has.
+"""Federated access: leftovers of deleted accesses, and of an interrupted validation of roles.
 
-A role or policy of an access carries its uid in the tag `perdure.dev/access-uid`. What the aws-account-operator made
-carries none: of that, only names tell, and a finding is a question. In customers' own accounts nobody can look once
-their keys are gone; the accounts looked into are those of Accounts, which the payer may enter. Part of the audit of AWS
-accounts.
+A role or policy of an access carries the access's uid in the tag `perdure.dev/access-uid`. Those made by the
+aws-account-operator have no tag and can only be recognised by name, so a finding is a question. Customers' own accounts
+cannot be entered once their keys are gone; the audit covers accounts of Accounts, which the payer may enter. Part of
+the audit of AWS accounts.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ _ADVICE = "find out who uses it; delete it"
 
 
 def federated_findings(sessions: Sessions, kube: BlockingKube, *, thorough: bool) -> list[Finding]:
-    """What a torn judging left in the payer's account; with `thorough` also look into every account."""
+    """Leftovers of a validation in the payer's account; with `thorough` also leftovers in every account."""
     judging = customers_policies(sessions.payer().iam(), VALIDATION_PATH)
     roles, _ = read_all(AWSFederatedRole, kube.list(AWS_FEDERATED_ROLE).items)
     found = torn(judging, roles)
@@ -53,7 +53,7 @@ def federated_findings(sessions: Sessions, kube: BlockingKube, *, thorough: bool
 
 
 def torn(judging: Iterable[str], roles: Sequence[AWSFederatedRole]) -> list[Finding]:
-    """Policies that were made to be judged, and whose role is not there or has been judged."""
+    """Policies made for a role's validation, if the role does not exist or has been validated."""
     at_work = {role.metadata.uid for role in roles if role.status.observed_generation != role.metadata.generation}
     return [
         Finding(
@@ -73,7 +73,7 @@ def left(
     roles: Sequence[AWSFederatedRole],
     accesses: Sequence[AWSFederatedAccountAccess],
 ) -> list[Finding]:
-    """What has no access. `names` are kind, name and the tag's value (empty for none) of roles and policies."""
+    """Leftovers without an access. `names` are kind, name and tag value (empty for none) of roles and policies."""
     uids = {access.metadata.uid for access in accesses}
     suffixes = {uid_of(access) for access in accesses}
     ours = {role.metadata.name for role in roles} | {role.spec.aws_custom_policy.name for role in roles}
@@ -92,7 +92,7 @@ def left(
 
 
 def _names_in(sessions: Sessions, account_id: str) -> list[tuple[str, str, str]]:
-    """Roles and policies whose names end as an access's do, with the tag; nothing of what cannot be entered."""
+    """Roles and policies whose names end as an access's do, with the tag; none if the account cannot be entered."""
     try:
         iam = sessions.member(account_id).iam()
         roles = [role["RoleName"] for page in iam.get_paginator("list_roles").paginate() for role in page["Roles"]]

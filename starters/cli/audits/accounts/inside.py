@@ -1,8 +1,8 @@
 """Inside the accounts: IAM users and roles, and requests for quotas, that belong to no living Account.
 
-An Account has one admin user and one support role, named by its label `iamUserId`; an account that was made over (its
-object deleted and written anew, say) may have others, whose keys open it to whoever still has them. A request for a
-quota is open while its Account tells so.
+An Account has one admin user and one support role, named by its label `iamUserId`; an account that has been reused (its
+object was deleted and recreated, say) may have others, whose keys still open it. A quota request is expected to be open
+only while its Account's status shows it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from domain.accounts.resources import Account, ServiceQuota
 from starters.cli.audits import Finding
 
 _OPEN = ("PENDING", "CASE_OPENED")
-# What nobody writes a region for is asked for here.
+# Quotas without a region are requested here.
 ACCOUNT_WIDE_REGION = "us-east-1"
 
 
@@ -28,7 +28,7 @@ def identities(member: Member) -> tuple[list[str], list[str]]:
 
 
 def open_requests(member: Member, region: str) -> list[str]:
-    """The codes of quotas that an open request is for."""
+    """The codes of quotas with an open request."""
     client = member.service_quotas(region)
     pages = client.get_paginator("list_requested_service_quota_change_history").paginate()
     return [
@@ -37,7 +37,7 @@ def open_requests(member: Member, region: str) -> list[str]:
 
 
 def strange_identities(account: Account, users: Iterable[str], roles: Iterable[str], area: str) -> Iterable[Finding]:
-    """Users and roles of our naming that are not this Account's."""
+    """Users and roles with our naming that are not this Account's."""
     own = account.iam_user_id
     found = [("user", user) for user in users if _strange(user, ADMIN_USER_PREFIX, own)]
     found += [("role", role) for role in roles if _strange(role, SUPPORT_ROLE_PREFIX, own)]
@@ -49,7 +49,7 @@ def strange_identities(account: Account, users: Iterable[str], roles: Iterable[s
 
 
 def unwanted_requests(account: Account, region: str, codes: Iterable[str], area: str) -> Iterable[Finding]:
-    """Open requests that the Account does not tell of."""
+    """Open requests that the Account's status does not show."""
     for code in codes:
         if not _told(account, region, code):
             subject = f"quota request {code} in {account.spec.aws_account_id}, {region}"

@@ -1,21 +1,21 @@
-"""Load balancers: each OpenStack project against the LoadBalancers and machines that own what is in it.
+"""Load balancers: each OpenStack project against the LoadBalancers and machines that own its objects.
 
-Security groups, ports and servers that Perdure makes carry the uid of their owner; floating IPs and server groups, and
-whatever yawol made, have nothing but a name, `namespace/name` of their owner (`domain/loadbalancers/cloud/ownership.py`
-says which of them are whose). So what carries a mark of nobody is told as such, and what has a name of nobody as a
-question, and only where the name's namespace is one of this cluster's: several clusters may share a project.
+Security groups, ports and servers made by Perdure carry the uid of their owner; floating IPs and server groups, and
+everything made by yawol, only have a name, `namespace/name` of their owner (`domain/loadbalancers/cloud/ownership.py`
+has the rules of ownership). So an object whose mark has no owner is reported as such; an object whose name has no owner
+is reported as a question, and only if the name's namespace is in this cluster: several clusters may share a project.
 
-| looked at | found |
+| compared | finding |
 |---|---|
-| what is marked, or named as ours | its owner does not exist |
-| what an owner has | it differs from what should be; there are doubles; somebody else uses the name |
-| sets, machines, machines' Roles | what they belong to does not exist |
+| marked objects, and objects with our naming | the owner does not exist |
+| an owner's objects | they differ from the desired state, have duplicates, or another object uses the name |
+| sets, machines, machines' Roles | their owner does not exist |
 | a project's credentials | they are missing, wrong or refused |
 
 The projects are those that LoadBalancers and machines name, and with `--thorough` those of every Secret with OpenStack
-credentials: a project whose last LoadBalancer is gone is found in no other way. A project costs five lists, and every
-call that is no reading is refused in this process. Everything is read twice, some seconds apart, and what has moved
-meanwhile is no finding.
+credentials: the only way to find a project whose last LoadBalancer is gone. A project costs five lists, and this
+process refuses every call that is not a read. Everything is read twice, some seconds apart, and only unchanged
+mismatches are findings.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ from starters.cli.audits.loadbalancers.findings import Owners, Snapshot, finding
 from starters.cli.output import utc_now, warn
 from starters.cli.session import Session
 
-# Between the two looks: longer than a step in the cloud takes, and than its lists are late.
+# Seconds between the two looks: more than a step in the cloud takes, and than the lag of its lists.
 APART_SECONDS = 5.0
 
 ROLE = Kind(name="Role", group="rbac.authorization.k8s.io", version="v1", plural="roles", area="")
 
 
 async def audit(session: Session, *, thorough: bool) -> list[Finding]:
-    """What does not fit, in both of two looks."""
+    """The mismatches found in both of two looks."""
     kube = BlockingKube(session.kube, asyncio.get_running_loop())
     observing = session.settings.model_copy(update={"mode": "observe"})
     projects = Projects(kube, observing)
@@ -60,7 +60,7 @@ async def audit(session: Session, *, thorough: bool) -> list[Finding]:
 
 
 def _look(kube: BlockingKube, projects: Projects, thorough: bool) -> Snapshot:
-    """An owner exists before what it has in the cloud and after it, so owners are read on both sides of the cloud."""
+    """Owners exist before their objects in the cloud and after them, so they are read before and after the cloud."""
     before = _owners(kube)
     references = before.references() | (_every_secret(kube) if thorough else set())
     clouds = {each: _cloud(projects, each) for each in sorted(references, key=lambda each: each.model_dump_json())}

@@ -1,4 +1,4 @@
-"""What does not fit between custom resources and OpenStack projects, in one snapshot of both: pure functions."""
+"""Mismatches between custom resources and OpenStack projects, in one snapshot of both: pure functions."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ _NAMED = "delete it, unless it belongs to another cluster or to a person"
 
 @dataclass(frozen=True)
 class Owners:
-    """The custom resources at one moment, and the names of the machines that Roles give rights to, by namespace."""
+    """The custom resources at one time, and by namespace the names of the machines that Roles give rights to."""
 
     balancers: tuple[LoadBalancer, ...] = ()
     sets: tuple[LoadBalancerSet, ...] = ()
@@ -46,7 +46,7 @@ class Owners:
 
     @property
     def objects(self) -> tuple[LoadBalancer | LoadBalancerMachine, ...]:
-        """What may have something in a cloud."""
+        """The custom resources that may own objects in a cloud."""
         return (*self.balancers, *self.machines)
 
     def references(self) -> set[ProjectReference]:
@@ -54,18 +54,18 @@ class Owners:
         return {_reference(each) for each in self.objects}
 
     def uids(self) -> set[str]:
-        """Of everything that may own something, readable or not."""
+        """The uids of all possible owners, whether they can be parsed or not."""
         return {*(each.metadata.uid for each in self.objects), *(each.key.uid for each in self.malformed)}
 
     def names(self) -> set[str]:
-        """`namespace/name` of everything that may own something, readable or not."""
+        """`namespace/name` of all possible owners, whether they can be parsed or not."""
         unreadable = (f"{each.key.namespace}/{each.key.name}" for each in self.malformed)
         return {*(cloud_name(each.metadata) for each in self.objects), *unreadable}
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Everything once: what exists after the clouds were read, and what existed before."""
+    """Everything at one time: the owners after the clouds were read, and those before."""
 
     owners: Owners = Owners()
     before: Owners = Owners()
@@ -79,7 +79,7 @@ class Snapshot:
 
 
 def findings(found: Snapshot, now: datetime) -> Iterator[Finding]:
-    """Everything that does not fit, each thing once: two Secrets may lead to one project."""
+    """All mismatches, each once: two Secrets may lead to one project."""
     told = (
         *unreadable(found),
         *without_project(found),
@@ -92,11 +92,11 @@ def findings(found: Snapshot, now: datetime) -> Iterator[Finding]:
     yield from dict.fromkeys(told)
 
 
-# --- projects and objects that cannot be looked at ---
+# --- projects and objects that cannot be read ---
 
 
 def unreadable(found: Snapshot) -> Iterator[Finding]:
-    """Objects that no lifecycle can read either."""
+    """Objects that no lifecycle can parse either."""
     for each in found.owners.malformed:
         key = each.key
         yield _finding(
@@ -105,7 +105,7 @@ def unreadable(found: Snapshot) -> Iterator[Finding]:
 
 
 def without_project(found: Snapshot) -> Iterator[Finding]:
-    """Projects whose credentials lead nowhere, or that do not answer."""
+    """Projects with wrong credentials, or that do not answer."""
     for reference, cloud in (found.clouds or {}).items():
         if isinstance(cloud, ApiError):
             users = sum(_reference(each) == reference for each in found.owners.objects)
@@ -113,7 +113,7 @@ def without_project(found: Snapshot) -> Iterator[Finding]:
             yield _finding(reference.where, problem, "correct the credentials; the project was not audited")
 
 
-# --- what has no owner ---
+# --- missing owners ---
 
 
 def marked_for_nobody(found: Snapshot) -> Iterator[Finding]:
@@ -126,7 +126,7 @@ def marked_for_nobody(found: Snapshot) -> Iterator[Finding]:
 
 
 def named_for_nobody(found: Snapshot) -> Iterator[Finding]:
-    """Unmarked objects in the cloud that have the name of an owner in one of our namespaces which does not exist."""
+    """Unmarked objects in the cloud named after a missing owner in one of our namespaces."""
     taken = found.owners.names() | found.before.names()
     ours = {name.partition("/")[0] for name in taken}
     for reference, cloud in found.read:
@@ -139,7 +139,7 @@ def named_for_nobody(found: Snapshot) -> Iterator[Finding]:
 
 
 def _named(cloud: ProjectCloud) -> Iterator[tuple[str, str, str]]:
-    """Kind, id and name of what carries no mark."""
+    """Kind, id and name of unmarked objects."""
     for kind, marked in (("security group", cloud.security_groups), ("port", cloud.ports)):
         yield from ((kind, each.id, each.name) for each in marked if not marked_for(each.description))
     yield from (
@@ -151,7 +151,7 @@ def _named(cloud: ProjectCloud) -> Iterator[tuple[str, str, str]]:
 
 
 def _servers_named(cloud: ProjectCloud, owners: Owners) -> Iterator[tuple[str, str, str]]:
-    """Unmarked servers that are called like machines of a LoadBalancer that is there; names tell no namespace."""
+    """Unmarked servers named like machines of an existing LoadBalancer; the names contain no namespace."""
     for balancer in owners.balancers:
         meta = balancer.metadata
         named = re.compile(rf"{re.escape(meta.name)}-[a-z2-7]{{16}}-[0-9a-f]{{5}}")
@@ -160,7 +160,7 @@ def _servers_named(cloud: ProjectCloud, owners: Owners) -> Iterator[tuple[str, s
 
 
 def without_owner(owners: Owners) -> Iterator[Finding]:
-    """Sets and machines whose LoadBalancer does not exist, and Roles that speak of machines that do not."""
+    """Sets and machines whose LoadBalancer does not exist, and Roles for machines that do not."""
     balancers = {cloud_name(each.metadata) for each in owners.balancers} | _unread(owners, LOAD_BALANCER)
     machines = {cloud_name(each.metadata) for each in owners.machines} | _unread(owners, LOAD_BALANCER_MACHINE)
     belonging: list[tuple[CustomResource, str]] = [
@@ -193,11 +193,11 @@ def _served(machine: LoadBalancerMachine) -> str:
     return f"{reference.namespace or machine.metadata.namespace}/{reference.name}" if reference.name else ""
 
 
-# --- what an owner has ---
+# --- an owner's objects ---
 
 
 def differing(found: Snapshot, now: datetime) -> Iterator[Finding]:
-    """Owners whose objects in the cloud, or whose status, are not as they should be."""
+    """Owners whose objects in the cloud, or whose status, differ from the desired state."""
     clouds = dict(found.read)
     balancers = {cloud_name(each.metadata): each for each in found.owners.balancers}
     for balancer in found.owners.balancers:
@@ -217,7 +217,7 @@ def _differs(obj: CustomResource, difference: str) -> Iterator[Finding]:
 
 
 def doubled(found: Snapshot) -> Iterator[Finding]:
-    """What owners have several of, and what is called like theirs and is not."""
+    """Duplicates of an owner's objects, and other objects with the same name."""
     clouds = dict(found.read)
     for each in found.owners.objects:
         cloud = clouds.get(_reference(each))
@@ -254,13 +254,13 @@ def _of_machine(machine: LoadBalancerMachine, cloud: ProjectCloud) -> Iterator[_
 def _ids(
     kind: str, found: Selection[SecurityGroup] | Selection[CloudPort] | Selection[FloatingIp] | Selection[Server]
 ) -> _Selected:
-    """Doubles that are deleted anyway are a difference already."""
+    """Duplicates that are deleted anyway are a difference already."""
     several = (found.kept, *found.spare) if found.kept and found.spare else ()
     return kind, tuple(each.id for each in several), tuple(each.id for each in found.strangers)
 
 
 def is_a_machines(role: JsonObject) -> bool:
-    """Whether a Role is one that a machine of its name was given."""
+    """Whether a Role was made for the machine of its name."""
     name = text(role, "metadata", "name")
     named = {
         str(each)
