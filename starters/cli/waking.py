@@ -64,8 +64,7 @@ async def wake_all(session: Session, kinds: Sequence[Kind]) -> Woken:
 
     Of several kinds, only those of the areas that this installation serves are woken: no worker of ours would execute
     the others. A kind that the cluster does not know has none. A kind among several that may not be read is skipped
-    with a
-    warning and is no failure: a user of one area need not be able to read the others.
+    with a warning, which is no failure: a user of one area need not be able to read the others.
     """
     free = asyncio.Semaphore(_AT_ONCE)
 
