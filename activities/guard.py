@@ -1,13 +1,12 @@
-"""What one account or project may take of this process: a limit of calls at once, and a circuit breaker.
+"""Limits of one account or project in this process: concurrent calls, and a circuit breaker.
 
-Clients of clouds block, so their activities run on a thread pool that all accounts and projects share. One whose
-endpoints hang (its region is down, a firewall swallows its packets) would take a thread for each call until it times
-out, and soon all of them. So each has a limit of calls at once, far below the number of threads; and once several calls
-in a row have had no answer, nothing is sent for half a minute, after which one call at a time tries whether it answers
-again.
+Cloud clients block, so their activities run on a thread pool that all accounts and projects share. If one's endpoints
+hang (its region is down, a firewall drops its packets), each call would occupy a thread until it times out, and soon
+all of them. So each has a limit of concurrent calls, far below the number of threads. Once several calls in a row had
+no answer, nothing is sent for half a minute, after which one call at a time tests whether it answers again.
 
-Whatever is refused here was not sent: it ends at once, as throttled, with the delay until it may succeed. Only silence
-counts: a refusal, a throttling or a connection that breaks at once is an answer, and takes nobody's thread.
+A refused call was not sent: it ends at once, as throttled, with the delay until it may succeed. Only missing answers
+count: a refusal, a throttling or a connection that breaks at once is an answer, and occupies no thread.
 """
 
 from __future__ import annotations
@@ -22,21 +21,21 @@ from typing import ClassVar
 
 from engine.errors import Throttled, Unavailable
 
-# What lasts so long and ends without an answer is silence; a connection may take as long to be made.
+# Seconds. A call that takes this long and ends without an answer counts as silence; connecting may take as long.
 SILENT_SECONDS = 5.0
 SILENCES = 5
 PAUSE = timedelta(seconds=30)
-# For so long nobody else is told the very end of a pause.
+# Seconds in which only one refused caller is given the end of the pause as its delay.
 CHOSEN_SECONDS = 5.0
 
 
 class CallGuard:
-    """One account's or project's. Thread-safe. A subclass has the words for what it guards.
+    """The guard of one account or project. Thread-safe. A subclass has the words for its subject.
 
     Args:
-        whom: as people are told of it.
-        most: calls at once.
-        clock: seconds that only grow.
+        whom: the subject, as in messages to people.
+        most: maximum number of concurrent calls.
+        clock: monotonic seconds.
     """
 
     one: ClassVar[str]  # account, project
@@ -44,7 +43,7 @@ class CallGuard:
     busy: ClassVar[str]  # codes of the refusals
     silent: ClassVar[str]
     full_delay: ClassVar[timedelta]
-    tried_delay: ClassVar[timedelta] = timedelta(seconds=SILENT_SECONDS)  # while one call is out to see
+    tried_delay: ClassVar[timedelta] = timedelta(seconds=SILENT_SECONDS)  # while one call tests the connection
 
     def __init__(self, whom: str, most: int, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._whom = whom
@@ -52,18 +51,18 @@ class CallGuard:
         self._clock = clock
         self._lock = threading.Lock()
         self._calling = 0
-        self._silences = 0  # calls in a row that had no answer
+        self._silences = 0  # consecutive calls without an answer
         self._paused_until = 0.0
-        self._chosen = float("-inf")  # when somebody was told the very end of the pause
+        self._chosen = float("-inf")  # when a caller was last given the end of the pause
 
     @property
     def silences(self) -> int:
-        """How many calls in a row had no answer."""
+        """The number of consecutive calls without an answer."""
         return self._silences
 
     @contextmanager
     def calling(self) -> Iterator[None]:
-        """Around a call, with all that it waits for.
+        """The context of a call, with all that it waits for.
 
         Raises:
             Throttled: not now; nothing was sent.
@@ -85,7 +84,7 @@ class CallGuard:
             if left > timedelta(0):
                 raise self._silence(left + self._after_pause())
             if self._silences >= SILENCES and self._calling:
-                raise self._silence(spread(self.tried_delay))  # one call is out to see whether it answers
+                raise self._silence(spread(self.tried_delay))  # one call tests whether it answers
             if self._calling >= self._most:
                 raise Throttled(
                     f"{self._whom}: {self._calling} calls are under way, as many as one {self.one} may have",
@@ -99,9 +98,9 @@ class CallGuard:
         """Refuse the call if another budget is used up; called with the lock held."""
 
     def _after_pause(self) -> timedelta:
-        """How much longer than the pause one stays away: one tries at its end, the others would only be in the way.
+        """The additional delay after the pause: one caller retries at its end, and the others later.
 
-        Who is chosen may be woken, and ask again, or have no use for it: so another is chosen after a while.
+        The chosen caller may be woken and call earlier, or not call at all: so another is chosen after a while.
         """
         if self._clock() - self._chosen < CHOSEN_SECONDS:
             return spread(self.tried_delay)
@@ -126,5 +125,5 @@ class CallGuard:
 
 
 def spread(delay: timedelta) -> timedelta:
-    """The delay, so that those who were refused together do not come back together."""
+    """The delay with jitter, so that callers refused together do not come back together."""
     return delay * random.uniform(0.5, 1.5)  # noqa: S311 - spreads load, hides nothing

@@ -4,16 +4,16 @@
        ^                        |
        +------ outdated --------+
 
-What follows from what is `domain/runner.py`'s to say. The effects are the functions that the durable driver
-(`workflows/entity.py`) reaches through Temporal. An action without an effect here is left to the object's own workflow.
-What runs is left to its end: it is one quick call, and cancelled it would be a lost answer.
+`domain/runner.py` has the rules of the sequence. The effects are the functions that the durable driver
+(`workflows/entity.py`) calls through Temporal. An action without an effect here is left to the object's own workflow.
+Running effects are never cancelled: each is one quick call, and its answer would be lost.
 
-- In order (`in_order`), actions follow one another, and what follows a refusal waits for the next decision.
-- What was refused because the observation was outdated is tried again on a new one; so often in a pass.
-- Any other refusal ends its own slot only. The pass hands it back, and the workflow says when the next pass is.
-- A short pause that the other side asks for is waited for; in order, before anything else is asked of it.
-- An answer that `fold` cannot use (`UnusableAnswerError`) is none.
-- A bug ends the pass, after what runs beside it.
+- In order (`in_order`), actions run one after another, and those after a refused one wait for the next decision.
+- An action refused because the observation was outdated is retried after a new one, a limited number of times per pass.
+- Any other refusal ends its own slot only. The pass returns it, and the workflow decides when the next pass is.
+- A short pause that the other side asks for is waited for; in order, before any other request.
+- An answer that `fold` cannot use (`UnusableAnswerError`) counts as none.
+- A bug ends the pass, once its concurrent actions have ended.
 """
 
 from __future__ import annotations

@@ -129,7 +129,7 @@ class Token:
             return self._asked()
 
     def renew(self, used: AccessInfo) -> AccessInfo:
-        """Another token than the one that was refused, unless another thread has it already."""
+        """A new token in place of the refused one, unless another thread has fetched one already."""
         with self._held():
             if self._plugin.auth_ref is used:
                 self._plugin.invalidate()
@@ -193,7 +193,7 @@ def _keystones(call: Call, error: exceptions.ClientException) -> ApiError:
     if response is None:
         return refusal(call, error.http_status or 500, "", {})
     mapped = refusal(call, response.status_code, body_of(response), lowered(response.headers))
-    # An unknown project or domain is told as not found; the decision must not take it for an object of ours.
+    # An unknown project or domain is reported as not found; decisions must not take it for a missing object of ours.
     return Denied(mapped.message, code=mapped.code) if isinstance(mapped, Absent) else mapped
 
 

@@ -54,12 +54,12 @@ class Credentials:
 
     @property
     def project(self) -> str:
-        """The project as people are told of it."""
+        """The project, as in messages to people."""
         return f"project {self.project_id or self.project_name}"
 
     @property
     def place(self) -> tuple[str, ...]:
-        """What tells one project of one cloud from another, whoever's credentials lead there."""
+        """The identity of the project and its cloud, independent of the credentials."""
         domain = "" if self.project_id else self.domain_id or self.domain_name
         return (self.auth_url, self.region, domain, self.project_id or self.project_name)
 

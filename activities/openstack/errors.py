@@ -5,8 +5,8 @@ of addresses or a conflict; Nova's 403 is a quota or a denial. Shapes of errors 
 Neutron `{"NeutronError": {"type", "message"}}`, Nova `{"<kind>": {"code", "message"}}`, Keystone `{"error": {"title",
 "message"}}`.
 
-A quota is no failure: it passes when somebody frees something or an administrator raises it, so it is *throttled*, with
-a delay; the decision is told, and waits ever longer (`domain/loadbalancers/hindrances.py`).
+A quota is no failure: it passes when resources are freed or an administrator raises it, so it is *throttled*, with a
+delay; the decision sees it, and waits ever longer (`domain/loadbalancers/hindrances.py`).
 
 An object is *absent* only where the API itself says so in its own shape: a proxy's page with the status 404 would
 otherwise look as if everything had been deleted. No answer, a broken or unreadable one, and an error of the server are
@@ -31,7 +31,7 @@ UNAUTHORIZED = "Unauthorized"
 UNREADABLE = "UnreadableAnswer"
 NO_ANSWER = "NoAnswer"
 
-# Neutron has no address left to give: somebody frees one, or an administrator adds some.
+# Neutron has no address left: it passes when one is freed, or an administrator adds some.
 _EXHAUSTED = frozenset({"IpAddressGenerationFailure", "ExternalIpAddressExhausted", "NoAvailableIp"})
 _SLOW = timedelta(seconds=5)
 _LONGEST_MESSAGE = 500
@@ -85,7 +85,7 @@ def unreadable(call: Call, why: str) -> Unavailable:
 
 
 def shortened(words: str) -> str:
-    """Words of the other side as they may be told: on one line, without long unbroken texts, not endless."""
+    """The other side's message for people: on one line, without long unbroken texts, limited in length."""
     told = _BLOB.sub("(...)", _SPACE.sub(" ", words).strip())
     return told if len(told) <= _LONGEST_MESSAGE else f"{told[:_LONGEST_MESSAGE]}..."
 

@@ -7,8 +7,8 @@
 | a machine | its ports and its LoadBalancer's, by name: 1; its servers by name: 1 |
 | a project | all security groups, ports, floating IPs, servers, server groups: 5, and more only by pages |
 
-Lists may lag behind, so what a custom resource has recorded and a list of names lacks is asked for by its id, and is
-gone only if that says so. A failing call fails the observation: nothing is taken for absent because nobody answered.
+Lists may lag, so an object that a custom resource has recorded and that a list of names lacks is read by its id, and
+only that shows whether it is gone. A failed call fails the observation: a missing answer never counts as absence.
 """  # noqa: E501 - a table
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 from engine.errors import Absent
 from engine.kube.json import JsonObject, mapping
 
-# Soft policies are told and taken from this microversion on.
+# Soft policies are supported from this microversion on.
 SERVER_GROUPS = "2.15"
 # Nova has no links to further pages of server groups, and gives no more than its limit (1,000, if nothing else is set).
 _GROUPS_PER_PAGE = 100
@@ -178,7 +178,7 @@ def get_server(project: Project, id_: str) -> Server | None:
 
 
 def get_raw_server(project: Project, id_: str) -> JsonObject | None:
-    """A server as Nova tells it."""
+    """A server in Nova's own form."""
     try:
         answer = project.get(Api.NOVA, "server", f"/servers/{id_}", what=id_)
     except Absent:

@@ -1,14 +1,14 @@
-"""Every step of `domain.loadbalancers.cloud.steps`, carried out so that it may be repeated at any moment.
+"""Every step of `domain.loadbalancers.cloud.steps`, implemented so that it can be repeated at any time.
 
-In the first attempt the plan's observation is the look-up. Whatever follows may follow a lost answer or a killed
-process, so each later attempt looks first for what the step was about to make: by name and mark, and where Neutron and
-Nova themselves keep something single, by that. A port leads to one floating IP, and carries one server: of two
-attempts that overlap, the slower one is refused with a conflict, and adopts what the other has made.
+In the first attempt the plan's observation is the look-up. Later attempts may follow a lost answer or a killed process,
+so each first looks for the object that the step would make: by name and mark, or by what Neutron and Nova themselves
+keep unique. A port leads to one floating IP and is attached to one server: of two attempts that overlap, the slower one
+is refused with a conflict, and adopts the object that the other has made.
 
-Facts: creations are answered when they are done, but for servers; of a new server only the id is told. A deleted server
-is still there for seconds to minutes, and may turn out not to go (ERROR); it is looked at until it is gone, by the
-server's retries. A port that a server still holds may not be deleted by a project's member: 403 or 409, depending on
-the release. A bulk of rules is made as a whole or not at all, and refused if one of them exists.
+Facts: creations are answered when they are complete, except servers, for which only the id is returned. A deleted
+server still exists for seconds to minutes, and its deletion may fail (ERROR); the server's retries check until it is
+gone. A project's member may not delete a port that is attached to a server: 403 or 409, depending on the release. A
+bulk of rules is created as a whole or not at all, and refused if one of them exists.
 """
 
 from __future__ import annotations
@@ -221,7 +221,7 @@ def _delete_port(project: Project, step: steps.DeletePort) -> Brought:
 
 
 def _held(port: CloudPort, error: ApiError) -> ApiError:
-    """Nova lets go of a port a moment after its server is gone; what holds it for longer is told."""
+    """Nova detaches a port a moment after its server is gone; if it stays in use for longer, that is reported."""
     if not port.device_id or attempt.number() >= _PATIENT_ATTEMPTS:
         return error
     message = f"port {port.id} is still in use by {port.device_id}"
@@ -234,10 +234,10 @@ def _pairs(addresses: Iterable[str]) -> list[dict[str, str]]:
 
 @contextmanager
 def _chosen(references: Mapping[str, str]) -> Iterator[None]:
-    """Make a refusal of a network or subnet that the spec names an Invalid one that names the field.
+    """Turn a refusal of a network or subnet that the spec names into an Invalid error that names the field.
 
-    A 404 to a creation that speaks of such an id does not pass by itself, unlike one that speaks of an object that
-    Perdure has made and that is gone.
+    A 404 to a creation that names such an id does not pass by itself, unlike a 404 for a missing object that Perdure
+    has made.
 
     Args:
         references: ids by their field of `spec.infrastructure.defaultNetwork`.

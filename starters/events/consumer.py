@@ -1,14 +1,14 @@
-"""One queue, consumed: receive, parse, tell, and do with each message as the table says.
+"""Consumes one queue: receive, parse, hand over, and acknowledge each message by its outcome.
 
-    poller ──► room? ──► receive, up to ten ──► each message by itself ──► parse ──► tell ──► acknowledge
+    poller ──► room? ──► receive, up to ten ──► each message by itself ──► parse ──► hand over ──► acknowledge
        ▲         │ full: stop receiving                                                  │
-       └─ wait ──┘ nobody can be told, SQS refuses: back off           delete, keep, dead letter
+       └─ wait ──┘ Temporal is down, SQS refuses: back off             delete, keep, dead letter
 
-A message in work is kept out of others' sight (`in_work.py`); none is received while as many are in work as may be, so
-that none waits unattended. Pollers back off with full jitter, from 0.2 to 20 s, to 30 s while the queue does not exist:
-its maker is asked to make it anew. One message's error is that message's alone: it is kept for later.
+A message in work is kept invisible to others (`in_work.py`); none is received while the maximum is in work, so that
+none waits unattended. Pollers back off with full jitter, from 0.2 to 20 s, to 30 s while the queue does not exist: its
+maintainer is asked to recreate it. An error concerns its own message only, which is kept for later.
 
-Told to stop, it receives no more, lets what is in work end, and gives back the rest at once (visibility 0).
+When asked to stop, it receives no more, lets messages in work finish, and gives back the rest at once (visibility 0).
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ from starters.events.queues import MOST_IN_BATCH, Queue, Receipt, TextAttributes
 from starters.events.teller import Teller
 
 FIRST_BACKOFF, LONGEST_BACKOFF = 0.2, 20.0
-# AWS lets nobody make a queue anew within a minute of its deletion.
+# AWS does not allow recreating a queue within a minute of its deletion.
 LONGEST_WITHOUT_QUEUE = 30.0
 TELL_MISSING_EVERY = 60.0
 # SQS takes ten message attributes; three are ours.
 _MOST_KEPT_ATTRIBUTES = 7
-# Reasons of acknowledgements; strangers' events, doubled ones and old news would drown the rest.
+# Outcomes that are logged; unknown instances, duplicates and outdated events would drown the rest.
 _WORTH_A_LINE = frozenset({Outcome.APPLIED, Outcome.UNAVAILABLE})
-# Somebody has subscribed the queue to a topic, which waits for an address to be visited: nobody here does.
+# The queue was subscribed to an SNS topic, which waits for a confirmation that Perdure does not send.
 _WORTH_A_WARNING = frozenset({SNS_CONFIRMATION})
 
 logger = logging.getLogger(__name__)
@@ -50,14 +50,14 @@ class Consumer:
     """Consumes one queue.
 
     Args:
-        queue: from which messages come.
-        teller: tells workflows of their events.
-        pollers: how many receives are under way at once.
-        most: how many messages are in work at once.
-        visibility: how long received messages are out of sight.
+        queue: the source of messages.
+        teller: hands events over to workflows.
+        pollers: number of concurrent receives.
+        most: maximum number of messages in work.
+        visibility: how long received messages are invisible to others.
         drain: how long messages in work may take to end.
         patience: how long (seconds) it may hold back while something is wrong.
-        missing: told, at most once a minute, that the queue does not exist.
+        missing: called, at most once a minute, when the queue does not exist.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class Consumer:
 
     @property
     def name(self) -> str:
-        """The queue's."""
+        """The queue's name."""
         return self._queue.name
 
     @property
@@ -99,11 +99,11 @@ class Consumer:
         return len(self._in_work)
 
     def stalled(self) -> Iterable[str]:
-        """Why only a restart helps; a queue that cannot be read is no reason."""
+        """Why only a restart helps; an unreadable queue is no reason."""
         return self._turns.stalled()
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Consume until told to stop; what is in work then ends, or is given back."""
+        """Consume until `stop` is set; messages in work then end, or are given back."""
         metrics.IN_WORK.labels(self.name).set_function(lambda: len(self._in_work))
         metrics.OLDEST.labels(self.name).set_function(lambda: self._in_work.oldest_age(datetime.now(UTC)))
         beating = asyncio.create_task(self._in_work.keep_hidden(self._hidings.add))
@@ -118,10 +118,10 @@ class Consumer:
                 task.cancel()
         for task in (beating, *polling):
             if task.done() and not task.cancelled():
-                task.result()  # a bug, to be seen by whoever runs this
+                task.result()  # a bug, raised to the caller
 
     async def _end(self, polling: Sequence[asyncio.Task[None]]) -> None:
-        """Let receives and messages in work end within the time there is; give back what did not."""
+        """Let receives and messages in work end in time; give the others back."""
         deadline = time.monotonic() + self._drain.total_seconds()
         await asyncio.wait(polling, timeout=self._drain.total_seconds())
         if self._works:
@@ -179,13 +179,13 @@ class Consumer:
             logger.warning("%s: nothing could be received (%d times): %s", self.name, failures, self.trouble)
 
     async def _tell_missing(self) -> None:
-        """Ask for the queue to be made again: whoever keeps it would look for it within the hour otherwise."""
+        """Ask its maintainer to recreate the queue, which would otherwise be checked within the hour only."""
         if self._missing is None or (self._told_missing and time.monotonic() - self._told_missing < TELL_MISSING_EVERY):
             return
         self._told_missing = time.monotonic()
         try:
             await self._missing()
-        except Exception as error:  # it is asked for again, and looked for anyway
+        except Exception as error:  # the request is repeated, and the queue is checked anyway
             logger.warning("%s: nobody could be told that it does not exist: %s", self.name, error)
 
     async def _pause(self, failures: int, longest: float) -> None:
@@ -193,7 +193,7 @@ class Consumer:
         await self._unless_stopping(asyncio.sleep(seconds))
 
     async def _unless_stopping(self, awaited: Coroutine[object, object, None]) -> None:
-        """Wait for something, but not when there is to be an end."""
+        """Wait for something, but stop waiting when the consumer has to stop."""
         waiting, stopping = asyncio.ensure_future(awaited), asyncio.ensure_future(self._stopping.wait())
         try:
             await asyncio.wait((waiting, stopping), return_when=asyncio.FIRST_COMPLETED)
@@ -201,7 +201,7 @@ class Consumer:
             waiting.cancel()
             stopping.cancel()
 
-    # What becomes of a message.
+    # Messages.
 
     async def _work(self, received: EventBridgeEvent) -> None:
         message, began = received.message, time.monotonic()
@@ -216,7 +216,7 @@ class Consumer:
         self._in_work.remove(message)
 
     def _tell(self, received: EventBridgeEvent, acknowledgement: Acknowledgement) -> None:
-        """Count a message, and log it without its body: at INFO where it changed something, or could not."""
+        """Count a message, and log it without its body: at INFO if it changed something, or could not."""
         verdict, reason = acknowledgement.verdict, acknowledgement.reason
         for word in acknowledgement.counts:
             metrics.EVENTS.labels(word).inc()
@@ -240,7 +240,7 @@ class Consumer:
             await self._buried(message, acknowledgement.reason)
 
     async def _buried(self, message: Message, reason: str) -> None:
-        """Put a message among the dead letters; it stays where it is until it is there."""
+        """Send a message to the dead letters, and delete it from its queue once that has succeeded."""
         attributes: TextAttributes = _kept(message) | dead_letter_attributes(reason, message.message_id, self.name)
         try:
             await self._queue.bury(message.body, attributes)
@@ -254,7 +254,7 @@ class Consumer:
         await self._deleted(message)
 
     async def _deleted(self, message: Message) -> None:
-        """Delete it, at the second attempt if need be; one that is shown again is a duplicate then."""
+        """Delete it, with a second attempt if necessary; if that fails, it is delivered again, as a duplicate."""
         for _ in range(2):
             if await self._deletions.add(message.receipt_handle):
                 return
@@ -273,7 +273,7 @@ class Consumer:
 
 
 def _kept(message: Message) -> dict[str, dict[str, str]]:
-    """The message's own attributes, as SendMessage has them: EventBridge says there why it could not deliver."""
+    """The message's own attributes, in SendMessage's form: EventBridge's say why it could not deliver."""
     own = ((name, text) for name, text in sorted(message.attributes.items()) if text and not name.startswith("PERDURE"))
     kept = [(name, {"DataType": "String", "StringValue": text}) for name, text in own]
     return dict(kept[:_MOST_KEPT_ATTRIBUTES])

@@ -1,11 +1,11 @@
-"""What could not be read, or was received too often: listing it, and sending it to its queue again.
+"""Messages that could not be parsed, or were received too often: listing them, and sending them to their queues again.
 
-SQS has a task for moving dead letters, which moves all or none and tells of none. Here each is received, which puts it
-out of others' sight for a moment, and given back; to re-drive one is to send it to the queue and to delete it then, so
-that one interrupted in between is there twice, and applied once.
+SQS has a task that moves dead letters, but it moves all or none and lists none. Here each is received, which makes it
+invisible to others for a moment, and given back. To redrive one, it is sent to its queue and then deleted; if that is
+interrupted, it is there twice, and applied once.
 
-A region's dead letters are its own queue's, and those of the AWS provider's queues, which have none: an attribute says
-whose each is, and nobody but the settings which queues there are.
+A region's dead letters are those of its own queue and of the AWS provider's queues, which have no dead letter queue: an
+attribute names the queue of each, and only queues in the settings are accepted.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from domain.model import Model
 from starters.events.library import in_words
 from starters.events.queues import MOST_IN_BATCH, SqsQueue, TextAttributes
 
-# For how long a listing keeps what it has seen out of sight, so that it sees each once.
+# How long a listing keeps messages invisible, so that it sees each once.
 LOOKING = timedelta(seconds=60)
 # An empty answer of a short poll may miss some servers' messages; three in a row seldom do.
 _EMPTY_ANSWERS = 3
 _SHOWN_REASON = "received too often, or not delivered"
 
-# The queue that a dead letter is to be sent to again; None if it is not asked for.
+# The queue that a dead letter must be sent to; None if it is not selected.
 Home = Callable[[Message], SqsQueue | None]
 
 
@@ -34,12 +34,12 @@ class DeadLetter(Model):
     """One dead letter.
 
     Attributes:
-        queue: whose it is.
-        message_id: its own.
-        reason: why it is one.
-        of: the id that its message had in the queue, empty if SQS or EventBridge put it here.
-        sent_at: when it became one.
-        told: what it would tell if it were read now.
+        queue: the queue that it came from.
+        message_id: its own id.
+        reason: why it is a dead letter.
+        of: its message's id in the queue, empty if SQS or EventBridge put it here.
+        sent_at: when it became a dead letter.
+        told: the events that it contains, if parsed now.
         body: as it was sent.
         attributes: its message attributes.
     """
@@ -55,13 +55,13 @@ class DeadLetter(Model):
 
 
 def source_of(message: Message, dead: str, whose: Place, places: Sequence[Place]) -> Place | None:
-    """Whose a dead letter is: the queue's that it names, else the one's which these are the dead letters of.
+    """The queue that a dead letter came from: the one that it names, else the owner of this dead letter queue.
 
     Args:
         message: the dead letter.
-        dead: the name of the queue that holds it.
-        whose: for whom that queue was looked at; one that names nobody is theirs, where the queue is of no place.
-        places: every place that the settings name; no other is believed in.
+        dead: the name of the dead letter queue.
+        whose: the place for which that queue was read; it gets dead letters without a name if no place owns the queue.
+        places: every place that the settings name; no other is accepted.
     """
     near = [each for each in places if each.where == whose.where]
     said = message.attributes.get("PERDURE_QUEUE", "")
@@ -71,7 +71,7 @@ def source_of(message: Message, dead: str, whose: Place, places: Sequence[Place]
 
 
 async def dead_letters(dead: SqsQueue, *, most: int, home: Home | None = None) -> list[DeadLetter]:
-    """The dead letters in a queue, at most so many, or those of them that have a home; all are given back."""
+    """The dead letters in a queue, up to `most`, or those of them with a home; all are given back."""
     found = [message async for message in _received(dead, most)]
     await _given_back(dead, found)
     asked = [message for message in found if home is None or home(message)]
@@ -79,10 +79,10 @@ async def dead_letters(dead: SqsQueue, *, most: int, home: Home | None = None) -
 
 
 async def redrive(dead: SqsQueue, home: Home, chosen: Collection[str], *, most: int) -> list[DeadLetter]:
-    """Send dead letters to their queues again: those of these ids, or all that have a home if none is named.
+    """Send dead letters to their queues again: those with these ids, or all with a home if no id is given.
 
     Returns:
-        Those that were sent.
+        The dead letters that were sent.
     """
     found = [message async for message in _received(dead, most)]
     sent = []
@@ -118,7 +118,7 @@ async def _given_back(dead: SqsQueue, messages: list[Message]) -> None:
 
 
 def _attributes(message: Message) -> TextAttributes:
-    """What the message had before it was one: of the reason only a trace in logs is left."""
+    """The message's attributes before it became a dead letter: the reason remains only as a trace in logs."""
     own = {name: text for name, text in message.attributes.items() if text and not name.startswith("PERDURE_")}
     return {name: {"DataType": "String", "StringValue": text} for name, text in own.items()}
 

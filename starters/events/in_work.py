@@ -1,7 +1,7 @@
-"""Messages in work: out of others' sight for as long as it takes.
+"""Messages in work, kept invisible to other consumers as long as necessary.
 
-SQS shows a received message again after its visibility timeout. Whatever is still in work after half of it is put out
-of sight anew, so that nobody else begins with it; what a process leaves behind when it is killed appears by itself.
+SQS delivers a received message again after its visibility timeout. The timeout of a message still in work after half of
+it is extended, so that no other consumer starts with it; if a process is killed, its messages reappear by themselves.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ from datetime import datetime, timedelta
 from domain.instances.transport import Message
 from starters.events.queues import Receipt
 
-# What the age of the oldest message is told of.
+# The period that the age of the oldest message covers.
 REMEMBERED_SECONDS = 60.0
 
-# Puts a message out of sight for so long; whether it could.
+# Makes a message invisible for this long; returns whether that succeeded.
 Hide = Callable[[tuple[Receipt, timedelta]], Awaitable[bool]]
 
 
@@ -46,19 +46,19 @@ class InWork:
         return iter([held.message for held in self._held.values()])
 
     def add(self, message: Message) -> None:
-        """A message was received."""
+        """Add a received message."""
         now = self._clock()
         self._held[message.receipt_handle] = _Held(message, now + self._visibility.total_seconds())
         self._received.append((now, message.taken_at))
         self._forget(now)
 
     def remove(self, message: Message) -> None:
-        """It is done with, or given back."""
+        """Remove a message that is completed, or given back."""
         self._held.pop(message.receipt_handle, None)
         self._changed.set()
 
     async def room(self, most: int) -> None:
-        """Wait until fewer than so many are in work."""
+        """Wait until fewer than `most` are in work."""
         while len(self._held) >= most:
             self._changed.clear()
             await self._changed.wait()
@@ -70,12 +70,12 @@ class InWork:
         return max(0.0, (now - min(taken)).total_seconds()) if taken else 0.0
 
     def due(self) -> list[Message]:
-        """Those that are shown again within half of the visibility timeout."""
+        """The messages whose visibility timeout ends within half of its length."""
         limit = self._clock() + self._visibility.total_seconds() / 2
         return [held.message for held in self._held.values() if held.visible_at <= limit]
 
     async def keep_hidden(self, hide: Hide) -> None:
-        """Put what takes long out of sight again and again, for ever."""
+        """Extend the visibility timeouts of long-running messages, in an endless loop."""
         while True:
             await asyncio.sleep(self._visibility.total_seconds() / 4)
             await asyncio.gather(*(self._extend(message, hide) for message in self.due()))

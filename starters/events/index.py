@@ -1,11 +1,11 @@
-"""Whose instances there are: AWSMachines and AWSMachinePools as the API server has them, found by instance id.
+"""Which instances belong to this cluster: AWSMachines and AWSMachinePools of the API server, indexed by instance id.
 
-The rules of a region deliver the events of every instance in it, so most are nobody's here; asking this index costs
-microseconds, and no workflow is started for a stranger. It is fed by reflectors and holds of an object only what it is
-found by: its instances, its dedicated host, its group.
+A region's rules deliver the events of every instance in it, so most are irrelevant here; a look-up costs microseconds,
+and no workflow is started for an unknown instance. Reflectors update the index, which has only an object's search keys:
+its instances, its dedicated host, its group.
 
-An instance whose object is deleted is remembered for a while: EC2 tells of its end about when the object goes, and an
-event of it is not to be kept in the hope that its object will appear.
+An instance whose object is deleted is remembered for a while: EC2 reports its end at about the time the object goes,
+and such an event must not be kept in case its object appears later.
 """
 
 from __future__ import annotations
@@ -25,17 +25,17 @@ from engine.kube.json import JsonObject, at, sequence, text
 from engine.kube.reflector import Name, Reflector, Timing
 from engine.kube.store import Followed
 
-# More than go within the time for which events of a strange instance are kept.
+# More than are deleted within the time for which events of an unknown instance are kept.
 _GONE_REMEMBERED = 10_000
 
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """What is known of an AWSMachine or AWSMachinePool.
+    """The search keys of an AWSMachine or AWSMachinePool.
 
     Attributes:
         name: namespace and name.
-        resource_version: as it was read.
+        resource_version: of the version that was read.
         instances: the ids of its instances.
         region: a machine's, empty if it does not say.
         host: the dedicated host that a machine's instance runs on.
@@ -52,14 +52,14 @@ class Holder:
     expectant: bool = False
 
     def lives_in(self, account: str, region: str) -> bool:
-        """Whether its instances are of an account and region, as far as it says."""
+        """Whether its instances are in an account and region, as far as it says."""
         if self.group is not None:
             return (self.group.account, self.group.region) == (account, region)
         return self.region in ("", region)
 
 
 def machine(obj: JsonObject) -> Holder:
-    """An AWSMachine."""
+    """Read an AWSMachine."""
     provider_id = text(obj, "spec", "providerID")
     found = (text(obj, "spec", "instanceID"), instance_of_provider_id(provider_id))
     instances = tuple(dict.fromkeys(each for each in found if each))
@@ -75,7 +75,7 @@ def machine(obj: JsonObject) -> Holder:
 
 
 def pool(obj: JsonObject) -> Holder:
-    """An AWSMachinePool."""
+    """Read an AWSMachinePool."""
     listed = (
         instance_of_provider_id(each) for each in sequence(obj, "spec", "providerIDList") if isinstance(each, str)
     )
@@ -111,18 +111,18 @@ class Index:
         self._gone: dict[str, None] = {}
 
     def knows(self, event: InstanceEvent) -> bool:
-        """Whether an event is of somebody's instance, where that lives, or group."""
+        """Whether an object has the event's instance, in its account and region, or its group."""
         group = group_of(event)
         holders = self._holders(event.instance_id)
         found = any(each.lives_in(event.account, event.region) for each in holders)
         return found or (group is not None and self.has_group(group))
 
     def remembers(self, instance_id: str) -> bool:
-        """Whether an instance was somebody's until a while ago."""
+        """Whether an object had the instance until a while ago."""
         return instance_id in self._gone
 
     def has_group(self, group: GroupKey) -> bool:
-        """Whether a group is somebody's."""
+        """Whether an object has the group."""
         return bool(self.pools.find("group", group))
 
     def on_host(self, host: str) -> tuple[str, ...]:
@@ -141,7 +141,7 @@ class Index:
         return [*self.machines.find("instance", instance_id), *self.pools.find("instance", instance_id)]
 
     def changed(self, before: Holder | None, after: Holder | None) -> None:
-        """An object differs from before: remember the instances that nobody has any more."""
+        """Handle a changed object: remember the instances that no object has any more."""
         held = before.instances if before is not None else ()
         for instance_id in (each for each in held if not self._holders(each)):
             self._gone[instance_id] = None
@@ -163,43 +163,43 @@ class Feed:
         self._settled = asyncio.Event()
 
     async def run(self) -> None:
-        """Keep it for ever."""
+        """Update the index, in an endless loop."""
         async with asyncio.TaskGroup() as group:
             for reflector in self._reflectors:
                 group.create_task(reflector.run(), name=f"reflector {reflector.selection.name}")
 
     async def settled(self) -> None:
-        """Until it is ready."""
+        """Wait until it is ready."""
         await self._settled.wait()
 
-    # What the reflectors tell.
+    # Events from the reflectors.
 
     def started(self, objects: list[Holder]) -> None:
-        """A kind's first list is complete."""
+        """Handle a kind's complete first list."""
         self._look()
 
     def changed(self, before: Holder | None, after: Holder | None, *, seen_live: bool) -> None:
-        """An object differs from before."""
+        """Handle a changed object."""
         self._index.changed(before, after)
 
     def absent(self) -> None:
-        """A kind is not installed."""
+        """Handle a kind that is not installed."""
         self._look()
 
     def _look(self) -> None:
         if self.ready:
             self._settled.set()
 
-    # What it says of itself.
+    # State, for health checks.
 
     @property
     def ready(self) -> bool:
-        """Whether all that there is has been listed; a kind that is not installed has no objects."""
+        """Whether all kinds are listed; a kind that is not installed has no objects."""
         return all(each.listed or not each.installed for each in self._reflectors)
 
     @property
     def doubtful(self) -> bool:
-        """Whether something may be missing: an instance that is not found may be somebody's all the same."""
+        """Whether the index may be incomplete: an instance that is not found may belong to an object all the same."""
         return not self.ready or any(each.trouble and each.installed for each in self._reflectors)
 
     def unlisted(self) -> Iterable[str]:
@@ -209,7 +209,7 @@ class Feed:
                 yield f"{each.selection.name} is not listed yet{f': {each.trouble}' if each.trouble else ''}"
 
     def notes(self) -> Iterable[str]:
-        """What is worth knowing."""
+        """Problems, one sentence each."""
         for each in self._reflectors:
             if not each.installed:
                 yield f"{each.selection.name} is not installed in the cluster"

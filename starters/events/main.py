@@ -1,11 +1,10 @@
-"""The consumer's process: know whose instances there are, connect, consume every queue, until SIGTERM.
+"""The consumer's process: list the instances, connect, consume every queue, until SIGTERM.
 
-Any number of them may run: SQS gives each message to one. It is ready once every AWSMachine and AWSMachinePool is
-listed, and while Temporal and the API server answer; a queue that cannot be read does not make it less ready, and
-`/readyz` tells of it.
+Any number of them may run: SQS delivers each message to one. It is ready once every AWSMachine and AWSMachinePool is
+listed, and while Temporal and the API server answer; a queue that cannot be read does not affect readiness, but
+`/readyz` mentions it.
 
-In observe mode nothing is received, since a message that one reader has taken is one that the replaced system's does
-not get.
+In observe mode nothing is received, since a message received here is missing in the replaced system.
 """
 
 from __future__ import annotations
@@ -39,9 +38,9 @@ from starters.events.temporal import hand_over, wake_group
 
 PROCESS = "events"
 
-# Messages that one process holds; none is received beyond. It works on the most urgent first.
+# Maximum number of messages that one process has received and not completed. It works on the most urgent first.
 IN_WORK = 10_000
-# Receives under way at once, for each queue.
+# Concurrent receives for each queue.
 POLLERS = 2
 
 # Deleting, hiding and burying, beside the receives: each ends within a call's time, and tens of messages share one.

@@ -1,9 +1,8 @@
 """A queue of SQS and its dead letters: AWS's calls, on threads, since its library blocks.
 
-A queue is named by the settings; its URL is asked for once (GetQueueUrl), and stays the same if it is deleted and made
-again, which AWS lets nobody do within a minute. Batches answer for each of their entries.
-Errors are Perdure's (`activities/aws/errors.py`), `Absent` for a queue that does not exist, in whichever of its two
-spellings.
+The settings name a queue; its URL is queried once (GetQueueUrl), and stays the same if the queue is deleted and
+recreated, which AWS does not allow within a minute. Batches answer for each of their entries. Errors are Perdure's
+(`activities/aws/errors.py`), `Absent` for a queue that does not exist, in either of its two spellings.
 
 Facts: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/ (ten entries a batch, twenty seconds a
 poll, visibility of at most twelve hours).

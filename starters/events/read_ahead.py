@@ -1,9 +1,9 @@
-"""Reading a backlog before working on it: the last message of a queue may be the most urgent one.
+"""Reads a backlog before working on it: the last message of a queue may be the most urgent one.
 
     full receive ──► routine events wait ──► a receive that is not full, or ten seconds ──► all go on
                                              and at least fifty seconds of work before they wait again
 
-Routine events cost the CPU that reading needs, here and at Temporal. Urgent ones never wait.
+Routine events take CPU that reading needs, here and at Temporal. Urgent events never wait.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 
 LONGEST_SECONDS = 10.0
-# From the beginning of one wait to the next: under a lasting flood routine events have five sixths of the time.
+# Seconds between the starts of two waits: under a lasting flood routine events have five sixths of the time.
 PERIOD_SECONDS = 60.0
 
 
@@ -29,7 +29,7 @@ class ReadAhead:
         self._behind = False
 
     def received(self, *, full: bool) -> None:
-        """A receive has ended, with as many messages as it can have or with fewer."""
+        """Record that a receive has ended, with the maximum number of messages or fewer."""
         now = self._clock()
         if not full:
             self._behind = False
@@ -38,5 +38,5 @@ class ReadAhead:
 
     @property
     def lasts(self) -> bool:
-        """Whether they wait now."""
+        """Whether routine events wait now."""
         return self._behind and self._clock() < self._began + LONGEST_SECONDS

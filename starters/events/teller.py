@@ -1,19 +1,19 @@
-"""Telling workflows of events: one hand-over per instance at a time, the most urgent instance first.
+"""Hands events over to workflows: one hand-over per instance at a time, the most urgent instance first.
 
     event ──► not served here ──────────────────────────────────────► foreign
-       └────► index: nobody's ──────────────────────────────────────► unknown
+       └────► not in the index ─────────────────────────────────────► unknown
        └────► its group ──► results, wake, at most one a moment ────┐
-       └────► its instance ──► gathered with its other events ──────┴► what the workflow says of it
+       └────► its instance ──► gathered with its other events ──────┴► the workflow's answer
                                   │
                    update-with-start, `at_once` instances at the same time
 
-Events of one instance that come while it is being told of others go together afterwards: a storm is a few updates per
-instance, however many its messages. Of instances that wait, those go first whose news is worth nothing later. While a
-backlog is being read (`read_ahead.py`), few others are told.
+Events of an instance that arrive during its hand-over are handed over together afterwards: a storm is a few updates per
+instance, however many messages it has. Of waiting instances, those whose events lose their value first go first. While
+a backlog is being read (`read_ahead.py`), few others are handed over.
 
-A workflow that does not answer in time, Temporal that cannot be reached, an index that may be incomplete: the event is
-*unavailable*, and its message is kept. While that lasts `troubled` asks pollers to hold back, since each receive of a
-message that cannot be handled brings it nearer to the dead letters.
+If a workflow does not answer in time, Temporal cannot be reached, or the index may be incomplete, the event is
+*unavailable*, and its message is kept. While that lasts, `troubled` asks pollers to hold back, since each receive of a
+message that cannot be handled brings it closer to the dead letters.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ from domain.instances.routing import by_instance, group_of, instance_of, on_host
 from starters.events import metrics
 from starters.events.read_ahead import ReadAhead
 
-# One hand-over's most: two kilobytes each stay far below what Temporal takes as one payload.
+# Maximum events of one hand-over: at two kilobytes each, far below Temporal's limit for a payload.
 MOST_EVENTS = 100
-# From one wake of a group to its next: a scale-in of hundreds is some looks at the group.
+# Seconds between two wakes of a group: a scale-in of hundreds becomes a few passes over the group.
 GROUP_REST_SECONDS = 0.5
-# Instances that are told of routine events at the same time while a backlog is being read.
+# Concurrent hand-overs of routine events while a backlog is being read.
 ROUTINE_WHILE_READING = 2
-# So many failures in a row are no accident of one workflow.
+# This many failures in a row are not caused by a single workflow.
 TROUBLE_AFTER = 3
 
-# Tells an instance's workflow of events; `receives` as for `domain.instances.handover.update_id`.
+# Hands events over to an instance's workflow; `receives` as for `domain.instances.handover.update_id`.
 HandOverCall = Callable[[InstanceKey, Sequence[InstanceEvent], int], Awaitable[Taken]]
-# Wakes a group's workflow, and tells it first how launches and terminations ended, if events have told of any.
+# Wakes a group's workflow, after passing on results of launches and terminations that events have reported.
 WakeGroup = Callable[[GroupKey, GroupRecord], Awaitable[None]]
 
-# From the best for whoever waits for a message to be done with to the worst.
+# Outcomes from best to worst: the worst outcome of a message's parts is the message's.
 _WORST_LAST = (
     Outcome.DUPLICATE,
     Outcome.STALE,
@@ -65,16 +65,16 @@ logger = logging.getLogger(__name__)
 
 
 class Ownership(Protocol):
-    """What is asked of the index."""
+    """The part of the index that is used here."""
 
     def knows(self, event: InstanceEvent) -> bool:
-        """Whether an event is of somebody's instance or group."""
+        """Whether an object in the cluster has the event's instance or group."""
 
     def remembers(self, instance_id: str) -> bool:
-        """Whether an instance was somebody's until a while ago."""
+        """Whether an object had the instance until a while ago."""
 
     def has_group(self, group: GroupKey) -> bool:
-        """Whether a group is somebody's."""
+        """Whether an object has the group."""
 
     def on_host(self, host: str) -> tuple[str, ...]:
         """The instances on a dedicated host."""
@@ -86,7 +86,7 @@ class Ownership(Protocol):
 
 @dataclass
 class _Waiting:
-    """The events of one instance that its workflow has not been told of, by key, with who waits for each."""
+    """The events of one instance that are not handed over yet, by key, with the callers that wait for each."""
 
     events: dict[str, InstanceEvent] = field(default_factory=dict)
     answers: dict[str, list[asyncio.Future[Handled]]] = field(default_factory=dict)
@@ -98,7 +98,7 @@ class _Waiting:
         self.receives = max(self.receives, receives)
 
     def take(self, most: int) -> _Waiting:
-        """Its first so many events, the others stay."""
+        """Remove and return up to this many of its first events."""
         taken = _Waiting(receives=self.receives)
         for key in tuple(self.events)[:most]:
             taken.events[key], taken.answers[key] = self.events.pop(key), self.answers.pop(key)
@@ -106,15 +106,15 @@ class _Waiting:
 
 
 class Teller:
-    """Tells all workflows of one process.
+    """Hands events over to all workflows, for one process.
 
     Args:
-        index: whose instances there are.
+        index: the instances and groups that objects in the cluster have.
         places: the accounts and regions that are served.
-        hand_over: tells an instance's workflow.
-        wake_group: wakes a group's.
+        hand_over: hands events over to an instance's workflow.
+        wake_group: wakes a group's workflow.
         doubtful: whether the index may be incomplete.
-        at_once: how many instances are told at the same time.
+        at_once: number of concurrent hand-overs.
         patience: how long a workflow may take to answer.
     """
 
@@ -141,7 +141,7 @@ class Teller:
         self._serial = itertools.count()
         self._telling: dict[InstanceKey, asyncio.Task[None]] = {}
         self._groups: dict[GroupKey, asyncio.Task[bool]] = {}
-        self._ended: dict[GroupKey, GroupRecord] = {}  # of those that are to be woken
+        self._ended: dict[GroupKey, GroupRecord] = {}  # results for groups that have yet to be woken
         self._woken_at: dict[GroupKey, float] = {}
         self._reads: dict[str, ReadAhead] = {}
         self._failures = 0
@@ -149,11 +149,11 @@ class Teller:
 
     @property
     def troubled(self) -> bool:
-        """Whether nobody could be told of late: others are better not asked for."""
+        """Whether recent hand-overs have all failed: then no more messages should be received."""
         return self._failures >= TROUBLE_AFTER
 
     async def outcome(self, event: InstanceEvent, receives: int = 1) -> Handled:
-        """What comes of an event, once that is known; `receives` says how often its message was received."""
+        """The outcome of an event, once it is known; `receives` is how often its message was received."""
         if not ours(event, self._places):
             return Handled(event=event, outcome=Outcome.FOREIGN)
         group = group_of(event)
@@ -170,12 +170,12 @@ class Teller:
         return worst.model_copy(update={"event": event}) if worst.event is not event else worst
 
     def received(self, queue: str, *, full: bool) -> None:
-        """A receive of the queue has ended, with as many messages as it can have or with fewer."""
+        """Record that a receive of the queue has ended, with the maximum number of messages or fewer."""
         self._reads.setdefault(queue, ReadAhead()).received(full=full)
         self._begin()
 
     async def close(self) -> None:
-        """End what is under way; whoever waits is told that nobody could be told."""
+        """Cancel running hand-overs; waiting callers get the outcome unavailable."""
         tasks = [*self._telling.values(), *self._groups.values()]
         for task in tasks:
             task.cancel()
@@ -184,7 +184,7 @@ class Teller:
             _answer(waiting, {}, Outcome.UNAVAILABLE)
         self._waiting.clear()
 
-    # Whose it is.
+    # Ownership.
 
     def _known(self, event: InstanceEvent) -> bool:
         return self._index.knows(event) or self._index.remembers(event.instance_id)
@@ -214,7 +214,7 @@ class Teller:
         return await answer
 
     def _begin(self) -> None:
-        """Tell the most urgent ones, as many as may be told at once."""
+        """Start hand-overs of the most urgent instances, as many as there is room for."""
         loop = asyncio.get_running_loop()
         while self._order and len(self._telling) < self._room(self._order[0][0]):
             _, _, key = heapq.heappop(self._order)
@@ -222,7 +222,7 @@ class Teller:
                 self._telling[key] = loop.create_task(self._tell(key))
 
     def _room(self, urgency_: int) -> int:
-        """How many instances may be told at once, where the next one is so urgent."""
+        """How many more hand-overs may start, given the urgency of the next one."""
         many = len(self._waiting) > 2 * self._at_once
         if urgency_ and many and any(each.lasts for each in self._reads.values()):
             return min(ROUTINE_WHILE_READING, self._at_once)
@@ -252,7 +252,7 @@ class Teller:
         except asyncio.CancelledError:
             _answer(batch, {}, Outcome.UNAVAILABLE)
             raise
-        except Exception as error:  # whatever it is, no message may be lost for it
+        except Exception as error:  # no error may lose a message
             self._failed(key, error)
             _answer(batch, {}, Outcome.UNAVAILABLE)
             return
@@ -261,12 +261,12 @@ class Teller:
         self._failures = 0 if answered else self._failures + 1
         self.trouble = "" if answered else "the Kubernetes API, or AWS, gives workflows no answer"
         metrics.HAND_OVERS.labels("taken" if answered else "unavailable").inc()
-        # Workers may hear of a new AWSMachine later than this index.
+        # Workers may learn of a new AWSMachine later than this index.
         may_appear = taken.may_appear or any(self._index.knows(event) for event in events)
         _answer(batch, outcomes, Outcome.UNAVAILABLE, may_appear=may_appear)
 
     def _settled(self, key: InstanceKey, outcome: Outcome) -> Outcome:
-        """An instance whose object is gone will not appear: its last news is recorded, and nobody is to be labelled."""
+        """The outcome; stale in place of unknown if the instance's object is gone, because it will not appear again."""
         gone = outcome is Outcome.UNKNOWN and self._index.remembers(key.instance_id)
         return Outcome.STALE if gone else outcome
 
@@ -289,7 +289,7 @@ class Teller:
         return Handled(event=event, outcome=Outcome.APPLIED if woken else Outcome.UNAVAILABLE)
 
     async def _woken(self, group: GroupKey) -> bool:
-        """Wake a group, for all who asked until it is sent; whether it was."""
+        """Wake a group, once for all callers until it is sent; returns whether that succeeded."""
         rest = self._woken_at.get(group, 0.0) + GROUP_REST_SECONDS - time.monotonic()
         if rest > 0:
             await asyncio.sleep(rest)
@@ -310,7 +310,7 @@ class Teller:
 
 
 def _answer(batch: _Waiting, outcomes: dict[str, Outcome], otherwise: Outcome, *, may_appear: bool = False) -> None:
-    """Tell everybody who waits for the events of a batch what came of them; of a doubled one each but the first."""
+    """Give the outcomes to the callers that wait for a batch's events; the others of a duplicate get DUPLICATE."""
     for name, waiting in batch.answers.items():
         outcome = outcomes.get(name, otherwise)
         for number, answer in enumerate(waiting):

@@ -1,4 +1,4 @@
-"""What is said to Temporal: hand-overs to instances' workflows, results and wakes to groups'."""
+"""Calls to Temporal: hand-overs to instances' workflows, results and wakes to groups'."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from starters.events.teller import HandOverCall, WakeGroup
 
 
 def hand_over(client: Client, cluster: str) -> HandOverCall:
-    """How instances' workflows are told; those that are not open yet are run by the workers of this cluster."""
+    """Hands events over to instances' workflows; those that are not open yet start on the workers of this cluster."""
     return partial(_hand_over, client, cluster)
 
 
 def wake_group(client: Client, cluster: str) -> WakeGroup:
-    """How groups' workflows are woken; those that are not open yet are run by the workers of this cluster."""
+    """Wakes groups' workflows; those that are not open yet start on the workers of this cluster."""
     return partial(_wake_group, client, cluster)
 
 
