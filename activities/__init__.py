@@ -1,1 +1,1 @@
-"""How Perdure touches the world: one package per API with its effects and errors, one per area with its looks."""
+"""Perdure's access to other systems: one package per API with its effects and errors, one per area with its passes."""

@@ -1,11 +1,11 @@
 """AWS: Organizations, STS, IAM, EC2, S3, Route 53 and Support, as the account lifecycles use them.
 
-| file | holds |
+| file | contents |
 |---|---|
-| `errors.py` | the one mapping of botocore's errors to `engine.errors` |
-| `clients.py` | one botocore client per service and region, shared by all accounts, signing as whoever calls |
-| `session.py` | who calls: the payer (from its Secret) and the member accounts (by AssumeRole); what is never touched |
-| `attempt.py` | what an activity knows of its own attempt: number, age, delays, cancellation |
+| `errors.py` | maps botocore's errors to `engine.errors` |
+| `clients.py` | one botocore client per service and region, shared by all accounts, signing as the caller |
+| `session.py` | callers: the payer (from its Secret) and the member accounts (by AssumeRole); protected accounts |
+| `attempt.py` | the attempt of an activity: number, age, delays, cancellation |
 | `creation.py` | CreateAccount, its outcome, tags |
 | `organization.py` | the organization's pass: census, organizational units, moves; plain functions |
 | `identities.py` | the support role, the admin user and its key; their rotation and deletion |
@@ -15,7 +15,7 @@
 | `opt_in.py` | regions that AWS enables on request only |
 | `quotas.py` | requests for higher service quotas |
 | `cases.py` | support cases |
-| `cleaning.py` | what a released account must not keep |
+| `cleaning.py` | deleting the content of a released account |
 | `permissions.py` | every AWS action that the code calls, by who calls it |
 | `activities.py` | the activities, by the names that `domain.accounts.actions` gives them |
 """

@@ -1,9 +1,10 @@
-"""Support cases: the one that asks AWS to add an account to Enterprise Support, its end, and the look at all open ones.
+"""Support cases: opening the one that asks AWS to add an account to Enterprise Support, resolving it, checking open
+ones.
 
-CreateCase has no idempotency token and a case, once opened, costs people's time on both sides: where an earlier attempt
-may have opened it, a case of exactly this subject is looked for first. DescribeCases leaves resolved cases out unless
-`includeResolvedCases` is sent, so it always is: a case that answers nothing would otherwise look resolved, or lost.
-Resolved cases are kept for 24 months. The Support API exists in us-east-1 only and needs a Business plan or better.
+CreateCase has no idempotency token and an open case costs people's time on both sides: if an earlier attempt may have
+opened it, a case of exactly this subject is searched for first. DescribeCases leaves resolved cases out unless
+`includeResolvedCases` is sent, so it always is: otherwise a missing case would look resolved, or lost. Resolved cases
+are kept for 24 months. The Support API exists in us-east-1 only and needs a Business plan or better.
 """
 
 from __future__ import annotations

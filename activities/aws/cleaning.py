@@ -1,14 +1,14 @@
-"""What a released account must not keep: instances, images, snapshots, volumes, endpoint services, buckets, zones.
+"""Deletes the content of a released account: instances, images, snapshots, volumes, endpoint services, buckets, zones.
 
-Things are deleted in the order in which they hold each other: instances before the volumes they hold, images before
-their snapshots, endpoint connections before the service, every version and upload before the bucket, records before
-the zone. Each deletion is its own step and its own progress: a clean-up that was interrupted simply looks again, and
-what is gone already is done. One thing that cannot be deleted stops no other; at the end the activity fails with the
-list of what is left and why, as *unavailable* if all of it may pass by itself, else as a conflict (`NotClean`).
+The order follows dependencies: instances before their volumes, images before their snapshots, endpoint connections
+before the service, every version and upload before the bucket, records before the zone. Each deletion is its own step
+and its own progress: an interrupted clean-up lists again, and missing objects count as done. An object that cannot be
+deleted does not stop the others; at the end the activity fails with the list of what is left and why, as *unavailable*
+if all of it may pass by itself, else as a conflict (`NotClean`).
 
-Everything of these kinds goes, whoever made it: the account was released, belongs to nobody now, and the next tenant
-must not meet it. Before anything is deleted AWS is asked whose account this is; payer and
-protected accounts are never entered.
+Everything of these kinds is deleted, whoever made it: the account was released and has no tenant, and the next tenant
+must not find it. Before anything is deleted, AWS is asked which account this is; payer and protected accounts are never
+entered.
 """
 
 from __future__ import annotations
@@ -141,7 +141,7 @@ class Sweep:
 
         Raises:
             Unavailable: all of it may pass by itself.
-            Conflict: somebody has to look.
+            Conflict: a person has to check.
         """
         if self._left:
             told = "; ".join(f"{item.kind} {item.name}: {item.error.message}" for item in self._left[:_TOLD])

@@ -1,4 +1,4 @@
-"""One boto3 client per service and region, shared by every account, signing as whoever calls.
+"""One boto3 client per service and region, shared by every account, signing with the current caller's keys.
 
 Making an EC2 client costs 15 ms of CPU (its endpoint rules, its class, its handlers), so a client per account, region
 and service would cost ten accounts of 17 regions 2.5 s before their first call. Clients do not depend on the caller
@@ -52,7 +52,7 @@ def held(lock: threading.Lock, what: str) -> Iterator[None]:
     """Hold a lock under which another thread may be calling; do not wait for it longer than a call may last.
 
     Raises:
-        Unavailable: whoever holds it gets no answer, so neither would we.
+        Unavailable: the thread with the lock gets no answer, so this one would not either.
     """
     if not lock.acquire(timeout=READ_TIMEOUT_SECONDS):
         raise Unavailable(f"{what}: another request has had no answer for {READ_TIMEOUT_SECONDS} s", code="Busy")
@@ -67,7 +67,7 @@ class NoCallerError(RuntimeError):
 
 
 class _CallersCredentials(Credentials):
-    """The credentials of whoever calls at this moment."""
+    """The credentials of the current caller."""
 
     def __init__(self) -> None:
         super().__init__("caller", "caller", method="perdure-caller")
@@ -126,7 +126,7 @@ class Clients:
 
 
 class Caller:
-    """Somebody with credentials. Subclasses say who, with which credentials, and what to do when these are refused."""
+    """A caller with credentials. Subclasses define its identity and credentials, and what to do if they are refused."""
 
     def __init__(self, clients: Clients, name: str, *, observing: bool) -> None:
         self._clients = clients
@@ -141,7 +141,7 @@ class Caller:
         raise NotImplementedError
 
     def refused(self, credential: ReadOnlyCredentials, error: Denied) -> bool:
-        """Told of every denial; True when other credentials are there now and the call is worth repeating."""
+        """Called for every denial; True if the credentials have changed and the call is worth repeating."""
         return False
 
     def client(self, service: str, region: str) -> BaseClient:
@@ -183,14 +183,14 @@ class Caller:
             if not reading(what.operation) or time.monotonic() > started + CONNECT_TIMEOUT_SECONDS:
                 raise
         except Denied as error:
-            # Nobody acts on a request whose signature was refused, so repeating it repeats no effect.
+            # A request whose signature was refused has no effect, so repeating it repeats none.
             if not self.refused(credential, error):
                 raise
         return _send(make, what, parameters, self.credential())
 
 
 def _operations(client: BaseClient) -> Callable[[str, dict[str, object]], Answer]:
-    """The funnel of a client, which botocore's type stubs do not name; it tells of each call."""
+    """The one function for all of a client's calls, which botocore's type stubs omit; it also counts each call."""
     made: Callable[[str, dict[str, object]], Answer] = client._make_api_call  # type: ignore[attr-defined]
     host, service = urlsplit(client.meta.endpoint_url).netloc, client.meta.service_model.service_name
 

@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 PERMIT_EXPIRED = "PermitExpired"
 EMAIL_ALREADY_EXISTS = "EMAIL_ALREADY_EXISTS"
 
-# Failures of the organization's moment: nothing is wrong with the request, the decision asks anew.
+# Temporary failures of the organization: the request itself is valid, and the decision makes another.
 _ASK_ANEW = frozenset({"INTERNAL_FAILURE", "CONCURRENT_ACCOUNT_MODIFICATION"})
 
 _LOOKS = (1, 1, 2, 3, 5, 8, 13, 15)
@@ -53,8 +53,9 @@ def create_account(sessions: Sessions, action: CreateAccount) -> CreateRequest:
     try:
         answer = payer.organizations().create_account(Email=action.email, AccountName=action.name)
     except Unavailable as error:
-        # Whether it was asked is not known. Look now: if the Account is deleted before the next attempt begins, nobody
-        # looks later. Where the list lags behind, the next attempt looks again, a little later.
+        # The request may have reached AWS. Check now: if the Account is deleted before the next attempt begins, no
+        # later
+        # check is made. If the list lags, the next attempt checks again, a little later.
         attempt.pause_regardless(_LISTED_AFTER_SECONDS)
         found = _existing(sessions, action.name, action.email)
         if found is not None:

@@ -1,8 +1,8 @@
-"""Customers as callers: the holders of the keys in a Secret that a custom resource names.
+"""Customers as callers, with the keys in a Secret that a custom resource names.
 
-The Secret is read for every activity and never kept: a customer changes or takes back its keys when it likes. Nothing
-tells what account they open but AWS, which is asked; the payer's own account and protected ones are refused, whoever's
-keys open them.
+The Secret is read for every activity and never kept: a customer may change or revoke its keys at any time. Only AWS
+knows which account they open, so it is asked; the payer's own account and protected ones are refused, whichever keys
+open them.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ WRONG_ACCOUNT = "IdentityMismatch"
 
 
 class Customer(Services):
-    """Whoever has these keys."""
+    """A caller with these keys."""
 
     def __init__(
         self, clients: Clients, keys: ReadOnlyCredentials, name: str, *, partition: str, observing: bool

@@ -1,10 +1,10 @@
-"""Who calls AWS in an account that a customer has brought: by its support role, by the customer's key, or in STS mode.
+"""Access to an account that a customer has brought: by its support role, by the customer's key, or in STS mode.
 
-The organization did not make these accounts, so its own role is not there. The customer's key is read from the claim's
-Secret, again after a minute and at once when AWS refuses it; it never leaves this process. Before it is used AWS is
-asked whose key it is: a key of another account, the payer's own for one, is refused whatever it would open. In STS mode
-the payer assumes its jump role, and from that session the customer's role with the customer's external id, so that the
-customer's trust policy can name one role of the payer's and nobody else can be made to act there.
+The organization did not make these accounts, so its own role does not exist there. The customer's key is read from the
+claim's Secret, again after a minute and at once when AWS refuses it; it never leaves this process. Before it is used,
+AWS is asked which account it belongs to: a key of another account, such as the payer's own, is refused. In STS mode the
+payer assumes its jump role, and from that session the customer's role with the customer's external id. So the
+customer's trust policy can name one role of the payer's, and no other role can be used there.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from domain.resource import SecretReference
 def entered(sessions: Sessions, action: MemberAction, *, settle: timedelta = timedelta()) -> Member:
     """The account of an action, entered as the action says. Raises as `Sessions.member`.
 
-    What a customer has given us is not new: its refusals are told at once. A role of our own may be.
+    A customer's role or key is not new, so its refusals are reported at once. A role of our own may be new.
     """
     access, account_id, partition = action.access, action.account_id, action.partition
     if access is None:

@@ -150,7 +150,7 @@ _TOLD_PARAMETERS = (
 
 
 class Call(Model):
-    """One call: what was tried, on what, as whom. Parameters that name objects are told, others never."""
+    """One call: operation, object, caller. Messages contain only parameters that name objects."""
 
     service: str
     operation: str

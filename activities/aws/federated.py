@@ -101,7 +101,7 @@ class FederatedActivities(Activities):
 
     @activity.defn(name=EnsureAccessRole.activity, no_thread_cancel_exception=True)
     def ensure_access_role(self, action: EnsureAccessRole) -> None:
-        """Make the role, or make whom it trusts what it should be."""
+        """Create the role, or correct its trust policy."""
         iam = self._iam(action)
         if there(lambda: iam.get_role(RoleName=action.name)) or not _made(
             lambda: iam.create_role(

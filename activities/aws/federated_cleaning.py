@@ -1,10 +1,10 @@
 """Taking a federated access back: its role and its custom policies go from the customer's account.
 
-Who enters: the payer, by OrganizationAccountAccessRole where the account is one of the organization's, by its support
-role where a claim has brought it; else whoever holds the customer's keys. Labels and spec of an access are its tenant's
-to write, so the payer deletes only a role that carries this access's tag or, having none (as the replaced operator made
-them), trusts the access's own outside identity, and beside it only policies with that tag or, having none, of the very
-name that the AWSFederatedRole gives. What the customer's own keys delete is the customer's own.
+Access: the payer, by OrganizationAccountAccessRole if the account is one of the organization's, by its support role if
+a claim has brought it; else the customer's own keys. A tenant can write the labels
+and spec of an access, so the payer deletes only a role that has this access's tag or, without a tag (as the replaced
+operator made them), trusts the access's own external identity; and policies only with that tag or, without a tag, with
+the name that the AWSFederatedRole gives. Deletions with the customer's own keys only affect the customer's account.
 
 An account that AWS has closed keeps nothing that could be deleted: there the access has been taken back.
 """
@@ -63,7 +63,7 @@ def revoke_access(sessions: Sessions, action: RevokeAccess) -> None:
     """Delete what the access has in its account.
 
     Raises:
-        Denied: nobody may enter the account, or the role is somebody else's.
+        Denied: no caller may enter the account, or the role belongs to another party.
     """
     sessions.refuse_protected(action.account_id)
     try:
@@ -139,7 +139,7 @@ def _clean(caller: Services, action: RevokeAccess, *, own: bool) -> None:
 
 
 def _strip(iam: IAMClient, action: RevokeAccess, attached: Sequence[str]) -> None:
-    """Take the role's policies away; its custom ones, which nobody else has, go."""
+    """Detach the role's policies, and delete its custom ones, which no other role has."""
     for arn in attached:
         attempt.checkpoint()
         there(lambda arn=arn: iam.detach_role_policy(RoleName=action.role, PolicyArn=arn))  # type: ignore[misc]
@@ -148,7 +148,7 @@ def _strip(iam: IAMClient, action: RevokeAccess, attached: Sequence[str]) -> Non
 
 
 def _is_the_accesses(role: RoleTypeDef, action: RevokeAccess) -> bool:
-    """By its tag; one without, as the replaced operator made them, by whom it trusts."""
+    """Whether the role is the access's by its tag; without one (the replaced operator's), by its trust policy."""
     tags = role.get("Tags", [])
     if _owners(tags):
         return _owners(tags) == [action.access_uid]

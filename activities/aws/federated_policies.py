@@ -1,4 +1,4 @@
-"""IAM policies and whom roles trust, as federated access looks at them and changes them.
+"""IAM policies and trust policies of roles, as federated access reads and changes them.
 
 IAM keeps five versions of a policy, and deletes no policy that is attached or has versions beside its default one
 (IAM API reference: CreatePolicyVersion, DeletePolicy).
@@ -70,7 +70,7 @@ def set_document(iam: IAMClient, arn: str, wanted: str) -> None:
 
 
 def remove_policy(iam: IAMClient, arn: str) -> None:
-    """Delete a policy that hangs on nothing any more, with all its versions; one that is gone is done."""
+    """Delete a policy that is not attached any more, with all its versions; a missing one counts as done."""
     try:
         for version_id in _spare_versions(iam, arn):
             iam.delete_policy_version(PolicyArn=arn, VersionId=version_id)
@@ -87,7 +87,7 @@ def _spare_versions(iam: IAMClient, arn: str) -> list[str]:
 
 
 def trusted(trust: PolicyDocumentTypeDef | str) -> frozenset[str]:
-    """Whom a role's trust policy names, whatever else it says."""
+    """The principals that a role's trust policy names, whatever its conditions."""
     statements = _parsed(trust).get("Statement", [])
     found: set[str] = set()
     for statement in statements if isinstance(statements, list) else [statements]:

@@ -1,8 +1,8 @@
 """The role `managed-sts-role`: what a fleet manager's principal may do in an account, and the end of it.
 
 Its inline policy lets it manage roles, policies, instance profiles and OIDC providers of this account, secrets, and all
-of S3; the list is the replaced operator's, since installers rest on it. The role is created first and looked at only
-when it exists already: whoever trusts it through a second try keeps a role that works all the time.
+of S3; the list is the replaced operator's, since installers depend on it. The role is created first and read only if it
+exists already: a repeated step never interrupts a role that works.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _RESOURCES = ("instance-profile", "role", "oidc-provider", "policy")
 
 
 def ensure_fleet_role(sessions: Sessions, action: EnsureFleetRole) -> None:
-    """The role as it should be; then every IAM user of ours goes, as nobody needs a key here any more."""
+    """Create or correct the role; then delete every IAM user of ours, as their keys are not needed any more."""
     member = sessions.member(action.account_id, action.partition)
     member.confirm()
     iam = member.iam()

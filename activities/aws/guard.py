@@ -1,7 +1,7 @@
-"""What one member account may take of this process (`activities/guard.py`).
+"""The limits of one member account in this process (`activities/guard.py`).
 
-Waiting for the account's session counts as calling, since whoever waits holds a thread as well. The payer has no guard:
-its calls have a queue and threads of their own, apart from AssumeRole, without which no account can be entered at all.
+Waiting for the account's session counts as a call, since it occupies a thread as well. The payer has no guard: its
+calls have a queue and threads of their own, except AssumeRole, without which no account can be entered at all.
 """
 
 from __future__ import annotations

@@ -4,8 +4,8 @@ Names are deterministic (`ManagedOpenShift-Support-<id>`, `osdManagedAdmin-<id>`
 everything is created first and looked at only when it exists already. A user that exists is adopted only with our tags,
 since all of its keys are ours to delete then; a role is made what it should be in any case.
 
-The key: AWS tells its secret half once, in the answer to CreateAccessKey. If the answer, or what follows, is lost,
-nobody holds that half, and the next attempt deletes the key and makes another. A user has at most two keys.
+The key: AWS returns its secret half once, in the answer to CreateAccessKey. If that answer, or the write of the Secret,
+is lost, so is the secret half, and the next attempt deletes the key and creates another. A user has at most two keys.
 
 IAM is eventually consistent: for minutes after a creation the new thing may be missing (NoSuchEntity) and the session
 itself unknown (InvalidClientTokenId) or not yet allowed (AccessDenied). Such refusals pass by themselves while the
@@ -56,7 +56,7 @@ _EXISTS = "EntityAlreadyExists"
 
 
 def ensure_support_role(sessions: Sessions, action: EnsureSupportRole) -> None:
-    """Make the role, or make the one that exists what it should be; nothing is changed that is right."""
+    """Create the role, or correct the existing one; nothing correct is changed."""
     lets_in = (sessions.payer().identity().arn, action.jump_role)
     with _settling(young=action.access is None):
         member = entered(sessions, action, settle=attempt.SETTLING)
@@ -98,13 +98,13 @@ def _mend_policies(iam: IAMClient, name: str, wanted: str) -> None:
 
 
 def trust(*principals: str) -> str:
-    """The policy that lets these, and nobody else, assume a role."""
+    """The trust policy that lets only these principals assume a role."""
     allowed = {"Effect": "Allow", "Principal": {"AWS": list(principals)}, "Action": "sts:AssumeRole"}
     return json.dumps({"Version": "2012-10-17", "Statement": [allowed]})
 
 
 def _principals(document: PolicyDocumentTypeDef | str) -> frozenset[str]:
-    """Whom a trust policy of our shape lets in; empty for any other shape, which is then written anew."""
+    """The principals of a trust policy of our shape; empty for any other shape, which is then replaced."""
     return trusted(document) if only_allows(document, "sts:AssumeRole") else frozenset()
 
 
@@ -149,7 +149,7 @@ def _ensure_user(iam: IAMClient, user: str, tags: Mapping[str, str]) -> bool:
 
 
 def _key_is_kept(iam: IAMClient, kube: BlockingKube, action: EnsureAdminUser, user: str) -> bool:
-    """True if the Secret holds a key that the user has; then every other key, which nobody knows, is deleted."""
+    """True if the Secret has a key that the user has; then every other key is deleted, as its secret half is lost."""
     secret = keys.read(kube, action.owner, action.secret)
     if secret is None or not secret.complete or secret.foreign_to(action.owner, user):
         return False
@@ -163,7 +163,7 @@ def _key_is_kept(iam: IAMClient, kube: BlockingKube, action: EnsureAdminUser, us
 def _put_only_key(
     iam: IAMClient, kube: BlockingKube, action: EnsureAdminUser, user: str, *, known_to_be_new: bool
 ) -> None:
-    """Delete every key, make one, write it into the Secret: no key lives that nobody knows.
+    """Delete every key, create one, write it into the Secret: no key exists that is not in the Secret.
 
     A new user has no key, and hardly ever a Secret: what cannot be created is looked at.
     """
@@ -257,7 +257,7 @@ def _make_again(iam: IAMClient, user: str, action: RotateKeys) -> None:
 def delete_identities(sessions: Sessions, action: DeleteIdentities) -> None:
     """Delete every user and role whose tags name this Account. What is gone already is done, a closed account too.
 
-    The support role goes last: in a customer's account it may be the one that we have come in by.
+    The support role goes last: in a customer's account it may be the role by which this process has entered.
     """
     try:
         _delete_ours(entered(sessions, action), action)
@@ -291,7 +291,7 @@ def _users(iam: IAMClient) -> list[str]:
 
 
 def _roles(iam: IAMClient) -> list[str]:
-    """All roles but those of AWS's own services, which nobody can tag or delete."""
+    """All roles except those of AWS's own services, which cannot be tagged or deleted."""
     pages = iam.get_paginator("list_roles").paginate()
     return [role["RoleName"] for page in pages for role in page["Roles"] if not role["Path"].startswith("/aws-")]
 
@@ -339,7 +339,7 @@ def strip_role(iam: IAMClient, role: str) -> None:
 def _settling(*, young: bool = True) -> Iterator[None]:
     """Refusals that a new account, user or role may give pass by themselves while the action is young.
 
-    Not with a customer's key (`young` False): what is wrong with that has to be told at once.
+    Not with a customer's key (`young` False): its faults must be reported at once.
     """
     try:
         yield

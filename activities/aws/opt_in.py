@@ -1,14 +1,14 @@
-"""Opt-in regions: asking for them, and looking how far AWS is.
+"""Opt-in regions: enabling them, and polling AWS's progress.
 
-Enabling a region takes AWS some minutes, at times hours, and nobody outside of the account is told when it is done
-(https://docs.aws.amazon.com/accounts/latest/reference/manage-acct-regions.html). One ListRegions tells of all regions;
-where a policy of the organization allows only the single question, each region is asked for by itself. At most six may
-be under way in an account. The account speaks for itself, under its role: naming it as the payer would need trusted
-access, which not every organization has switched on, and would still be one call per account, so no look in bulk could
-serve the nine that opt in at once. They are looked at each minute for as long as most take, then less and less often,
-to once in five minutes: nine calls a minute at the most, and none of them is missed for longer than it has waited.
+Enabling a region takes AWS some minutes, at times hours, and AWS notifies only the account itself of the end
+(https://docs.aws.amazon.com/accounts/latest/reference/manage-acct-regions.html). One ListRegions returns all regions;
+if a policy of the organization only allows the query for a single region, each is queried by itself. At most six may be
+in progress in an account. The account makes the calls itself, under its role: calls by the payer would need trusted
+access, which not every organization has enabled, and would still be one per account, so no bulk query could serve the
+nine accounts that opt in at once. They are polled each minute for as long as most take, then less and less often, down
+to once in five minutes: nine calls a minute at most, and none is noticed later than it has already waited.
 
-EnableRegion is safe to repeat: a region that is ENABLING stays so. One that is DISABLING is asked for when it is
+EnableRegion is safe to repeat: a region that is ENABLING stays so. One that is DISABLING is enabled once it is
 DISABLED.
 """
 
@@ -77,7 +77,7 @@ def _asked_for(account: AccountClient, region: str) -> str:
     except Conflict:
         return "TODO"  # it is being disabled
     except Throttled:
-        return "TODO"  # too many under way: somebody else asked for others
+        return "TODO"  # too many in progress: another party has requested others
     except Invalid:
         return _UNKNOWN
     except Denied as error:

@@ -120,13 +120,13 @@ def _listed(existing: Mapping[str, str], name: str, error: Conflict) -> str:
 
 
 def move_account(sessions: Sessions, account_id: str, root: str, base: str, unit: str) -> None:
-    """Move an account from the root to a unit; one that is there already is left as it is.
+    """Move an account from the root to a unit; if it is there already, nothing is changed.
 
-    From another unit it is moved only if that unit stands under `base`: anything else was put there by somebody else.
+    From another unit it is moved only if that unit is below `base`: otherwise another party has put it there.
 
     Raises:
         Denied: the account is protected, or stands outside of root and `base`.
-        Throttled: the organization is being changed by somebody else.
+        Throttled: another client is changing the organization.
         Absent: the account, or the unit, is not in the organization.
     """
     sessions.refuse_protected(account_id)

@@ -1,11 +1,11 @@
-"""Who calls AWS where instances are served: this process under its own credentials, or a role that it assumes.
+"""Callers of AWS for instances: this process under its own credentials, or a role that it assumes.
 
-The process's credentials are whatever AWS's libraries find (environment, web identity of the pod's service account,
-container, instance profile); those that end are renewed by botocore, and looked for anew when AWS refuses them. A role
-is named by the settings where the queue and its instances are another account's.
+The process's credentials are those that AWS's libraries find (environment, web identity of the pod's service account,
+container, instance profile); botocore renews those that expire, and they are searched for again when AWS refuses them.
+The settings name a role if the queue and its instances belong to another account.
 
-Thread-safe; one `Places` per process. No call is sent in observe mode but those that read, and receiving is no reading:
-it takes messages from whoever else reads the queue.
+Thread-safe; one `Places` per process. In observe mode only reads are sent, and receiving is not a read: it takes
+messages from other readers of the queue.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Process(Services):
             return frozen
 
     def refused(self, credential: ReadOnlyCredentials, error: Denied) -> bool:
-        """Look for credentials anew; worth repeating if there are others now."""
+        """Search for credentials again; worth repeating if there are others now."""
         if error.code not in UNAUTHENTICATED:
             return False
         with held(self._lock, "the process's credentials"):

@@ -1,14 +1,14 @@
-"""Service quotas: the requests to raise them, and how far AWS is with those.
+"""Service quotas: the requests to raise them, and polling AWS's progress with those.
 
-A request is PENDING, then perhaps CASE_OPENED with AWS Support, for minutes to days; nobody is told of its end. One
-list tells of all requests of a region in the last 90 days, so a look costs one call however many are open. A quota's
-value is asked for only before a request is made for it, and when one was refused: a quota that is high enough, however
-it came to be so, needs none.
+A request is PENDING, then perhaps CASE_OPENED with AWS Support, for minutes to days, and AWS sends no notification of
+its end. One list returns all requests of a region in the last 90 days, so a check costs one call however many are open.
+A quota's value is queried only before a request for it, and after a refusal: a quota that is high enough, for whatever
+reason, needs no request.
 
 An account may have 20 requests open, one per quota, and 2 in a region that it opted in to
-(https://docs.aws.amazon.com/servicequotas/latest/userguide/reference_limits.html). The decision keeps to that, and
-counts the requests for vCPUs that go with the initialisation of regions among them; should somebody else have requests
-open too, AWS refuses (QuotaExceededException) and what is left stays to be done.
+(https://docs.aws.amazon.com/servicequotas/latest/userguide/reference_limits.html). The decision respects that limit,
+counting the requests for vCPUs that the initialisation of regions makes. If another party has requests open too, AWS
+refuses (QuotaExceededException) and the rest stays to be done.
 
 RequestServiceQuotaIncrease has no token. A second one for a quota with an open request is refused
 (ResourceAlreadyExistsException), whatever value it wants, so a repetition makes no second request.
@@ -78,8 +78,8 @@ def raise_quotas(sessions: Sessions, action: RaiseQuotas) -> QuotaStatuses:
 def ask_for_vcpus(client: ServiceQuotasClient, wanted: int) -> bool:
     """Ask for so many vCPUs of running instances, unless there are as many; whether a request is open now.
 
-    Nobody waits for the answer, and that it cannot be asked for stops no initialisation (the replaced operator's waits
-    for ever then).
+    The answer is not awaited, and a request that cannot be made stops no initialisation (the replaced operator's then
+    waits for ever).
     """
     try:
         service = SERVICE_OF[VCPUS]

@@ -1,12 +1,12 @@
 """Regions: which ones an account has, and the launch that makes AWS verify the account in one of them.
 
-A region is initialised by launching one micro instance, seeing it run and terminating it. An instance left behind costs
-money in an account that nobody looks at, so whatever happens it is terminated: when the wait fails, when the action is
-cancelled, and, where a process died or an answer was lost, by the next attempt, which finds the instance by its tags.
+A region is initialised by launching one micro instance, seeing it run and terminating it. A leftover instance costs
+money in an account that no person watches, so it is terminated in every case: when the wait fails, when the action is
+cancelled, and, if a process died or an answer was lost, by the next attempt, which finds the instance by its tags.
 
-What protects against a second instance is the ClientToken: RunInstances repeated with the same token answers with the
-first launch as it was then, even when that instance is terminated by now (EC2 keeps tokens for a day and longer). The
-token is made of the Account's uid, the region and the round, so another round launches anew.
+The ClientToken prevents a second instance: RunInstances repeated with the same token answers with the first launch as
+it was then, even when that instance is terminated by now (EC2 keeps tokens for a day and longer). The token is made of
+the Account's uid, the region and the round, so another round launches a new instance.
 
 A first attempt costs three calls: RunInstances, DescribeInstances until it runs, TerminateInstances. The image and the
 instance type are the same for all accounts and are looked up once per region and hour in a process.
@@ -160,8 +160,9 @@ class RegionInitializer:
             self._launches.forget(key)
             raise Unavailable(error.message, code=error.code) from error
         except Unavailable:
-            # Whether it was launched is not known. Look now: if the action is cancelled before the next attempt begins,
-            # nobody looks later.
+            # It may have been launched. Check now: if the action is cancelled before the next attempt begins, no later
+            # check
+            # is made.
             attempt.pause_regardless(_LISTED_AFTER_SECONDS)
             found = [instance["InstanceId"] for instance in instances_of(ec2, action.tags)]
             if not found:
@@ -214,7 +215,7 @@ def instances_of(ec2: EC2Client, tags: dict[str, str]) -> list[InstanceTypeDef]:
 
 
 def end_launches(sessions: Sessions, action: EndLaunches) -> None:
-    """Terminate what an initialisation has left in a region; in one that is not enabled there is nothing."""
+    """Terminate the instances that an initialisation has left in a region; a region that is not enabled has none."""
     member = entered(sessions, action)
     try:
         end_marked(member.ec2(action.region), action.tags)
@@ -268,7 +269,7 @@ def _describe(ec2: EC2Client, ids: list[str]) -> list[InstanceTypeDef]:
 
 
 def _over(region: str, instance: InstanceTypeDef) -> RegionOutcome:
-    """An instance that ended: by us, in an earlier attempt that nobody heard of, or by EC2, which would not run it."""
+    """The outcome of an ended instance: ended by an earlier attempt, or by EC2, which could not run it."""
     reason = instance.get("StateReason", {})
     if reason.get("Code") == _ENDED_BY_US:
         return RegionOutcome(region=region, ok=True, message=f"{instance['InstanceId']} was launched before")

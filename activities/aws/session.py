@@ -138,7 +138,7 @@ class Services(Caller):
         return cast("STSClient", self.client("sts", self.default_region))
 
     def assume_role(self, role: str, session: str, external_id: str = "") -> tuple[str, ReadOnlyCredentials]:
-        """An hour under a role, as whom and with which keys; the longest for a role that a role assumes."""
+        """Assume a role for an hour, the longest for a role that a role assumes; returns its ARN and keys."""
         request: AssumeRoleRequestTypeDef = {
             "RoleArn": role,
             "RoleSessionName": session,
@@ -217,7 +217,7 @@ class Assumed(Services):
             return self._credential
 
     def refused(self, credential: ReadOnlyCredentials, error: Denied) -> bool:
-        """Assume the role anew next time; an expired session is worth repeating at once."""
+        """Assume the role again next time; an expired session is worth repeating at once."""
         if error.code not in UNAUTHENTICATED:
             return False
         with held(self._lock, f"entering account {self}"):
@@ -300,7 +300,7 @@ class Remembered(Generic[T]):
             return self._value
 
     def forget(self, value: T) -> None:
-        """Read again next time, unless somebody has already read another value."""
+        """Read again next time, unless another thread has already read another value."""
         with held(self._lock, self._what):
             if self._value == value:
                 self._value = None
@@ -351,7 +351,7 @@ class Sessions:
     def enter(
         self, account_id: str, way: Hashable, make: Callable[[], Member], *, settle: timedelta = timedelta()
     ) -> Member:
-        """An account, entered in this way; `make` is asked when nobody has come in so before. Raises as `member`."""
+        """An entered account; `make` is called if it has not been entered in this way before. Raises as `member`."""
         self.refuse_protected(account_id)
         member = self._known((account_id, way), make)
         try:

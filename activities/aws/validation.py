@@ -54,7 +54,7 @@ def _parent(payer: Payer, account_id: str) -> str | ApiError:
 
 
 def move(sessions: Sessions, account_id: str, source: str, target: str) -> None:
-    """Move an account from one parent to another; one that somebody has just moved there is fine.
+    """Move an account from one parent to another; one that was just moved there counts as done.
 
     Raises:
         ApiError: it is protected, or AWS refuses.
