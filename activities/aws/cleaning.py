@@ -6,7 +6,7 @@ and its own progress: an interrupted clean-up lists again, and missing objects c
 deleted does not stop the others; at the end the activity fails with the list of what is left and why, as *unavailable*
 if all of it may pass by itself, else as a conflict (`NotClean`).
 
-Everything of these kinds is deleted, whoever made it: the account was released and has no tenant, and the next tenant
+Everything of these kinds is deleted, whatever made it: the account was released and has no tenant, and the next tenant
 must not find it. Before anything is deleted, AWS is asked which account this is; payer and protected accounts are never
 entered.
 """

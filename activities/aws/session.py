@@ -7,7 +7,7 @@ with every account that CreateAccount creates; the session is kept until five mi
 longest for a role assumed by a role). Right after its creation an account may refuse the role for some seconds to
 minutes: who knows the account to be new says so with `settle`, and the refusal passes by itself for that long.
 
-Some accounts are never entered, whoever asks: the payer itself, the `payer-account-ids` of the operator's ConfigMap and
+Some accounts are never entered: the payer itself, the `payer-account-ids` of the operator's ConfigMap and
 the accounts that the settings protect. Should AssumeRole ever answer with a session in another account, it is refused.
 """
 

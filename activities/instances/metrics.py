@@ -5,8 +5,8 @@
 | `perdure_instances_labels` | `label` | labels written, by their name |
 | `perdure_instances_reactions` | `reaction`, `cause`, `outcome` | what was done to Machines, Nodes and hooks |
 | `perdure_instances_reaction_seconds` | `reaction`, `cause` | from the receipt of an event to the end of the reaction |
-| `perdure_instances_refuted` | | claims of events that AWS did not bear out: mistakes, or somebody forges events |
-| `perdure_instances_resync` | `found` | instances that a sweep found to differ from what events had told |
+| `perdure_instances_refuted` | | event claims that AWS did not confirm: mistakes, or forged events |
+| `perdure_instances_resync` | `found` | instances that a sweep found to differ from the events received |
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """One credential's connection, its token and its services: `openstack.connection.Connection`, asked for no more than needed.
 
 A token is asked for when the first call needs it, used by every thread, renewed two minutes before it ends, and once
-when a service answers 401: nobody acts on a request whose token was refused, so that repeating it repeats no effect.
+when a service answers 401: a request whose token was refused has no effect, so it can be repeated.
 Credentials that Keystone refuses are not tried again for a minute, since it may lock a user out who is refused too
 often.
 

@@ -56,7 +56,7 @@ def connection(credentials: Credentials, plugin: v3.Password, pool: requests.Ses
         # Redirects would carry the token elsewhere.
         session_constructor=cast(type[Session], partial(Session, session=pool, redirect=False)),
         app_name="perdure",
-        force_ipv4=True,  # else it looks at every interface of the machine, for a field that nobody reads
+        force_ipv4=True,  # else it scans all interfaces of the machine, for a field that is never read
     )
     return Connection(config=cloud)
 

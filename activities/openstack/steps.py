@@ -72,7 +72,7 @@ def carry_out(project: Project, step: steps.Step, user_data: Callable[[], str] |
         case steps.CreateServerGroup():
             return _create_server_group(project, step)
         case steps.CreateServer():
-            assert user_data is not None  # noqa: S101 - whoever makes servers has some
+            assert user_data is not None  # noqa: S101 - every caller that makes servers passes it
             return Brought(server=_create_server(project, step, user_data))
         case steps.DeleteServer():
             return _delete_server(project, step)

@@ -1,4 +1,4 @@
-"""The codec server: Temporal's web UI and command line send it what they cannot read, and it answers what they show.
+"""The codec server: Temporal's web UI and command line send it encrypted payloads, and it returns readable ones.
 
     browser ──(the page)── Temporal's web UI             temporal workflow show --codec-endpoint URL
        └──── POST /decode, /encode ──► codec server ◄──────────┘ --codec-auth "Bearer ..."
@@ -7,10 +7,10 @@ The protocol is Temporal's (docs.temporal.io/codec-server): payloads as the JSON
 `temporal.api.common.v1.Payloads`. The browser asks from the UI's origin, so the server says which origins may read its
 answers (CORS). Temporal's servers never see a key nor what was decrypted.
 
-Whoever may ask can read every lifecycle. So it answers those who bring a token of `PERDURE_CODEC_TOKEN_FILE` (one a
-line, read for each request, so that tokens are changed without a restart), and without that file only those on its own
-machine. The web UI sends no token but that of its own login: for it an authenticating proxy stands before the server,
-which is then told that it is guarded (`PERDURE_CODEC_GUARDED`).
+With access to it, every lifecycle can be read. So it answers requests with a token of `PERDURE_CODEC_TOKEN_FILE` (one a
+line, read for each request, so that tokens can be changed without a restart), and without that file only requests from
+its own machine. The web UI sends no token except that of its own login: for it, an authenticating proxy is placed
+before the server, which is then configured as guarded (`PERDURE_CODEC_GUARDED`).
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ async def run_codec_server(settings: Settings, *, stop: asyncio.Event | None = N
     """Answer until stopped.
 
     Raises:
-        Unguarded: it would answer others than this machine, whoever they are.
+        Unguarded: it would answer requests from other machines without any protection.
         KeysUnreadable: there are no keys.
     """
     application = codec_application(settings)
@@ -107,7 +107,7 @@ def _answering(work: Work) -> Handler:
 
 
 def _across_origins(origins: frozenset[str]) -> Middleware:
-    """Lets pages of these origins read the answers; to others the browser shows none."""
+    """Lets pages of these origins read the answers; for other pages the browser withholds them."""
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:

@@ -402,7 +402,7 @@ class _Consuming:
 
 
 async def _until(holds: Callable[[], bool]) -> None:
-    while not holds():  # noqa: ASYNC110 - the queue tells nobody
+    while not holds():  # noqa: ASYNC110 - the queue sends no notification
         await asyncio.sleep(0.001)
 
 

@@ -29,7 +29,7 @@ def opened_by_areas(settings: Settings) -> tuple[Key, ...]:
 async def open_standing(keys: Iterable[Key], wake: Callable[[Key], Awaitable[None]]) -> None:
     """Wake each lifecycle once."""
     for key in keys:
-        while not await _woken(key, wake):  # noqa: ASYNC110 - Temporal tells nobody when it is back
+        while not await _woken(key, wake):  # noqa: ASYNC110 - Temporal does not notify clients when it is back
             await asyncio.sleep(AGAIN_SECONDS)
 
 
