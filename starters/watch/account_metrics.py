@@ -197,7 +197,7 @@ def _pool_phase(pool: Projection) -> str:
     return "Full" if _number(pool, "available") >= _number(pool, "pool size") else "Filling"
 
 
-# Spellings of label values.
+# Helpers.
 
 
 L = TypeVar("L", bound=tuple[str, ...])
