@@ -59,7 +59,7 @@ class Step:
         cancel: slots whose actions are no longer wanted.
         until: when to act if nothing happens before; None to wait for an event alone.
         summary: what the timeline says of that wait.
-        overdue: the deadline passed while the world was observed, and asks for another observation.
+        overdue: the deadline, or the moment to try again, passed while the world was observed: it is observed again.
         tell: notices that were not given yet.
     """
 
@@ -320,7 +320,17 @@ class State(Generic[W]):
         summary = wait_summary(decision, until, retries) if until else ""
         overdue = self.observes_at_deadline and OBSERVE not in self.world.refusals
         late = overdue and deadline is not None and deadline <= now
-        return Step(decision, start, cancel, until, summary, late, tell)
+        return Step(decision, start, cancel, until, summary, late or self._missed_retry(decision, now), tell)
+
+    def _missed_retry(self, decision: Decision, now: datetime) -> bool:
+        """Whether the moment to repeat a pass came before its answer: no wait would end then.
+
+        A later moment of another slot is waited for: of actions in order, the first that was refused holds up the rest.
+        """
+        if self.world.hold or OBSERVE in self.world.refusals:
+            return False
+        moments = [moment for slot, moment in self._waiting(decision).items() if slot in decision.blocked]
+        return bool(moments) and max(moments) <= now
 
     def _deadline(self, decision: Decision) -> datetime | None:
         """When to act; where that is an observation, not sooner after the last one than they may follow each other."""

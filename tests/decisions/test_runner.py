@@ -413,3 +413,24 @@ def test_a_pass_hands_back_lines_and_slots_instead_of_actions() -> None:
     same = (Do(name="c"), A, Do(name="c"))
     assert settled().handed_back(decision(*same), dry_run=True).planned == ("do c (2 times)", "do a")
     assert refused().why(KEY, handed).hindrances[0].action == "a"
+
+
+@pytest.mark.parametrize(
+    ("retries", "hold", "until", "overdue"),
+    [
+        ({"a": -1}, "", None, True),
+        ({"a": 5}, "", 5, False),
+        ({"a": -1, "b": 5}, "", 5, False),
+        ({"a": -1}, "paused", None, False),
+    ],
+    ids=["came before the answer", "is to come", "of one that another holds up", "while it is held"],
+)
+def test_a_pass_is_repeated_whose_moment_to_try_again_came_before_its_answer(
+    retries: dict[str, int], hold: str, until: int | None, overdue: bool
+) -> None:
+    refusals = {
+        slot: refusal(at=NOW + at * SECOND).model_copy(update={"pause": SECOND * 0}) for slot, at in retries.items()
+    }
+    state = State(Hello(key=KEY, refusals=refusals)).observing(NOW).observed(Hello(key=KEY, hold=hold))
+    _, found = step(state, blocked=tuple(retries))
+    assert (found.until, found.overdue) == (None if until is None else NOW + until * SECOND, overdue)
