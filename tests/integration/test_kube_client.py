@@ -241,6 +241,19 @@ async def test_a_thread_can_use_the_client(kube: KubeApi, namespace: str) -> Non
     assert await asyncio.to_thread(work) == ["2", "1"]
 
 
+async def test_no_private_key_of_a_kubeconfig_stays_in_a_temporary_file(
+    deployment: Deployment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also not until the process ends: one that is killed deletes nothing."""
+    folder = tmp_path / "temporary"
+    folder.mkdir()
+    monkeypatch.setattr("tempfile.tempdir", str(folder))
+    for _ in range(2):  # the loader remembers what it wrote the first time
+        async with await KubeApi.open(Settings(), "tests", kubeconfig=deployment.env()["KUBECONFIG"]) as kube:
+            assert list(folder.iterdir()) == []
+            assert await kube.list(CONFIG_MAP, "default")
+
+
 async def test_nobody_there_is_unavailable(deployment: Deployment, tmp_path: Path) -> None:
     api = await KubeApi.open(
         Settings(), "tests", kubeconfig=str(elsewhere(deployment, tmp_path, "https://127.0.0.1:1"))
