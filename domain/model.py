@@ -12,4 +12,11 @@ from pydantic import BaseModel, ConfigDict
 class Model(BaseModel):
     """An immutable value; built by Python names, read and written by the aliases of the other side."""
 
-    model_config = ConfigDict(frozen=True, populate_by_name=True, extra="ignore", serialize_by_alias=True)
+    model_config = ConfigDict(
+        frozen=True,
+        populate_by_name=True,
+        extra="ignore",
+        serialize_by_alias=True,
+        # Validators are built at first use: a process imports hundreds of models and uses some of them.
+        defer_build=True,
+    )

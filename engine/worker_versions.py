@@ -41,6 +41,7 @@ from domain.model import Model
 from engine.settings import Settings
 from engine.temporal import wake_listed
 
+UNVERSIONED = "unversioned"
 _KINDS = {
     TaskQueueType.TASK_QUEUE_TYPE_WORKFLOW: "workflow",
     TaskQueueType.TASK_QUEUE_TYPE_ACTIVITY: "activity",
@@ -69,14 +70,17 @@ class Version(Model):
     """Lifecycles that are pinned to it."""
 
 
-def deployment_config(settings: Settings) -> WorkerDeploymentConfig | None:
-    """What a worker tells Temporal of its version; None without a build id: then any worker takes any task."""
-    if not settings.worker_build_id:
-        return None
+def deployment_config(settings: Settings) -> WorkerDeploymentConfig:
+    """The version that a worker reports to Temporal; without a build id any worker takes any task.
+
+    A version is named either way: the SDK would else hash the code of every imported module, half a second of CPU at
+    each start.
+    """
+    versioned = bool(settings.worker_build_id)
     return WorkerDeploymentConfig(
-        version=WorkerDeploymentVersion(settings.worker_deployment, settings.worker_build_id),
-        use_worker_versioning=True,
-        default_versioning_behavior=VersioningBehavior.PINNED,
+        version=WorkerDeploymentVersion(settings.worker_deployment, settings.worker_build_id or UNVERSIONED),
+        use_worker_versioning=versioned,
+        default_versioning_behavior=VersioningBehavior.PINNED if versioned else VersioningBehavior.UNSPECIFIED,
     )
 
 

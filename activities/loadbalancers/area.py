@@ -25,8 +25,6 @@ ACTIVITIES = (*ON_GROUND, SetActivities, ServiceActivities)
 
 async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callable[..., object]]:
     """Every activity, for the worker; their resources are released with the stack."""
-    from activities.openstack import sdk  # noqa: F401 - loaded now, and not during the first call
-
     settings, kube, blocking = clients.settings, clients.kube, clients.blocking
     projects = Projects(blocking, settings)
     stack.callback(projects.close)

@@ -1,7 +1,7 @@
 """The part of openstacksdk that is used: a connection's configuration, authentication and session, an adapter a service.
 
-Loading it takes a fifth of a second and 15 MB, for the services of thirty APIs: only those who speak to OpenStack load
-this module, and a worker that serves load balancers does so when it starts (`activities/loadbalancers/area.py`).
+Loading it takes a fifth of a second and 15 MB, for the services of thirty APIs. So it is imported with the first
+connection: a worker without load balancers never needs it.
 """  # noqa: E501 - its first line
 
 from __future__ import annotations

@@ -68,7 +68,7 @@ Seconds = Annotated[float, Field(ge=0)]
 class Model(BaseModel):
     """A frozen shape that refuses names it does not know: a misspelt setting must not pass silently."""
 
-    model_config = ConfigDict(frozen=True, extra="forbid")
+    model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class QuotaOutcome(StrEnum):

@@ -35,6 +35,8 @@ _ACCOUNT_ANNOTATIONS = (*levers.LEVERS, LET_GO, PAUSE_ANNOTATION, *CLOSE_BACKOFF
 _ASKED_FOR = ("regionalServiceQuotas", "globalServiceQuotas", "optInRegions")
 # Written by kubectl and by our own levers; no decision of a claim reads them.
 _UNREAD_ANNOTATIONS = frozenset({"kubectl.kubernetes.io/last-applied-configuration", levers.RETRIED, levers.ABANDONED})
+# Seconds in which the pool hands over an Account that it has bound, even if it binds ten at once.
+_HAND_OVER = 1.0
 _TRUE = "true"
 
 
@@ -140,7 +142,7 @@ def account_patience(before: Projection | None, after: Projection) -> float:
     """Seconds to wait, so that an Account that the pool has just bound can record that it is claimed."""
     bound_now = before is not None and not before.fact("claim") and bool(after.fact("claim"))
     mine = after.fact("state") == AccountState.READY and not after.fact("claimed")
-    return POOLS_TURN.total_seconds() if bound_now and mine and after.ours and not after.deleting else 0.0
+    return _HAND_OVER if bound_now and mine and after.ours and not after.deleting else 0.0
 
 
 def claim_patience(before: Projection | None, after: Projection) -> float:
