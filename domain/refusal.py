@@ -30,6 +30,9 @@ class ErrorType(StrEnum):
 
 RETRIED_BY_SERVER = frozenset({ErrorType.THROTTLED, ErrorType.UNAVAILABLE, ErrorType.PENDING})
 
+# The API server's reason for a conflict of versions; a name that is taken has another.
+STALE_VERSION = "Conflict"
+
 # Codes of what this process itself refuses: its turn comes, and no API has said anything.
 WORKER_SHUTDOWN = "WorkerShutdown"
 AREA_PAUSED = "Paused"
@@ -64,6 +67,11 @@ class Refusal(Model):
     since: datetime | None = None
     pause: timedelta | None = None
     asked: timedelta = timedelta(0)
+
+    @property
+    def stale(self) -> bool:
+        """Whether a write to Kubernetes was based on an older version of its object."""
+        return self.type is ErrorType.CONFLICT and self.code == STALE_VERSION
 
     @property
     def lasts_since(self) -> datetime:

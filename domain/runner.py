@@ -11,8 +11,8 @@ A `State` is where a lifecycle stands; each event gives the next `State`. Two dr
 - One action per slot. A refusal is kept by slot, and the action is tried again after a growing pause, or at once when the
   object is woken.
 - What is under way and no longer wanted is cancelled. The last action (`Action.last`) waits until nothing else runs.
-- A conflict or an absence means that the world is not as it was observed: it is observed again. Where `second_looks` are
-  left, what was refused is then tried again at once.
+- A conflict or an absence means that the world is not as it was observed: it is observed again. A write that was based
+  on an older version is then tried again at once, the first time; so is the rest where `second_looks` are left.
 - An answer that was lost makes the world unsure, until nothing of what may have been done twice is left to do.
 - In order, an action starts only after all before it in the decision; what follows a refusal waits for the next decision.
 - While the world is held, and in a dry run, only what reads starts. Nothing starts while it cannot be observed; what
@@ -136,7 +136,8 @@ class State(Generic[W]):
     def failed(self, slot: str, failure: Refusal) -> State[W]:
         """The slot's action was refused."""
         outdated = failure.type in OUTDATED
-        at_once = outdated and self.second_looks > 0
+        from_budget = outdated and self.second_looks > 0
+        at_once = from_budget or (failure.stale and slot not in self.world.refusals)
         refusal = self._counted(slot, failure, grows=not at_once)
         action = self.running[slot]
         if at_once:
@@ -148,7 +149,7 @@ class State(Generic[W]):
             slot,
             world=world,
             dirty=self.dirty or (outdated and action.outdates),
-            second_looks=self.second_looks - at_once,
+            second_looks=self.second_looks - from_budget,
             outdated=self.outdated or failure.type is ErrorType.CONFLICT,
         )
 

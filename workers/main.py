@@ -7,8 +7,7 @@ has a server-side rate limit over all workers. boto3 and keystoneauth1 are block
 on a thread pool as large as their slots. Where the cluster has a name its queues begin with it, so workers of clusters
 that share a Temporal namespace never meet each other's work.
 
-On SIGTERM polling ends, running activities get `PERDURE_DRAIN` to end, then the process ends hard: Temporal's
-Rust core and interpreter finalisation do not go well together (5 of 32 clean exits crashed; sdk-python #300).
+On SIGTERM polling ends, and running activities get `PERDURE_DRAIN` to end.
 """
 
 from __future__ import annotations
@@ -16,7 +15,6 @@ from __future__ import annotations
 import asyncio
 import importlib
 import logging
-import os
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import AsyncExitStack
@@ -123,12 +121,6 @@ def served_areas(settings: Settings) -> Sequence[str]:
 def _ended(workers: Iterable[Worker]) -> Iterable[str]:
     """Workers that poll no more, although nobody has told this process to stop."""
     return (f"the worker of task queue {worker.task_queue} has ended" for worker in workers if not worker.is_running)
-
-
-def end(code: int = 0) -> None:
-    """End the process at once, logs flushed: see the module's docstring."""
-    logging.shutdown()
-    os._exit(code)
 
 
 def _follow(client: Client, workers: Sequence[Worker]) -> None:

@@ -1,5 +1,8 @@
 """Nodes of workload clusters: found, cordoned, drained, and uncordoned.
 
+With private DNS names a Node's name comes back for another instance, and a Machine's annotation may name any Node. So a
+Node is changed only while its providerID names the instance.
+
 The workload cluster is accessed with the kubeconfig that Cluster API keeps in the Secret `<cluster>-kubeconfig` of the
 cluster's namespace (key `value`). It is read for each action, as it is rotated, and is never disclosed. Entries that
 would run a program or read a file of this machine are refused: otherwise everyone who may write that Secret could do so
@@ -90,7 +93,7 @@ class NodeActivities(Activities):
             metrics.reacted(did, node.because, Outcome.WAITS)
             return turn
         async with self._workload(node.namespace, node.cluster) as api:
-            if await _changed(api, node.node, lambda found: _marking(found, node)):
+            if await _changed(api, node, lambda found: _marking(found, node)):
                 said = Said("Normal", *_marked(node), COMPONENT)
                 await self._tell(api, node, said)
                 if machine and node.about:
@@ -104,7 +107,7 @@ class NodeActivities(Activities):
         """Evict until no Pod is left to evict, or the time is over."""
         told, until, outcome = set[str](), _end_of(node), Outcome.DONE
         async with self._workload(node.namespace, node.cluster) as api:
-            while left := await _evictable(api, node.node):
+            while left := await _evictable(api, node):
                 if until is not None and until <= now():
                     outcome = await self._end(api, node, left)
                     break
@@ -120,8 +123,9 @@ class NodeActivities(Activities):
                         await self._tell(api, node, Said("Warning", "DrainHeldUp", said, COMPONENT))
                 await asyncio.sleep(EVICT_AGAIN)
             else:
-                said = f"{node.node} is drained because of {node.cause}"
-                await self._tell(api, node, Said("Normal", "NodeDrained", said, COMPONENT))
+                if await _node_of_instance(api, node):
+                    said = f"{node.node} is drained because of {node.cause}"
+                    await self._tell(api, node, Said("Normal", "NodeDrained", said, COMPONENT))
         metrics.reacted("drain", node.because, outcome)
         return Done(at=now())
 
@@ -150,12 +154,9 @@ class NodeActivities(Activities):
 
     @activity.defn(name=ReleaseNode.activity)
     async def uncordon(self, node: ReleaseNode) -> None:
-        """Uncordon it and remove our taint, unless another user set them.
-
-        A Node of another instance stays unchanged: its name may come from an annotation that another user wrote.
-        """
+        """Uncordon it and remove our taint, unless another user set them."""
         async with self._workload(node.namespace, node.cluster) as api:
-            await _changed(api, node.node, lambda found: _release(found) if instance_of(found) == node.key.name else {})
+            await _changed(api, node, _release)
         await self._disruptions.end(node.key.name)
         metrics.reacted("uncordon", None)
 
@@ -217,24 +218,26 @@ def ready(node: JsonObject) -> bool:
     return any(text(each, "type") == "Ready" and text(each, "status") == "True" for each in conditions)
 
 
-async def _found(api: KubeApi, node: str) -> JsonObject | None:
+async def _node_of_instance(api: KubeApi, node: CordonNode | EmptyNode | ReleaseNode) -> JsonObject | None:
+    """The Node; None if it is gone, or if its name belongs to another instance by now."""
     try:
-        return await api.get(NODE, "", node)
+        found = await api.get(NODE, "", node.node)
     except Absent:
         return None
+    return found if instance_of(found) == node.key.name else None
 
 
-async def _changed(api: KubeApi, node: str, change: Callable[[JsonObject], JsonObject]) -> bool:
+async def _changed(api: KubeApi, node: CordonNode | ReleaseNode, change: Callable[[JsonObject], JsonObject]) -> bool:
     """Patch a Node with the result of `change`, again after a conflict; returns False if there is nothing to patch."""
     for left in reversed(range(_ATTEMPTS)):
-        found = await _found(api, node)
+        found = await _node_of_instance(api, node)
         patch = change(found) if found else {}
         if not (found and patch):
             return False
         # A merge patch replaces a list as a whole.
         version = text(found, "metadata", "resourceVersion") if "taints" in mapping(patch, "spec") else ""
         try:
-            await api.patch(NODE, "", node, patch, resource_version=version)
+            await api.patch(NODE, "", node.node, patch, resource_version=version)
         except Absent:
             return False
         except Conflict:
@@ -288,8 +291,11 @@ def _end_of(node: EmptyNode) -> datetime | None:
     return earliest([until, since + how.node_grace if how.node_grace is not None else None])
 
 
-async def _evictable(api: KubeApi, node: str) -> list[JsonObject]:
-    listed = await api.list(POD, field_selector=f"spec.nodeName={node}")
+async def _evictable(api: KubeApi, node: EmptyNode) -> list[JsonObject]:
+    """The Pods that are left to evict; none once the Node is gone."""
+    if not await _node_of_instance(api, node):
+        return []
+    listed = await api.list(POD, field_selector=f"spec.nodeName={node.node}")
     return [pod for pod in listed.items if evictable(pod)]
 
 

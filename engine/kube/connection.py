@@ -18,7 +18,6 @@ from urllib.parse import urlsplit
 
 from kubernetes.aio import client as kubernetes_client
 from kubernetes.aio import config as kubernetes_config
-from kubernetes.aio.config.kube_config import _temp_files
 
 _DEFAULT_KUBECONFIG = "~/.kube/config"
 _LOOPBACK = frozenset({"127.0.0.1", "localhost", "::1"})
@@ -74,7 +73,6 @@ class Connection:
             self._configuration = configuration
             self.host = configuration.host.rstrip("/")
             self.ssl = _tls(configuration) if self.host.startswith("https") else True
-            _delete_temporary_files(configuration)
             self.server_hostname = configuration.tls_server_name or None
             self.proxy = configuration.proxy or _proxy_of_environment(self.host)
             self._loaded += 1
@@ -98,18 +96,6 @@ def _tls(configuration: kubernetes_client.Configuration) -> ssl.SSLContext:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE
     return context
-
-
-def _delete_temporary_files(configuration: kubernetes_client.Configuration) -> None:
-    """Delete the files that the loader wrote for certificates and keys that stand in the kubeconfig itself.
-
-    The loader deletes them when the interpreter ends, so a process that is killed would leave its private key behind.
-    """
-    named = {configuration.ssl_ca_cert, configuration.cert_file, configuration.key_file}
-    for content, path in list(_temp_files.items()):
-        if path in named:
-            Path(path).unlink(missing_ok=True)
-            del _temp_files[content]  # else the next load is given the path of a file that is gone
 
 
 def _proxy_of_environment(host: str) -> str | None:

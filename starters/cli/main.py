@@ -10,11 +10,8 @@ object, what came back, and what to do about it.
 
 from __future__ import annotations
 
-import logging
-import os
 import sys
 from collections.abc import Callable
-from contextlib import suppress
 from importlib.metadata import entry_points
 from pathlib import Path
 
@@ -22,6 +19,7 @@ import typer
 
 from engine import command_groups
 from engine.garbage_collection import collect_seldom
+from engine.hard_exit import exit_now
 from engine.settings import InvalidSettings
 from starters.cli import (
     abandon,
@@ -116,18 +114,10 @@ def program_name() -> str:
 
 
 def _end(code: str | int | None) -> None:
-    """Exit; without the interpreter's finalisation if Temporal's Rust core has been loaded.
-
-    Its threads are incompatible with that (sdk-python #300): one of four commands that had found no Temporal ended with
-    SIGABRT instead of its own exit code.
-    """
+    """Exit; without the interpreter's finalisation if Temporal's Rust core has been loaded."""
     if "temporalio.bridge.runtime" not in sys.modules or not isinstance(code, int | None):
         sys.exit(code)
-    logging.shutdown()
-    for stream in (sys.stdout, sys.stderr):
-        with suppress(OSError, ValueError):  # the reader has gone, as in `perdure list | head`
-            stream.flush()
-    os._exit(code or 0)
+    exit_now(code or 0)
 
 
 if __name__ == "__main__":

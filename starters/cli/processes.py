@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import signal
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -81,6 +80,7 @@ def execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
 
     from engine.encryption import KeysUnreadable
     from engine.garbage_collection import collect_seldom
+    from engine.hard_exit import exit_now
     from engine.health import AddressUnusable
     from engine.settings import read_settings, settings
     from engine.telemetry import configure_logging
@@ -102,10 +102,8 @@ def execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
         log.error("%s cannot start: KUBECONFIG names no cluster, and this is not a Pod: %s", name, wrong)
     except Exception:
         log.exception("%s has failed", name)
-    # No finalisation of the interpreter: Temporal's Rust core is incompatible with it (sdk-python #300).
     end_tracing()
-    logging.shutdown()
-    os._exit(code)
+    exit_now(code)
 
 
 async def _watching(settings: Settings) -> None:

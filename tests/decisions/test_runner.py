@@ -11,7 +11,7 @@ from named_actions import KEY, Do, Hello
 
 from domain.decision import Action, Decision, Outcome
 from domain.notices import warning
-from domain.refusal import ErrorType, Refusal
+from domain.refusal import STALE_VERSION, ErrorType, Refusal
 from domain.runner import BUG, OBSERVE, State, Step
 
 NOW = datetime(2026, 1, 1, tzinfo=UTC)
@@ -362,6 +362,18 @@ def test_what_is_outdated_is_tried_again_at_once_while_second_looks_are_left(
     assert (state.world.refusals["a"].attempts, state.second_looks) == (attempts, left_then)
     state = state.observing(NOW + 5 * SECOND).observed(Hello(key=KEY)) if state.dirty else state
     assert started(step(state, A, now=NOW + 5 * SECOND)) == starts
+
+
+def test_a_write_based_on_an_older_version_is_tried_again_at_once_the_first_time() -> None:
+    """As when two lifecycles write the same object in the same moment."""
+    stale = refusal(ErrorType.CONFLICT).model_copy(update={"code": STALE_VERSION})
+    state, _ = step(settled(), A)
+    state = state.failed("a", stale).observing(NOW).observed(Hello(key=KEY))
+    state, found = step(state, A)
+    assert started((state, found)) == ["a"]
+    state = state.failed("a", stale).observing(NOW).observed(Hello(key=KEY))
+    state, found = step(state, A)
+    assert (started((state, found)), found.until) == ([], NOW + 10 * SECOND)
 
 
 def test_what_says_nothing_of_the_observation_is_tried_again_without_another_one() -> None:

@@ -126,6 +126,18 @@ async def test_a_node_is_found_by_its_instance_cordoned_emptied_and_used_again(w
     await workload.run(activities.cordon, CordonNode(cause="c", **workload.where))
 
 
+async def test_a_node_of_the_same_name_but_of_another_instance_stays_untouched(workload: Workload) -> None:
+    """With private DNS names an address, and so a Node's name, comes back for another instance."""
+    await workload.pod("web")
+    activities = workload.activities
+    before = InstanceKey(account="123456789012", region="us-east-1", instance_id="i-0000000000000dead").lifecycle
+    where = {**workload.where, "key": before}
+    await workload.run(activities.cordon, CordonNode(cause="c", **where))
+    assert await workload.unschedulable() is None
+    await workload.run(activities.drain, EmptyNode(cause="c", **where))
+    assert await workload.exists("web")
+
+
 # --- policies ---
 
 

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import json
+import os
+import subprocess
+import sys
 import time
 from collections import Counter
 from contextlib import aclosing
@@ -241,17 +244,28 @@ async def test_a_thread_can_use_the_client(kube: KubeApi, namespace: str) -> Non
     assert await asyncio.to_thread(work) == ["2", "1"]
 
 
-async def test_no_private_key_of_a_kubeconfig_stays_in_a_temporary_file(
-    deployment: Deployment, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also not until the process ends: one that is killed deletes nothing."""
-    folder = tmp_path / "temporary"
-    folder.mkdir()
-    monkeypatch.setattr("tempfile.tempdir", str(folder))
-    for _ in range(2):  # the loader remembers what it wrote the first time
-        async with await KubeApi.open(Settings(), "tests", kubeconfig=deployment.env()["KUBECONFIG"]) as kube:
-            assert list(folder.iterdir()) == []
-            assert await kube.list(CONFIG_MAP, "default")
+def test_a_process_leaves_no_private_key_of_its_kubeconfig_behind(deployment: Deployment, tmp_path: Path) -> None:
+    """Deleted by `exit_now`: no exit handler of the interpreter runs."""
+    program = """
+import asyncio, os
+from pathlib import Path
+from engine.hard_exit import exit_now
+from engine.kube import KubeApi
+from engine.settings import Settings
+
+asyncio.run(KubeApi.open(Settings()))
+print(len(list(Path(os.environ["TMPDIR"]).iterdir())), "files")
+exit_now(7)
+"""
+    ended = subprocess.run(
+        [sys.executable, "-c", program],
+        env={**os.environ, **deployment.env(), "TMPDIR": str(tmp_path)},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout) == (7, "3 files\n"), ended.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 async def test_nobody_there_is_unavailable(deployment: Deployment, tmp_path: Path) -> None:
