@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from datetime import timedelta
 from typing import Any, cast
 
@@ -44,7 +44,7 @@ from domain.instances.resources import AWSMachinePool, InterruptionPolicy
 from domain.instances.selection import Selected, choose, selected
 from domain.instances.verification import HookTiming, Question
 from engine import clock
-from engine.errors import ApiError, Throttled
+from engine.errors import ApiError, Conflict, Throttled
 from engine.kube import KubeApi
 from engine.kube.json import JsonObject, mapping, sequence
 from engine.settings import Settings
@@ -336,6 +336,8 @@ class Workload(NodeActivities):
         await self.kube.create(NODE, {"metadata": {"name": "node"}, "spec": RUNS_ON | spec}, "")
 
     async def pod(self, name: str, **annotations: str) -> None:
+        with suppress(Conflict):
+            await self.node()
         named = {_spelt(key): value for key, value in annotations.items()}
         await self.kube.create(POD, {"metadata": {"name": name, "annotations": named}}, "n")
 

@@ -17,6 +17,7 @@ from activities.instances.nodes import NodeActivities
 from domain.built_in_kinds import NODE as NODES
 from domain.identity import Kind
 from domain.instances.actions import CordonNode, EmptyNode, ReleaseNode
+from domain.instances.constants import CORDONED_ANNOTATION
 from engine.errors import ApiError, Denied, Invalid, Throttled, Unavailable
 from engine.kube import KubeApi
 from engine.kube.api import Listing
@@ -42,6 +43,9 @@ class Workload(NodeActivities):
     @asynccontextmanager
     async def _workload(self, namespace: str, cluster: str) -> AsyncIterator[KubeApi]:
         yield cast("KubeApi", self)
+
+    async def get(self, kind: Kind, namespace: str, name: str) -> JsonObject:
+        return {"metadata": {"name": name}, "spec": RUNS_ON}
 
     async def list(self, kind: Kind, **how: Any) -> Listing:
         if self.list_fails:
@@ -105,12 +109,15 @@ async def test_only_what_was_cordoned_here_is_uncordoned(by_a_person: bool) -> N
     assert not mapping(await nodes.kube.get(NODES, "", "node"), "metadata", "annotations")
 
 
-async def test_the_node_of_another_instance_stays_cordoned() -> None:
+async def test_the_node_of_another_instance_is_neither_cordoned_nor_uncordoned() -> None:
     """The Node's name may come from an annotation that anybody who edits the AWSMachine can write."""
     nodes = Nodes()
     spec = {"providerID": "aws:///eu-central-1a/i-00000000000000001"}
-    await nodes.kube.create(NODES, {"metadata": {"name": "node"}, "spec": spec}, "")
+    marks = {CORDONED_ANNOTATION: "another cause"}
+    await nodes.kube.create(NODES, {"metadata": {"name": "node", "annotations": marks}, "spec": spec}, "")
     await ActivityEnvironment().run(nodes.cordon, CordonNode(**WHICH))
+    assert not await nodes.cordoned()
+    await nodes.kube.patch(NODES, "", "node", {"spec": {"unschedulable": True}})
     await ActivityEnvironment().run(nodes.uncordon, ReleaseNode(**WHICH))
     assert await nodes.cordoned()
 
