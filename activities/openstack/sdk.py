@@ -24,7 +24,7 @@ from activities.openstack.credentials import Credentials
 class Service(Proxy):
     """One service's adapter. It sends what it is given: the SDK's own files each address under names of its cache."""
 
-    def request(  # noqa: D102 - the SDK's
+    def request(
         self,
         url: str,
         method: str,

@@ -10,8 +10,6 @@ Where upstream's releases leave a meaning open: a claim's `parameter_values` are
 says now on top, the values a template would see that is being checked.
 """
 
-# ruff: noqa: D102 - the attributes are the interface of templates and say what they are
-
 from __future__ import annotations
 
 from collections.abc import Mapping
