@@ -1,1 +1,1 @@
-"""What exists and what should happen: custom resources, actions and pure decisions. No I/O, no Temporal."""
+"""Custom resources, actions and pure decisions: what exists and what should happen. No I/O, no Temporal."""

@@ -1,16 +1,16 @@
-"""The areas that are installed, found by the entry points of the group `perdure.areas`.
+"""The installed areas, found by the entry points of the group `perdure.areas`.
 
 An entry point names an area and the package with its kinds (`KINDS`) and custom resources (`.resources`). Perdure's own
-areas have a package in each layer; a package from elsewhere holds all its layers itself:
+areas have a package in each layer; an external package holds all its layers itself:
 
-| part | an area of Perdure's | one from elsewhere | read by |
+| part | an area of Perdure's | an external area | read by |
 |---|---|---|---|
 | kinds, models, decisions | `domain.<area>` | `<package>`, `<package>.resources` | everything |
 | lifecycles | `workflows.<area>` | `<package>.workflows` | workers |
 | effects | `activities.<area>.area` | `<package>.activities` | workers |
-| what wakes them | `starters.watch.<area>` | `<package>.watch` | the watcher |
+| watches | `starters.watch.<area>` | `<package>.watch` | the watcher |
 
-Parts are named and not imported here, so that each process imports only what it runs.
+Parts are named here and not imported, so that each process imports only what it runs.
 """
 
 from __future__ import annotations
@@ -23,39 +23,37 @@ GROUP = "perdure.areas"
 
 
 class Area(NamedTuple):
-    """One area: its name, and the package that its entry point names."""
-
     name: str
     package: str
 
     @property
     def own(self) -> bool:
-        """Whether it is one of Perdure's own."""
+        """Whether the area is one of Perdure's own."""
         return self.package == f"domain.{self.name}"
 
     @property
     def resources(self) -> str:
-        """The module of its custom resources."""
+        """The name of the module with its custom resources."""
         return f"{self.package}.resources"
 
     @property
     def workflows(self) -> str:
-        """The module of its lifecycles."""
+        """The name of the module with its workflows."""
         return f"workflows.{self.name}" if self.own else f"{self.package}.workflows"
 
     @property
     def activities(self) -> str:
-        """The module whose `activities` makes all that its actions name."""
+        """The name of the module whose `activities` creates the implementations of its actions."""
         return f"activities.{self.name}.area" if self.own else f"{self.package}.activities"
 
 
 @cache
 def installed() -> dict[str, Area]:
-    """Every area by its name, in the order of names."""
+    """Every area by its name, sorted by name."""
     found = sorted(entry_points(group=GROUP), key=lambda each: each.name)
     return {each.name: Area(each.name, each.value) for each in found}
 
 
 def area_of(module: str) -> str:
-    """The area that a module of models and decisions belongs to, empty for what all share."""
+    """The area that a module of models and decisions belongs to; empty for shared modules."""
     return next((area.name for area in installed().values() if f"{module}.".startswith(f"{area.package}.")), "")

@@ -1,8 +1,8 @@
-"""The report of a scheduled audit, as it stands in the cluster: the ConfigMap `perdure-audit`, a key for each area.
+"""The report of a scheduled audit: the ConfigMap `perdure-audit`, with one key for each area.
 
-Each area's audit writes its own key, so that areas may be audited by different jobs. A value is JSON; it holds the
-first of what was found, and always how much there was. An audit that could not be made says why, and keeps
-the time of the last one that could.
+Each area's audit writes only its own key, so that areas may be audited by different jobs. A value is JSON; it holds the
+first findings and always their total number. A failed audit records its reason and keeps the results of the last
+successful one.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from pydantic import ValidationError
 from domain.model import Model
 
 CONFIG_MAP_NAME = "perdure-audit"
-# A ConfigMap holds a mebibyte.
+# A ConfigMap holds at most one mebibyte.
 MOST_KEPT = 200
 
 
 class Found(Model):
-    """Something that does not fit."""
+    """One inconsistency."""
 
     subject: str
     problem: str
@@ -28,10 +28,9 @@ class Found(Model):
 
 
 class AreaReport(Model):
-    """One area's last audit.
+    """One area's last successful audit.
 
-    `at` is when it was last made; `found` the first of its findings, `total` how many there were; `trouble` says why it
-    could not be made since.
+    `found` holds the first of `total` findings. `trouble` is the reason why a later audit failed.
     """
 
     at: datetime | None = None
@@ -40,22 +39,22 @@ class AreaReport(Model):
     trouble: str = ""
 
     def written(self) -> str:
-        """As it stands in the ConfigMap."""
+        """The value for the ConfigMap, as JSON."""
         return self.model_dump_json(indent=1)
 
 
 def reported(at: datetime, found: tuple[Found, ...]) -> AreaReport:
-    """An audit that was made."""
+    """The report of a successful audit."""
     return AreaReport(at=at, total=len(found), found=found[:MOST_KEPT])
 
 
 def failed(before: AreaReport, trouble: str) -> AreaReport:
-    """An audit that could not be made: what was known stays."""
+    """The report of a failed audit: the previous findings stay."""
     return before.model_copy(update={"trouble": trouble[:1000]})
 
 
 def reports_in(config_map: Mapping[str, object] | None) -> dict[str, AreaReport]:
-    """The areas' reports; one that cannot be read is as if there were none."""
+    """The areas' reports; unreadable ones are left out."""
     data = config_map.get("data") if config_map else None
     found = {str(area): _read(str(value)) for area, value in data.items()} if isinstance(data, Mapping) else {}
     return {area: report for area, report in found.items() if report is not None}

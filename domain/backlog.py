@@ -1,4 +1,4 @@
-"""Work that waits, as `perdure top` shows it."""
+"""Waiting work, as `perdure top` shows it."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from domain.model import Model
 
 
 class Backlog(Model):
-    """Something that waits, since when (UTC; None where `what` says it), and why."""
+    """A waiting item, since when (UTC; None where `what` already says it), and why."""
 
     what: str
     since: datetime | None

@@ -1,4 +1,4 @@
-"""The built-in kinds that Perdure reads or writes. They have no lifecycle here, so no area."""
+"""The built-in kinds that Perdure reads or writes. They have no lifecycle, so no area."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ CUSTOM_RESOURCE_DEFINITION = _read(
     version="v1",
     plural="customresourcedefinitions",
 )
-# Runs a 3scale in the cluster; made by another operator, and read where it is installed.
+# Describes a 3scale installation in the cluster; another operator creates it.
 API_MANAGER = _read(name="APIManager", group="apps.3scale.net", version="v1alpha1", plural="apimanagers")
 _RBAC = "rbac.authorization.k8s.io"
 CLUSTER_ROLE = _read(name="ClusterRole", group=_RBAC, version="v1", plural="clusterroles")

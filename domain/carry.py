@@ -1,9 +1,9 @@
-"""What a workflow is started with, and what it hands to its next run.
+"""The input of a workflow, and the state that it passes to its next run (continue-as-new).
 
-Only what cannot be read again: every run observes the world, unless the process that starts the workflow has just
-made the first pass and hands over what it came to (`world`). `known` is the area's own memory (its model as
-JSON, e.g. the request id of an account being created), `refusals` the last failures by slot, `told` the notices that
-were given, `seen` by kind the newest resourceVersion of its wakes.
+It holds only what cannot be observed again. `known` is the area's memory (its model as JSON, e.g. the request id of an
+account that is being created), `refusals` the last failures by slot, `told` the notices already reported, `seen` the
+newest resourceVersion of its wakes by kind. `world` is the result of the first pass, if the process that starts the
+workflow has just made it.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from domain.refusal import Refusal
 
 
 class Carry(Model):
-    """The input of every lifecycle's workflow; a watcher fills in the key only."""
+    """The input of every lifecycle's workflow; a watcher sets only the key."""
 
     key: Key
     known: dict[str, object] = {}

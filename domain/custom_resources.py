@@ -1,7 +1,7 @@
-"""The CustomResourceDefinitions of every kind, generated from the models in the `resources` of each area.
+"""The CustomResourceDefinitions of all kinds, generated from the models in each area's `resources`.
 
-A kind joins by its `Kind` in the area's `KINDS` and its `CustomResource` model; nothing is listed here. The generated
-files stand in `deploy/crds/`, and a test holds that they are current.
+A kind is included by its `Kind` in the area's `KINDS` and its `CustomResource` model; there is no list here. The
+generated files are in `deploy/crds/`, and a test checks that they are current.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _KIND = (
 
 @cache
 def custom_resources() -> tuple[type[CustomResource], ...]:
-    """The model of every kind that has a custom resource, in the order of the kinds."""
+    """The models of all kinds that have a custom resource, in the order of the kinds."""
     kinds = all_kinds()
     models: dict[str, type[CustomResource]] = {}
     for area in installed().values():
@@ -41,10 +41,10 @@ def custom_resources() -> tuple[type[CustomResource], ...]:
 
 
 class Belonging(NamedTuple):
-    """The objects (`Kind/namespace/name`) that another hangs on, both empty where it cannot be read.
+    """The objects (`Kind/namespace/name`) that an object depends on; both are empty if it cannot be read.
 
-    `carrier` is the one whose workflow does the work of this one; empty if its own does. `owner` is the one that this
-    one exists for; empty if for none.
+    `carrier` is the object whose workflow does the work for this one; empty if it has its own. `owner` is the object
+    that this one exists for; empty if there is none.
     """
 
     carrier: str = ""
@@ -52,7 +52,6 @@ class Belonging(NamedTuple):
 
 
 def belonging_of(kind: Kind, obj: Mapping[str, object]) -> Belonging:
-    """What the object hangs on."""
     model = next((model for model in custom_resources() if model.kind_of.name == kind.name), None)
     read_as = read(model, obj) if model is not None else None
     return Belonging(read_as.carrier, read_as.owner) if isinstance(read_as, CustomResource) else Belonging()
@@ -62,8 +61,8 @@ def all_crds(domain: str, *, selectable_fields: bool = True) -> list[Document]:
     """The CustomResourceDefinition of every kind, as documents for the API server.
 
     Args:
-        domain: the OPERATOR_DOMAIN, the group of resource claims.
-        selectable_fields: False for API servers before Kubernetes 1.30, which know of no `selectableFields`.
+        domain: the OPERATOR_DOMAIN, which is the API group of resource claims.
+        selectable_fields: False for API servers before Kubernetes 1.30, which do not support `selectableFields`.
     """
     return [crd_of(model, domain, selectable_fields=selectable_fields) for model in custom_resources()]
 
@@ -140,7 +139,7 @@ def _object_schema(model: type[CustomResource]) -> Document:
 
 
 def _metadata_schema(definition: Definition) -> Document:
-    """The API server checks metadata itself; a definition may only narrow the name."""
+    """The API server validates metadata itself; a definition may only restrict the name."""
     rules: Document = {}
     if definition.name_length:
         rules["maxLength"] = definition.name_length

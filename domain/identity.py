@@ -1,13 +1,13 @@
-"""Who an object is: its kind, and the key under which its one workflow runs.
+"""The identity of an object: its kind, and the key of its one workflow.
 
-The uid is part of the key, so that deleting and recreating an object of the same name makes a second workflow: the old
-one finishes its clean-up while the new one starts. The workflow id is `<Kind>/<namespace>/<name>/<uid>`, `-` standing
-for no namespace, prefixed with the cluster's name where several clusters share a Temporal namespace; what is never made
-anew under its name has no uid.
+The key contains the uid, so that an object which is deleted and recreated under the same name gets a second workflow:
+the old one finishes its clean-up while the new one starts. The workflow id is `<Kind>/<namespace>/<name>/<uid>`, with
+`-` for no namespace, prefixed with the cluster's name where several clusters share a Temporal namespace. Lifecycles
+without a custom resource have no uid.
 
-A worker sees its own cluster only: to another's it would say that an object does not exist. So the names of all task
-queues begin with the cluster as well (`task_queue`), and whoever starts a lifecycle says in its key whose workers run
-it, also where the id is the same for all clusters.
+A worker sees only its own cluster and would report objects of other clusters as absent. Therefore task queue names
+begin with the cluster (`task_queue`), and a key always names the cluster whose workers run the lifecycle, even where
+the workflow id is the same for all clusters.
 """
 
 from __future__ import annotations
@@ -23,15 +23,18 @@ from domain.operator_domain import PLACEHOLDER
 
 
 class Kind(Model):
-    """A kind of object that has a lifecycle; one without a `plural` is no custom resource.
+    """A kind of object with a lifecycle; a kind without a `plural` is not a custom resource.
 
-    `group` and `finalizer` are placeholders where OPERATOR_DOMAIN names them: `under` fills the domain in, which
-    Kubernetes clients do by themselves. `plural` is the lower-case plural of the API path. `area` names its area
-    (`domain.areas`) and the workflow task queue (`task_queue`). `name` is also the workflow
-    type. `finalizer` is the one that the kind's objects carry while something of theirs exists outside, empty if they
-    carry none. `lifecycle` is False for kinds that others read or write and that no workflow runs for. `served` is True
-    for kinds whose objects live in the cluster that is served, where that is another than the one Perdure's own kinds
-    live in. `of_cluster` is False for what AWS has named: whichever cluster tells of it, its lifecycle is one.
+    Attributes:
+        group: the API group; a placeholder if it is the OPERATOR_DOMAIN, like `finalizer`. `under` fills in the domain;
+            Kubernetes clients do so by themselves.
+        name: also the workflow type.
+        plural: the lower-case plural in API paths.
+        area: its area (`domain.areas`) and workflow task queue (`task_queue`).
+        finalizer: set on its objects while they have external resources; empty if never set.
+        lifecycle: False for kinds that are only read or written and have no workflow.
+        served: True for kinds whose objects live in the served cluster, where that differs from Perdure's own.
+        of_cluster: False for objects named by AWS: they have one lifecycle for all clusters.
     """
 
     name: str
@@ -49,21 +52,21 @@ class Kind(Model):
         """The `apiVersion` of its objects.
 
         Raises:
-            ValueError: OPERATOR_DOMAIN names its group, and was not filled in.
+            ValueError: the group is the OPERATOR_DOMAIN, and the domain was not filled in.
         """
         if self.group == PLACEHOLDER:
             raise ValueError(f"the group of {self.name} is OPERATOR_DOMAIN, which `under` fills in")
         return f"{self.group}/{self.version}" if self.group else self.version
 
     def under(self, domain: str) -> Kind:
-        """The kind with this OPERATOR_DOMAIN as its group and finalizer; itself if it is not named by that."""
+        """The kind with OPERATOR_DOMAIN filled in as group and finalizer; itself if it does not depend on it."""
         if self.group != PLACEHOLDER:
             return self
         return self.model_copy(update={"group": domain, "finalizer": domain if self.finalizer else ""})
 
 
 class Key(Model):
-    """One object of one kind; `cluster` is the one whose workers run its lifecycle."""
+    """One object of one kind; `cluster` is the cluster whose workers run its lifecycle."""
 
     kind: str
     namespace: str
@@ -73,13 +76,12 @@ class Key(Model):
 
     @property
     def workflow_id(self) -> str:
-        """The id of the object's one workflow."""
         suffix = f"/{self.uid}" if self.uid else ""
         return f"{id_prefix(self.kind, self.cluster)}{self.namespace or '-'}/{self.name}{suffix}"
 
     @property
     def path(self) -> str:
-        """What people call it: `Kind/namespace/name`."""
+        """`Kind/namespace/name`, for people."""
         return f"{self.kind}/{self.namespace or '-'}/{self.name}"
 
     def __str__(self) -> str:
@@ -88,7 +90,7 @@ class Key(Model):
 
 @cache
 def all_kinds() -> dict[str, Kind]:
-    """Every kind of every area, by name: an area lists them in the `KINDS` of its package."""
+    """All kinds of all areas by name, from the `KINDS` of each area's package."""
     return {kind.name: kind for area in _packages() for kind in area.KINDS}
 
 
@@ -100,9 +102,9 @@ def all_areas() -> tuple[str, ...]:
 
 @cache
 def standing(kind: str, cluster: str, domain: str) -> tuple[Key, ...]:
-    """The lifecycles of a kind that no custom resource stands behind: an area names them in `STANDING`.
+    """The keys of a kind's lifecycles without a custom resource, from the areas' `STANDING`.
 
-    One that there is for each OPERATOR_DOMAIN has its placeholder as its name there.
+    A lifecycle that exists once per OPERATOR_DOMAIN has the placeholder as its name there.
     """
     keys: list[Key] = [key for area in _packages() for key in getattr(area, "STANDING", ())]
     return tuple(
@@ -113,30 +115,30 @@ def standing(kind: str, cluster: str, domain: str) -> tuple[Key, ...]:
 
 
 def standing_in(areas: Collection[str], cluster: str, domain: str) -> list[Key]:
-    """All of these areas."""
+    """The keys of these areas' lifecycles without a custom resource."""
     kinds = [kind.name for kind in all_kinds().values() if kind.area in areas]
     return [key for kind in kinds for key in standing(kind, cluster, domain)]
 
 
 def task_queue(plain: str, cluster: str) -> str:
-    """The task queue that those who work with a cluster call by its plain name (an area, or a `Queue`'s value)."""
+    """The full name of a task queue, given its plain name (an area, or a `Queue`'s value)."""
     return f"{cluster}/{plain}" if cluster else plain
 
 
 def id_prefix(kind: str, cluster: str) -> str:
-    """How the ids of a kind's lifecycles begin for those who work with a cluster; others' begin otherwise."""
+    """The prefix of workflow ids of a kind in this cluster; ids of other clusters have another one."""
     return f"{cluster}/{kind}/" if cluster and _of_cluster(kind) else f"{kind}/"
 
 
 def key_found(workflow_id: str, kind: str, namespace: str, name: str, cluster: str) -> Key | None:
-    """The key of a lifecycle that Temporal has listed, None if it is another cluster's.
+    """The key of a lifecycle that Temporal has listed; None if it belongs to another cluster.
 
     Args:
         workflow_id: its id.
-        kind: as its search attributes say, like the next two.
+        kind: from its search attributes, like the next two.
         namespace: of the object.
         name: of the object.
-        cluster: the one that is worked with.
+        cluster: the cluster of the caller.
     """
     key = Key(kind=kind, namespace=namespace, name=name, uid="", cluster=cluster)
     before, found, uid = workflow_id.partition(key.workflow_id)

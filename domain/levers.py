@@ -1,8 +1,8 @@
-"""A person's levers as they live on the custom resource, so that they outlive every workflow.
+"""A person's controls, as annotations on the custom resource, so that they outlive every workflow.
 
-`perdure.dev/retry` is honoured once per value: the value honoured last is kept beside it. `perdure.dev/paused: "true"`
-holds everything. `perdure.dev/abandon` holds who released the finalizer and why. Pauses of whole
-areas stand elsewhere (`domain/pauses.py`).
+`perdure.dev/retry` is honoured once per value: the last honoured value is stored in `perdure.dev/retried`.
+`perdure.dev/paused: "true"` holds the object. `perdure.dev/abandoned` says who released the finalizer and why. Pauses
+of whole areas are in `domain/pauses.py`.
 """
 
 from __future__ import annotations
@@ -20,23 +20,21 @@ LEVERS = (RETRY, PAUSED)
 
 
 def retry_wanted(meta: ObjectMeta) -> str:
-    """The retry token that has not been honoured yet, empty if there is none."""
+    """The retry token that has not been honoured yet; empty if there is none."""
     token = meta.annotations.get(RETRY, "")
     return token if token and token != meta.annotations.get(RETRIED) else ""
 
 
 def is_paused(annotations: Mapping[str, object]) -> bool:
-    """True while a person holds the object with these annotations."""
     return annotations.get(PAUSED) == "true"
 
 
 def paused(meta: ObjectMeta) -> bool:
-    """The same of an object that has been read."""
     return is_paused(meta.annotations)
 
 
 def held(annotations: Mapping[str, object], *, observing: bool) -> str:
-    """Why nothing may be changed on behalf of the object with these annotations, empty if it may."""
+    """Why nothing may be changed on behalf of the object with these annotations; empty if it may."""
     if observing:
         return "PERDURE_MODE=observe: nothing is written"
     return f"paused by its annotation {PAUSED}" if is_paused(annotations) else ""

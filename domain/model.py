@@ -1,7 +1,7 @@
-"""The base of every model that crosses a border: frozen, by the field names of the other side.
+"""The base of every model that crosses a process border: frozen, with the field names of the other side.
 
-Unknown fields are ignored and new fields get defaults, never the other way round: carried state and activity inputs are
-read by newer code than wrote them (a stricter model would break the replay of older runs).
+Unknown fields are ignored and new fields need defaults: newer code reads carried state and activity inputs that older
+code wrote. A stricter model breaks the replay of older runs.
 """
 
 from __future__ import annotations
@@ -10,13 +10,13 @@ from pydantic import BaseModel, ConfigDict
 
 
 class Model(BaseModel):
-    """An immutable value; built by Python names, read and written by the aliases of the other side."""
+    """An immutable value; built by Python names, serialized by aliases."""
 
     model_config = ConfigDict(
         frozen=True,
         populate_by_name=True,
         extra="ignore",
         serialize_by_alias=True,
-        # Validators are built at first use: a process imports hundreds of models and uses some of them.
+        # Validators are built at first use: a process imports hundreds of models and uses few of them.
         defer_build=True,
     )

@@ -1,4 +1,4 @@
-"""Worlds about one object: how it is shown, and the decisions and writes of which its lifecycle is made."""
+"""Worlds that contain one Kubernetes object, with the decisions and writes that its lifecycle needs."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from domain.writes import DropFinalizer, JsonPatch, Patch, patched
 
 
 class ObjectWorld(World):
-    """The world of an object, usually a custom resource, which stands in the field that `about` names.
+    """A world with an object, usually a custom resource, in the field that `about` names.
 
-    Its decisions show its phase (its state, unless they say otherwise) and its owner. Its writes carry the
-    resourceVersion that was observed, so they are void when somebody else has written meanwhile.
+    Its decisions have the object's phase (its state by default) and its owner. Its writes carry the observed
+    resourceVersion, so the API server refuses them if the object has changed since.
     """
 
     about: ClassVar[str]
@@ -23,32 +23,29 @@ class ObjectWorld(World):
 
     @property
     def resource(self) -> CustomResource:
-        """The object, as it was observed and changed by own writes since."""
+        """The object as observed, with own later writes applied."""
         found: CustomResource = getattr(self, self.about)
         return found
 
     @property
     def state(self) -> str:
-        """Its `status.state`."""
         return str(self.resource.status.state)  # type: ignore[attr-defined]
 
     @property
     def phase(self) -> str:
-        """What is shown as its phase."""
         return "Deleting" if self.resource.metadata.deleting else self.state or self.first_phase
 
     @property
     def owner(self) -> str:
-        """What the object exists for, for lists."""
+        """The object's owner, for lists."""
         return self.resource.owner
 
     @property
     def others_finalizers(self) -> str:
-        """The finalizers of others, for people."""
+        """Finalizers that are not ours, as text."""
         return ", ".join(self.resource.metadata.finalizers_without(self.resource.kind_of.finalizer))
 
     def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:
-        """This world after a write of the object."""
         if gone:
             return self.model_copy(update={"exists": False})
         return self.model_copy(update={self.about: patched(self.resource, patch, resource_version)})
@@ -63,7 +60,7 @@ class ObjectWorld(World):
         deadline: datetime | None = None,
         at: str = "",
     ) -> Decision:
-        """Run these actions now, in this order; `waits_for` is what they wait for."""
+        """Run these actions now, in this order; `waits_for` names what they wait for."""
         return self._decision(Outcome.WORKING, why, actions, waits_for, deadline, at)
 
     def waiting(
@@ -75,26 +72,24 @@ class ObjectWorld(World):
         at: str = "",
         phase: str = "",
     ) -> Decision:
-        """Wait for a change from outside, or the deadline; the actions tell of it, or try again meanwhile."""
+        """Wait for a change outside, or the deadline; the actions report this state or try again meanwhile."""
         waited = (waits_for,) if isinstance(waits_for, str) else waits_for
         return self._decision(Outcome.WAITING, why, actions, waited, deadline, at, phase)
 
     def retried(self, token: str) -> Decision:
-        """Note that the retry which a person has asked for by this token is honoured."""
+        """Record that the retry token in the object's annotation is honoured."""
         patch: JsonPatch = {"metadata": {"annotations": {RETRIED: token}}}
         return self.working("record the retry", self.write(patch, "retry honoured"))
 
     def settled(self, why: str, phase: str = "") -> Decision:
-        """Nothing is left to do."""
         return self._decision(Outcome.SETTLED, why, phase=phase)
 
     def gone(self) -> Decision:
-        """The object does not exist any more."""
         why = f"the {self.resource.kind_of.name} does not exist any more"
         return Decision(phase="Gone", outcome=Outcome.GONE, why=why)
 
     def given_up(self, done: str = "released") -> Decision | None:
-        """How an object stands that is let go of already: it waits for its removal; None while it is ours."""
+        """The decision for an object without our finalizer, which waits for its removal; None if it still has it."""
         if self.resource.kind_of.finalizer in self.resource.metadata.finalizers:
             return None
         if others := self.others_finalizers:
@@ -125,16 +120,16 @@ class ObjectWorld(World):
     # --- writes ---
 
     def write(self, patch: JsonPatch, note: str, subresource: str = "") -> Patch:
-        """The write of this patch."""
+        """A patch that is refused if the object has changed since it was observed."""
         version = self.resource.metadata.resource_version
         return Patch(key=self.key, patch=patch, subresource=subresource, resource_version=version, note=note)
 
     def write_status(self, status: Any, note: str = "") -> Patch:
-        """The write of the status, whole: fields of it are required once it is present."""
+        """The write of the complete status, because the schema requires some of its fields once it is present."""
         patch: JsonPatch = {"status": status.model_dump(mode="json", exclude_none=True)}
         return self.write(patch, note or f"status {status.state or 'without a state'}", "status")
 
     def drop_finalizer(self, note: str = "drop the finalizer") -> DropFinalizer:
-        """The write that gives the object up; the finalizers of others stay."""
+        """Remove our finalizer; other finalizers stay."""
         resource = self.resource
         return DropFinalizer.of(self.key, resource.metadata, resource.kind_of.finalizer, note)

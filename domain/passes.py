@@ -1,4 +1,4 @@
-"""Lifecycles whose whole pass is one activity: it observes, decides and acts, and hands back what it came to."""
+"""Lifecycles whose whole pass is one activity: it observes, decides, acts, and returns its result."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from domain.refusal import Refusal
 
 
 class Pass(Action):
-    """A pass over one object, as its workflow asks for it.
+    """A pass over one object, as its workflow requests it.
 
     Attributes:
-        woken: something may have changed; False: only a moment has come.
-        dry_run: say what would be done.
+        woken: something may have changed; False: only the deadline has come.
+        dry_run: report the actions without running them.
         refusals: of the last pass, by slot.
-        told: the notices that stood at its end.
+        told: the notices of the last pass.
     """
 
     key: Key
@@ -29,24 +29,24 @@ class Pass(Action):
 
 
 class PassedWorld(World):
-    """What a pass came to. It was told what was known, and has said what is to be known from now on."""
+    """The result of a pass, including the memory for the next one."""
 
     decision: Decision = Decision(phase="New", outcome=Outcome.WORKING, why="not observed yet")
-    rest: timedelta = timedelta(0)  # the least time until the next pass, in which changes gather
-    gather: timedelta = timedelta(0)  # how long a wake waits for others before the next pass
+    rest: timedelta = timedelta(0)  # the least time until the next pass, so that changes are batched
+    gather: timedelta = timedelta(0)  # how long a wake waits for further ones before the next pass
 
     def recall(self, before: Self) -> Self:
-        """The pass was given all that was known, and says what is to be known from now on."""
+        """The pass received the old memory and has returned the new one, so nothing is copied."""
         return self
 
 
 def passed(world: PassedWorld, now: datetime) -> Decision:
-    """The decision of a one-activity pass was made in the activity."""
+    """The decision that the activity has made; an absent object ends the lifecycle."""
     return world.decision if world.exists else world.decision.model_copy(update={"outcome": Outcome.GONE})
 
 
 def swept(why: str, due: datetime | None, *, over: str) -> Decision:
-    """How a lifecycle stands that looks at many at once: `over` whom, and when again; never while there are none."""
+    """The decision of a lifecycle that compares many objects at `due`; None if there are none to compare."""
     return Decision(
         phase="Sweeping" if due else "Idle",
         outcome=Outcome.SETTLED,

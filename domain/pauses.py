@@ -1,11 +1,11 @@
-"""Pauses of whole areas, or of everything, as people have asked for them: one ConfigMap in the cluster.
+"""Pauses of areas, or of everything, which people request in one ConfigMap.
 
-`perdure-pause` stands in Perdure's own namespace (where the watcher's Lease is). A key of its `data` is the name of an
-area, or `all`; its value is JSON that says who paused it, why and since when. Any other text is taken for the reason,
-so that `kubectl create configmap perdure-pause --from-literal all="they are on fire"` does what it looks like. An area
-goes on when its key, and `all`, are gone.
+`perdure-pause` is in Perdure's own namespace (with the watcher's Lease). A key of its `data` is the name of an area, or
+`all`; the value is JSON with the person, the reason and the time. Any other text is taken as the reason, so that
+`kubectl create configmap perdure-pause --from-literal all="they are on fire"` works. An area resumes when both its key
+and `all` are gone.
 
-When an area was let go stays in an annotation: a watcher that begins to lead just then still tells its lifecycles.
+An annotation records when an area was resumed: a watcher that becomes the leader just then still wakes its lifecycles.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from domain.resource import parse_timestamp, timestamp
 
 CONFIG_MAP_NAME = "perdure-pause"
 EVERYTHING = "all"
-RESUMED = "perdure.dev/resumed-"  # with the area behind it: when it was let go
+RESUMED = "perdure.dev/resumed-"  # followed by the area: when it was resumed
 
 
 class Pause(Model):
-    """Who paused something, why and since when; a person who wrote it by hand may have left out all of that."""
+    """Who paused something, why and since when; each may be missing in a hand-written pause."""
 
     by: str = ""
     reason: str = ""
@@ -39,7 +39,7 @@ class Pause(Model):
         return f"{'everything' if what == EVERYTHING else what} is paused{by}{since}{why}"
 
     def written(self) -> str:
-        """As it stands in the ConfigMap."""
+        """The value for the ConfigMap, as JSON."""
         return json.dumps(self.model_dump(mode="json", exclude_defaults=True), ensure_ascii=False)
 
 
@@ -47,26 +47,26 @@ Pauses = Mapping[str, Pause]
 
 
 def pauses_in(config_map: Mapping[str, object] | None) -> dict[str, Pause]:
-    """What is paused, by area or `all`; nothing where there is no ConfigMap."""
+    """The pauses by area or `all`; none without a ConfigMap."""
     data = config_map.get("data") if config_map else None
     return {name: _pause(str(value)) for name, value in data.items()} if isinstance(data, Mapping) else {}
 
 
 def why_paused(pauses: Pauses, area: str) -> str:
-    """Why nothing may be changed for an area now, empty if it may."""
+    """Why nothing may be changed for an area now; empty if changes are allowed."""
     named = next((name for name in (EVERYTHING, area) if name in pauses), "")
     return pauses[named].told(named) if named else ""
 
 
 def areas_changed(before: Pauses, after: Pauses, areas: tuple[str, ...]) -> tuple[tuple[str, ...], tuple[str, ...]]:
-    """The areas that are paused since, and those that are let go."""
+    """The areas that were paused between the two states, and those that were resumed."""
     was = {area for area in areas if why_paused(before, area)}
     are = {area for area in areas if why_paused(after, area)}
     return tuple(sorted(are - was)), tuple(sorted(was - are))
 
 
 def let_go_since(config_map: Mapping[str, object] | None, moment: datetime, areas: tuple[str, ...]) -> tuple[str, ...]:
-    """The areas that were let go after the moment, by the annotations."""
+    """The areas that were resumed after this time, according to the annotations."""
     metadata = config_map.get("metadata") if config_map else None
     found = metadata.get("annotations") if isinstance(metadata, Mapping) else None
     annotations = found if isinstance(found, Mapping) else {}

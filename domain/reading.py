@@ -1,7 +1,7 @@
-"""Reading objects of the API server with their models, one unreadable object never standing in the way of others.
+"""Parsing of Kubernetes objects by their models; an unreadable object does not affect the others.
 
-The API server holds the schemas, so what cannot be read is older than its schema or was stored under another one. Such
-an object is named with the field that is wrong, and whoever asked says so where a person will see it.
+The API server enforces the schemas, so an unreadable object is older than its schema or was stored under another one.
+The result names the object and the wrong field, and the caller must report it to people.
 """
 
 from __future__ import annotations
@@ -29,7 +29,6 @@ class Malformed(Model):
 
 
 def read(model: type[R], obj: Mapping[str, object]) -> R | Malformed:
-    """The object as its model has it, or what is wrong with it."""
     try:
         return model.model_validate(obj)
     except ValidationError as error:
@@ -37,14 +36,14 @@ def read(model: type[R], obj: Mapping[str, object]) -> R | Malformed:
 
 
 def read_all(model: type[R], objects: Iterable[Mapping[str, object]]) -> tuple[tuple[R, ...], tuple[Malformed, ...]]:
-    """The objects that can be read, and those that cannot."""
+    """The readable objects, and the problems of the others."""
     found = [read(model, obj) for obj in objects]
     malformed = tuple(item for item in found if isinstance(item, Malformed))
     return tuple(item for item in found if not isinstance(item, Malformed)), malformed
 
 
 def problem_of(error: ValidationError) -> str:
-    """Every wrong field by its path, with what is wrong with it; the values are left out, they may be secret."""
+    """Every wrong field by its path and problem; values are left out because they may be secret."""
     return "; ".join(f"{_path(item['loc'])}: {item['msg']}" for item in error.errors(include_input=False))
 
 

@@ -1,9 +1,10 @@
-"""What the world answers when it does not do what was asked: one vocabulary for every API.
+"""Failures of actions: one vocabulary for every API.
 
-Each client library's errors are mapped to these in one place per API (`activities/<api>/errors.py`). *Throttled* and
-*unavailable* are retried by the server with growing delays, for ever, and cost no history. The others end the activity
-and reach the decision as a `Refusal`, which may wait for a change (*Waiting*), give up (*Failed*), or simply leave the
-action to be tried again: by the loop, after a delay that doubles from five seconds to ten minutes, at once on a wake.
+`activities/<api>/errors.py` maps the errors of each client library to these types. Temporal's server retries
+*throttled* and *unavailable* errors with growing delays, without limit and without history. The others end the activity
+and reach the decision as a `Refusal`. The decision may wait for a change (*Waiting*), give up (*Failed*), or leave the
+action to the loop, which tries again after a delay that doubles from five seconds to ten minutes, and at once on a
+wake.
 """
 
 from __future__ import annotations
@@ -18,22 +19,22 @@ from domain.model import Model
 class ErrorType(StrEnum):
     """The `type` of the ApplicationError that an activity raises."""
 
-    ABSENT = "Absent"  # what was asked for does not exist
+    ABSENT = "Absent"  # the object does not exist
     CONFLICT = "Conflict"  # it exists already, or has changed since it was read
-    THROTTLED = "Throttled"  # too many calls, or a quota of the moment; carries its delay
-    INVALID = "Invalid"  # the request can never succeed as it is
-    DENIED = "Denied"  # the credentials may not do this
-    UNAVAILABLE = "Unavailable"  # no answer, or an error of the other side
-    PENDING = "Pending"  # an operation of the other side is under way; look again later
-    BUG = "Bug"  # anything else: ours
+    THROTTLED = "Throttled"  # too many calls, or a temporary quota; has a delay
+    INVALID = "Invalid"  # the request can never succeed unchanged
+    DENIED = "Denied"  # the credentials do not allow it
+    UNAVAILABLE = "Unavailable"  # no answer, or an error of the remote side
+    PENDING = "Pending"  # a remote operation is in progress; check again later
+    BUG = "Bug"  # any other error is ours
 
 
 RETRIED_BY_SERVER = frozenset({ErrorType.THROTTLED, ErrorType.UNAVAILABLE, ErrorType.PENDING})
 
-# The API server's reason for a conflict of versions; a name that is taken has another.
+# The API server's reason for a version conflict; the reason for a name already in use differs.
 STALE_VERSION = "Conflict"
 
-# Codes of what this process itself refuses: its turn comes, and no API has said anything.
+# Codes of refusals by this process itself, without any API call.
 WORKER_SHUTDOWN = "WorkerShutdown"
 AREA_PAUSED = "Paused"
 
@@ -44,19 +45,19 @@ LONGEST_RETRY = timedelta(minutes=10)
 
 
 class UnusableAnswerError(ValueError):
-    """An action's result is of no known shape: whether it had its effect is not known."""
+    """An action's result has an unknown shape: the action may or may not have taken effect."""
 
 
 class Refusal(Model):
     """One action's last failure.
 
     Attributes:
-        code: the other side's own error code, such as one of AWS.
+        code: the remote side's own error code, e.g. of AWS.
         at: when, in UTC.
-        attempts: how many in a row have failed.
-        since: when the first of them has failed; None where this is the first.
-        pause: until the next attempt; None for one that grows with the attempts.
-        asked: how long the other side wants to be left alone.
+        attempts: the number of consecutive failures.
+        since: when the first of them failed; None if this is the first.
+        pause: until the next attempt; None for a pause that grows with the attempts.
+        asked: the delay that the remote side has requested.
     """
 
     type: ErrorType
@@ -70,26 +71,26 @@ class Refusal(Model):
 
     @property
     def stale(self) -> bool:
-        """Whether a write to Kubernetes was based on an older version of its object."""
+        """Whether a Kubernetes write was based on an older version of its object."""
         return self.type is ErrorType.CONFLICT and self.code == STALE_VERSION
 
     @property
     def lasts_since(self) -> datetime:
-        """When the first of the attempts has failed."""
+        """When the first of the consecutive attempts failed."""
         return self.since or self.at
 
     @property
     def retry_at(self) -> datetime:
-        """When the loop tries the action again if nothing wakes it before."""
+        """When the loop tries the action again without a wake."""
         grown = doubled(self.attempts, FIRST_RETRY, LONGEST_RETRY) if self.pause is None else self.pause
         return self.at + max(grown, self.asked)
 
 
 def doubled(attempts: int, first: timedelta, longest: timedelta) -> timedelta:
-    """The pause after so many failed attempts: each twice as long as the one before."""
+    """The pause after this number of failed attempts: each is twice as long as the one before."""
     return min(longest, first * (1 << min(attempts - 1, 10)))
 
 
 def without_request(message: str) -> str:
-    """The message without the cloud's request id, which differs at each attempt of the same refusal."""
+    """The message without the cloud's request id, which differs in each attempt."""
     return _REQUEST.sub("", message)

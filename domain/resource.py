@@ -1,7 +1,7 @@
-"""What every custom resource shares: metadata, conditions, secret references, and the printer columns of its kind.
+"""The common parts of custom resources: metadata, conditions, secret references, and printer columns.
 
-Models hold what decisions read and what Perdure writes. Objects are written by patches of the fields that change, never
-as a whole, so whatever a client stored beyond these models stays as it is.
+Models contain what decisions read and what Perdure writes. Objects are written by patches of changed fields, never as a
+whole, so that fields beyond these models are preserved.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from domain.identity import Key, Kind
 from domain.model import Model
 from domain.schema import DateTime, Required
 
-# The API server keeps Events for an hour, and some minutes until it gets round to it (`--event-ttl`).
+# The API server keeps Events for an hour, and some minutes until it removes them (`--event-ttl`).
 EVENTS_KEPT = timedelta(minutes=65)
 
 
@@ -29,12 +29,12 @@ class KubeModel(Model):
     @model_validator(mode="before")
     @classmethod
     def _drop_nulls(cls, value: object) -> object:
-        """Clients write null where they mean absent."""
+        """Clients write null for absent fields."""
         return without_nulls(value)
 
 
 def without_nulls(value: object) -> object:
-    """A mapping without its empty entries; anything else as it is."""
+    """A mapping without its null entries; anything else unchanged."""
     if not isinstance(value, dict) or None not in value.values():
         return value
     return {name: item for name, item in value.items() if item is not None}
@@ -62,7 +62,7 @@ class ObjectMeta(KubeModel):
     generation: int = 0
     creation_timestamp: datetime | None = None
     deletion_timestamp: datetime | None = None
-    # Made by a factory, as pydantic copies a literal one for each object.
+    # Created by a factory, because pydantic copies a literal default for each object.
     labels: dict[str, str] = Field(default_factory=dict)
     annotations: dict[str, str] = Field(default_factory=dict)
     finalizers: tuple[str, ...] = ()
@@ -70,7 +70,6 @@ class ObjectMeta(KubeModel):
 
     @property
     def deleting(self) -> bool:
-        """True once deletion was asked for."""
         return self.deletion_timestamp is not None
 
     def finalizers_without(self, finalizer: str) -> list[str]:
@@ -79,7 +78,7 @@ class ObjectMeta(KubeModel):
 
 
 class KubeObject(KubeModel):
-    """Any object: its metadata, and the whole as it came, of which users' templates may read any part."""
+    """Any object: its metadata, and the complete document for users' templates, which may read any field."""
 
     metadata: ObjectMeta = ObjectMeta()
     document: Annotated[dict[str, Any], SkipValidation] = {}
@@ -91,8 +90,6 @@ class KubeObject(KubeModel):
 
 
 class PrinterColumn(Model):
-    """A column of `kubectl get`."""
-
     name: str
     type: str
     json_path: str
@@ -102,19 +99,19 @@ AGE = PrinterColumn(name="Age", type="date", json_path=".metadata.creationTimest
 
 
 class Definition(Model):
-    """What a kind's CustomResourceDefinition says beyond the fields of its objects.
+    """The parts of a kind's CustomResourceDefinition beyond the fields of its objects.
 
     Attributes:
-        annotations: of the definition itself; controller-gen's, which made most of the replaced operators' definitions
-            and which tools compare.
-        required: the fields that every object must have at the top.
-        name_pattern: a regular expression for `metadata.name`, empty for the API server's own rule.
-        name_length: the longest `metadata.name`, 0 for the API server's own rule.
-        short_names: by which people call it on kubectl's command line.
-        cluster_scoped: whether its objects stand in no namespace.
-        status_subresource: whether the status is written by itself.
+        annotations: of the definition itself; the default is controller-gen's, as in most definitions of the replaced
+            operators, because tools compare it.
+        required: the required top-level fields.
+        name_pattern: a regular expression for `metadata.name`; empty for the API server's own rule.
+        name_length: the longest `metadata.name`; 0 for the API server's own rule.
+        short_names: for kubectl's command line.
+        cluster_scoped: whether its objects have no namespace.
+        status_subresource: whether the status is written separately.
         scale_subresource: whether `kubectl scale` works: on `spec.replicas`, shown by `status.replicas`.
-        selectable_fields: paths that lists and watches may select by, on API servers that can (Kubernetes 1.30 on).
+        selectable_fields: field selectors of lists and watches, on API servers that support them (Kubernetes 1.30 on).
     """
 
     annotations: dict[str, str] = {"controller-gen.kubebuilder.io/version": "v0.16.4"}
@@ -139,23 +136,22 @@ class CustomResource(KubeModel):
 
     @property
     def key(self) -> Key:
-        """The key of its workflow."""
         meta = self.metadata
         return Key(kind=self.kind_of.name, namespace=meta.namespace, name=meta.name, uid=meta.uid)
 
     @property
     def carrier(self) -> str:
-        """The object (`Kind/namespace/name`) whose workflow does this one's work; empty if its own does."""
+        """The object (`Kind/namespace/name`) whose workflow does the work for this one; empty if it has its own."""
         return ""
 
     @property
     def owner(self) -> str:
-        """The object (`Kind/namespace/name`) that this one exists for, empty if for none; by default its carrier."""
+        """The object (`Kind/namespace/name`) that this one exists for; empty if none; by default its carrier."""
         return self.carrier
 
     @property
     def outside(self) -> tuple[str, ...]:
-        """What exists because of it beyond its own object, in words: what `abandon` would leave behind."""
+        """Its external resources in words: `abandon` would leave these behind."""
         return ()
 
 
@@ -167,7 +163,7 @@ class SecretReference(KubeModel):
 
 
 def timestamp(moment: datetime) -> str:
-    """A moment as Kubernetes writes it: RFC 3339, UTC, whole seconds."""
+    """The time as Kubernetes writes it: RFC 3339, UTC, whole seconds."""
     return moment.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
@@ -183,12 +179,11 @@ class Condition(KubeModel):
 
 
 def condition_of(conditions: Iterable[Condition], type_: str) -> Condition | None:
-    """The condition of a type, if there is one."""
     return next((condition for condition in conditions if condition.type == type_), None)
 
 
 def parse_timestamp(text: str | None) -> datetime | None:
-    """A moment as Kubernetes writes it, None for what is absent or no moment (people write status by hand)."""
+    """A time as Kubernetes writes it; None if absent or invalid (people edit statuses by hand)."""
     if not text:
         return None
     try:

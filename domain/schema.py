@@ -1,17 +1,16 @@
-"""The OpenAPI schema of a custom resource, read off its pydantic model, so that a CRD can never differ from its model.
+"""The OpenAPI schema of a custom resource, derived from its pydantic model, so that CRD and model cannot differ.
 
-What a type cannot say stands beside it as a marker: `Required[str]` (what Go's structs always emit: such a field has a
-default in Python all the same, because people write objects by hand), `DateTime`, `Preserved` for a model whose object
-keeps what the model does not know, for lists `Atomic` and `MapByType`, and for objects that are replaced as a whole
-`AtomicObject`. Types with rules of their own are made once, `Annotated[str, Marker(pattern=...)]`, and may stand
-anywhere in a type; `int | str` is what Kubernetes calls IntOrString, `datetime` a string of the format `date-time`, and
-a `StrEnum` one of its values.
-The rules are the API server's to hold; the models read what breaks them, because objects may be older than the rules.
-Descriptions come from `Field(description=...)`, or from the docstring of a nested model, and are what `kubectl explain`
-shows. The schema is structural: every object is a model or a map of one type, from which the API server prunes what is
-unknown, or it is free-form (`JsonObject`, `Json`, `Preserved`), and the server keeps it as it is. Defaults of the
-models stay out of it, because a default appears in the objects that clients compare; where a replaced operator's schema
-has one, `Marker(default=...)` says it.
+Markers express what a type cannot: `Required[str]` (Go's structs always emit such a field; it still has a default in
+Python, because people write objects by hand), `DateTime`, `Preserved` for models whose objects keep unknown fields,
+`Atomic` and `MapByType` for lists, `AtomicObject` for objects that are replaced as a whole, and `Annotated[str,
+Marker(pattern=...)]` anywhere in a type. `int | str` is Kubernetes' IntOrString, `datetime` a string of the format
+`date-time`, and a `StrEnum` one of its values.
+
+The API server enforces the rules; the models accept violations, because objects may be older than the rules.
+Descriptions, which `kubectl explain` shows, come from `Field(description=...)` or the docstring of a nested model. The
+schema is structural: the API server prunes unknown fields except in free-form ones (`JsonObject`, `Json`, `Preserved`).
+Defaults of the models are left out, because a default would appear in the objects that clients compare;
+`Marker(default=...)` copies a default of a replaced operator's schema.
 """
 
 from __future__ import annotations
@@ -30,21 +29,24 @@ from domain.model import Model
 
 T = TypeVar("T")
 
-# A piece of JSON on its way into a document.
+# A JSON document under construction.
 Document = dict[str, object]
 
-# Free-form fields: any value, and any object, read as they are.
+# Free-form fields: any value, and any object, read unchanged.
 Json: TypeAlias = object
 JsonObject = dict[str, object]
 
 
 @dataclass(frozen=True)
 class Marker:
-    """What the schema says of a field beyond its type; `items_required` speaks of the objects in a list.
+    """The schema of a field beyond its type.
 
-    `preserve` keeps what an object has beyond the fields of its model; of the fields in `one_of` it has exactly one.
-    `immutable` is what the API server says to whoever changes a field that has a value. `rules` are conditions in CEL,
-    each with what the API server says to whoever breaks it.
+    Attributes:
+        items_required: the required fields of a list's items.
+        preserve: keep unknown fields of the object.
+        one_of: exactly one of these fields is present.
+        immutable: the API server's message if a field that has a value is changed.
+        rules: CEL conditions, each with the API server's message for violations.
     """
 
     required: bool = False
@@ -96,7 +98,7 @@ def schema_of(model: type[Model]) -> Document:
 
 
 def field_schema(field: FieldInfo) -> Document:
-    """The schema of one field: its type, what its markers say, its own description before its type's."""
+    """The schema of one field: its type and markers; its own description replaces that of its type."""
     schema = _marked(_type(field.annotation), field.metadata)
     return {"description": field.description, **_without(schema, "description")} if field.description else schema
 
@@ -137,7 +139,7 @@ def _said_by(marker: Marker, schema: Document) -> Document:
     if marker.one_of:
         said["oneOf"] = [{"required": [name]} for name in marker.one_of]
     if marker.immutable:
-        # An empty text is none: what the operator makes of it may still be written there.
+        # An empty text counts as unset: the operator may still write the field.
         unset = "oldSelf == '' || " if schema.get("type") == "string" else ""
         said["x-kubernetes-validations"] = [{"message": marker.immutable, "rule": f"{unset}self == oldSelf"}]
     if marker.rules:
@@ -149,7 +151,7 @@ def _said_by(marker: Marker, schema: Document) -> Document:
 
 
 def _type(annotation: object) -> Document:
-    """The schema of a type: a scalar, a model, free-form, a tuple or map of one type, or one of these or absent."""
+    """The schema of a scalar, a model, a free-form value, a tuple or map of one type, or an optional one of these."""
     origin, arguments = get_origin(annotation), get_args(annotation)
     if origin is Annotated:
         return _marked(_type(arguments[0]), arguments[1:])

@@ -1,4 +1,4 @@
-"""What a lifecycle tells a person who asks: the answer of the `why` query and the `plan` update."""
+"""The state of a lifecycle for people: the answer of the `why` query and the `plan` update."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from domain.model import Model
 
 
 class Hindrance(Model):
-    """An action that was refused, and when it is tried again."""
+    """A refused action, and when it is tried again."""
 
     action: str
     type: str
@@ -19,7 +19,7 @@ class Hindrance(Model):
 
 
 class Why(Model):
-    """How a lifecycle stands. `running` and `planned` are lines for people; `hold` says why nothing may be done."""
+    """The state of a lifecycle. `running` and `planned` are lines for people; `hold` says why it may not act."""
 
     object: str
     phase: str

@@ -1,8 +1,8 @@
-"""Writes of an object's own custom resource, as actions that every lifecycle uses.
+"""Writes of an object's own custom resource: actions that every lifecycle uses.
 
-A write is a merge patch of the fields that change, with the resourceVersion that the decision has seen as precondition:
-if someone else wrote meanwhile the patch is refused as a conflict, and the loop observes and decides anew. Folding a
-write applies the same patch to the world, so nothing is read back.
+A write is a merge patch of the changed fields, with the observed resourceVersion as precondition: if the object has
+changed meanwhile, the API server answers with a conflict, and the loop observes and decides again. Folding a write
+applies the same patch to the world, so nothing is read back.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ JsonPatch = dict[str, object]
 
 
 class Written(Model):
-    """What a write leaves behind.
+    """The result of a write.
 
     Attributes:
-        resource_version: the object's afterwards.
-        gone: the object does not exist any more.
-        dropped: fields of the status that were written and that the API server has not kept.
+        resource_version: of the object after the write.
+        gone: the object no longer exists.
+        dropped: status fields that were written and that the API server has not stored.
     """
 
     resource_version: str = ""
@@ -36,7 +36,7 @@ class Written(Model):
 
 
 class Write(Action):
-    """A write of the object itself. The worker that observes the object carries it out (`workflows/entity.py`)."""
+    """A write of the object itself. The worker that observes the object executes it (`workflows/entity.py`)."""
 
     start_to_close: ClassVar[timedelta] = timedelta(seconds=20)
 
@@ -44,7 +44,7 @@ class Write(Action):
 
     @property
     def slot(self) -> str:
-        """One write at a time per object, so that each sees the resourceVersion of the one before."""
+        """One write at a time per object, so that each has the resourceVersion of the one before."""
         return "kube.write"
 
 
@@ -61,24 +61,22 @@ class Patch(Write):
 
     @property
     def summary(self) -> str:
-        """What is written, for the timeline."""
         return self.note or f"write {self.subresource or 'object'}"
 
     def fold(self, world: World, result: Model | None) -> World:  # type: ignore[override]
-        """The world with the patched object."""
         written = result if isinstance(result, Written) else Written()
         return world.written(self.patch, written.resource_version, gone=written.gone)
 
     def refuse(self, world: World, refusal: Refusal) -> World:  # type: ignore[override]
-        """A conflict is no hindrance: the loop observes anew and decides on what it finds."""
+        """A conflict does not block: the loop observes again and decides on the result."""
         return world if refusal.type is ErrorType.CONFLICT else super().refuse(world, refusal)
 
 
 class LeverPatch(Patch):
-    """A patch for whose answer a person waits: what cannot be written in time is refused, and not written later.
+    """A patch for which a person waits: if it cannot be written in time, it is refused and not written later.
 
-    A short hiccup of the API server is outlasted, a worker that dies with it as well. All of it takes less than a
-    command waits (`starters.cli.lifecycle.ANSWER`).
+    It survives a short outage of the API server or the death of a worker. All attempts take less time than a command
+    waits (`starters.cli.lifecycle.ANSWER`).
     """
 
     start_to_close: ClassVar[timedelta] = timedelta(seconds=8)
@@ -87,13 +85,11 @@ class LeverPatch(Patch):
 
 
 class DropFinalizer(Patch):
-    """The write that gives the object up."""
-
     last: ClassVar[bool] = True
 
     @classmethod
     def of(cls, key: Key, meta: ObjectMeta, finalizer: str, note: str) -> Self:
-        """Our finalizer is dropped, those of others stay; void when the object was written since it was observed."""
+        """Remove our finalizer and keep the others; refused if the object has changed since it was observed."""
         patch: JsonPatch = {"metadata": {"finalizers": meta.finalizers_without(finalizer)}}
         return cls(key=key, patch=patch, resource_version=meta.resource_version, note=note)
 
@@ -101,8 +97,8 @@ class DropFinalizer(Patch):
 class Delete(Write):
     """Delete the object itself (its finalizer decides when it is gone).
 
-    `mourner` is a lifecycle that has to know that this object gives itself up, which nobody can tell from its absence:
-    it is told first, by the signal `died`.
+    `mourner` is a lifecycle that must know that the deletion is intended, which the object's absence does not show: it
+    receives the signal `died` first.
     """
 
     observed_after: ClassVar[bool] = True
@@ -113,12 +109,11 @@ class Delete(Write):
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return f"delete {self.key.path}"
 
 
 def merge(target: object, patch: object) -> object:
-    """RFC 7386: what the API server makes of a merge patch."""
+    """Apply a merge patch as the API server does (RFC 7386)."""
     if not isinstance(patch, dict):
         return patch
     merged = dict(target) if isinstance(target, dict) else {}
@@ -131,9 +126,9 @@ def merge(target: object, patch: object) -> object:
 
 
 def patched(resource: R, patch: JsonPatch, resource_version: str) -> R:
-    """The resource as it is after the patch; one that was read after the patch was written shows it already.
+    """The resource after the patch; unchanged if it was observed after the patch was written.
 
-    Versions of one object compare as numbers (Kubernetes 1.35 on says so, etcd has always done so).
+    resourceVersions of one object are comparable as numbers (guaranteed from Kubernetes 1.35, always true with etcd).
     """
     seen = resource.metadata.resource_version
     if seen.isdigit() and resource_version.isdigit() and int(seen) >= int(resource_version):
