@@ -1,33 +1,17 @@
 """OpenStack load balancers: LoadBalancer, LoadBalancerSet, LoadBalancerMachine of yawol.stackit.cloud, as in yawol.
 
-A Service of type LoadBalancer becomes a LoadBalancer: a floating IP, a port that carries the virtual address, a
-security group and perhaps a server group. Its machines come in sets, one set per template: a change of what machines
-are made from makes a new set beside the old one, and the old one is emptied when the new one holds the address. On each
-machine an agent turns the LoadBalancer's ports and endpoints into Envoy's configuration and reports in the machine's
-status.
-
-| file | says |
-|---|---|
-| `services/` | what a Service asks for, and what it is told |
-| `balancer.py` | what to do now for a LoadBalancer: `cloud/` for OpenStack, `rollout.py` for its sets |
-| `machine_set.py` | what to do now for a set: `scaling.py`, by `health.py`, `boots.py` and `fleet.py` |
-| `machine/` | what to do now for a machine, and what it is given at birth |
-| `envoy.py` | what Envoy is told on a machine |
-| `hashes.py`, `names.py`, `migration.py` | what is derived, and what older releases left |
-
-Who writes an object at each moment of its life:
+A Service of type LoadBalancer becomes a LoadBalancer: a floating IP, a port with the virtual address, a security group
+and optionally a server group. There is one set of machines per template: a template change creates a new set, and the
+old set is emptied once the new one holds the address. On each machine an agent translates ports and endpoints into
+Envoy's configuration and reports in the machine's status. Each object is written by its own workflow, except:
 
 | object | what | writer |
 |---|---|---|
-| Service | finalizer, ingress address, Events | the LoadBalancer's side of the Service |
-| LoadBalancer | spec, `serviceName` | the Service's side, and people (`kubectl scale`) |
-| LoadBalancer | revision, finalizer, status | the LoadBalancer's workflow |
+| LoadBalancer | spec, `serviceName` | the Service's workflow, and people (`kubectl scale`) |
 | LoadBalancerSet | creation, replicas, revision, removal | the LoadBalancer's workflow; replicas also people |
-| LoadBalancerSet | finalizer, status, boot failures | the set's workflow |
 | LoadBalancerMachine | creation, revision, mark, removal | the set's workflow; removal also people |
-| LoadBalancerMachine | finalizer, the identifiers in its status | the machine's workflow |
-| all three | `drift-seen-at` | the sweep over the projects; its own workflow takes it off |
-| LoadBalancerMachine | conditions and metrics in its status | the agent on the machine, as a whole list each |
+| all three | `drift-seen-at` | the sweep over the projects; its own workflow removes it |
+| LoadBalancerMachine | conditions and metrics in its status | the agent on the machine; replaces each list as a whole |
 """
 
 from functools import partial
@@ -52,7 +36,7 @@ SERVICE = Kind(
     name="Service", group="", version="v1", plural="services", area=_AREA, finalizer=SERVICE_FINALIZER, served=True
 )
 
-# No custom resource: one look at a project serves all that live there.
+# Not a custom resource: one sweep over a project serves all load balancers in it.
 OPENSTACK_PROJECTS = Kind(name="OpenStackProjects", group="", version="", plural="", area=_AREA)
 THE_PROJECTS = Key(kind=OPENSTACK_PROJECTS.name, namespace="", name="all", uid="0")
 

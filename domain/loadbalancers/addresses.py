@@ -1,4 +1,4 @@
-"""IP addresses and networks as people and clouds write them: equal in meaning, not always in spelling."""
+"""IP addresses and networks from people and clouds, compared by meaning and not by spelling."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ Network = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 def ip_version(text: str) -> int:
-    """4 or 6, 0 for what is no address."""
+    """4 or 6; 0 for anything else."""
     try:
         return ipaddress.ip_address(text).version
     except ValueError:
@@ -16,7 +16,6 @@ def ip_version(text: str) -> int:
 
 
 def same_address(one: str, other: str) -> bool:
-    """Whether two texts are the same IP address."""
     try:
         return ipaddress.ip_address(one) == ipaddress.ip_address(other)
     except ValueError:
@@ -24,7 +23,7 @@ def same_address(one: str, other: str) -> bool:
 
 
 def source_range(text: str) -> Network | None:
-    """The network of a text such as 10.0.0.0/8, bits of a host dropped; None for what is none, or lacks its length."""
+    """The network of a text such as 10.0.0.0/8, without host bits; None if invalid or without a prefix length."""
     if "/" not in text:
         return None
     address, _, length = text.partition("/")

@@ -1,4 +1,4 @@
-"""The lifecycle of a LoadBalancer, from what is observed to what is to be done now.
+"""The lifecycle of a LoadBalancer: the decision.
 
     New --finalizer--> Provisioning --everything in the cloud--> Starting --machines ready--> Ready
                             ^                                       ^                           |  new template
@@ -6,9 +6,9 @@
                             `---------------------------------------+---------------------- RollingOut
     any --deletion--> Deleting: sets, then the cloud, then the finalizer
 
-One look gives everything that can be done at once: steps in the cloud, sets, and one patch each of the object and of
-its status. What stands in the way of one does not stop the other: while a drift in the cloud is repaired machines are
-scaled all the same, only a new set waits until the cloud is as it should be, because its template speaks of it.
+One decision contains everything that can be done at once: steps in the cloud, sets, and one patch each of the object
+and its status. Blockers are independent: machines are scaled while drift in the cloud is repaired. Only a new set waits
+until the cloud is up to date, because its template contains ids of cloud objects.
 """
 
 from __future__ import annotations
@@ -53,8 +53,6 @@ from domain.writes import JsonPatch, merge
 
 
 class Phase(StrEnum):
-    """Where a LoadBalancer stands."""
-
     NEW = "New"
     PROVISIONING = "Provisioning"
     STARTING = "Starting"
@@ -65,7 +63,6 @@ class Phase(StrEnum):
 
 
 def decide_balancer(world: BalancerWorld, now: datetime) -> Decision:
-    """What a LoadBalancer needs now."""
     balancer = world.balancer
     if not world.exists:
         return gone()
@@ -80,7 +77,7 @@ def decide_balancer(world: BalancerWorld, now: datetime) -> Decision:
 
 
 def _new(world: BalancerWorld, own: tuple[LoadBalancerSet, ...]) -> Decision:
-    """The finalizer, once it is known whether the project can be reached."""
+    """Add the finalizer after the first attempt to reach the project."""
     looks = _looks(world, ())
     if any(not world.refused(each.slot) for each in looks):
         return _decision(world, Phase.NEW, looks[0].summary, looks, working=True)
@@ -89,12 +86,7 @@ def _new(world: BalancerWorld, own: tuple[LoadBalancerSet, ...]) -> Decision:
 
 
 def _provided(world: BalancerWorld, own: tuple[LoadBalancerSet, ...], now: datetime) -> Decision:
-    """What it needs in the cloud, and its sets.
-
-    What stands in the way of one does not stop the other: while a drift in the cloud is repaired machines are scaled
-    all the same. Only a new set waits until the cloud is as it should be and the status says so: its template speaks of
-    both.
-    """
+    """Cloud steps, sets, and the patches of object and status."""
     balancer, today = world.balancer, migrated(world.balancer)
     plan = _plan(world, today, now)
     steps = in_project(plan.steps, world.project)
@@ -115,7 +107,7 @@ def _provided(world: BalancerWorld, own: tuple[LoadBalancerSet, ...], now: datet
     if not under_way:
         conditions = {} if world.known.drops_conditions else stalled_patch(balancer, problem, blocker.hindrance, now)
         status = combined(status_migration(balancer), plan.status, rollout.status, conditions)
-    # The object's own write comes before the first step: a worker that dies in between leaves no mark on what exists.
+    # The object's own write comes before the first step: if the worker dies in between, no unmarked object is left.
     first = writes(world, patch)
     written = first or _status(world, status)
     actions = (
@@ -141,7 +133,7 @@ def _provided(world: BalancerWorld, own: tuple[LoadBalancerSet, ...], now: datet
 
 
 def _looks(world: BalancerWorld, steps: tuple[Action, ...]) -> tuple[LookAtBalancer, ...]:
-    """The look at the cloud that has to come before anything else."""
+    """The observation of the cloud that must precede everything else, if one is needed."""
     if not needs_look(world, steps):
         return ()
     return (
@@ -155,7 +147,7 @@ def _looks(world: BalancerWorld, steps: tuple[Action, ...]) -> tuple[LookAtBalan
 
 
 def _plan(world: BalancerWorld, today: LoadBalancer, now: datetime) -> CloudPlan:
-    """What the cloud lacks; where it has not been seen, nothing."""
+    """The missing cloud objects; an empty plan if the cloud has not been observed."""
     if world.cloud is not None and world.seen == world.look:
         return plan_cloud(today, world.cloud, now)
     return CloudPlan(settled=world.known.settled == world.look)
@@ -178,7 +170,6 @@ def _status(world: BalancerWorld, status: JsonPatch, *, releases: bool = False) 
 
 
 def _sets(world: BalancerWorld, rollout: Rollout, *, whole: bool) -> tuple[Action, ...]:
-    """What becomes of the sets."""
     namespace = world.balancer.metadata.namespace
     made: tuple[Action, ...] = ()
     if rollout.create and whole:
@@ -191,14 +182,15 @@ def _sets(world: BalancerWorld, rollout: Rollout, *, whole: bool) -> tuple[Actio
 
 
 def _frozen(rollout: Rollout, waits: str) -> tuple[Notice, ...]:
-    """What keeps the sets as they are and is not the cloud's: what is the cloud's is told already."""
+    """The rollout's own problem; cloud problems are reported elsewhere."""
     return (warning("Failed", rollout.problem),) if rollout.problem and not waits else ()
 
 
 def _adopted(balancer: LoadBalancer, sets: tuple[LoadBalancerSet, ...], *, reached: bool) -> JsonPatch:
-    """The first write: the finalizer, and the revision of the first set, which nobody has yet.
+    """The first write: the finalizer, and the revision of the first set.
 
-    A new LoadBalancer whose project cannot be reached is marked: until it is, nothing can exist there for it.
+    A new LoadBalancer whose project cannot be reached is annotated: until it is reached, no cloud object can exist for
+    it.
     """
     metadata: JsonPatch = {"finalizers": [*balancer.metadata.finalizers, LOAD_BALANCER_FINALIZER]}
     if not balancer.revision and not sets:
@@ -208,7 +200,7 @@ def _adopted(balancer: LoadBalancer, sets: tuple[LoadBalancerSet, ...], *, reach
 
 
 def _reached(world: BalancerWorld) -> JsonPatch:
-    """A lifecycle that has seen the project may have made something there."""
+    """Remove that annotation once the project was reached, because objects may exist from then on."""
     seen = world.cloud is not None and world.seen == world.look
     if not seen or NOTHING_MADE_ANNOTATION not in world.balancer.metadata.annotations:
         return {}
@@ -216,7 +208,7 @@ def _reached(world: BalancerWorld) -> JsonPatch:
 
 
 def _mended(world: BalancerWorld, *, settled: bool) -> JsonPatch:
-    """What the sweep had found is no more."""
+    """Remove the sweep's drift annotation once the drift is repaired."""
     seen = world.cloud is not None and world.seen == world.look and not world.cloud.groups_only
     if not (settled and seen) or DRIFT_ANNOTATION not in world.balancer.metadata.annotations:
         return {}
@@ -237,7 +229,7 @@ def _phase(
 
 
 def _ending(world: BalancerWorld, sets: tuple[LoadBalancerSet, ...], now: datetime) -> Decision:
-    """Machines first: they use all the rest."""
+    """Machines first, because they use all other objects."""
     balancer = world.balancer
     if adopt(world):
         return gone("it has released everything")

@@ -1,7 +1,7 @@
-"""The condition `Stalled` of a LoadBalancer: True while something stands in its way that a person has to mend.
+"""The condition `Stalled` of a LoadBalancer: True while a problem needs a person.
 
-kstatus (Argo CD, Flux) reads it as "will not go on by itself". What passes by itself, an outage or an operation that
-runs in the cloud, changes nothing of it.
+kstatus (Argo CD, Flux) reads it as "will not progress by itself". Temporary blockers, such as outages and running cloud
+operations, do not change it.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ _REASONS = {Nature.REFUSED: REFUSED, Nature.QUOTA: QUOTA_EXCEEDED}
 
 
 def stalled_patch(balancer: LoadBalancer, problem: str, hindrance: Hindrance | None, now: datetime) -> JsonPatch:
-    """The merge patch of the status, empty if the condition is there as it should be.
+    """The merge patch of the status; empty if the condition is up to date.
 
     Args:
-        balancer: the LoadBalancer as it was read last.
-        problem: what stands in the way, in words; empty if nothing does.
-        hindrance: what refused it in the cloud, None if that was not the cloud.
+        balancer: the LoadBalancer as last read.
+        problem: the problem in words; empty if there is none.
+        hindrance: the cloud's refusal; None if the problem is another one.
         now: the transition time of a new condition.
     """
     if hindrance is not None and hindrance.nature not in _REASONS:

@@ -1,4 +1,4 @@
-"""What the decision about a LoadBalancer sees, and what its lifecycle does beside the steps in the cloud."""
+"""The input of a LoadBalancer's decision, and its actions on Kubernetes objects."""
 
 from __future__ import annotations
 
@@ -21,11 +21,11 @@ from domain.writes import JsonPatch, Patch, Written
 
 
 class BalancerKnown(CloudKnown):
-    """Also what it has done.
+    """Attributes of the memory beyond `CloudKnown`.
 
     Attributes:
-        drops_conditions: the API server drops conditions, as the replaced operator's definition has it do.
-        released: its status says that nothing in the cloud is left.
+        drops_conditions: the API server drops conditions, because the replaced operator's CRD is installed.
+        released: the status says that no cloud object is left.
     """
 
     drops_conditions: bool = False
@@ -33,8 +33,6 @@ class BalancerKnown(CloudKnown):
 
 
 class BalancerWorld(CloudWorld):
-    """One LoadBalancer, and the sets with its labels."""
-
     about: ClassVar[str] = "balancer"
 
     balancer: LoadBalancer = LoadBalancer()
@@ -44,36 +42,33 @@ class BalancerWorld(CloudWorld):
 
     @property
     def look(self) -> str:
-        """All that its objects in the cloud rest on, and behind the slash what the rules of its group alone rest on."""
+        """A fingerprint of the inputs of its cloud objects; after the slash, one of the security group rules' inputs
+        alone.
+        """
         if self.balancer.metadata.deleting:
             return LEAVING
         return f"{look_of_balancer(self.balancer)}/{look_of_rules(self.balancer)}"
 
     @property
     def only_rules(self) -> bool:
-        """Whether nothing has changed since the cloud was found whole but what the rules rest on."""
+        """Whether only the inputs of the rules have changed since the cloud was last complete."""
         return bool(self.known.settled) and self.known.settled.partition("/")[0] == self.look.partition("/")[0]
 
     @property
     def project(self) -> ProjectReference:
-        """Where its objects in the cloud are."""
         return ProjectReference.of(self.balancer.spec.infrastructure, self.balancer.metadata.namespace)
 
     def judged(self) -> Judged | None:
-        """Whether all of it is as it should be."""
         if self.balancer.metadata.deleting or self.cloud is None or self.seen_at is None:
             return None
         plan = plan_cloud(migrated(self.balancer), self.cloud, self.seen_at)
         return Judged(plan.settled and not plan.status, plan.problem)
 
     def after(self, brought: Brought) -> LoadBalancerCloud:
-        """The cloud after a step."""
         return changed(self.cloud or LoadBalancerCloud(), brought)
 
 
 class ObserveBalancer(Observe):
-    """Read the LoadBalancer and its sets."""
-
     activity: ClassVar[str] = "loadbalancers.observe_load_balancer"
     title: ClassVar[str] = "read the load balancer and its sets"
     result: ClassVar[type[Model] | None] = BalancerWorld
@@ -82,13 +77,11 @@ class ObserveBalancer(Observe):
 
 
 class SeenBalancer(Seen):
-    """What a LoadBalancer has in the cloud."""
-
     cloud: LoadBalancerCloud
 
 
 class LookAtBalancer(Look):
-    """Find a LoadBalancer's objects, or its security groups alone."""
+    """Find a LoadBalancer's cloud objects, or only its security groups."""
 
     activity: ClassVar[str] = "openstack.look_at_load_balancer"
     result: ClassVar[type[Model] | None] = SeenBalancer
@@ -98,17 +91,15 @@ class LookAtBalancer(Look):
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return "find its security group in OpenStack" if self.groups_only else "find its objects in OpenStack"
 
 
 class WriteStatus(Patch):
-    """A write of the status; what the API server drops of it is not written again."""
+    """A write of the status; fields that the API server drops are not written again."""
 
-    releases: bool = False  # it says that nothing in the cloud is left
+    releases: bool = False  # the status says that no cloud object is left
 
     def fold(self, world: BalancerWorld, result: Model | None) -> BalancerWorld:  # type: ignore[override]
-        """The status as it is now."""
         after = super().fold(world, result)
         assert isinstance(after, BalancerWorld)  # noqa: S101 - the same world
         if isinstance(result, Written) and "conditions" in result.dropped:
@@ -125,7 +116,7 @@ class _SetAction(Action):
 
 
 class CreateSet(_SetAction):
-    """Make a set. That there is one of its name already asks for an observation."""
+    """Create a set. If one of its name exists, the LoadBalancer is observed again."""
 
     activity: ClassVar[str] = "loadbalancers.create_set"
     title: ClassVar[str] = "create LoadBalancerSet {name}"
@@ -136,13 +127,12 @@ class CreateSet(_SetAction):
     document: Document
 
     def fold(self, world: BalancerWorld, result: Model | None) -> BalancerWorld:  # type: ignore[override]
-        """One more."""
         assert isinstance(result, LoadBalancerSet)  # noqa: S101 - the activity's type
         return world.model_copy(update={"sets": (*world.sets, result)})
 
 
 class PatchSet(_SetAction):
-    """Bring a set up to date, or empty it."""
+    """Update or empty a set."""
 
     activity: ClassVar[str] = "loadbalancers.patch_set"
     slot_by: ClassVar[str] = "name"
@@ -154,13 +144,10 @@ class PatchSet(_SetAction):
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return f"patch LoadBalancerSet {self.name}: {self.note}" if self.note else f"patch LoadBalancerSet {self.name}"
 
 
 class DeleteSets(_SetAction):
-    """Ask for the deletion of sets."""
-
     activity: ClassVar[str] = "loadbalancers.delete_sets"
     observed_after: ClassVar[bool] = True
 
@@ -168,5 +155,4 @@ class DeleteSets(_SetAction):
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return f"delete LoadBalancerSet {', '.join(self.names)}"

@@ -1,10 +1,9 @@
-"""Machines of one set that did not boot, one after another, and the pause before the next.
+"""Backoff after consecutive machines of a set that did not boot.
 
-The first that did not boot is replaced at once. From the second in a row on the set waits, one minute, then twice as
-long each time, up to half an hour: a project without quota or a broken image would otherwise see machines made and
-deleted for ever. A machine that becomes ready, or another template (which is another set), starts anew.
-
-The memory is in the set's annotations: the uids of the machines, so that one counts once however often it is looked at.
+The first failed machine is replaced at once. From the second consecutive failure on, the set pauses for one minute,
+then twice as long each time, up to half an hour; otherwise a project without quota or a broken image would cause
+endless creations and deletions. A machine that becomes ready, or another template (which is another set), resets the
+count. The set's annotations store the uids of the failed machines, so that each counts only once.
 """
 
 from __future__ import annotations
@@ -23,18 +22,18 @@ from domain.loadbalancers.resources import LoadBalancerMachine, LoadBalancerSet
 from domain.resource import parse_timestamp, timestamp
 from domain.writes import JsonPatch
 
-# As many as it takes to reach the longest pause.
+# Enough to reach the longest pause.
 _REMEMBERED = 8
 
 
 def failed_boots(machine_set: LoadBalancerSet) -> tuple[str, ...]:
-    """The uids of the machines in a row that did not boot."""
+    """The uids of the consecutive machines that did not boot."""
     text = machine_set.metadata.annotations.get(BOOT_FAILURES_ANNOTATION, "")
     return tuple(uid for uid in text.split(",") if uid)
 
 
 def boot_pause(failures: int) -> timedelta:
-    """How long the next machine waits after so many failures in a row."""
+    """The pause before the next machine, after this number of consecutive failures."""
     if failures < 2:
         return timedelta(0)
     doubled: timedelta = FIRST_BOOT_PAUSE * (1 << min(failures - 2, _REMEMBERED))
@@ -42,13 +41,13 @@ def boot_pause(failures: int) -> timedelta:
 
 
 def paused_until(machine_set: LoadBalancerSet) -> datetime | None:
-    """Until when the set makes no machine; None if nothing has failed."""
+    """When the set may create the next machine; None without failures."""
     failed_at = parse_timestamp(machine_set.metadata.annotations.get(BOOT_FAILED_AT_ANNOTATION))
     return failed_at + boot_pause(len(failed_boots(machine_set))) if failed_at else None
 
 
 def count_failures(machine_set: LoadBalancerSet, failed: Iterable[LoadBalancerMachine], now: datetime) -> JsonPatch:
-    """The merge patch of the set that remembers these machines too; empty if it does already."""
+    """The merge patch of the set that records these machines as failed; empty if it already has."""
     known = failed_boots(machine_set)
     fresh = tuple(machine.metadata.uid for machine in failed if machine.metadata.uid not in known)
     if not fresh:
@@ -61,14 +60,14 @@ def count_failures(machine_set: LoadBalancerSet, failed: Iterable[LoadBalancerMa
 
 
 def tried_again(token: str) -> JsonPatch:
-    """The merge patch of the set that ends the pause, as a person asked by this retry; what failed stays counted."""
+    """The merge patch of the set that ends the pause for a person's retry; failures stay counted."""
     return {"metadata": {"annotations": {BOOT_FAILED_AT_ANNOTATION: None, RETRIED: token}}}
 
 
 def forget_failures(machine_set: LoadBalancerSet, ready: Iterable[LoadBalancerMachine]) -> JsonPatch:
-    """The merge patch of the set that starts anew once a machine made after the failures is ready; empty if not yet.
+    """The merge patch that resets the count once a machine created after the last failure is ready; otherwise empty.
 
-    A machine that was ready before says nothing of what machines come to now.
+    Machines that became ready earlier do not show that machines boot now.
     """
     known = {BOOT_FAILURES_ANNOTATION, BOOT_FAILED_AT_ANNOTATION} & machine_set.metadata.annotations.keys()
     failed_at = parse_timestamp(machine_set.metadata.annotations.get(BOOT_FAILED_AT_ANNOTATION))

@@ -1,18 +1,16 @@
-"""What Envoy is told: one cluster and one listener for each of a LoadBalancer's ports, as plain data.
+"""Envoy's configuration: one cluster and one listener for each of a LoadBalancer's ports, as plain data.
 
-The documents are Envoy's v3 resources in their JSON form (https://www.envoyproxy.io/docs/envoy/latest/api-v3/api), with
-yawol's names: `TCP-80`, `UDP-53`. Whoever speaks to Envoy turns them into its messages.
+The documents are Envoy's v3 resources in JSON form (https://www.envoyproxy.io/docs/envoy/latest/api-v3/api), with
+yawol's names: `TCP-80`, `UDP-53`.
 
     port 80/TCP ──► listener TCP-80: [source ranges] ──► tcp_proxy ──► cluster TCP-80 ──► nodes at the node port
     port 53/UDP ──► listener UDP-53: udp_proxy ─────────────────────► cluster UDP-53 ──► nodes at the node port
 
-What cannot be served is left out by itself and told, and everything else is served: yawol refuses the whole
-configuration for one bad port or one endpoint without addresses, and so loses its machines to a bad Service. Envoy's
-own rules that matter here: a static cluster takes IP addresses only; it takes no cluster of a name twice; it refuses an
-access rule without principals. Where source ranges are named and none is valid, nobody gets in: an access rule without
-policies lets nobody pass, while leaving the rule out would let everybody.
-
-Source ranges are not looked at for UDP, as in yawol: there the security group alone holds.
+An invalid port or endpoint is left out and reported, and the rest is served; yawol refuses the whole configuration and
+thus loses its machines to a bad Service. Envoy's rules: a static cluster takes only IP addresses, cluster names are
+unique, and an access rule needs principals. If source ranges are given and none is valid, an access rule without
+policies denies all sources; without the rule all would be allowed. Source ranges do not apply to UDP, as in yawol:
+there only the security group filters.
 """
 
 from __future__ import annotations
@@ -55,22 +53,22 @@ _HEALTH_CHECK: Document = {
     "unhealthy_threshold": 3,
     "healthy_threshold": 2,
     "tcp_health_check": {},
-    # Ours. Of a backend that is down, and that nobody therefore uses, Envoy would ask again after a minute only, and
-    # twice: a Service whose pods come up after its load balancer would be unreachable for two minutes.
+    # Ours. By default Envoy checks an unused unhealthy backend only once a minute and needs two successes, so a Service
+    # whose pods start after its load balancer would be unreachable for two minutes.
     "no_traffic_interval": "5s",
-    "no_traffic_healthy_interval": "60s",  # as Envoy has it: what is well and unused is asked seldom
+    "no_traffic_healthy_interval": "60s",  # Envoy's default for healthy unused backends
 }
-# No timeout is written 0, which is what Envoy understands of TCP. UDP sessions it would end before their answer comes.
+# "No timeout" is 0, which Envoy supports for TCP. With 0 it would end UDP sessions before the answer arrives.
 _NEVER_IDLE = timedelta(days=365)
 _RANGES_POLICY = "load-balancer-source-ranges"
 
 
 class EnvoyConfiguration(Model):
-    """What Envoy is told, in the order of the LoadBalancer's ports.
+    """Envoy's configuration, in the order of the LoadBalancer's ports.
 
     Attributes:
-        clusters: Envoy's clusters by name.
-        listeners: Envoy's listeners by name.
+        clusters: by name.
+        listeners: by name.
         notices: what was left out, and why.
     """
 
@@ -80,12 +78,12 @@ class EnvoyConfiguration(Model):
 
 
 def envoy_configuration(balancer: LoadBalancer, *, listen_address: str, cpus: int) -> EnvoyConfiguration:
-    """What Envoy is told on one machine.
+    """The configuration of one machine.
 
     Args:
         balancer: the LoadBalancer.
-        listen_address: the address to listen at, the virtual one on a real machine.
-        cpus: the machine's processors, by which limits grow.
+        listen_address: the virtual address on a real machine.
+        cpus: the machine's processors; limits are proportional.
     """
     options = balancer.spec.options
     ports, refused = _ports(balancer.spec.ports)
@@ -100,11 +98,10 @@ def envoy_configuration(balancer: LoadBalancer, *, listen_address: str, cpus: in
 
 
 def name_of(port: Port) -> str:
-    """The name of a port's cluster and listener."""
     return f"{port.protocol}-{port.port}"
 
 
-# What is served, and what is left out.
+# Served ports, and what is left out.
 
 
 def _ports(ports: Iterable[Port]) -> tuple[list[Port], list[Notice]]:
@@ -147,7 +144,7 @@ def _endpoints(endpoints: Iterable[Endpoint]) -> tuple[list[tuple[str, ...]], li
 
 
 def _ranges(options: LoadBalancerOptions) -> tuple[list[Document] | None, list[Notice]]:
-    """The networks that may connect, None for everybody."""
+    """The allowed networks; None for all sources."""
     if not options.load_balancer_source_ranges:
         return None, []
     ranges, notices = [], []
@@ -216,7 +213,7 @@ def _socket(protocol: str, address: str, number: int) -> Document:
 
 
 def _tells_client(port: Port, options: LoadBalancerOptions) -> bool:
-    """Whether the port's backends are told the client by PROXY protocol."""
+    """Whether the port's backends receive the client address by PROXY protocol."""
     chosen = options.tcp_proxy_protocol_port_filter
     return options.tcp_proxy_protocol and (not chosen or port.port in chosen)
 

@@ -1,7 +1,7 @@
-"""What Envoy is started with on a machine: where it finds the agent, and nothing of what it serves.
+"""Envoy's bootstrap configuration on a machine: only the address of the agent.
 
-The machine image has this in a file. Everything else comes from the agent over one stream of aggregated discovery.
-While the agent is away Envoy serves on by what it was told last, and asks again.
+The machine image contains it as a file. Everything else comes from the agent over one aggregated discovery stream.
+While the agent is unavailable, Envoy keeps its last configuration and retries.
 """
 
 from __future__ import annotations
@@ -12,18 +12,18 @@ NODE_ID = "lb-id"
 _NODE_CLUSTER = "cluster-name"
 _AGENT = "xds_cluster"
 _HTTP = "type.googleapis.com/envoy.extensions.upstreams.http.v3.HttpProtocolOptions"
-# Envoy's own pauses grow to 30 seconds, which a machine whose agent starts a little later would wait to become ready.
+# Envoy's default backoff grows to 30 seconds, which would delay a machine whose agent starts slightly later.
 _ASKING_AGAIN: Document = {"retry_back_off": {"base_interval": "0.25s", "max_interval": "2s"}}
-# More connections of clients than this are refused, so that the machine's memory lasts.
+# Further client connections are refused, so that the machine does not run out of memory.
 _MOST_CONNECTIONS = 60000
 
 
 def envoy_bootstrap(*, agent: tuple[str, int], admin: tuple[str, int]) -> Document:
-    """Envoy's bootstrap configuration, which may be written as JSON or YAML.
+    """The bootstrap configuration, to be written as JSON or YAML.
 
     Args:
-        agent: host and port where the agent answers.
-        admin: host and port for Envoy's own administration.
+        agent: the agent's host and port.
+        admin: host and port of Envoy's admin interface.
     """
     discovery: Document = {"ads": {}, "resource_api_version": "V3"}
     http2: Document = {"@type": _HTTP, "explicit_http_config": {"http2_protocol_options": {}}}

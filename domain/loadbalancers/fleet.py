@@ -1,10 +1,10 @@
-"""All machines of an installation together: when none of them reports, it is not the machines that are broken.
+"""All machines of an installation together: if none of them reports, the machines are probably not broken.
 
-Agents report to the API server. If every one of them falls silent at once, the way there is broken, and machines made
-anew would be as silent; meanwhile the old ones serve on. So while the whole fleet is silent nothing that has ever
-reported is deleted, unless fewer are wanted. Only one set (that of the machine which fell silent first) makes a
-replacement: if that one reports, the way is open and the others are dead after all. So an installation of a single
-machine heals like any other. A set that a person has paused makes none, and a machine of no set has none to make it.
+Agents report to the API server. If all stop at once, the connection is broken: replacements would be silent, too, while
+the old machines still serve. So while the whole fleet is silent, machines that have ever reported are deleted only to
+reduce replicas. Only one set (that of the machine silent for longest) creates a replacement: if it reports, the
+connection works and the others are dead. Thus an installation with a single machine recovers, too. Paused sets and
+machines without a set cannot try this.
 """
 
 from __future__ import annotations
@@ -23,27 +23,28 @@ W = TypeVar("W", bound=World)
 
 
 class Fleet(Model):
-    """How many machines have ever reported, how many do, and the set (`namespace/name`) that may try another."""
+    """The numbers of machines that ever reported and that report now, and the set (`namespace/name`) that may try a
+    replacement.
+    """
 
     reported: int = 0
     reporting: int = 0
     scout: str = ""
-    at: datetime | None = None  # when that was asked
+    at: datetime | None = None  # when this was determined
 
     @property
     def silent(self) -> bool:
-        """Whether nobody reports any more."""
         return self.reported > 0 and self.reporting == 0
 
 
-# When a machine has reported last, and its set (`namespace/name`), empty if it has none.
+# When a machine last reported, and its set (`namespace/name`); empty if it has none.
 Report = tuple[datetime, str]
 
 
 def fleet_that_reported(
     found: Iterable[Report | None], now: datetime, timings: Timings = DEFAULT_TIMINGS, paused: Container[str] = ()
 ) -> Fleet:
-    """All machines together, by what `report_of` says of each; no scout is among the sets that are paused."""
+    """The fleet, given `report_of` each machine; the scout is not one of the paused sets."""
     reports = [each for each in found if each is not None]
     reporting = sum(moment >= now - timings.window for moment, _ in reports)
     able = [each for each in reports if each[1] and each[1] not in paused]
@@ -51,8 +52,6 @@ def fleet_that_reported(
 
 
 class AskFleet(Action):
-    """Find out whether any machine of the installation reports."""
-
     activity: ClassVar[str] = "loadbalancers.ask_fleet"
     title: ClassVar[str] = "find out whether any other machine reports"
     queue: ClassVar[str] = Queue.LOAD_BALANCERS
@@ -60,12 +59,11 @@ class AskFleet(Action):
     reads: ClassVar[bool] = True
 
     def fold(self, world: W, result: Model | None) -> W:
-        """Whether it is silent, until the next observation."""
         return world.model_copy(update={"fleet": result})
 
 
 def report_of(machine: LoadBalancerMachine) -> Report | None:
-    """The machine's last report; None if it never has reported, or is being deleted."""
+    """The machine's last report; None if it never reported or is being deleted."""
     moment = None if machine.metadata.deleting else last_report(machine)
     return None if moment is None else (moment, _set_of(machine))
 

@@ -1,8 +1,8 @@
 """Booleans, durations and JSON as Go's standard library reads and writes them, because yawol is written in Go.
 
-Annotations are read with its rules, durations of a LoadBalancer are written in its spelling, and hashes are taken over
-its JSON (https://pkg.go.dev/strconv#ParseBool, https://pkg.go.dev/time#ParseDuration,
-https://pkg.go.dev/encoding/json#Marshal). Durations are kept to the microsecond, where Go has nanoseconds.
+Annotations are parsed by its rules, durations are written in its spelling, and hashes use its JSON
+(https://pkg.go.dev/strconv#ParseBool, https://pkg.go.dev/time#ParseDuration, https://pkg.go.dev/encoding/json#Marshal).
+Durations have microseconds; Go has nanoseconds.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ _MICROSECONDS = {
 }
 _PART = re.compile(r"([0-9]+\.?[0-9]*|\.[0-9]+)(ns|us|\u00b5s|\u03bcs|ms|s|m|h)")
 _LONGEST_MICROSECONDS = 2**63 // 1000  # Go counts nanoseconds in 63 bits
-_LONGEST_TEXT = 100  # nobody writes longer ones; numbers of any length would take any time
+_LONGEST_TEXT = 100  # a sanity limit: parsing longer numbers takes too long
 
-# Go's encoder makes JSON safe for HTML.
+# Go's encoder escapes HTML characters.
 _ESCAPED = {"<": "\\u003c", ">": "\\u003e", "&": "\\u0026", "\u2028": "\\u2028", "\u2029": "\\u2029"}
 
 
 def parse_bool(text: str) -> bool | None:
-    """True or False as Go spells them, None for any other text."""
+    """A boolean in Go's spelling; None for any other text."""
     return True if text in _TRUE else False if text in _FALSE else None
 
 
 def parse_duration(text: str) -> timedelta | None:
-    """The duration of a text such as `5m30s` or `1.5h`, None for any other text; only 0 may stand without a unit."""
+    """A duration such as `5m30s` or `1.5h`; None for any other text. Only 0 needs no unit."""
     sign, rest = (-1, text[1:]) if text[:1] == "-" else (1, text[1:] if text[:1] == "+" else text)
     if rest == "0":
         return timedelta(0)
@@ -85,7 +85,7 @@ def _decimal(count: int, unit: int) -> str:
 
 
 def to_json(document: Mapping[str, object]) -> str:
-    """The document as Go writes it: no spaces, keys in the order given."""
+    """The document as Go writes it: no spaces, keys in the given order."""
     text = json.dumps(document, separators=(",", ":"), ensure_ascii=False)
     for character, escape in _ESCAPED.items():
         text = text.replace(character, escape)
@@ -93,10 +93,10 @@ def to_json(document: Mapping[str, object]) -> str:
 
 
 def without_empty(document: Document) -> Document:
-    """The document without fields that are None, empty, zero or False: what Go leaves out as `omitempty`."""
+    """The document without None, empty, zero and False fields, like Go's `omitempty`."""
     return {name: value for name, value in document.items() if value}
 
 
 def without_absent(document: Document) -> Document:
-    """The document without fields that are None: what Go leaves out of pointers as `omitempty`."""
+    """The document without None fields, like Go's `omitempty` on pointers."""
     return {name: value for name, value in document.items() if value is not None}

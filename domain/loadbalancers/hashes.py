@@ -1,11 +1,9 @@
-"""The hashes that name sets and tell changes: SHA-256 over Go's JSON, base32, 16 characters.
+"""The hashes in set names and for change detection: SHA-256 over Go's JSON, base32, 16 characters.
 
-The template hash decides whether machines are replaced: a byte more or less in the JSON, and taking over an
-installation would roll every machine of it. So the JSON is spelled out here field by field, in the order of yawol's
-structs, and does not follow the models. What does not stand in it (ports, endpoints, source ranges, timeouts) reaches
-machines through their agent.
-
-The hash holds the server group's *name*, not its id: a group that is made anew makes no new set.
+The template hash decides whether machines are replaced: if its JSON differs from yawol's by one byte, adopting an
+installation replaces every machine. So the JSON is built here field by field, in the order of yawol's structs, and does
+not follow the models. Fields outside it (ports, endpoints, source ranges, timeouts) reach machines through their agent.
+It contains the server group's *name*, not its id: a recreated group does not create a new set.
 """
 
 from __future__ import annotations
@@ -36,12 +34,12 @@ def hash_of(text: str) -> str:
 
 
 def template_hash(balancer: LoadBalancer) -> str:
-    """The hash of what the LoadBalancer's machines are made from. Former names must have been migrated before."""
+    """The hash of the machine template. Former field names must have been migrated before."""
     return hash_of(to_json(template_document(balancer)))
 
 
 def cloud_hash(balancer: LoadBalancer) -> str:
-    """The hash of what the cloud is compared with, `status.openstackReconcileHash`."""
+    """The hash of the cloud's desired state, `status.openstackReconcileHash`."""
     spec = balancer.spec
     document: Document = {
         "adHocDebug": bool(parse_bool(balancer.metadata.annotations.get(AD_HOC_DEBUG_ANNOTATION, ""))),
@@ -54,7 +52,7 @@ def cloud_hash(balancer: LoadBalancer) -> str:
 
 
 def template_document(balancer: LoadBalancer) -> Document:
-    """What the template hash is taken over."""
+    """The document of the template hash."""
     spec, status, meta = balancer.spec, balancer.status, balancer.metadata
     return {
         "debugSettings": _debug(spec.debug_settings),

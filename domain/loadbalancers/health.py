@@ -1,24 +1,17 @@
-"""A machine's health, by what its agent reports: whether it is ready, and whether it is to be given up.
+"""A machine's health, from its agent's reports: whether it is ready, and whether it must be replaced.
 
     booting --first report--> running <--> ready
        | boot timeout            | unhealthy for 3 minutes
        v                         v
        `--------> marked <-------'
-                    | healthy again: the mark goes       | 2 minutes later: condemned, its set replaces it
+                    | healthy again: the mark is removed | 2 minutes later: condemned, its set replaces it
 
-A report counts for three minutes. A machine that reports a fault is given three minutes to mend it, one that reports
-nothing at all ten minutes from its birth (or what its annotation says), one that reports some of its conditions only
-is unhealthy at once, all as in yawol. Every moment here is exact: each look says when the next one can differ.
-
-A machine whose server the project's quota has refused, or that has none because OpenStack does not answer, has not
-begun to boot: its time begins with its server.
-
-A machine whose server Nova could not make, or has lost, is given up by its own lifecycle, in words in an annotation,
-and is condemned at once.
-
-The mark is a condition among those that the agent writes as a whole from what it has last read, so it may be lost, or
-come back after it was taken away. Its moment therefore stands in an annotation too, and that is the one that counts;
-only a machine that yawol has marked has the condition alone.
+As in yawol a report is valid for three minutes, a fault may last three minutes, the first report may take ten minutes
+from creation (or the annotated time), and a machine that reports only some conditions is unhealthy at once. While quota
+or an outage prevents the server, the boot time does not run. A machine whose server failed or was lost is condemned at
+once; its own lifecycle annotates the reason. The agent overwrites the list with the mark's condition, so the mark may
+be lost or reappear. The annotation with its time is authoritative; only a machine marked by yawol has the condition
+alone.
 """
 
 from __future__ import annotations
@@ -49,18 +42,18 @@ ENVOY_READY = "EnvoyReady"
 ENVOY_UP_TO_DATE = "EnvoyUpToDate"
 KEEPALIVED_MASTER = "KeepalivedMaster"
 MARKED = "MarkedForDeletion"
-CONFIG_REJECTED = "EnvoyConfigurationFailed"  # ConfigReady's reason where Envoy, or the agent, rejects it
-# In the order in which they are looked at.
+CONFIG_REJECTED = "EnvoyConfigurationFailed"  # ConfigReady's reason if Envoy or the agent rejects it
+# Checked in this order.
 RELEVANT = (CONFIG_READY, ENVOY_READY, ENVOY_UP_TO_DATE)
 
 TRUE = "True"
 _PENDING = "PendingDeletion"
 _LONG_AGO = datetime.min.replace(tzinfo=UTC)
-_TICK = timedelta(seconds=1)  # Kubernetes keeps whole seconds
+_TICK = timedelta(seconds=1)  # Kubernetes stores whole seconds
 
 
 class Timings(Model):
-    """How long is waited; yawol's own values unless an installation sets others."""
+    """Timeouts; yawol's values unless configured."""
 
     window: timedelta = HEALTH_WINDOW
     boot: timedelta = BOOT_TIMEOUT
@@ -68,28 +61,26 @@ class Timings(Model):
 
 
 class Standing(StrEnum):
-    """How a machine stands."""
-
-    BOOTING = "booting"  # has not reported yet, and may take its time
-    RUNNING = "running"  # reports, and is not ready
+    BOOTING = "booting"  # has not reported yet, within the boot timeout
+    RUNNING = "running"  # reports, but is not ready
     READY = "ready"
-    MARKED = "marked"  # given up, unless it recovers within the grace
+    MARKED = "marked"  # to be replaced unless it recovers within the grace period
     CONDEMNED = "condemned"  # to be replaced
 
 
 class Health(Model):
-    """How a machine stands now.
+    """The state of a machine.
 
     Attributes:
-        standing: in one word.
-        ready: whether it counts as ready; a marked one may, just before its mark goes.
-        why: what is missing, empty for a healthy machine.
-        reported: whether its agent has ever reported.
-        hopeless: whether its server cannot be made, or is gone: no report will ever come.
-        mark: the moment to write as its mark's; None if it is not to be marked now.
-        unmark: whether its mark has to go.
-        next_change: when another look can differ although nothing is written; None for never. That a report grows old
-            is no such moment: the watcher holds it (`expires_at`), and wakes when one stays away.
+        standing: its state in one word.
+        ready: whether it counts as ready; a marked machine may, just before the mark is removed.
+        why: what is missing; empty if healthy.
+        reported: whether its agent ever reported.
+        hopeless: whether its server cannot be created or is gone, so that it will never report.
+        mark: the time of a mark to write; None if it is not to be marked now.
+        unmark: whether its mark must be removed.
+        next_change: when the state may change without any write; None for never. Expiring reports are not included: the
+            watcher tracks them (`expires_at`) and wakes the set.
     """
 
     standing: Standing
@@ -106,7 +97,6 @@ DEFAULT_TIMINGS = Timings()
 
 
 def health_of(machine: LoadBalancerMachine, now: datetime, timings: Timings = DEFAULT_TIMINGS) -> Health:
-    """How the machine stands now."""
     conditions = reports_of(machine)
     if given_up := machine.metadata.annotations.get(GIVEN_UP_ANNOTATION):
         return Health(standing=Standing.CONDEMNED, why=given_up, reported=bool(conditions), hopeless=True)
@@ -134,13 +124,13 @@ def health_of(machine: LoadBalancerMachine, now: datetime, timings: Timings = DE
 
 
 def unmet(machine: LoadBalancerMachine, now: datetime, window: timedelta, *, stable: bool) -> str:
-    """Why the machine does not answer what is asked of it; empty if it does.
+    """Why the machine is not healthy; empty if it is.
 
     Args:
         machine: the machine.
-        now: the moment.
-        window: how old a report may be.
-        stable: whether only a fault that has lasted for the window counts.
+        now: the current time.
+        window: the validity of a report.
+        stable: whether only faults that have lasted for the window count.
     """
     limit = now - window
     if not reports_of(machine):
@@ -157,25 +147,25 @@ def unmet(machine: LoadBalancerMachine, now: datetime, window: timedelta, *, sta
 
 
 def reports_of(machine: LoadBalancerMachine) -> tuple[MachineCondition, ...]:
-    """What the machine's agent has written: its conditions without our mark."""
+    """The conditions written by the machine's agent, without our mark."""
     return tuple(each for each in machine.status.conditions if each.type != MARKED)
 
 
 def is_master(machine: LoadBalancerMachine) -> bool:
-    """Whether the machine says that it holds the virtual address."""
+    """Whether the machine reports that it holds the virtual address."""
     found = _condition(machine, KEEPALIVED_MASTER)
     return found is not None and found.status == TRUE
 
 
 def last_report(machine: LoadBalancerMachine) -> datetime | None:
-    """When the machine's agent last wrote something; None if it never has."""
+    """When the machine's agent last reported; None if never."""
     beats = [parse_timestamp(each.last_heartbeat_time) for each in reports_of(machine)]
     known = [beat for beat in beats if beat is not None]
     return max(known) if known else None
 
 
 def boot_deadline(machine: LoadBalancerMachine, timings: Timings = DEFAULT_TIMINGS) -> datetime | None:
-    """Until when the machine may stay silent at first."""
+    """When the machine must have reported for the first time."""
     waited = parse_timestamp(machine.metadata.annotations.get(BOOTS_SINCE_ANNOTATION))
     born = waited or machine.metadata.creation_timestamp
     own = parse_duration(machine.metadata.annotations.get(CREATION_TIMEOUT_ANNOTATION, ""))
@@ -183,7 +173,7 @@ def boot_deadline(machine: LoadBalancerMachine, timings: Timings = DEFAULT_TIMIN
 
 
 def marked_at(machine: LoadBalancerMachine) -> datetime | None:
-    """Since when the machine is given up; None if it is not."""
+    """When the machine was marked for deletion; None if it is not."""
     noted = parse_timestamp(machine.metadata.annotations.get(MARKED_AT_ANNOTATION))
     if noted is not None:
         return noted
@@ -192,7 +182,7 @@ def marked_at(machine: LoadBalancerMachine) -> datetime | None:
 
 
 def mark_patches(machine: LoadBalancerMachine, health: Health) -> tuple[JsonPatch, JsonPatch]:
-    """The merge patches of the machine and of its status that set or remove the mark; empty ones if neither."""
+    """The merge patches of the machine and its status that set or remove the mark; empty if unchanged."""
     if health.unmark:
         kept = [each.model_dump(mode="json", exclude_none=True) for each in reports_of(machine)]
         noted = MARKED_AT_ANNOTATION in machine.metadata.annotations
@@ -215,7 +205,7 @@ def mark_patches(machine: LoadBalancerMachine, health: Health) -> tuple[JsonPatc
 
 
 def _doomed(machine: LoadBalancerMachine, now: datetime, timings: Timings) -> str:
-    """Why the machine is to be given up; empty if it is not."""
+    """Why the machine must be marked; empty if it must not."""
     if not reports_of(machine):
         deadline = boot_deadline(machine, timings)
         if _waits_for_server(machine) or (deadline is not None and now < deadline):
@@ -224,22 +214,22 @@ def _doomed(machine: LoadBalancerMachine, now: datetime, timings: Timings) -> st
 
 
 def _waits_for_server(machine: LoadBalancerMachine) -> bool:
-    """Whether the project's quota or an outage keeps the machine from getting its server."""
+    """Whether quota or an outage prevents the machine's server."""
     annotations = machine.metadata.annotations
     return QUOTA_ANNOTATION in annotations or OUTAGE_ANNOTATION in annotations
 
 
 def expires_at(machine: LoadBalancerMachine, timings: Timings = DEFAULT_TIMINGS) -> datetime | None:
-    """When its last report will count no more: what a watcher holds instead of waking for each heartbeat."""
+    """When its last report expires; the watcher tracks this instead of waking for each heartbeat."""
     beats = [_condition(machine, type_) for type_ in RELEVANT]
     moments = [parse_timestamp(each.last_heartbeat_time) for each in beats if each is not None]
-    # A report counts for as long as its window, the end included.
+    # A report is valid for its window, inclusive.
     known = [moment + timings.window + _TICK for moment in moments if moment is not None]
     return min(known) if known else None
 
 
 def _turning_points(machine: LoadBalancerMachine, timings: Timings) -> list[datetime | None]:
-    """When a fault will have lasted for the window, or a boot for its time."""
+    """When a fault will have lasted for the window, or the boot timeout passes."""
     if not reports_of(machine):
         return [] if _waits_for_server(machine) else [boot_deadline(machine, timings)]
     found = (_condition(machine, type_) for type_ in RELEVANT)
@@ -248,7 +238,7 @@ def _turning_points(machine: LoadBalancerMachine, timings: Timings) -> list[date
 
 
 def _moment(text: str | None) -> datetime:
-    """A moment that cannot be read is long ago."""
+    """An unreadable time counts as long ago."""
     return parse_timestamp(text) or _LONG_AGO
 
 

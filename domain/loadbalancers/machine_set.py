@@ -1,9 +1,8 @@
-"""The lifecycle of a LoadBalancerSet, from what is observed to what is to be done now.
+"""The lifecycle of a LoadBalancerSet: the decision.
 
     New --finalizer--> Scaling <--> Ready          any --deletion--> Deleting: its machines, then the finalizer
 
-What it does with its machines is `scaling.py`'s to say. The set's own patch comes before anything else: it holds the
-memory of what is done next.
+`scaling.py` plans its machines. The set's own patch comes before everything else, because it records the next actions.
 """
 
 from __future__ import annotations
@@ -27,8 +26,6 @@ from domain.writes import JsonPatch
 
 
 class SetPhase(StrEnum):
-    """Where a set stands."""
-
     NEW = "New"
     SCALING = "Scaling"
     READY = "Ready"
@@ -37,7 +34,6 @@ class SetPhase(StrEnum):
 
 
 def decide_set(world: SetWorld, now: datetime) -> Decision:
-    """What a set needs now."""
     machine_set = world.machine_set
     if not world.exists:
         return gone()
@@ -75,13 +71,13 @@ def decide_set(world: SetWorld, now: datetime) -> Decision:
 
 
 def _asks_fleet(world: SetWorld, now: datetime) -> bool:
-    """All machines are asked for only when one that has reported is to be replaced."""
+    """The whole fleet matters only when a machine that has reported is to be replaced."""
     standings = (health_of(each, now, world.timings) for each in world.machines if not each.metadata.deleting)
     return any(each.standing is Standing.CONDEMNED and each.reported for each in standings)
 
 
 def _lacking(world: SetWorld, now: datetime) -> str:
-    """How many of the wanted machines are ready, empty if all are."""
+    """The number of ready machines if fewer than wanted; empty otherwise."""
     alive = (each for each in world.machines if not each.metadata.deleting)
     ready, wanted = sum(health_of(each, now, world.timings).ready for each in alive), world.machine_set.spec.replicas
     return f"ready machines: {ready} of {wanted}" if ready < wanted else ""
@@ -97,7 +93,7 @@ def _scaled(world: SetWorld, plan: SetPlan) -> tuple[Action, ...]:
 
 
 def _machine_patches(world: SetWorld, plan: SetPlan) -> tuple[PatchMachine, ...]:
-    """Marks and revisions of the machines that stay."""
+    """Marks and revisions of the remaining machines."""
     found: dict[str, PatchMachine] = {}
     for each in plan.marks:
         patch, status = mark_patches(each.machine, each.health)

@@ -1,6 +1,6 @@
-"""Former field names: what older releases of yawol left in objects moves to today's names, once.
+"""Former field names of older yawol releases are moved to the current names, once.
 
-A field of today's name that is there already is kept, and the former one is dropped.
+If the current field is already set, its value is kept and the former field removed.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from domain.writes import JsonPatch, merge
 
 
 def spec_migration(balancer: LoadBalancer) -> JsonPatch:
-    """The merge patch of a LoadBalancer with former names of flavor and image; empty if there are none."""
+    """The merge patch that moves former flavor and image fields; empty if there are none."""
     infrastructure = balancer.spec.infrastructure
     moved = {
         **_part("flavor", infrastructure.flavor),
@@ -21,7 +21,7 @@ def spec_migration(balancer: LoadBalancer) -> JsonPatch:
 
 
 def status_migration(balancer: LoadBalancer) -> JsonPatch:
-    """The merge patch of a LoadBalancer's status with former names of the security group; empty if there are none."""
+    """The merge patch of the status that moves former security group fields; empty if there are none."""
     status = balancer.status
     moved = {
         **_moved("security_group_id", status.former_group_id, "securityGroupID", status.group_id),
@@ -31,9 +31,9 @@ def status_migration(balancer: LoadBalancer) -> JsonPatch:
 
 
 def machine_migration(machine: LoadBalancerMachine) -> JsonPatch:
-    """The merge patch of a machine's status with the former name of its port's id; empty if there is none.
+    """The merge patch of a machine's status that moves its former port id; empty if there is none.
 
-    Two ids that differ are two ports: both stay known until both are deleted.
+    Two different ids are two ports: both stay recorded until both are deleted.
     """
     status = machine.status
     if status.default_port_id not in (None, status.port_id):
@@ -43,7 +43,6 @@ def machine_migration(machine: LoadBalancerMachine) -> JsonPatch:
 
 
 def migrated(balancer: LoadBalancer) -> LoadBalancer:
-    """The LoadBalancer as it is after its migration."""
     body: object = balancer.model_dump(mode="json", exclude_unset=True)
     for patch in (spec_migration(balancer), status_migration(balancer)):
         body = merge(body, patch)

@@ -1,8 +1,8 @@
-"""Names of what belongs to a load balancer: deriving them again finds what they named before.
+"""Derived names of a load balancer's objects; deriving one again finds the existing object.
 
-In the cloud everything is called `namespace/name` of its object: security group, port and server group by name, the
-floating IP (Neutron's have none) by description; only a server is called by its machine's bare name. None of these
-names is unique there, and two clusters may share a project, so an object is known by its mark too (`ownership.py`).
+Cloud objects are called `namespace/name` of their Kubernetes object: security group, port and server group by name, the
+floating IP by description (Neutron's have no name). A server has its machine's name alone. These names are not unique,
+and clusters may share a project, so objects also have a mark (`ownership.py`).
 """
 
 from __future__ import annotations
@@ -17,32 +17,31 @@ _SUFFIX_LENGTH = 5
 
 
 def load_balancer_name(service: ObjectMeta) -> str:
-    """The LoadBalancer of a Service; `a--b`/`c` and `a`/`b--c` share theirs, which whoever makes it must notice."""
+    """The name of a Service's LoadBalancer. `a--b`/`c` and `a`/`b--c` have the same one; the creator must check."""
     return f"{service.namespace}--{service.name}"
 
 
 def load_balancer_label(control_namespace: str, service: ObjectMeta) -> str:
-    """The value of the label that all sets and machines of a Service's LoadBalancer carry."""
+    """The label value of all sets and machines of a Service's LoadBalancer."""
     return hash_of(f"{control_namespace}.{load_balancer_name(service)}")
 
 
 def service_name(service: ObjectMeta) -> str:
-    """The Service as its LoadBalancer names it."""
+    """The value of a LoadBalancer's `serviceName` annotation."""
     return f"{service.namespace}/{service.name}"
 
 
 def cloud_name(meta: ObjectMeta) -> str:
-    """The name of what belongs to the object in the cloud."""
+    """The name of the object's cloud objects."""
     return f"{meta.namespace}/{meta.name}"
 
 
 def set_name(load_balancer: str, template_hash: str) -> str:
-    """The set of a LoadBalancer for a template."""
     return f"{load_balancer}-{template_hash}"
 
 
 def machine_names(machine_set: ObjectMeta, taken: Collection[str]) -> Iterator[str]:
-    """Names for machines of the set that no machine has: the same ones as long as the same ones are taken."""
+    """Free names for machines of the set; deterministic for the same `taken` names."""
     number = 0
     while True:
         digest = hashlib.sha256(f"{machine_set.uid}/{number}".encode()).hexdigest()

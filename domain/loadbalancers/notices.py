@@ -1,4 +1,4 @@
-"""Notices that several kinds of load balancing give."""
+"""Notices of several kinds of the area."""
 
 from __future__ import annotations
 
@@ -6,5 +6,5 @@ from domain.notices import Notice, warning
 
 
 def bad_source_range(text: str) -> Notice:
-    """A source range that is no network: it is left out, the others count."""
+    """The source range is not a network and is left out; the others are used."""
     return warning("Error", f"Could not parse LoadBalancerSourceRange: {text}")

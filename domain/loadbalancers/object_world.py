@@ -1,4 +1,4 @@
-"""A world around one custom resource, and the writes of it: what the lifecycles of the area have in common."""
+"""A world with one custom resource and its writes: common parts of the area's lifecycles."""
 
 from __future__ import annotations
 
@@ -16,21 +16,21 @@ OBSERVE_AGAIN = "observe again"
 
 
 class ObjectKnown(Model):
-    """What a lifecycle remembers; losing it costs a request.
+    """The memory of a lifecycle; losing it costs a request.
 
     Attributes:
-        version: the resourceVersion that it left the object with: an older one is not read again.
+        version: the resourceVersion of its last write; an older object is not observed again.
     """
 
     version: str = ""
 
 
 class ObjectWorld(object_world.ObjectWorld):
-    """What a decision about one object sees.
+    """The input of a decision about one object.
 
     Attributes:
-        left_to: why the kind is left to the replaced controller.
-        again: when observing again can differ although nothing is written.
+        left_to: why the replaced controller still owns the kind.
+        again: when another observation may differ without any write.
     """
 
     left_to: str = ""
@@ -38,13 +38,12 @@ class ObjectWorld(object_world.ObjectWorld):
     known: ObjectKnown = ObjectKnown()
 
     def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:
-        """This world after a write of the object."""
         world = super().written(patch, resource_version, gone=gone)
         return world if gone else world.learn(version=resource_version)
 
 
 def writes(world: ObjectWorld, patch: JsonPatch, *, subresource: str = "") -> tuple[Patch, ...]:
-    """The write of a patch, none if it is empty."""
+    """The write of a patch; none if it is empty."""
     if not patch:
         return ()
     metadata = patch.get("metadata")
@@ -53,13 +52,13 @@ def writes(world: ObjectWorld, patch: JsonPatch, *, subresource: str = "") -> tu
 
 
 def adopt(world: ObjectWorld) -> JsonPatch:
-    """The merge patch that adds our finalizer, empty if it is there."""
+    """The merge patch that adds our finalizer; empty if it is set."""
     finalizers, ours = world.resource.metadata.finalizers, world.resource.kind_of.finalizer
     return {} if ours in finalizers else {"metadata": {"finalizers": [*finalizers, ours]}}
 
 
 class Moment(Model):
-    """When to act again, and what happens then; after some patience where another lifecycle does it."""
+    """When to act again, and how; if another lifecycle does it, only after `patience`."""
 
     at: datetime
     then: str = OBSERVE_AGAIN
@@ -78,7 +77,7 @@ def decided(
     waits_for: str = "",
     notices: tuple[Notice, ...] = (),
 ) -> Decision:
-    """What is to be done, and how the object stands: settled, working, or waiting for something."""
+    """A decision with its outcome: settled, working, or waiting."""
     soonest = min(moments, key=lambda each: each.at + each.patience, default=None)
     deadline = {"deadline": soonest.at, "at_deadline": soonest.then, "patience": soonest.patience} if soonest else {}
     return Decision(
@@ -94,12 +93,11 @@ def decided(
 
 
 def gone(why: str = "it does not exist any more") -> Decision:
-    """Nothing is left to look after."""
     return Decision(phase="Deleted", outcome=Outcome.GONE, why=why)
 
 
 def held_by(world: ObjectWorld) -> Decision:
-    """The replaced controller still leads: nothing is looked at until it does not."""
+    """The replaced controller still leads: nothing is observed until it stops."""
     return Decision(
         phase="Held",
         outcome=Outcome.WAITING,

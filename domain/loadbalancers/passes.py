@@ -1,4 +1,4 @@
-"""The area's passes, each of which is one activity: over a Service, over a set, and over all projects."""
+"""The area's one-activity passes: over a Service, over a set, and over all projects."""
 
 from __future__ import annotations
 
@@ -11,13 +11,11 @@ from domain.loadbalancers.object_world import ObjectKnown
 from domain.model import Model
 from domain.passes import Pass, PassedWorld
 
-# Phases in which something stands in the way, or a pause runs: a person may have the next attempt made at once.
+# Phases in which something blocks or a pause runs: a person may request the next attempt at once.
 RETRYABLE = frozenset({"Waiting", "Scaling"})
 
 
 class LoadBalancerWorld(PassedWorld):
-    """What a pass over an object came to."""
-
     known: ObjectKnown = ObjectKnown()
 
 
@@ -32,33 +30,29 @@ class _ObjectPass(Pass):
 
 
 class PassService(_ObjectPass):
-    """Bring a Service's LoadBalancer, address, condition and Events to what they have to be."""
+    """Reconcile a Service's LoadBalancer, address, condition and Events."""
 
     activity: ClassVar[str] = "loadbalancers.pass_service"
     title: ClassVar[str] = "reconcile the Service, its LoadBalancer and the nodes"
 
 
 class PassSet(_ObjectPass):
-    """Bring a set's machines to their number, judge their health, replace what is dead."""
+    """Reconcile a set's machines: count, health, replacement."""
 
     activity: ClassVar[str] = "loadbalancers.pass_set"
     title: ClassVar[str] = "count the set's machines, check their health, create and replace machines"
 
 
 class SweepKnown(Model):
-    """When the projects are looked at again."""
-
     next_sweep: datetime | None = None
 
 
 class SweptProjects(PassedWorld):
-    """What a sweep came to."""
-
     known: SweepKnown = SweepKnown()
 
 
 class SweepProjects(Action):
-    """Look at every project once, and wake whoever differs from what it has there."""
+    """Compare every project once, and wake the objects that differ."""
 
     activity: ClassVar[str] = "loadbalancers.sweep_projects"
     title: ClassVar[str] = "compare all projects, and wake the objects that differ"

@@ -1,4 +1,4 @@
-"""Several merge patches as one: fewer writes, and none that shows a half."""
+"""Merge patches combined into one: fewer writes, and no intermediate states."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from domain.writes import JsonPatch
 
 
 def combined(*patches: JsonPatch) -> JsonPatch:
-    """One merge patch with the effect of all, one after the other; nulls, which remove fields, are kept."""
+    """One merge patch with the effect of all in sequence; nulls, which remove fields, are kept."""
     result: JsonPatch = {}
     for patch in patches:
         result = _over(result, patch)

@@ -1,4 +1,4 @@
-"""Which OpenStack project an object lives in."""
+"""The OpenStack project of an object."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from domain.model import Model
 
 
 class ProjectReference(Model):
-    """An OpenStack project by the Secret with its credentials; `project_id` where the Secret's own is not meant."""
+    """An OpenStack project by its credentials Secret; `project_id` overrides the Secret's own project."""
 
     namespace: str
     secret: str
@@ -15,7 +15,7 @@ class ProjectReference(Model):
 
     @classmethod
     def of(cls, infrastructure: Infrastructure, namespace: str) -> ProjectReference:
-        """The project of an infrastructure; a Secret without a namespace is one of the object's own namespace."""
+        """The project of an infrastructure; a Secret without a namespace is in the object's own namespace."""
         named = infrastructure.auth_secret_ref
         return cls(
             namespace=named.namespace or namespace, secret=named.name, project_id=infrastructure.project_id or ""
@@ -23,5 +23,5 @@ class ProjectReference(Model):
 
     @property
     def where(self) -> str:
-        """The Secret as people find it."""
+        """The Secret, for people."""
         return f"Secret {self.namespace}/{self.secret}"

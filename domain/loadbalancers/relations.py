@@ -1,8 +1,8 @@
-"""What refers to what among Services, LoadBalancers, their sets and machines.
+"""References among Services, LoadBalancers, their sets and machines.
 
 Service <── LoadBalancer <── LoadBalancerSet <── LoadBalancerMachine
-^                                       |
-+---------------------------------------+
+                 ^                                       |
+                 +---------------------------------------+
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from domain.resource import ObjectMeta
 
 
 def _shown_to_service(balancer: LoadBalancer) -> Hashable:
-    """The address, and whether anybody will answer at it."""
+    """The address, and whether a machine answers there."""
     answers = balancer.spec.replicas == 0 or bool(balancer.status.ready_replicas)
     return balancer.status.external_ip or "", answers
 
@@ -40,7 +40,7 @@ def _balancer_of(machine_set: LoadBalancerSet) -> Iterable[Hashable]:
 
 
 def _set_of(machine: LoadBalancerMachine) -> Iterable[Hashable]:
-    """Its owner; a machine without one may be taken over by the sets that select its template's label."""
+    """Its owner; a machine without an owner may be adopted by sets that select its template's label."""
     meta = machine.metadata
     if owner := _owner(meta, LOAD_BALANCER_SET.name):
         return [(meta.namespace, owner)]
@@ -54,14 +54,14 @@ def _set_names(machine_set: LoadBalancerSet) -> Iterable[Hashable]:
 
 
 def _rolled_out(machine_set: LoadBalancerSet) -> Hashable:
-    """What a LoadBalancer decides by of its sets."""
+    """The parts of a set that its LoadBalancer depends on."""
     meta, status = machine_set.metadata, machine_set.status
     conditions = tuple((each.type, each.status) for each in status.conditions)
     return status.replicas, status.ready_replicas, conditions, tuple(sorted(meta.labels.items())), meta.deleting
 
 
 def _health(machine: LoadBalancerMachine) -> Hashable:
-    """What a set decides by of its machines; a report that says the same again is none of it."""
+    """The parts of a machine that its set depends on; repeated identical reports are excluded."""
     meta = machine.metadata
     conditions = sorted((each.type, each.status, str(each.last_transition_time)) for each in machine.status.conditions)
     annotations, labels = (tuple(sorted(each.items())) for each in (meta.annotations, meta.labels))
@@ -75,7 +75,7 @@ _BALANCER_TO_SERVICE = Relation(
     told=News(lambda each: (each.metadata.generation, _shown_to_service(each), each.metadata.deleting)),
 )
 
-# What a Service is told of its LoadBalancer it repeats as its own.
+# Events on a LoadBalancer are repeated on its Service.
 _EVENT_TO_BALANCER = Relation(
     of=BalancerEvent,
     to=LoadBalancer,
@@ -89,7 +89,7 @@ RELATIONS = (
     Relation(of=LoadBalancer, to=THE_PROJECTS, told=News(on=frozenset({On.COMES}))),
     Relation(of=LoadBalancerSet, to=LoadBalancer, by=_balancer_of, told=News(_rolled_out)),
     Relation(of=LoadBalancerMachine, to=LoadBalancerSet, by=_set_of, known_as=_set_names, told=News(_health)),
-    # A machine is made once its LoadBalancer has a security group.
+    # A machine is created once its LoadBalancer has a security group.
     Relation(
         of=LoadBalancerMachine,
         to=LoadBalancer,
@@ -100,7 +100,7 @@ RELATIONS = (
 
 
 def endpoints(installation: Installation) -> Relation:
-    """The nodes, from which every Service that wants a load balancer makes its endpoints."""
+    """The nodes, which are the endpoints of every Service with a load balancer."""
     return Relation(
         of=Service,
         to=Node,

@@ -2,14 +2,14 @@
 
     new template --> new set beside the old --all machines ready--> keepalived gate --> others to 0, oldest deleted
 
-The new set's revision is the LoadBalancer's; agents whose machine has it win the election by their priority. So a
-template that had a set before (a rollback) gets that set back with a *new* revision, on the set, on its machines and on
-the LoadBalancer. The gate opens when a machine of the current set has held the virtual address for two minutes, or none
-has for ten in which all were ready, or nobody knows after fifteen.
+The current set's revision equals the LoadBalancer's, which gives its machines priority in the election. So a rollback
+to a former template gives that set a *new* revision, on the set, its machines and the LoadBalancer. The gate opens when
+a machine of the current set has held the virtual address for two minutes, or none has for ten minutes with all ready,
+or the holder is unknown for fifteen.
 
-There is one rollout at a time: when a third template comes, the set that was still on its way is emptied at once, and
-the one that serves stays until the newest can take over. A set's template is never changed, but for the id of a server
-group that was made anew: the hash knows the group by name, and machines of a dead id could not be made.
+There is one rollout at a time: on a third template, the unfinished set is emptied at once, and the serving one stays
+until the newest takes over. A set's template never changes, except for the id of a recreated server group: the hash
+contains the group's name, and machines cannot be created with an obsolete id.
 """
 
 from __future__ import annotations
@@ -43,30 +43,29 @@ from domain.resource import parse_timestamp
 from domain.schema import Document
 from domain.writes import JsonPatch, difference
 
-_TICK = timedelta(seconds=1)  # Kubernetes keeps whole seconds
+_TICK = timedelta(seconds=1)  # Kubernetes stores whole seconds
 
 
 class SetPatch(Model):
-    """A merge patch of one of the sets."""
-
     name: str
     patch: JsonPatch
     note: str = ""
 
 
 class Rollout(Model):
-    """What to do now with the sets, in this order, and how it stands.
+    """The next changes of the sets, in this order, and the state.
 
     Attributes:
-        revise: the merge patch of the LoadBalancer, its revision; first of all.
-        create: the set to be made, as a document for the API server; its name.
-        patches: what changes in sets that are there.
-        delete: names of sets to be deleted.
-        status: the merge patch of the LoadBalancer's status, the counts of its machines.
-        done: whether the current set serves alone.
+        revise: the merge patch of the LoadBalancer's revision, applied first.
+        create: the new set, as a document for the API server.
+        name: the new set's name.
+        patches: changes of existing sets.
+        delete: names of sets to delete.
+        status: the merge patch of the LoadBalancer's machine counts.
+        done: whether only the current set serves.
         why: what is waited for.
-        problem: what only a person can mend.
-        deadline: when another look can differ without anything happening.
+        problem: needs a person.
+        deadline: when the plan may change without any event.
     """
 
     revise: JsonPatch = {}
@@ -82,7 +81,7 @@ class Rollout(Model):
 
 
 class Gate(Model):
-    """Whether the old sets may go; if not, why and until when. `ready` says whether all new machines are."""
+    """Whether the old sets may be emptied; if not, why and until when. `ready`: all new machines are ready."""
 
     open: bool
     ready: bool = True
@@ -91,9 +90,9 @@ class Gate(Model):
 
 
 def sets_of(balancer: LoadBalancer, sets: Iterable[LoadBalancerSet]) -> tuple[LoadBalancerSet, ...]:
-    """The sets of the LoadBalancer, newest revision first: those it owns, and those of nobody with its labels.
+    """The LoadBalancer's sets, newest revision first: owned ones, and unowned ones with its labels.
 
-    An empty selector selects nothing: two LoadBalancers without labels would otherwise delete each other's sets.
+    An empty selector selects nothing: otherwise two LoadBalancers without labels would delete each other's sets.
     """
     wanted = balancer.spec.selector.match_labels
 
@@ -115,13 +114,13 @@ def plan_rollout(
     *,
     frozen: str = "",
 ) -> Rollout:
-    """What to do now with the sets of a LoadBalancer that has everything in the cloud.
+    """The changes of the sets, once the cloud is complete.
 
     Args:
-        balancer: the LoadBalancer; its status says what is in the cloud.
+        balancer: the LoadBalancer; its status names the cloud objects.
         sets: its sets, newest revision first.
-        now: the moment.
-        frozen: why no new set may be made and no old one emptied, empty if both may.
+        now: the current time.
+        frozen: why no set may be created or emptied; empty if allowed.
     """
     counts = _counts(balancer, sets)
     if balancer.revision and _number(balancer.revision) is None:
@@ -176,10 +175,10 @@ def gate_of(balancer: LoadBalancer, current: LoadBalancerSet, now: datetime) -> 
         wait, why = MASTER_STABLE, "a new machine holds the virtual address, but not for long enough yet"
     else:
         wait, why = MASTER_LACKING, "no new machine holds the virtual address yet"
-        # None could before they were ready: the set may have been empty for days, or have waited for a quota.
+        # The time counts from readiness: the set may have been empty or waiting for quota before.
         moments.append(parse_timestamp(current.metadata.annotations.get(READY_SINCE_ANNOTATION)))
     since = max((moment for moment in moments if moment), default=None)
-    # More than the time: whole seconds are compared.
+    # One second more, because whole seconds are compared.
     opens_at = since + wait + _TICK if since else None
     if opens_at is None or opens_at <= now:
         return Gate(open=True)
@@ -187,7 +186,7 @@ def gate_of(balancer: LoadBalancer, current: LoadBalancerSet, now: datetime) -> 
 
 
 def set_document(balancer: LoadBalancer, hash_: str, revision: int) -> Document:
-    """The set for the LoadBalancer's present template, as a document for the API server."""
+    """The set for the LoadBalancer's current template, as a document for the API server."""
     meta = balancer.metadata
     labels = {**balancer.spec.selector.match_labels, TEMPLATE_HASH_LABEL: hash_}
     machine = MachineSpec(
@@ -221,7 +220,7 @@ def set_document(balancer: LoadBalancer, hash_: str, revision: int) -> Document:
 
 
 def _number(revision: str) -> int | None:
-    """A revision as a number; None for what is none, and for 0, which is none either."""
+    """A revision as a number; None if invalid or 0."""
     return int(revision) or None if revision.isascii() and revision.isdigit() and len(revision) < 19 else None
 
 
@@ -230,7 +229,7 @@ def _top(sets: Sequence[LoadBalancerSet]) -> int:
 
 
 def _revision(balancer: LoadBalancer, current: LoadBalancerSet, sets: Sequence[LoadBalancerSet]) -> int:
-    """The revision that LoadBalancer and current set should have: higher than that of any other set."""
+    """The revision for the LoadBalancer and the current set: higher than that of any other set."""
     own, others = _number(current.revision) or 0, _top([each for each in sets if each is not current])
     mine = _number(balancer.revision) or 0
     if own > others:
@@ -263,7 +262,7 @@ def _current_patch(balancer: LoadBalancer, current: LoadBalancerSet, revision: i
 
 
 def _emptied(current: LoadBalancerSet, others: Sequence[LoadBalancerSet], gate: Gate) -> list[LoadBalancerSet]:
-    """The sets that need no machines any more: all others behind the gate, before it those that never took over."""
+    """Sets to empty: all others if the gate is open, before that only sets that never took over."""
     filled = [each for each in others if each.spec.replicas and not each.metadata.deleting]
     if gate.open:
         return filled
@@ -283,7 +282,7 @@ def _to_zero(each: LoadBalancerSet) -> SetPatch:
 
 
 def _forgotten(others: Sequence[LoadBalancerSet]) -> tuple[str, ...]:
-    """Empty sets beyond those that are kept to go back to, which have the highest revisions."""
+    """Empty sets beyond the latest revisions, which are kept for rollbacks."""
     empty = [
         each for each in others if not (each.spec.replicas or each.status.ready_replicas or each.metadata.deleting)
     ]
@@ -292,7 +291,7 @@ def _forgotten(others: Sequence[LoadBalancerSet]) -> tuple[str, ...]:
 
 
 def _counts(balancer: LoadBalancer, sets: Sequence[LoadBalancerSet]) -> JsonPatch:
-    """The machines of all sets together."""
+    """The machine counts of all sets."""
     status = balancer.status
     wanted = status.model_copy(
         update={

@@ -1,13 +1,13 @@
-"""What a set does with its machines: makes them, replaces them, takes surplus ones away.
+"""The machines of a set: creation, replacement, and removal of surplus ones.
 
-A machine counts as long as it is neither being deleted nor condemned. What is missing is made at once. A condemned
-machine that has ever reported may still pass on traffic: its replacement is made first, one more than wanted at a time,
-and it goes when that exists; where the quota allows no more it goes first. One that has never reported, or whose server
-is gone, goes at once, and counts as a failed boot.
+A machine counts if it is neither being deleted nor condemned. Missing machines are created at once. A condemned machine
+that ever reported may still forward traffic: one replacement at a time is created first, and the machine is deleted
+once that exists; without quota it is deleted first. A machine that never reported, or whose server is gone, is deleted
+at once; the former counts as a failed boot.
 
-Two findings hold replacements back: the whole fleet is silent (`fleet.py`), or Envoy rejects the configuration. A new
-machine would reject it too, so a bad Service costs no machine. A machine that alone rejects what another one of its set
-serves is replaced, and so is one whose Envoy runs but does not take up what it is served.
+Two findings prevent replacements: the whole fleet is silent (`fleet.py`), or Envoy rejects the configuration, which a
+new machine would reject, too. A machine is replaced if another one of its set accepts the configuration, or if its
+Envoy runs but does not apply updates.
 """
 
 from __future__ import annotations
@@ -47,19 +47,19 @@ from domain.writes import JsonPatch
 
 
 class SetPlan(Model):
-    """What to do now for a set, and how it stands.
+    """The next changes of a set, and the state.
 
     Attributes:
-        create: names of machines to be made.
-        delete: names of machines to be deleted.
-        marks: machines whose mark is to be set or removed, see `mark_patches`.
+        create: names of machines to create.
+        delete: names of machines to delete.
+        marks: machines whose mark changes, see `mark_patches`.
         restamp: names of machines that need the set's revision.
-        annotate: the merge patch of the set itself, its memory of boots and of when all were ready.
-        status: the merge patch of the set's status, empty if it says how the set stands.
-        hold: why machines that should be replaced are not, empty if they are.
+        annotate: the merge patch of the set itself: failed boots, and when all machines were ready.
+        status: the merge patch of the set's status; empty if up to date.
+        hold: why condemned machines are not replaced; empty if they are.
         why: what is waited for.
-        deadline: when another look can differ without anything happening.
-        notices: what a person is told.
+        deadline: when the plan may change without any event.
+        notices: Events for people.
     """
 
     create: tuple[str, ...] = ()
@@ -77,7 +77,7 @@ class SetPlan(Model):
 def machines_of(
     machine_set: LoadBalancerSet, machines: Iterable[LoadBalancerMachine]
 ) -> tuple[LoadBalancerMachine, ...]:
-    """The machines of the set, oldest first: by its selector, or by their owner where it selects nothing."""
+    """The set's machines, oldest first: by owner, or by selector if they have none."""
     wanted = machine_set.spec.selector.match_labels
 
     def belongs(machine: LoadBalancerMachine) -> bool:
@@ -93,7 +93,7 @@ def machines_of(
 
 
 def selects(machine_set: LoadBalancerSet, machine: LoadBalancerMachine) -> bool:
-    """Whether the set looks after the machine: it has all labels of the set's selector, and no other set owns it."""
+    """Whether the set manages the machine: it has the selector's labels, and no other set owns it."""
     wanted = machine_set.spec.selector.match_labels
     return wanted.items() <= machine.metadata.labels.items() and bool(machines_of(machine_set, (machine,)))
 
@@ -109,17 +109,17 @@ def plan_set(
     taken: Collection[str] = (),
     noted: bool = False,
 ) -> SetPlan:
-    """What to do now for a set that is not being deleted.
+    """The next changes of a set that is not being deleted.
 
     Args:
         machine_set: the set.
         machines: its machines, oldest first.
         fleet: all machines of the installation.
-        now: the moment.
-        timings: how long is waited.
-        quota_refused: whether the project's quota refused the last machine of the set.
-        taken: names that machines have which are not the set's, or not any more.
-        noted: since when all of them are ready has just been noted.
+        now: the current time.
+        timings: timeouts.
+        quota_refused: whether quota prevented the set's last machine.
+        taken: names of machines that are not, or no longer, the set's.
+        noted: the time of readiness was just recorded.
     """
     alive = [
         MachineStanding(machine=each, health=health_of(each, now, timings))
@@ -154,7 +154,7 @@ def plan_set(
 
 
 def machine_document(machine_set: LoadBalancerSet, name: str) -> Document:
-    """A machine of the set, as a document for the API server; its finalizer is there from birth."""
+    """A machine of the set, as a document for the API server, with its finalizer."""
     meta, template = machine_set.metadata, machine_set.spec.template
     return {
         "apiVersion": API_VERSION,
@@ -173,14 +173,14 @@ def machine_document(machine_set: LoadBalancerSet, name: str) -> Document:
     }
 
 
-# --- who counts ---
+# --- classification ---
 
 
 class _Ranks(Model):
-    """The machines that count, the condemned ones that may serve still, and those that never will.
+    """Machines that count, condemned ones that may still serve, and condemned ones that cannot.
 
-    `hold` says why the second are none, or why they are `kept` until they are too many; `look_again` when nobody else
-    will say that it is over.
+    `hold` is the reason why the second group is empty, or why it is `kept` up to the wanted number; `look_again` is set
+    if no event will report the end of the hold.
     """
 
     counted: tuple[MachineStanding, ...] = ()
@@ -209,7 +209,7 @@ def _ranks(
         return ranks
     if not fleet.silent:
         return ranks
-    # That another set's machine reports again is no event of this one.
+    # Reports of another set's machines do not wake this set.
     silent = {"hold": _silence(fleet), "kept": True, "look_again": now + timings.window}
     if fleet.scout != f"{machine_set.metadata.namespace}/{machine_set.metadata.name}":
         silent.update(counted=(*counted, *former), former=())
@@ -227,7 +227,7 @@ def _outdated(machine_set: LoadBalancerSet, alive: Sequence[MachineStanding]) ->
     return tuple(each.name for each in alive if revision and each.machine.revision != revision)
 
 
-# --- what holds back ---
+# --- holds ---
 
 
 def _silence(fleet: Fleet) -> str:
@@ -235,9 +235,9 @@ def _silence(fleet: Fleet) -> str:
 
 
 def config_fault(alive: Sequence[MachineStanding], now: datetime, timings: Timings) -> str:
-    """Why the configuration is to blame, in Envoy's words; empty if Envoy rejects nothing, or a machine serves it all.
+    """Envoy's error if the configuration is the cause; empty if Envoy rejects nothing, or one machine accepts it.
 
-    Only a rejection (NACK) counts. An Envoy that is merely behind is wedged, however many of the set's are.
+    Only a rejection (NACK) counts. An Envoy that lags behind is broken, even if it happens to all.
     """
     reporting = [
         each.machine
@@ -251,7 +251,7 @@ def config_fault(alive: Sequence[MachineStanding], now: datetime, timings: Timin
 
 
 def rejection_of(machine: LoadBalancerMachine) -> str:
-    """Why the machine's Envoy rejects the configuration; empty if it does not, or if it also fails otherwise."""
+    """Why the machine's Envoy rejects the configuration; empty if it does not, or if it has other failures."""
     found = {each.type: each for each in reports_of(machine)}
     config = found.get(CONFIG_READY)
     if config is None or config.status == TRUE or config.reason != CONFIG_REJECTED:
@@ -261,13 +261,13 @@ def rejection_of(machine: LoadBalancerMachine) -> str:
     return config.message or f"{CONFIG_READY} is {config.status}"
 
 
-# --- who goes ---
+# --- deletions ---
 
 
 def _replaced(ranks: _Ranks, wanted: int, *, quota_refused: bool) -> list[MachineStanding]:
-    """The condemned machines whose place is taken, who holds the virtual address last.
+    """Condemned machines with a replacement; the holder of the virtual address is last.
 
-    Of those that are kept only as many go as are too many by themselves: fewer are wanted, and that is no judgement.
+    Kept ones are deleted only if there are more of them than wanted.
     """
     number = len(ranks.former) - wanted
     if not ranks.kept:
@@ -277,7 +277,7 @@ def _replaced(ranks: _Ranks, wanted: int, *, quota_refused: bool) -> list[Machin
 
 
 def _surplus(counted: Sequence[MachineStanding], number: int) -> list[MachineStanding]:
-    """Who goes when fewer are wanted: who is not ready, then who does not hold the virtual address, then the oldest."""
+    """Surplus machines: unready ones first, then those without the virtual address, then the oldest."""
     ranked = sorted(counted, key=lambda each: (each.health.ready, is_master(each.machine), _age(each.machine)))
     return ranked[: max(0, number)]
 
@@ -291,7 +291,7 @@ def _age(machine: LoadBalancerMachine) -> tuple[str, str]:
 
 
 def _with(machine_set: LoadBalancerSet, annotate: JsonPatch) -> LoadBalancerSet:
-    """The set as it is after the write of its memory."""
+    """The set after the write of its annotations."""
     metadata = annotate.get("metadata")
     changed = metadata.get("annotations") if isinstance(metadata, dict) else None
     if not isinstance(changed, dict):

@@ -1,9 +1,9 @@
-"""What a set's status says of its machines: how many are ready, and whether one holds the virtual address.
+"""A set's status: how many machines are ready, and whether one holds the virtual address.
 
-`replicas` repeats what is wanted, as in yawol: it says that the set has seen the wish. The condition's moment moves
-with its status only, because the LoadBalancer's rollout waits for a time that counts from it. Where it has been False
-since before the machines were ready (the set was empty, or waited for a quota) that time counts from when they were:
-an annotation of the set holds that moment, written before the status that makes the rollout look.
+`replicas` repeats the wanted number, as in yawol: it confirms that the set has seen it. The condition's transition time
+changes only with its status, because the rollout counts from it. If the condition was False before the machines were
+ready (the set was empty or waited for quota), the rollout counts from readiness: an annotation of the set records that
+time, written before the status that triggers the rollout.
 """
 
 from __future__ import annotations
@@ -23,19 +23,16 @@ _NO_MASTER_REASON = "NoKeepalivedMasterInSet"
 
 
 class MachineStanding(Model):
-    """A machine and how it stands."""
-
     machine: LoadBalancerMachine
     health: Health
 
     @property
     def name(self) -> str:
-        """The machine's name."""
         return self.machine.metadata.name
 
 
 def status_patch(machine_set: LoadBalancerSet, alive: Sequence[MachineStanding], now: datetime) -> JsonPatch:
-    """The merge patch of the set's status, empty if it says how its machines stand."""
+    """The merge patch of the set's status; empty if up to date."""
     status = machine_set.status
     master = _master(alive)
     known = _known(machine_set)
@@ -64,12 +61,12 @@ def status_patch(machine_set: LoadBalancerSet, alive: Sequence[MachineStanding],
 
 
 def readiness_patch(machine_set: LoadBalancerSet, alive: Sequence[MachineStanding], now: datetime) -> JsonPatch:
-    """The merge patch of the set that notes when its machines became ready; empty where its condition tells."""
+    """The merge patch of the set that records when its machines became ready; empty if the condition suffices."""
     status, wanted, known = machine_set.status, machine_set.spec.replicas, _known(machine_set)
     if not wanted or _ready(alive) != wanted or status.replicas == status.ready_replicas == wanted:
         return {}
     if known is None or known.status != "False" or _master(alive):
-        return {}  # the condition is new, or changes now, or says what the gate asks for
+        return {}  # the condition is new, changes now, or is True
     return {"metadata": {"annotations": {READY_SINCE_ANNOTATION: timestamp(now)}}}
 
 

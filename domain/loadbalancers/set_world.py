@@ -1,4 +1,4 @@
-"""What the decision about a LoadBalancerSet sees, and what it does with its machines."""
+"""The input of a LoadBalancerSet's decision, and the actions on its machines."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ class SetWorld(ObjectWorld):
     """One LoadBalancerSet.
 
     Attributes:
-        machine_set: as it was observed, and changed by own writes since.
+        machine_set: as observed, with own later writes.
         machines: its machines (`scaling.machines_of`), oldest first.
-        taken: names that machines have which are not the set's, or not any more.
-        fleet: all machines of the installation; None until they are asked for.
-        noted: this pass has noted that its machines are ready (`set_status.readiness_patch`).
+        taken: names of machines that are not, or no longer, the set's.
+        fleet: all machines of the installation; None until requested.
+        noted: this pass has recorded readiness (`set_status.readiness_patch`).
     """
 
     about: ClassVar[str] = "machine_set"
@@ -35,12 +35,11 @@ class SetWorld(ObjectWorld):
     noted: bool = False
 
     def written(self, patch: JsonPatch, resource_version: str, *, gone: bool = False) -> Self:
-        """This world after a write of the set."""
         world = super().written(patch, resource_version, gone=gone)
         return world.model_copy(update={"noted": self.noted or READY_SINCE_ANNOTATION in str(patch)})
 
     def with_machine(self, name: str, machine: LoadBalancerMachine | None) -> Self:
-        """A machine as it is now, None if it is gone."""
+        """This world with a changed machine; None if it is gone."""
         others = [each for each in self.machines if each.metadata.name != name]
         if len(others) == len(self.machines):
             return self.model_copy(update={"machines": (*others, *([machine] if machine else []))})
@@ -49,7 +48,7 @@ class SetWorld(ObjectWorld):
 
 
 class FoundMachine(Model):
-    """A machine after an action, None if it is gone or is not the set's."""
+    """A machine after an action; None if it is gone or is not the set's."""
 
     machine: LoadBalancerMachine | None = None
 
@@ -63,22 +62,20 @@ class _MachineAction(Action):
     name: str
 
     def fold(self, world: SetWorld, result: Model | None) -> SetWorld:  # type: ignore[override]
-        """The machine as it is now."""
         assert isinstance(result, FoundMachine)  # noqa: S101 - the activity's type
         return world.with_machine(self.name, result.machine)
 
 
 class CreateMachine(_MachineAction):
-    """Make a machine, or find the one of its name that was made before.
+    """Create a machine, or find the one created before under its name.
 
-    A person may have taken that one out of its set by its labels: its name is taken then, and its place is not.
+    A person may have removed that machine from the set by its labels: its name is taken, and its place is still free.
     """
 
     activity: ClassVar[str] = "loadbalancers.create_machine"
     title: ClassVar[str] = "create LoadBalancerMachine {name}"
 
     def fold(self, world: SetWorld, result: Model | None) -> SetWorld:  # type: ignore[override]
-        """One more, or another name that is taken."""
         found = super().fold(world, result)
         known = any(each.metadata.name == self.name for each in found.machines)
         return found if known else found.model_copy(update={"taken": found.taken | {self.name}})
@@ -87,7 +84,7 @@ class CreateMachine(_MachineAction):
 class PatchMachine(_MachineAction):
     """Merge patches of one machine and of its status; either may be empty.
 
-    A patch of the status replaces what the agent has written as a whole, so it is for the machine of this version only.
+    A status patch replaces the agent's list, so it applies to this resourceVersion only.
     """
 
     activity: ClassVar[str] = "loadbalancers.patch_machine"
@@ -99,7 +96,7 @@ class PatchMachine(_MachineAction):
 
 
 class DeleteMachine(_MachineAction):
-    """Ask for the deletion of a machine: its own lifecycle takes it out of the cloud."""
+    """Delete a machine; its own lifecycle removes its cloud objects."""
 
     activity: ClassVar[str] = "loadbalancers.delete_machine"
     title: ClassVar[str] = "delete LoadBalancerMachine {name}"

@@ -1,5 +1,6 @@
-"""The OpenStack side: what a load balancer and its machines own there, what differs from what should be, and the steps.
+"""The OpenStack side: the objects of a load balancer and its machines, their differences from the desired state, and
+steps.
 
-`objects.py` is what is observed, `steps.py` what can be done. `rules.py`, `load_balancer.py` and `machine.py` compare
-the two; `removal.py` takes all of it away in an order in which nothing is left. `ownership.py` tells ours from others'.
+`objects.py` is the observation, `steps.py` has the actions. `rules.py`, `load_balancer.py` and `machine.py` compare;
+`removal.py` deletes in an order that leaves nothing behind; `ownership.py` distinguishes our objects from others.
 """

@@ -1,4 +1,4 @@
-"""What a step has brought, and how it folds into what was observed: nothing is observed twice in a pass."""
+"""Results of steps, folded into the observation, so that nothing is observed twice in a pass."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ F = TypeVar("F", bound=_Identified)
 
 
 class RuleChange(Model):
-    """The rules that a security group has more, and the ids of those that it has no more."""
+    """Rules added to a security group, and the ids of removed ones."""
 
     security_group_id: str
     made: tuple[SecurityGroupRule, ...] = ()
@@ -35,7 +35,7 @@ class RuleChange(Model):
 
 
 class Brought(Model):
-    """What a step has brought: one object as it is now, or the id of what is gone."""
+    """The result of a step: one object after the step, or the id of a deleted one."""
 
     security_group: SecurityGroup | None = None
     rules: RuleChange | None = None
@@ -47,7 +47,6 @@ class Brought(Model):
 
 
 def changed(cloud: LoadBalancerCloud, brought: Brought) -> LoadBalancerCloud:
-    """What was observed of a LoadBalancer, after a step."""
     groups = _put(cloud.security_groups, brought.security_group, brought.gone)
     if brought.rules is not None:
         groups = tuple(_with_rules(each, brought.rules) for each in groups)
@@ -66,7 +65,6 @@ def changed(cloud: LoadBalancerCloud, brought: Brought) -> LoadBalancerCloud:
 
 
 def machine_changed(cloud: MachineCloud, brought: Brought) -> MachineCloud:
-    """What was observed of a machine, after a step."""
     return cloud.model_copy(
         update={
             "ports": _put(cloud.ports, brought.port, brought.gone),
@@ -76,7 +74,7 @@ def machine_changed(cloud: MachineCloud, brought: Brought) -> MachineCloud:
 
 
 def _put(found: Iterable[F], new: F | None, gone: str) -> tuple[F, ...]:
-    """With the object as it is now in its old place, or at the end; without what is gone."""
+    """Replace the object in its place, or append it; remove the deleted one."""
     kept = {each.id: each for each in found if each.id != gone}
     if new is not None:
         kept[new.id] = new
@@ -92,12 +90,12 @@ def _with_rules(group: SecurityGroup, change: RuleChange) -> SecurityGroup:
 
 
 def _unless_user(cloud: LoadBalancerCloud, port: CloudPort | None) -> CloudPort | None:
-    """A port that only uses the group is none of the LoadBalancer's own."""
+    """None for a port that only uses the group and is not the LoadBalancer's own."""
     own = {each.id for each in cloud.ports}
     users = {each.id for each in cloud.group_users}
     return None if port is not None and port.id in users - own else port
 
 
 def _led_away(floating: FloatingIp, gone: str) -> FloatingIp:
-    """A floating IP whose port is gone leads nowhere."""
+    """Detach a floating IP whose port was deleted."""
     return floating.model_copy(update={"port_id": ""}) if gone and floating.port_id == gone else floating

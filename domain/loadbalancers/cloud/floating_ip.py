@@ -1,9 +1,9 @@
-"""The floating IP of a LoadBalancer that is not internal: its own, or one that its user has brought.
+"""The floating IP of an external LoadBalancer: its own, or an existing one of its user.
 
-Its own is made leading to the LoadBalancer's port, which is also how it is found again; an address that was deleted
-behind our back is made anew, and becomes another one. The user's is found by its address, never made, never deleted,
-and never taken away from another port. Of several things only a description can tell whose a floating IP is, so one
-that is not described as ours is never deleted, recorded or not: an address that is given back is lost for good.
+Its own is created attached to the LoadBalancer's port, and recognized by that; if it was deleted by others, a new one
+gets another address. The user's is found by its address; it is never created, deleted, or taken from another port. Only
+the description shows the owner of a detached floating IP, so one without our description is never deleted, even if
+recorded: a released address is lost for good.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _USER_MANAGED = " (user managed)"
 
 
 def plan_floating_ip(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | None) -> Part:
-    """What the LoadBalancer lacks of a floating IP, or has of it without need."""
+    """The steps towards the LoadBalancer's floating IP, or to remove one that it should not have."""
     if balancer.internal:
         return _none(balancer, cloud, port)
     if balancer.spec.existing_floating_ip:
@@ -33,7 +33,7 @@ def plan_floating_ip(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: Clo
         return _leading_to(port, found.kept, name)
     gone = balancer.status.floating_id
     told = [warning("Failed", f"floating IP {gone} does not exist any more: another one is created")] if gone else []
-    # One that a LoadBalancer of this name has left behind, or another cluster's; who wants its address may say so.
+    # Left by a LoadBalancer of the same name, or another cluster's; to keep the address, name it in existingFloatingIP.
     told += [
         warning(
             "Failed", f"floating IP {each.address} is named {name}, but nothing shows that it is ours: it is left alone"
@@ -46,7 +46,7 @@ def plan_floating_ip(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: Clo
 
 
 def floating_ips_of(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | None) -> Selection[FloatingIp]:
-    """The LoadBalancer's own floating IPs: what leads to its port is its own, what leads elsewhere is not."""
+    """The LoadBalancer's own floating IPs: one attached to its port is its own, one attached elsewhere is not."""
     recorded = balancer.status.floating_id or ""
     named = (each for each in cloud.floating_ips if _described(balancer, each) or each.id == recorded)
 
@@ -58,7 +58,7 @@ def floating_ips_of(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: Clou
 
 
 def deleted_floating_ips(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | None) -> tuple[Step, ...]:
-    """The floating IPs that go with the LoadBalancer: those described as its own, never the user's."""
+    """Deletions of the floating IPs described as the LoadBalancer's own; never the user's."""
     users = balancer.spec.existing_floating_ip
     ours = (each for each in floating_ips_of(balancer, cloud, port).ours if _described(balancer, each))
     return tuple(DeleteFloatingIp(id=each.id) for each in ours if not (users and same_address(each.address, users)))
@@ -81,7 +81,7 @@ def _users(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | N
     name = cloud_name(balancer.metadata)
     held = next((each for each in cloud.floating_ips if each.id == balancer.status.floating_id), None)
     if port is not None and held is not None and not same_address(held.address, address):
-        # As with yawol the recorded one stays: clients use it, and Neutron would refuse the port a second one.
+        # As in yawol the recorded one stays: clients use it, and Neutron refuses a second one for the port.
         told = f"the address is {held.address} and cannot be changed to {address}: create another LoadBalancer for that"
         return _leading_to(port, held, name).model_copy(update={"notices": (warning("Failed", told),)})
     floating = next((each for each in cloud.floating_ips if same_address(each.address, address)), None)
@@ -91,13 +91,13 @@ def _users(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | N
         return Part()
     if floating.port_id not in ("", port.id):
         return Part(problem=f"floating IP {address} already belongs to port {floating.port_id}, and is left there")
-    # Its description must not look like that of one of ours, which is deleted with the load balancer.
+    # The description must differ from those of our own floating IPs, which are deleted with the load balancer.
     description = f"{name}{_USER_MANAGED}" if floating.description == name else None
     return _leading_to(port, floating, name, description)
 
 
 def _none(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | None) -> Part:
-    """The address is the port's own; a floating IP goes, or leads nowhere if it is the user's."""
+    """The address is the port's own: delete our floating IP, and detach the user's."""
     address, users = port.address if port else balancer.status.port_ip, balancer.spec.existing_floating_ip
     lent = (
         UpdateFloatingIp(floating_ip_id=each.id, port_id="")
@@ -105,6 +105,6 @@ def _none(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | No
         if users and port is not None and each.port_id == port.id and same_address(each.address, users)
     )
     deleted = deleted_floating_ips(balancer, cloud, port)
-    # Its id is all that tells whose it is once it leads nowhere, so it is forgotten when it is gone.
+    # The recorded id is the only proof of ownership once it is detached, so it is cleared after the deletion.
     forgotten = {} if deleted else {"floating_id": None, "floating_name": None}
     return Part(steps=(*deleted, *lent), status={**forgotten, "external_ip": address or None})

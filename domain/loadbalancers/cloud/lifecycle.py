@@ -1,4 +1,4 @@
-"""What the lifecycles of load balancers and machines have in common: looking at the cloud, blockers, Events."""
+"""Common parts of load balancer and machine lifecycles: observing the cloud, blockers, Events."""
 
 from __future__ import annotations
 
@@ -18,33 +18,33 @@ from domain.resource import EVENTS_KEPT
 
 W = TypeVar("W", bound=CloudWorld)
 
-MOST_TOLD = 20  # as many different ones as an object's life has
+MOST_TOLD = 20  # more than the number of different notices in an object's life
 
 
 class Blocker(Model):
-    """The refusal that says most to a person, and what it stands for; without one nothing stands in the way."""
+    """The most important refusal, and its classification; empty if nothing blocks."""
 
     refusal: Refusal | None = None
     hindrance: Hindrance | None = None
 
     @property
     def why(self) -> str:
-        """In a person's words; empty if nothing stands in the way."""
+        """The reason for people; empty if nothing blocks."""
         return self.hindrance.why if self.hindrance else ""
 
     @property
     def problem(self) -> str:
-        """What a person is shown as a problem; empty for what ends by itself."""
+        """The problem to report; empty for a blocker that resolves by itself."""
         return self.hindrance.problem if self.hindrance else ""
 
     def notices(self, problem: str, now: datetime) -> tuple[Notice, ...]:
-        """What people are told: of a problem, which may be this one, and of what should have ended by itself."""
+        """Warnings for the problem (possibly of this blocker), and for a temporary blocker that lasts too long."""
         since = self.refusal.lasts_since if self.refusal else None
         return (*notices_of(problem, self.hindrance), *overdue(self.hindrance, since, now))
 
 
 class TellPeople(Action):
-    """Write Kubernetes Events; that one cannot be written changes nothing."""
+    """Write Kubernetes Events; failures are ignored."""
 
     activity: ClassVar[str] = "loadbalancers.tell_people"
     queue: ClassVar[str] = Queue.LOAD_BALANCERS
@@ -56,24 +56,22 @@ class TellPeople(Action):
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return f"write an Event: {self.notices[0].message}"
 
     def fold(self, world: W, result: Model | None) -> W:  # type: ignore[override]
-        """Told."""
         told = {**world.known.told, **{each.digest: self.at for each in self.notices}}
         return world.learn(told=dict(list(told.items())[-MOST_TOLD:]))
 
 
 def needs_look(world: CloudWorld, steps: Iterable[Action]) -> bool:
-    """Whether the cloud has to be looked at before anything else; after a failed step, when its pause is over."""
+    """Whether the cloud must be observed first; after a failed step, once its pause is over."""
     current = world.look in (world.seen, world.known.settled)
     waits = any(world.refused(each.slot) for each in steps)
     return not current or (world.stale and not waits)
 
 
 def blocker_of(world: CloudWorld, wanted: Iterable[Action]) -> Blocker:
-    """What stands in the way in the cloud; a bug of ours is shown by the runner."""
+    """The most important blocker in the cloud; the runner reports our own bugs."""
     refusals = [refusal for each in wanted if (refusal := world.refused(each.slot))]
     blockers = [
         Blocker(refusal=each, hindrance=Hindrance.of_refusal(each))
@@ -84,7 +82,7 @@ def blocker_of(world: CloudWorld, wanted: Iterable[Action]) -> Blocker:
 
 
 def looked_again(world: CloudWorld, problem: str) -> list[Moment]:
-    """When the cloud is looked at again because of what stands in the way there, and no call has refused."""
+    """When the cloud is observed again because of a problem that is not a refused call."""
     if not (world.known.blocked_since and world.seen_at):
         return []
     again = Hindrance(why=problem, nature=Nature.REFUSED).until(world.known.blocked_since, world.seen_at)
@@ -92,7 +90,7 @@ def looked_again(world: CloudWorld, problem: str) -> list[Moment]:
 
 
 def tell(world: CloudWorld, about: Key, notices: Iterable[Notice], now: datetime) -> tuple[TellPeople, ...]:
-    """Each notice is told once, and again when the API server has forgotten it."""
+    """Write each Event once, and again after the API server has expired it."""
     told = world.known.told
     fresh = tuple(each for each in notices if each.digest not in told or now - told[each.digest] >= EVENTS_KEPT)
     return (TellPeople(about=about, notices=fresh, at=now),) if fresh else ()

@@ -1,13 +1,12 @@
-"""What a LoadBalancer lacks in the cloud, step by step, and what its status should say.
+"""The steps towards a LoadBalancer's cloud objects, and its status.
 
     security group --> rules, port --> floating IP (external only)
     server group (with a policy only)
 
-Each pass gives the steps that can be taken now; what they bring shows in the next one. Drift is repaired by the same
-rules. Some of it cannot be, such as another network under a port that has the virtual address: the problem is shown,
-and no machine is touched for it.
-
-Machines can be made once the plan is settled and its status written: the template hash speaks of both.
+Each plan has the steps that are possible now; later plans see their results. Drift is repaired in the same way. Some
+drift cannot be repaired, such as a different network under the port with the virtual address: the plan reports the
+problem and leaves the machines alone. Machines can be created once the plan is settled and the status written, because
+the template hash depends on both.
 """
 
 from __future__ import annotations
@@ -52,14 +51,14 @@ _IDENTIFIERS = (
 
 
 class CloudPlan(Model):
-    """What to do now, and how it stands.
+    """The next steps, and the state.
 
     Attributes:
-        steps: what can be done now; empty when nothing is left to do or something stands in the way.
-        status: the merge patch of the LoadBalancer's status, empty if it says what is there.
-        notices: what a person is told.
-        problem: what only a person can mend.
-        settled: whether everything is there, so that machines can be made.
+        steps: empty when done or blocked.
+        status: the merge patch of the LoadBalancer's status; empty if up to date.
+        notices: Events for people.
+        problem: needs a person.
+        settled: whether everything exists, so that machines can be created.
     """
 
     steps: tuple[Step, ...] = ()
@@ -70,7 +69,7 @@ class CloudPlan(Model):
 
 
 def plan_cloud(balancer: LoadBalancer, cloud: LoadBalancerCloud, now: datetime) -> CloudPlan:
-    """What the LoadBalancer lacks in the cloud now. Former names must have been migrated before."""
+    """The next steps. Former field names must have been migrated before."""
     groups = security_groups_of(balancer, cloud)
     ports = ports_of(balancer, cloud)
     parts: tuple[Part, ...] = (_security_group(balancer, groups),)
@@ -101,24 +100,22 @@ def plan_cloud(balancer: LoadBalancer, cloud: LoadBalancerCloud, now: datetime) 
     )
 
 
-# --- which are ours ---
+# --- selection ---
 
 
 def security_groups_of(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Selection[SecurityGroup]:
-    """The LoadBalancer's security groups."""
     status = balancer.status
     owner = owner_of(balancer, status.group_id, status.group_name)
     return select(cloud.security_groups, owner, lambda each: marked_for(each.description))
 
 
 def ports_of(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Selection[CloudPort]:
-    """The LoadBalancer's ports."""
     owner = owner_of(balancer, balancer.status.port_id, balancer.status.port_name)
     return select(cloud.ports, owner, lambda each: marked_for(each.description))
 
 
 def server_groups_of(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Selection[ServerGroup]:
-    """The LoadBalancer's server groups: an empty one of its name may be its own, one with servers need not."""
+    """The LoadBalancer's server groups. An unrecorded one of its name must be empty."""
     status = balancer.status
     owner = owner_of(balancer, status.server_group_id, status.server_group_name)
     return select(cloud.server_groups, owner, lambda each: balancer.metadata.uid if not each.members else "")
@@ -174,7 +171,7 @@ def _port(balancer: LoadBalancer, group: SecurityGroup | None, found: Selection[
 
 
 def _moved(balancer: LoadBalancer, port: CloudPort) -> str:
-    """A port stays where it was made: machines on another network could not serve its address."""
+    """The problem if the port's network differs: a port cannot move, and machines elsewhere cannot serve its address."""
     infrastructure = balancer.spec.infrastructure
     if port.network_id and port.network_id != infrastructure.network:
         was, wanted = f"network {port.network_id}", f"network {infrastructure.network}"
@@ -201,12 +198,12 @@ def _server_group(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Part:
         return Part(steps=wrong, status=gone)
     fitting = next((each for each in found.ours if each.policy == policy), None)
     if fitting is None:
-        # Its name is part of the template hash: it stays while the group is made anew.
+        # Its name is part of the template hash and stays recorded while the group is recreated.
         return Part(steps=wrong or (CreateServerGroup(name=name, policy=policy),))
     return Part(steps=wrong, status={"server_group_id": fitting.id, "server_group_name": name})
 
 
 def released_status(status: LoadBalancerStatus) -> JsonPatch:
-    """The merge patch that forgets everything in the cloud, once all of it is gone."""
+    """The merge patch that clears all cloud identifiers, after their deletion."""
     change = difference(status, status.model_copy(update=dict.fromkeys(_IDENTIFIERS)))
     return {"status": change} if change else {}

@@ -1,8 +1,9 @@
-"""When the cloud has to be looked at for an object: when what it rests on has changed since all was as it should be.
+"""When the cloud must be observed for an object: when the object has changed since its cloud objects were last
+complete.
 
-Wakes are frequent (a machine reports, a set counts, a node comes), and a look costs calls that all of a project share.
-So a pass keeps, as a fingerprint, the object for which it last found everything in place. What changes in the cloud
-alone is the sweep's to find: it writes an annotation, which is part of the fingerprint.
+Wakes are frequent (machine reports, replica counts, nodes), and an observation uses API calls that a project shares.
+Therefore a pass stores a fingerprint of the object for which everything was complete. The sweep finds changes in the
+cloud alone and writes an annotation, which is part of the fingerprint.
 """
 
 from __future__ import annotations
@@ -17,9 +18,9 @@ from domain.loadbalancers.cloud.served import ServedBalancer
 from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 
 _RANGES = {"load_balancer_source_ranges"}
-# What only the rules of the security group rest on; a hash of it is recorded, too.
+# Inputs of the security group's rules alone; their hash is recorded, too.
 _RULES_SPEC: Mapping[str, IncEx | bool] = {"ports": True, "debug_settings": True, "options": _RANGES}
-# That, and what the cloud knows nothing of.
+# The same, and fields without any effect in the cloud.
 _OTHER_SPEC: Mapping[str, IncEx | bool] = {**_RULES_SPEC, "endpoints": True, "replicas": True}
 _RULES_STATUS = {"openstack_reconcile_hash", "last_openstack_reconcile"}
 _BALANCER_STATUS = {"ready_replicas", "replicas", "conditions"}
@@ -27,17 +28,17 @@ _MACHINE_STATUS = {"conditions", "metrics"}
 
 
 def look_of_balancer(balancer: LoadBalancer) -> str:
-    """All of a LoadBalancer that its objects in the cloud rest on, but for the rules of its security group."""
+    """A fingerprint of the inputs of a LoadBalancer's cloud objects, except the security group's rules."""
     return _fingerprint(
         balancer.metadata.annotations,
         balancer.spec.model_dump(mode="json", exclude=_OTHER_SPEC),
         balancer.status.model_dump(mode="json", exclude=_BALANCER_STATUS | _RULES_STATUS),
-        bool(balancer.status.last_openstack_reconcile),  # blanked, it asks for a look at everything
+        bool(balancer.status.last_openstack_reconcile),  # a cleared value requests a complete observation
     )
 
 
 def look_of_rules(balancer: LoadBalancer) -> str:
-    """All of a LoadBalancer that the rules of its security group rest on."""
+    """A fingerprint of the inputs of the security group's rules."""
     return _fingerprint(
         balancer.spec.model_dump(mode="json", include=_RULES_SPEC),
         balancer.status.model_dump(mode="json", include=_RULES_STATUS),
@@ -45,7 +46,7 @@ def look_of_rules(balancer: LoadBalancer) -> str:
 
 
 def look_of_machine(machine: LoadBalancerMachine, balancer: ServedBalancer | None) -> str:
-    """All of a machine that its objects in the cloud rest on."""
+    """A fingerprint of the inputs of a machine's cloud objects."""
     return _fingerprint(
         machine.metadata.annotations,
         machine.spec.model_dump(mode="json"),

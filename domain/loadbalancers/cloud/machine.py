@@ -1,10 +1,10 @@
-r"""What a machine lacks in the cloud: its own port, which may also answer for the virtual address, and its server.
+r"""The steps towards a machine's cloud objects: its own port, which may also use the virtual address, and its server.
 
     port --> server BUILD --> ACTIVE
-                        \--> ERROR: the machine is given up, its set makes another
+                        \--> ERROR: the machine is given up, its set creates another
 
-A server that has disappeared is not made again under the same machine: the machine is given up as well, so that its
-successor has the whole time to boot. Other states of a server are told, and left to the machine's own reports.
+A lost server is not recreated for the same machine: the machine is given up, so that its replacement has the full boot
+time. Other server states are left to the machine's own reports.
 """
 
 from __future__ import annotations
@@ -24,26 +24,23 @@ from domain.writes import JsonPatch, difference
 
 
 class ServerState(StrEnum):
-    """How the machine's server stands."""
-
-    ABSENT = "absent"  # not made yet
+    ABSENT = "absent"  # not created yet
     BUILDING = "building"
     ACTIVE = "active"
-    FAILED = "failed"  # Nova could not make it
-    LOST = "lost"  # it was there, and is no more
-    STOPPED = "stopped"  # there, and neither building nor active
+    FAILED = "failed"  # Nova could not create it
+    LOST = "lost"  # it existed and is gone
+    STOPPED = "stopped"  # exists, but is neither building nor active
 
 
 class MachinePlan(Model):
-    """What to do now, and how it stands.
+    """The next steps, and the state.
 
     Attributes:
-        steps: what can be done now.
-        status: the merge patch of the machine's status, empty if it says what is there.
-        server: how the server stands.
-        fault: Nova's words on a server that failed.
-        problem: what stands in the way.
-        settled: whether nothing is left to do: the rest is the machine's own.
+        status: the merge patch of the machine's status; empty if up to date.
+        server: the server's state.
+        fault: Nova's message about a failed server.
+        problem: what blocks the machine.
+        settled: whether no step is left; the machine does the rest.
     """
 
     steps: tuple[Step, ...] = ()
@@ -55,20 +52,20 @@ class MachinePlan(Model):
 
     @property
     def given_up(self) -> bool:
-        """Whether the machine will never serve: its set replaces it."""
+        """Whether the machine can never serve: its set replaces it."""
         return self.server in (ServerState.FAILED, ServerState.LOST)
 
 
 def plan_machine(
     machine: LoadBalancerMachine, cloud: MachineCloud, *, security_group_id: str, debug: DebugSettings
 ) -> MachinePlan:
-    """What a machine lacks in the cloud now.
+    """The next steps for a machine.
 
     Args:
         machine: the machine.
-        cloud: what was observed for it.
-        security_group_id: its LoadBalancer's, empty if there is none yet.
-        debug: its LoadBalancer's settings for access to machines.
+        cloud: the observation.
+        security_group_id: its LoadBalancer's; empty if it does not exist yet.
+        debug: its LoadBalancer's debug settings.
     """
     servers, ports = machine_servers(machine, cloud), machine_ports(machine, cloud)
     server, port = servers.kept, ports.kept
@@ -81,7 +78,7 @@ def plan_machine(
             default_port_ip=port.address or None,
         )
     if server is not None:
-        # As yawol does, once it is built: what a server that is being built says of itself is no write of its own.
+        # As in yawol, recorded once it is built: intermediate states cause no write of their own.
         known = server.created_at if state is not ServerState.BUILDING else None
         created = timestamp(known) if known else machine.status.creation_timestamp
         facts.update(server_id=server.id, creation_timestamp=created)
@@ -97,7 +94,7 @@ def plan_machine(
     if base.given_up or problem:
         return base
     steps: list[Step] = [DeleteServer(id=each.id) for each in servers.doubles]
-    # A double of the port may carry a double of the server.
+    # A duplicate port may be attached to a duplicate server, so servers are deleted first.
     steps.extend(DeletePort(id=each.id) for each in ports.doubles if not servers.doubles)
     steps.extend(_port_steps(machine, port, cloud.virtual_port, security_group_id))
     if server is None and port is not None:
@@ -107,7 +104,7 @@ def plan_machine(
 
 
 def machine_ports(machine: LoadBalancerMachine, cloud: MachineCloud) -> Selection[CloudPort]:
-    """The machine's own ports, by today's id or else by the former one."""
+    """The machine's own ports, by the current or former id field."""
     status = machine.status
     recorded = status.default_port_id or status.port_id or ""
     owner = Owner(
@@ -117,9 +114,10 @@ def machine_ports(machine: LoadBalancerMachine, cloud: MachineCloud) -> Selectio
 
 
 def machine_servers(machine: LoadBalancerMachine, cloud: MachineCloud) -> Selection[Server]:
-    """The machine's servers. Nova finds names by pattern: only the very name counts, and an unmarked server is ours.
+    """The machine's servers. Nova matches names by pattern, so only exact names count; an unmarked server of that name
+    is ours.
 
-    yawol records no name of a server before it makes it, and a machine's name ends in random characters.
+    yawol does not record a server's name before it creates it, and a machine's name ends in random characters.
     """
     named = tuple(each for each in cloud.servers if each.name == machine.metadata.name or _recorded(machine, each))
     owner = Owner(uid=machine.metadata.uid, recorded=machine.status.server_id or "", inherited=True)
@@ -127,7 +125,7 @@ def machine_servers(machine: LoadBalancerMachine, cloud: MachineCloud) -> Select
 
 
 def virtual_address(port: CloudPort | None) -> str:
-    """The address that machines listen on and hand to one another: the port's last IPv4; empty if it has none."""
+    """The virtual address: the port's last IPv4 address; empty if it has none."""
     found = [each.address for each in port.fixed_ips if ip_version(each.address) == 4] if port else []
     return found[-1] if found else ""
 
@@ -162,7 +160,7 @@ def _problem(machine: LoadBalancerMachine, cloud: MachineCloud, address: str, se
 def _port_steps(
     machine: LoadBalancerMachine, port: CloudPort | None, virtual: CloudPort | None, security_group_id: str
 ) -> tuple[Step, ...]:
-    """The machine's port has the load balancer's group, and may send and receive as the virtual addresses."""
+    """The machine's port has the load balancer's security group and may use the virtual addresses."""
     allowed = tuple(each.address for each in virtual.fixed_ips) if virtual else ()
     infrastructure = machine.spec.infrastructure
     if port is None:
@@ -188,7 +186,7 @@ def _port_steps(
 
 
 def _addresses(texts: tuple[str, ...]) -> set[str]:
-    """Addresses in one spelling; Neutron writes a pair's as it was given, perhaps with the length of its prefix."""
+    """Normalized addresses; Neutron returns address pairs as given, possibly with a prefix length."""
     return {str(ipaddress.ip_interface(each).ip) if ip_version(each.partition("/")[0]) else each for each in texts}
 
 

@@ -1,7 +1,7 @@
-"""What is observed in an OpenStack project: the objects of Neutron and Nova, as far as load balancers depend on them.
+"""Observed objects of an OpenStack project: the parts of Neutron and Nova objects that load balancers depend on.
 
-Lists are read in bulk; an object's candidates are those of its name (for floating IPs: description) or of the id that
-the custom resource has recorded. Nothing here holds a secret.
+Lists are read in bulk. An object's candidates have its name (floating IPs: its description) or the recorded id. No
+field contains a secret.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from domain.model import Model
 
 
 class SecurityGroupRule(Model):
-    """One rule; what is None or empty is any. `id` is empty for a rule that is only wanted."""
+    """One rule; None or empty means any. `id` is empty for a desired rule."""
 
     id: str = ""
     direction: str
@@ -26,8 +26,6 @@ class SecurityGroupRule(Model):
 
 
 class SecurityGroup(Model):
-    """A security group with its rules."""
-
     id: str
     name: str = ""
     description: str = ""
@@ -36,14 +34,12 @@ class SecurityGroup(Model):
 
 
 class FixedIp(Model):
-    """An address of a port."""
-
     address: str
     subnet_id: str = ""
 
 
 class CloudPort(Model):
-    """A port. `device_id` is the server that it is plugged into, empty if none."""
+    """A port. `device_id` is the attached server; empty if none."""
 
     id: str
     name: str = ""
@@ -57,12 +53,12 @@ class CloudPort(Model):
 
     @property
     def address(self) -> str:
-        """Its first address, empty if it has none yet."""
+        """Its first address; empty if it has none yet."""
         return self.fixed_ips[0].address if self.fixed_ips else ""
 
 
 class FloatingIp(Model):
-    """A floating IP; it has no name, so its description stands for one. `port_id` is empty while it leads nowhere."""
+    """A floating IP, identified by its description because it has no name. `port_id` is empty while it is detached."""
 
     id: str
     address: str
@@ -74,7 +70,7 @@ class FloatingIp(Model):
 
 
 class ServerGroup(Model):
-    """A server group; `policy` is the only one that Nova allows it, and Nova tells no date."""
+    """A server group; Nova allows exactly one policy and reports no creation time."""
 
     id: str
     name: str = ""
@@ -84,32 +80,32 @@ class ServerGroup(Model):
 
 
 class Server(Model):
-    """A server. `uid` is the machine it was made for, empty if it does not say so; `fault` is Nova's own words."""
+    """A server. `uid` is the machine's from its metadata, empty if missing; `fault` is Nova's message."""
 
     id: str
     name: str = ""
     status: str = ""
     fault: str = ""
     uid: str = ""
-    deleting: bool = False  # it has been asked to go
+    deleting: bool = False  # its deletion was requested
     created_at: datetime | None = None
 
 
 class LoadBalancerCloud(Model):
-    """The candidates of one LoadBalancer; `group_users` are all ports that have its security group."""
+    """The candidates of one LoadBalancer; `group_users` are all ports with its security group."""
 
     security_groups: tuple[SecurityGroup, ...] = ()
     ports: tuple[CloudPort, ...] = ()
     floating_ips: tuple[FloatingIp, ...] = ()
     server_groups: tuple[ServerGroup, ...] = ()
     group_users: tuple[CloudPort, ...] = ()
-    groups_only: bool = False  # nothing but the security groups was looked at: the rest is as it should be
+    groups_only: bool = False  # only security groups were observed: the rest is up to date
 
 
 class MachineCloud(Model):
     """The candidates of one machine, and the port with its LoadBalancer's virtual address.
 
-    Lists may lag behind: a recorded server or port that a list lacks was asked for by its id.
+    Lists may be stale: recorded servers and ports that are missing from a list were read by id.
     """
 
     ports: tuple[CloudPort, ...] = ()

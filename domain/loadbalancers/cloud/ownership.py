@@ -1,13 +1,12 @@
-"""Which objects in the cloud are ours: by their mark, by what the custom resource has recorded, or by inheritance.
+"""Ownership of cloud objects: by mark, by the id recorded in the custom resource, or by inheritance from yawol.
 
-Names are `namespace/name` and not unique: another cluster in the same project may use the same ones. So security groups
-and ports that Perdure makes carry the uid of their owner in their description, and servers in their metadata. What
-yawol made carries no mark: it is ours if its id is recorded, or if the custom resource has recorded the *name* (which
-yawol writes before it creates) and no id yet. Any other unmarked object of our name may be somebody else's: it is
-neither taken nor deleted, and a person is told.
+Names are `namespace/name` and not unique: other clusters in the project may use them. Therefore security groups and
+ports that Perdure creates have their owner's uid in the description, and servers in the metadata. Unmarked objects of
+yawol are ours if their id is recorded, or if the custom resource records the *name* (which yawol writes before
+creation) and no id yet. Any other unmarked object of our name may be somebody else's: it is neither adopted nor
+deleted, and a warning reports it.
 
-Of several that are ours the recorded one is kept, else the oldest. The others are doubles; those that carry our mark
-are deleted.
+Among several owned objects the recorded one is kept, otherwise the oldest. Marked duplicates are deleted.
 """
 
 from __future__ import annotations
@@ -24,12 +23,12 @@ _LAST = datetime.max.replace(tzinfo=UTC)
 
 
 def mark_of(uid: str) -> str:
-    """The description of what belongs to the object of that uid."""
+    """The description that marks an object as owned by this uid."""
     return f"{_MARK}{uid}"
 
 
 def marked_for(description: str) -> str:
-    """The uid that a description marks, empty if it is no mark."""
+    """The uid in a mark; empty if the description is not a mark."""
     return description.removeprefix(_MARK) if description.startswith(_MARK) else ""
 
 
@@ -47,12 +46,12 @@ F = TypeVar("F", bound=_Dated)
 
 
 class Owner(Model):
-    """Whose objects are looked for.
+    """An owner of cloud objects.
 
     Attributes:
         uid: of the custom resource.
-        recorded: the id in its status, empty if there is none.
-        inherited: whether unmarked objects of its name are its own: its status holds the name, and no id.
+        recorded: the id in its status; empty if there is none.
+        inherited: whether unmarked objects of its name are its own: its status has the name and no id.
     """
 
     uid: str
@@ -60,7 +59,6 @@ class Owner(Model):
     inherited: bool = False
 
     def owns(self, id_: str, mark: str) -> bool:
-        """Whether an object is the owner's."""
         if id_ == self.recorded:
             return True
         return mark == self.uid if mark else self.inherited
@@ -68,7 +66,7 @@ class Owner(Model):
 
 @dataclass(frozen=True)
 class Selection(Generic[F]):
-    """One kept, doubles to be deleted, others of ours that are left alone until the end, and strangers."""
+    """The kept object, duplicates to delete, unmarked owned objects to keep until the end, and objects of others."""
 
     kept: F | None = None
     doubles: tuple[F, ...] = ()
@@ -77,12 +75,11 @@ class Selection(Generic[F]):
 
     @property
     def ours(self) -> tuple[F, ...]:
-        """All that is ours."""
         return (*((self.kept,) if self.kept else ()), *self.doubles, *self.spare)
 
 
 def select(found: Iterable[F], owner: Owner, mark: Callable[[F], str]) -> Selection[F]:
-    """What of the candidates is the owner's; `mark` gives the uid that an object carries."""
+    """Classify the candidates; `mark` gives the uid in an object's mark."""
     candidates = tuple(found)
     ours = sorted((each for each in candidates if owner.owns(each.id, mark(each))), key=lambda each: _rank(each, owner))
     rest = ours[1:]

@@ -1,4 +1,4 @@
-"""One of a LoadBalancer's objects in the cloud: what to do for it now, and what the status says of it."""
+"""The plan for one of a LoadBalancer's cloud objects."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from domain.notices import Notice
 
 
 class Part(Model):
-    """Steps, fields of the status by their Python names, what a person is told, and what only a person can mend."""
+    """Steps, status fields by their Python names, Events, and a problem that needs a person."""
 
     steps: tuple[Step, ...] = ()
     status: dict[str, object] = {}
@@ -19,12 +19,12 @@ class Part(Model):
 
 
 def owner_of(balancer: LoadBalancer, recorded: str | None, name: str | None) -> Owner:
-    """The LoadBalancer as the owner of objects of which its status has this id and this name."""
+    """The LoadBalancer as an owner, given the id and name of the objects in its status."""
     return Owner(uid=balancer.metadata.uid, recorded=recorded or "", inherited=bool(name) and not recorded)
 
 
 def contested(what: str, name: str) -> Part:
-    """Somebody else has an object of the name."""
+    """An object of another owner has our name."""
     return Part(
         problem=f"a {what} named {name} exists that is not ours: rename or delete it, or record its id in the status"
     )

@@ -1,8 +1,8 @@
-"""Taking everything of a LoadBalancer or a machine out of the cloud, in an order in which nothing is left behind.
+"""Deletion of a LoadBalancer's or a machine's cloud objects, in an order that leaves nothing behind.
 
-LoadBalancer, once its sets are gone: server group and floating IP, then the port, then the security group. Machine: its
-server, then its ports. A step is given for everything that is observed; what is not observed any more is gone, so an
-empty plan proves the absence. What a person wants kept is only let go.
+LoadBalancer, once its sets are gone: server group and floating IP, then port, then security group. Machine: server,
+then ports. There is a step for every observed object, so an empty plan proves that all are gone. Objects that a person
+wants to keep are only released.
 """
 
 from __future__ import annotations
@@ -31,9 +31,10 @@ from domain.model import Model
 
 
 class Removal(Model):
-    """The steps that can be taken now; `done` when nothing of ours is there any more but what is kept.
+    """The steps that are possible now.
 
-    `kept` names what stays, in words: what a person wants kept, and what has our name and is not known to be ours.
+    `kept` describes objects that stay: those that a person wants to keep, and those of our name without proof of
+    ownership.
     """
 
     steps: tuple[Step, ...] = ()
@@ -41,12 +42,11 @@ class Removal(Model):
 
     @property
     def done(self) -> bool:
-        """Whether the finalizer may go."""
+        """Whether the finalizer may be removed."""
         return not self.steps
 
 
 def remove_load_balancer(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Removal:
-    """What has to go of a LoadBalancer whose sets are gone."""
     ports = ports_of(balancer, cloud)
     keeps_port = _keeps(balancer, KEEP_PORT_ANNOTATION)
     keeps_floating = _keeps(balancer, KEEP_FLOATING_IP_ANNOTATION)
@@ -76,7 +76,7 @@ def remove_load_balancer(balancer: LoadBalancer, cloud: LoadBalancerCloud) -> Re
 def _freeing(
     groups: tuple[SecurityGroup, ...], cloud: LoadBalancerCloud, kept: tuple[CloudPort, ...]
 ) -> tuple[Step, ...]:
-    """Whoever has one of the groups loses it: Neutron deletes no group in use."""
+    """Remove the groups from all ports: Neutron does not delete a group in use."""
     ids = {group.id for group in groups}
     users = {port.id: port for port in (*cloud.group_users, *kept) if ids & set(port.security_groups)}
     return tuple(
@@ -86,12 +86,11 @@ def _freeing(
 
 
 def remove_machine(machine: LoadBalancerMachine, cloud: MachineCloud) -> Removal:
-    """What has to go of a machine."""
     servers = machine_servers(machine, cloud).ours
     if servers:
         return Removal(steps=tuple(DeleteServer(id=each.id, asked=each.deleting) for each in servers))
     ours = {each.id for each in machine_ports(machine, cloud).ours}
-    # A machine of an older release may have recorded another port under the former name.
+    # A machine of an older release may have recorded another port in the former field.
     former = {each.id for each in cloud.ports if each.id == machine.status.port_id}
     return Removal(steps=tuple(DeletePort(id=each) for each in sorted(ours | former)))
 

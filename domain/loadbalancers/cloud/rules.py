@@ -1,10 +1,8 @@
-"""The rules of a load balancer's security group, and what differs from them.
+"""The rules of a load balancer's security group.
 
-Rules are compared by meaning: protocols by number and by any of their names, networks by their normal form, the network
-of all addresses like none at all. Neutron stores what it likes, and a rule that was compared by spelling would be
-deleted and made again for ever.
-
-The rule for ICMP says type 1, code 8, which is no ping, as in yawol: groups that are taken over stay as they are.
+Rules are compared by meaning: protocols by number or any of their names, networks by their normal form, and the network
+of all addresses equals none. Neutron normalizes rules on its own, so a comparison by spelling would delete and recreate
+rules endlessly. The ICMP rule has type 1, code 8, which is not ping, as in yawol: adopted groups stay unchanged.
 """
 
 from __future__ import annotations
@@ -29,7 +27,7 @@ _SSH: Final = 22
 _OPEN = "DebugSettings are enabled, Port 22 is open to all IP ranges."
 _IN_USE = "DebugSettings are enabled, but port 22 is already in use."
 
-# https://www.iana.org/assignments/protocol-numbers; Neutron takes names and numbers alike.
+# https://www.iana.org/assignments/protocol-numbers; Neutron accepts names and numbers.
 _PROTOCOLS: Final = {
     "1": "icmp",
     "6": "tcp",
@@ -44,14 +42,11 @@ _PROTOCOLS: Final = {
 
 
 class WantedRules(Model):
-    """The rules, and what a person is told of them."""
-
     rules: tuple[SecurityGroupRule, ...]
     notices: tuple[Notice, ...] = ()
 
 
 def wanted_rules(balancer: LoadBalancer, security_group_id: str) -> WantedRules:
-    """The rules of the LoadBalancer's security group."""
     ranges, notices = _ranges(balancer)
     rules = [*_basic_rules(security_group_id)]
     for port in balancer.spec.ports:
@@ -63,7 +58,7 @@ def wanted_rules(balancer: LoadBalancer, security_group_id: str) -> WantedRules:
             rules.extend(_ingress(each, "tcp", _SSH) for each in _ANYBODY)
     name = cloud_name(balancer.metadata)
     described = (rule.model_copy(update={"description": name}) for rule in rules)
-    # Two ranges may be one network, and Neutron refuses the same rule twice.
+    # Two ranges may be the same network, and Neutron refuses duplicate rules.
     distinct = {meaning(rule): rule for rule in reversed(list(described))}
     return WantedRules(rules=tuple(reversed(distinct.values())), notices=tuple(notices))
 
@@ -71,7 +66,7 @@ def wanted_rules(balancer: LoadBalancer, security_group_id: str) -> WantedRules:
 def changed_rules(
     security_group_id: str, wanted: Iterable[SecurityGroupRule], present: Iterable[SecurityGroupRule]
 ) -> ChangeRules | None:
-    """What has to change, None if nothing has. Doubles of a rule go as well."""
+    """The differences; None if there are none. Duplicate rules are deleted."""
     missing = {meaning(rule): rule for rule in wanted}
     unwanted: list[str] = []
     for rule in present:
@@ -83,7 +78,7 @@ def changed_rules(
 
 
 def meaning(rule: SecurityGroupRule) -> tuple[object, ...]:
-    """What two rules have in common that allow the same."""
+    """A key that is equal for equivalent rules."""
     return (
         rule.direction.lower(),
         rule.ethertype.lower(),
@@ -111,7 +106,7 @@ def _basic_rules(security_group_id: str) -> Iterable[SecurityGroupRule]:
 
 
 def _ranges(balancer: LoadBalancer) -> tuple[list[str], list[Notice]]:
-    """Who may connect. If somebody is named, but nobody readably, it is nobody."""
+    """The allowed source ranges. If none of the given ranges can be parsed, no source is allowed."""
     named = balancer.spec.options.load_balancer_source_ranges
     ranges = [str(network) for each in named if (network := source_range(each)) is not None]
     notices = [bad_source_range(each) for each in named if source_range(each) is None]

@@ -1,4 +1,4 @@
-"""What machines rest on of their LoadBalancer."""
+"""The parts of a LoadBalancer that its machines depend on."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ class ServedBalancer(Model):
 
     Attributes:
         uid: the LoadBalancer's.
-        group_id: its security group, empty if there is none yet.
-        debug: its settings for access to machines.
+        group_id: its security group; empty if it does not exist yet.
+        debug: its debug settings.
     """
 
     uid: str
@@ -21,7 +21,6 @@ class ServedBalancer(Model):
 
     @classmethod
     def of(cls, balancer: LoadBalancer) -> ServedBalancer:
-        """As it was read."""
         return cls(
             uid=balancer.metadata.uid, group_id=balancer.status.group_id or "", debug=balancer.spec.debug_settings
         )

@@ -1,11 +1,11 @@
-"""What can be done in the cloud for load balancers, as actions: one call each, or one bulk call.
+"""Actions on the cloud: one call each, or one bulk call.
 
-Steps of one plan do not depend on one another and may run at the same time. Everything that a repeated step must find
-again (name, description, mark) is in the step itself: in its first attempt the plan's observation is the look-up, in
-every later one the step looks for what it was about to make.
+Steps of one plan are independent and may run in parallel. A step contains everything needed to find its own earlier
+effect (name, description, mark): the first attempt relies on the plan's observation, every later one searches before it
+creates.
 
-What OpenStack refuses or does not answer reaches the decision at once; only what ends by itself (a server that is on
-its way out, a token that is not there yet) is asked for again by Temporal's server.
+Refusals and outages of OpenStack reach the decision at once. Temporal's server retries only operations that complete by
+themselves (a server being deleted, a token not issued yet).
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from domain.refusal import ErrorType, Refusal
 
 W = TypeVar("W", bound=CloudWorld)
 
-# A call may take its whole time-out, and some steps make several.
+# One call may take its whole timeout, and some steps make several.
 LONGEST_STEP = timedelta(minutes=5)
 HEARTBEAT = timedelta(seconds=10)
 
 
 class Observe(Action):
-    """Read an object and its relatives in Kubernetes; the cloud is looked at by `Look`."""
+    """Read an object and its relatives in Kubernetes; `Look` observes the cloud."""
 
     queue: ClassVar[str] = Queue.LOAD_BALANCERS
     heartbeat: ClassVar[timedelta] = HEARTBEAT
@@ -45,17 +45,17 @@ class Observe(Action):
 
 
 class CloudAction(Action):
-    """Something that is asked of OpenStack, in the project that the object names."""
+    """A request to OpenStack, in the object's project."""
 
     queue: ClassVar[str] = Queue.LOAD_BALANCERS
     start_to_close: ClassVar[timedelta] = LONGEST_STEP
     heartbeat: ClassVar[timedelta] = HEARTBEAT
     reaches_decision: ClassVar[tuple[ErrorType, ...]] = (ErrorType.THROTTLED, ErrorType.UNAVAILABLE)
 
-    project: ProjectReference | None = None  # a plan leaves it to who carries it out
+    project: ProjectReference | None = None  # set when the plan is executed
 
     def refuse(self, world: W, refusal: Refusal) -> W:  # type: ignore[override]
-        """Refused for as long as its kind of hindrance is given."""
+        """The pause depends on the kind of blocker."""
         return super().refuse(world, with_pause(refusal))
 
 
@@ -66,31 +66,28 @@ class Step(CloudAction):
     awaited_when_cancelled: ClassVar[bool] = True
 
     def fold(self, world: W, result: Model | None) -> W:  # type: ignore[override]
-        """What it has brought."""
         assert isinstance(result, Brought)  # noqa: S101 - the activity's type
         return world.brought(result)
 
     def refuse(self, world: W, refusal: Refusal) -> W:  # type: ignore[override]
-        """It may have had its effect all the same."""
+        """The step may have taken effect despite the failure."""
         return super().refuse(world.model_copy(update={"stale": True}), refusal)
 
 
 class Look(CloudAction):
-    """Find what an object has in the cloud: by name, by mark, and by the ids in its status."""
+    """Find an object's cloud objects by name, mark, and the ids in its status."""
 
     reads: ClassVar[bool] = True
 
-    changes: int = 0  # of the world that asks
+    changes: int = 0  # the world's counter at the request
 
     def fold(self, world: W, result: Model | None) -> W:  # type: ignore[override]
-        """A step that has ended meanwhile may have changed what was seen: then it is looked at again."""
+        """Discard the observation if a step ended meanwhile, because it may be stale."""
         assert isinstance(result, Seen)  # noqa: S101 - the activity's type
         return world.looked(result.cloud, result.at) if world.changes == self.changes else world
 
 
 class Seen(Model):
-    """What an object has in the cloud, and when that was seen."""
-
     cloud: Any
     at: datetime
 
@@ -102,12 +99,12 @@ class _Deletion(Step):
 
 
 def in_project(steps: Iterable[Step], project: ProjectReference) -> tuple[Step, ...]:
-    """The steps of a plan, to be carried out in this project."""
+    """These steps with their project."""
     return tuple(step.model_copy(update={"project": project}) for step in steps)
 
 
 class CreateSecurityGroup(Step):
-    """Neutron gives it two rules of its own: everything may go out."""
+    """Neutron adds two rules that allow all egress."""
 
     activity: ClassVar[str] = "openstack.create_security_group"
     title: ClassVar[str] = "create security group {name}"
@@ -117,7 +114,7 @@ class CreateSecurityGroup(Step):
 
 
 class ChangeRules(Step):
-    """All new rules in one call, then the deletions: nothing that stays allowed is refused in between."""
+    """Creates all new rules in one call before deleting, so that permitted traffic is never interrupted."""
 
     activity: ClassVar[str] = "openstack.change_rules"
 
@@ -127,12 +124,11 @@ class ChangeRules(Step):
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return f"security group rules: {len(self.create)} new, {len(self.delete)} gone"
 
 
 class CreatePort(Step):
-    """With all that it needs, so that it is never open to the project's default group."""
+    """Creates it complete, so that it never has the project's default group."""
 
     activity: ClassVar[str] = "openstack.create_port"
     title: ClassVar[str] = "create port {name}"
@@ -146,7 +142,7 @@ class CreatePort(Step):
 
 
 class UpdatePort(Step):
-    """What is None stays as it is."""
+    """None leaves a field unchanged."""
 
     activity: ClassVar[str] = "openstack.update_port"
     title: ClassVar[str] = "update port {port_id}"
@@ -158,7 +154,7 @@ class UpdatePort(Step):
 
 
 class CreateFloatingIp(Step):
-    """Leads to its port from birth: that is also how it is found again."""
+    """Creates it attached to its port, by which it is found again."""
 
     activity: ClassVar[str] = "openstack.create_floating_ip"
     title: ClassVar[str] = "create floating IP"
@@ -169,7 +165,7 @@ class CreateFloatingIp(Step):
 
 
 class UpdateFloatingIp(Step):
-    """What is None stays as it is; an empty port leads nowhere."""
+    """None leaves a field unchanged; an empty port detaches."""
 
     activity: ClassVar[str] = "openstack.update_floating_ip"
     title: ClassVar[str] = "update floating IP {floating_ip_id}"
@@ -180,7 +176,7 @@ class UpdateFloatingIp(Step):
 
 
 class CreateServerGroup(Step):
-    """Soft policies need Nova's API from 2.15 on."""
+    """Soft policies need Nova API 2.15 or later."""
 
     activity: ClassVar[str] = "openstack.create_server_group"
     title: ClassVar[str] = "create server group {name} ({policy})"
@@ -190,7 +186,7 @@ class CreateServerGroup(Step):
 
 
 class CreateServer(Step):
-    """A machine of a LoadBalancer. The user data is made where the step is carried out: it holds a token."""
+    """Create a machine's server. The activity generates the user data, because it contains a token."""
 
     activity: ClassVar[str] = "openstack.create_server"
     title: ClassVar[str] = "create server {name}"
@@ -211,38 +207,38 @@ class CreateServer(Step):
 
 
 class DeleteSecurityGroup(_Deletion):
-    """Refused by Neutron while a port has it."""
+    """Neutron refuses while a port uses it."""
 
     activity: ClassVar[str] = "openstack.delete_security_group"
     title: ClassVar[str] = "delete security group {id}"
 
 
 class DeletePort(_Deletion):
-    """Its floating IP leads nowhere afterwards."""
+    """Detaches its floating IP."""
 
     activity: ClassVar[str] = "openstack.delete_port"
     title: ClassVar[str] = "delete port {id}"
 
 
 class DeleteFloatingIp(_Deletion):
-    """The address is given back for good."""
+    """The address is lost for good."""
 
     activity: ClassVar[str] = "openstack.delete_floating_ip"
     title: ClassVar[str] = "delete floating IP {id}"
 
 
 class DeleteServerGroup(_Deletion):
-    """Servers in it stay."""
+    """Its servers stay."""
 
     activity: ClassVar[str] = "openstack.delete_server_group"
     title: ClassVar[str] = "delete server group {id}"
 
 
 class DeleteServer(_Deletion):
-    """Accepted at once, done later: it ends when the server is gone.
+    """Delete a server, and wait until it is gone.
 
     Attributes:
-        asked: it has been asked for, and is only waited for.
+        asked: its deletion was already requested; only wait.
     """
 
     activity: ClassVar[str] = "openstack.delete_server"

@@ -1,8 +1,8 @@
-"""What a look at a whole project finds: who differs from what should be, and what has lost its owner.
+"""The comparison of a whole project: objects that differ from the desired state, and orphans.
 
-One look serves all load balancers of a project. It changes nothing: whoever differs is woken and looks for itself, and
-decides by the same rules as here. Only what carries our mark can be called an orphan; an unmarked object that has the
-name of nothing that exists may be another cluster's.
+One sweep serves all load balancers of a project. It changes nothing: lifecycles of differing objects are woken, observe
+for themselves, and decide by the same rules. Only marked objects can be orphans; an unmarked object with an unknown
+name may be another cluster's.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from domain.model import Model
 
 
 class Orphan(Model):
-    """An object in the cloud that was made for what does not exist any more."""
+    """A cloud object whose owner no longer exists."""
 
     kind: str
     id: str
@@ -33,7 +33,7 @@ class Orphan(Model):
 
 
 def to_be_compared(found: LoadBalancer | LoadBalancerMachine) -> bool:
-    """Whether it has had everything, and is not being looked after because of a difference already."""
+    """Whether it was complete before, and has no known drift."""
     meta = found.metadata
     if meta.deleting or DRIFT_ANNOTATION in meta.annotations:
         return False
@@ -43,7 +43,7 @@ def to_be_compared(found: LoadBalancer | LoadBalancerMachine) -> bool:
 
 
 def difference_of_balancer(balancer: LoadBalancer, cloud: LoadBalancerCloud, now: datetime) -> str:
-    """What is not as it should be, in words; empty if all is, or if its lifecycle is about to take it away anyway."""
+    """The difference in words; empty if there is none or the LoadBalancer is being deleted."""
     if balancer.metadata.deleting:
         return ""
     plan = plan_cloud(migrated(balancer), cloud, now)
@@ -52,7 +52,7 @@ def difference_of_balancer(balancer: LoadBalancer, cloud: LoadBalancerCloud, now
 
 
 def difference_of_machine(machine: LoadBalancerMachine, cloud: MachineCloud, balancer: LoadBalancer) -> str:
-    """What is not as it should be, in words; empty if all is, or if its lifecycle is about to take it away anyway."""
+    """The difference in words; empty if there is none or the machine is being deleted."""
     if machine.metadata.deleting:
         return ""
     plan = plan_machine(
@@ -70,13 +70,13 @@ def orphans(
     servers: Iterable[Server],
     uids: Collection[str],
 ) -> tuple[Orphan, ...]:
-    """What carries a mark of nobody.
+    """Objects with a mark of an unknown owner.
 
     Args:
         security_groups: of the project.
         ports: of the project.
         servers: of the project.
-        uids: of every LoadBalancer and machine of *all* clusters that share the project, as far as they are known.
+        uids: of every known LoadBalancer and machine of *all* clusters that share the project.
     """
     found = [
         *(("security group", each.id, each.name, marked_for(each.description)) for each in security_groups),

@@ -1,7 +1,7 @@
-"""A world with objects in an OpenStack project: what was seen of them, for what, and what steps have changed since.
+"""A world with objects in an OpenStack project.
 
-The cluster is observed whenever the object is woken, the cloud only when the object is not what it was when the cloud
-was last seen (`looks.py`), and after a step that failed. What a step brings is folded into what was seen.
+The cluster is observed at each wake. The cloud is observed only if the object has changed since the last observation
+(`looks.py`), and after a failed step. Results of steps are folded into the observation.
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from domain.loadbalancers.cloud.changes import Brought
 from domain.loadbalancers.object_world import ObjectKnown, ObjectWorld
 from domain.loadbalancers.project import ProjectReference
 
-IN_OPENSTACK = "openstack."  # how the activities there begin
-LEAVING = "leaving"  # what the cloud was seen for, of an object that is being deleted
+IN_OPENSTACK = "openstack."  # prefix of OpenStack activities
+LEAVING = "leaving"  # the fingerprint of an object that is being deleted
 
 
 class CloudKnown(ObjectKnown):
-    """What a workflow knows beside the custom resource; losing it costs a look at the cloud.
+    """The memory of a lifecycle; losing it costs an observation of the cloud.
 
     Attributes:
-        settled: what the cloud was found whole for, see `CloudWorld.look`.
-        blocked_since: since when something in the cloud stands in the way that no call has refused.
+        settled: the fingerprint (`CloudWorld.look`) for which the cloud was complete.
+        blocked_since: since when a problem exists in the cloud that is not a refused call.
         told: when the Event of this digest was written.
     """
 
@@ -32,21 +32,22 @@ class CloudKnown(ObjectKnown):
 
 
 class Judged(NamedTuple):
-    """What was seen: whether nothing is left to do and the status says so, and what stands in the way."""
+    """Whether everything is complete, including the status; and the problem."""
 
     whole: bool
     problem: str
 
 
 class CloudWorld(ObjectWorld):
-    """What the decision about a LoadBalancer or a machine sees.
+    """The input of a decision about a LoadBalancer or a machine.
 
     Attributes:
-        cloud: the candidates in the cloud; None where they have not been seen.
-        seen: what they were seen for; they may show less than there is if it is not `look`.
+        cloud: the candidates in the cloud; None if not observed.
+        seen: the fingerprint for which they were observed; the observation may be incomplete if it differs from `look`.
         seen_at: when.
-        changes: how many steps have ended since the workflow began; a look during which one ends shows perhaps less.
-        stale: a step has failed since, and may have had its effect.
+        changes: the number of steps that have ended since the workflow began; an observation during a step may be
+            stale.
+        stale: a step has failed since, and may have taken effect.
     """
 
     cloud: Any = None
@@ -56,20 +57,19 @@ class CloudWorld(ObjectWorld):
     stale: bool = False
     known: CloudKnown = CloudKnown()
 
-    # --- what each kind says ---
+    # --- implemented by each kind ---
 
     @property
     def look(self) -> str:
-        """All of the object that its objects in the cloud rest on."""
+        """A fingerprint of the inputs of its cloud objects."""
         raise NotImplementedError
 
     @property
     def project(self) -> ProjectReference:
-        """Where its objects in the cloud are."""
         raise NotImplementedError
 
     def judged(self) -> Judged | None:
-        """What was seen; None where nothing is to be said of it."""
+        """The evaluation of the observation; None if there is nothing to evaluate."""
         raise NotImplementedError
 
     def after(self, brought: Brought) -> Any:
@@ -79,14 +79,14 @@ class CloudWorld(ObjectWorld):
     # --- events ---
 
     def recall(self, before: Self) -> Self:
-        """The cloud stays as it was seen, unless a step has failed or something stands in the way there."""
+        """Keep the observed cloud, unless a step has failed or a problem exists there."""
         kept = ["changes"]
         if not (before.stale or before.known.blocked_since):
             kept += ["cloud", "seen", "seen_at"]
         return super().recall(before).model_copy(update={name: getattr(before, name) for name in kept})
 
     def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:
-        """This world after a write of the object: for the cloud it is as it was."""
+        """After an own write of the object, an observation of the cloud stays valid."""
         world = super().written(patch, resource_version, gone=gone)
         if not world.exists:
             return world
@@ -96,14 +96,12 @@ class CloudWorld(ObjectWorld):
         return world.learn(settled=settled)._noted()
 
     def brought(self, brought: Brought) -> Self:
-        """This world after a step in the cloud."""
         world = self.model_copy(update={"changes": self.changes + 1})
         if self.cloud is None:
             return world
         return world.model_copy(update={"cloud": self.after(brought)})._noted()
 
     def looked(self, cloud: Any, at: datetime) -> Self:
-        """This world after a look at the cloud."""
         seen = {"cloud": cloud, "seen": self.look, "seen_at": at, "stale": False}
         return self.model_copy(update=seen)._noted()
 
@@ -113,7 +111,7 @@ class CloudWorld(ObjectWorld):
             return self
         since = (self.known.blocked_since or self.seen_at) if judged.problem else None
         world = self
-        if judged.whole:  # nothing is refused any more
+        if judged.whole:  # earlier refusals no longer apply
             refusals = {slot: each for slot, each in self.refusals.items() if not slot.startswith(IN_OPENSTACK)}
             world = self.model_copy(update={"refusals": refusals})
         return world.learn(settled=self.look if judged.whole else "", blocked_since=since)

@@ -1,9 +1,9 @@
-"""A machine's rights on the API server: a ServiceAccount with a token that lasts, a Role, and a kubeconfig with both.
+"""A machine's access to the API server: a ServiceAccount with a permanent token, a Role, and a kubeconfig.
 
-All objects are called like the machine and live beside it, without labels or owners, as in yawol: agents and people
-know them so. kube-controller-manager fills the Secret with the token, and removes it when the ServiceAccount is gone.
-An agent may read every load balancer and machine of its namespace (it watches by name, which RBAC cannot narrow for
-lists), and write its own machine alone.
+All objects have the machine's name and namespace, without labels or owners, as in yawol: agents and people expect this.
+kube-controller-manager writes the token to the Secret, and removes the Secret with the ServiceAccount. An agent may
+read all load balancers and machines of its namespace (RBAC cannot restrict list and watch to names) and write only its
+own machine.
 """
 
 from __future__ import annotations
@@ -22,12 +22,12 @@ from domain.writes import JsonPatch, difference
 TOKEN_TYPE = "kubernetes.io/service-account-token"  # noqa: S105 - a type of Secrets
 _ACCOUNT_ANNOTATION = "kubernetes.io/service-account.name"
 _RBAC = "rbac.authorization.k8s.io"
-# Deleted in this order; the Secret follows its account.
+# Deleted in this order; the Secret is deleted with its account.
 REMOVED = ("ServiceAccount", "RoleBinding", "Role")
 
 
 class Credentials(Model):
-    """What a machine's Secret holds once it is filled. Never logged, never kept in a workflow.
+    """The content of a machine's token Secret. Never logged, never stored in a workflow.
 
     Attributes:
         token: of the ServiceAccount.
@@ -39,7 +39,7 @@ class Credentials(Model):
 
 
 def access_objects(machine: LoadBalancerMachine) -> tuple[Document, ...]:
-    """ServiceAccount, Secret, Role and RoleBinding of a machine, in the order in which they are made."""
+    """ServiceAccount, Secret, Role and RoleBinding of a machine, in order of creation."""
     name, namespace = machine.metadata.name, machine.metadata.namespace
     meta: Document = {"name": name, "namespace": namespace}
     subject = {"kind": "ServiceAccount", "name": name, "namespace": namespace}
@@ -68,7 +68,6 @@ def access_objects(machine: LoadBalancerMachine) -> tuple[Document, ...]:
 
 
 def role_rules(load_balancer: str, machine: str) -> list[Document]:
-    """What a machine's agent may do."""
     return [
         {"apiGroups": [""], "resources": ["events"], "verbs": ["create", "patch"]},
         _rule("loadbalancers", ["list", "watch"]),
@@ -85,7 +84,7 @@ def _rule(resource: str, verbs: list[str], name: str = "") -> Document:
 
 
 def is_token_of(secret: Document, account: str) -> bool:
-    """Whether the Secret is a ServiceAccount's token: one of that name that holds something else is a stranger's."""
+    """Whether the Secret is this ServiceAccount's token; otherwise another owner uses the name."""
     metadata = secret.get("metadata")
     annotations = metadata.get("annotations") if isinstance(metadata, dict) else None
     named = annotations.get(_ACCOUNT_ANNOTATION) if isinstance(annotations, dict) else None
@@ -93,9 +92,9 @@ def is_token_of(secret: Document, account: str) -> bool:
 
 
 def access_status(machine: LoadBalancerMachine) -> JsonPatch:
-    """The merge patch of the machine's status that names its objects; empty if it does.
+    """The merge patch of the machine's status with the names of its objects; empty if up to date.
 
-    yawol never fills in `roleBindingName`, and nobody reads it.
+    yawol never sets `roleBindingName`, and it is never read.
     """
     path = f"{machine.metadata.namespace}/{machine.metadata.name}"
     names = {"service_account_name": path, "service_account_secret_name": path, "role_name": path}
@@ -104,7 +103,7 @@ def access_status(machine: LoadBalancerMachine) -> JsonPatch:
 
 
 def has_access(machine: LoadBalancerMachine) -> bool:
-    """Whether its status names its objects: then all of them have been made."""
+    """Whether its status names its objects, which means that all were created."""
     return not access_status(machine)
 
 
@@ -112,7 +111,7 @@ def kubeconfig(server: str, namespace: str, credentials: Credentials) -> str:
     """The kubeconfig of a machine's agent.
 
     Args:
-        server: the API server as machines reach it, such as https://api.example.com:443.
+        server: the API server's address for machines, such as https://api.example.com:443.
         namespace: of the machine.
         credentials: its own.
     """

@@ -1,4 +1,4 @@
-"""What a machine's lifecycle does beside the steps in the cloud (`cloud/steps.py`) and the writes of its object."""
+"""Actions of a machine's lifecycle besides the steps in the cloud (`cloud/steps.py`) and the writes of its object."""
 
 from __future__ import annotations
 
@@ -16,8 +16,6 @@ from domain.schema import Document
 
 
 class SeenMachine(Seen):
-    """What a machine has in the cloud."""
-
     cloud: MachineCloud
 
 
@@ -32,7 +30,7 @@ class LookAtMachine(Look):
 
 
 class AwaitServer(CloudAction):
-    """Wait until Nova has built a server, or has failed to."""
+    """Wait until Nova has built a server or failed."""
 
     activity: ClassVar[str] = "openstack.await_server"
     title: ClassVar[str] = "wait until Nova has built server {id}"
@@ -43,7 +41,6 @@ class AwaitServer(CloudAction):
     id: str
 
     def fold(self, world: MachineWorld, result: Model | None) -> MachineWorld:  # type: ignore[override]
-        """What became of it."""
         assert isinstance(result, Brought)  # noqa: S101 - the activity's type
         return world.brought(result)
 
@@ -58,7 +55,7 @@ class _Access(Action):
 
 
 class GrantAccess(_Access):
-    """Make a machine's rights on the API server, those that are missing."""
+    """Create the missing objects of a machine's API server access."""
 
     activity: ClassVar[str] = "loadbalancers.grant_access"
 
@@ -67,28 +64,25 @@ class GrantAccess(_Access):
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return f"create its {', '.join(str(each['kind']) for each in self.objects)}"
 
     def fold(self, world: MachineWorld, result: Model | None) -> MachineWorld:  # type: ignore[override]
-        """Made, for as long as the mark is the same."""
+        """Valid as long as the machine's mark is the same."""
         return world.learn(granted=self.mark)
 
 
 class RevokeAccess(_Access):
-    """Delete a machine's rights on the API server, all called like the machine."""
+    """Delete the objects of a machine's API server access, which have its name."""
 
     activity: ClassVar[str] = "loadbalancers.revoke_access"
-    last: ClassVar[bool] = True  # a step that was cancelled may still make something
+    last: ClassVar[bool] = True  # a cancelled grant may still create objects
 
     name: str
     kinds: tuple[str, ...]
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return f"delete its {', '.join(self.kinds)}"
 
     def fold(self, world: MachineWorld, result: Model | None) -> MachineWorld:  # type: ignore[override]
-        """Gone."""
         return world.learn(revoked=True)

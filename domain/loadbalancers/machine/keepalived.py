@@ -1,16 +1,16 @@
-"""keepalived's configuration: who of the machines holds the virtual address.
+"""keepalived's configuration, which decides which machine holds the virtual address.
 
 A machine's priority is 50, plus 100 while its Envoy runs, plus 10 while its agent is ready *and* the machine has the
-LoadBalancer's revision. So the machines of a new set win by 10 over those of an old one as long as Envoy runs on both,
-and a machine without Envoy never has the address while another has one. All LoadBalancers share one router id: only the
-security group, which lets VRRP in from itself alone, keeps those on one network apart.
+LoadBalancer's revision. So machines of a new set win by 10 while Envoy runs on both, and a machine without Envoy never
+holds the address while another has Envoy. All LoadBalancers use the same router id: only the security group, which
+accepts VRRP only from itself, separates those on one network.
 """
 
 from __future__ import annotations
 
 HEALTH_SCRIPT_PATH = "/var/lib/yawol/check_yawollet_health.sh"
 
-# Asked every two seconds by keepalived; an answer other than 200 is a no.
+# keepalived runs it every two seconds; any answer other than 200 counts as a failure.
 HEALTH_SCRIPT = """#!/bin/sh
 # Whether this machine's agent is ready to answer for the virtual address.
 wget -T 2 -S -O /dev/null http://127.0.0.1:8080/readyz 2>&1 | grep -q 'HTTP/[0-9.]* 200'
@@ -67,5 +67,5 @@ vrrp_instance ENVOY {
 
 
 def keepalived_conf(virtual_address: str) -> str:
-    """The file /etc/keepalived/keepalived.conf of a machine that may hold the address."""
+    """The file /etc/keepalived/keepalived.conf."""
     return _CONFIGURATION % {"script": HEALTH_SCRIPT_PATH, "address": virtual_address}

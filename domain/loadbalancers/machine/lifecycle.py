@@ -1,12 +1,12 @@
-"""The lifecycle of a machine: what is to be done now, from what is observed.
+"""The lifecycle of a machine: the decision.
 
     New --finalizer--> Provisioning: rights, port, server --ACTIVE--> Booting --first report--> Running <--> Ready
     any but Ready --its server failed or is lost--> GivenUp: its set replaces it
     any --deletion--> Deleting: server, port, rights, then the finalizer
 
-Health is the set's to judge (`health.py`); here it names the phase and the moment at which the set will act. A machine
-that no set looks after judges itself. The port is made beside the rights, the server after both: its user data needs
-the token, which the cluster takes a moment to fill in.
+The set evaluates health (`health.py`) and acts on it; here it determines the phase and the deadline. A machine without
+a set acts by itself. The port is created in parallel with the access objects, the server after both, because its user
+data contains the token, which the cluster issues after a moment.
 """
 
 from __future__ import annotations
@@ -54,8 +54,6 @@ from domain.writes import Delete, JsonPatch
 
 
 class MachinePhase(StrEnum):
-    """Where a machine stands."""
-
     NEW = "New"
     PROVISIONING = "Provisioning"
     BOOTING = "Booting"
@@ -79,11 +77,10 @@ _AWAITED = {
     MachinePhase.MARKED: "its recovery",
     MachinePhase.GIVEN_UP: "its set, which replaces it",
 }
-SET_ACTS = timedelta(seconds=30)  # so long after a deadline its set has woken the machine, if it is at work
+SET_ACTS = timedelta(seconds=30)  # after this time past the deadline the set should have acted, if it runs
 
 
 def decide_machine(world: MachineWorld, now: datetime) -> Decision:
-    """What a machine needs now."""
     machine = world.machine
     if not world.exists:
         return gone()
@@ -105,7 +102,7 @@ def decide_machine(world: MachineWorld, now: datetime) -> Decision:
 
 
 def _provided(world: MachineWorld, now: datetime, judged: tuple[Action, ...], moments: list[Moment]) -> Decision:
-    """What a machine with a LoadBalancer needs: rights, port and server, and what its object says of them."""
+    """Access, port, server, and the patches of object and status."""
     machine, plan = world.machine, _plan(world)
     grants = () if _has_rights(world) else (_grant(world),)
     steps = in_project((each for each in plan.steps if not (grants and isinstance(each, CreateServer))), world.project)
@@ -117,8 +114,7 @@ def _provided(world: MachineWorld, now: datetime, judged: tuple[Action, ...], mo
     if plan.given_up and not looks:
         return _given_up(world, plan, now)
     patch = combined(_waiting_patch(machine, plan, hindrance, now), _mended(world, plan, hindrance))
-    # The status is written once, when no step is left or something stands in the way: what a dead worker has made is
-    # found by its name and mark.
+    # The status is written once, after all steps or when blocked: objects of a dead worker are found by name and mark.
     under_way = any(not world.refused(each.slot) for each in (*grants, *looks, *steps))
     status: JsonPatch = {}
     if not under_way:
@@ -138,7 +134,7 @@ def _provided(world: MachineWorld, now: datetime, judged: tuple[Action, ...], mo
 
 
 def _plan(world: MachineWorld) -> MachinePlan:
-    """What the cloud lacks; where it has not been seen, what the status says of it."""
+    """The missing cloud objects; without an observation, the state that the status implies."""
     plan = world.plan if world.seen == world.look else None
     if plan is not None:
         return plan
@@ -147,7 +143,7 @@ def _plan(world: MachineWorld) -> MachinePlan:
 
 
 def _looks(world: MachineWorld, steps: tuple[Step, ...]) -> tuple[LookAtMachine, ...]:
-    """The look at the cloud that has to come before anything else; after a failed step, when its pause is over."""
+    """The observation of the cloud that must come first; after a failed step, once its pause is over."""
     if not needs_look(world, steps):
         return ()
     machine = world.machine
@@ -166,7 +162,7 @@ def _awaited(world: MachineWorld, plan: MachinePlan) -> tuple[AwaitServer, ...]:
 
 
 def _found_whole(world: MachineWorld, plan: MachinePlan, hindrance: Hindrance | None, now: datetime) -> JsonPatch:
-    """That all is in place in the cloud: with whatever was found to be new, and where nobody has said so yet."""
+    """Record that the cloud is complete, after changes and the first time."""
     news = bool(plan.status) or not world.machine.status.last_openstack_reconcile
     if world.cloud is None or hindrance or not (plan.settled and news):
         return {}
@@ -174,7 +170,7 @@ def _found_whole(world: MachineWorld, plan: MachinePlan, hindrance: Hindrance | 
 
 
 def _mended(world: MachineWorld, plan: MachinePlan, hindrance: Hindrance | None) -> JsonPatch:
-    """What the sweep had found is no more."""
+    """Remove the sweep's drift annotation once the drift is repaired."""
     seen = world.cloud is not None and world.seen == world.look and hindrance is None
     if not (plan.settled and seen and DRIFT_ANNOTATION in world.machine.metadata.annotations):
         return {}
@@ -184,9 +180,9 @@ def _mended(world: MachineWorld, plan: MachinePlan, hindrance: Hindrance | None)
 def _waiting_patch(
     machine: LoadBalancerMachine, plan: MachinePlan, hindrance: Hindrance | None, now: datetime
 ) -> JsonPatch:
-    """Record what keeps a machine from getting its server: its time to boot begins with its server.
+    """Record the reason why a machine has no server yet: its boot timeout starts with its server.
 
-    A limit of this process is no outage: its turn comes within seconds.
+    A limit of this process is not an outage, because it passes within seconds.
     """
     annotations = machine.metadata.annotations
     if hindrance is not None and hindrance.nature is Nature.QUOTA and QUOTA_ANNOTATION not in annotations:
@@ -198,7 +194,7 @@ def _waiting_patch(
         return _annotated({OUTAGE_ANNOTATION: hindrance.why})
     over = waits if there else ()
     if hindrance is not None and hindrance.nature is Nature.REFUSED:
-        # OpenStack answers again: a refusal counts against the time to boot.
+        # OpenStack answers again: from now on, refusals count against the boot timeout.
         over = tuple(each for each in waits if there or each == OUTAGE_ANNOTATION)
     return _annotated({**dict.fromkeys(over), BOOTS_SINCE_ANNOTATION: timestamp(now)}) if over else {}
 
@@ -208,7 +204,7 @@ def _annotated(annotations: JsonPatch) -> JsonPatch:
 
 
 def _told(world: MachineWorld, plan: MachinePlan, now: datetime) -> str:
-    """How it stands when there is nothing to do for it."""
+    """The state when there is nothing to do."""
     if plan.server is ServerState.BUILDING:
         return "Nova builds its server"
     if plan.server is ServerState.ABSENT:
@@ -229,7 +225,7 @@ def _given_up(world: MachineWorld, plan: MachinePlan, now: datetime) -> Decision
     else:
         why = f"Nova could not create its server: {plan.fault or 'no reason given'}"
     before = (*_tell(world, (warning("Failed", why),), now), *writes(world, plan.status, subresource="status"))
-    # The annotation comes last: afterwards nothing more is done for the machine here.
+    # The annotation is last: afterwards this lifecycle does nothing more for the machine.
     last = writes(world, {"metadata": {"annotations": {GIVEN_UP_ANNOTATION: why}}})
     return _decision(world, MachinePhase.GIVEN_UP, why, before or last)
 
@@ -242,7 +238,7 @@ def _phase(world: MachineWorld, plan: MachinePlan, problem: str, now: datetime) 
     return _PHASES[health_of(world.machine, now, world.timings).standing]
 
 
-# --- rights ---
+# --- access ---
 
 
 def _mark(machine: LoadBalancerMachine) -> str:
@@ -250,9 +246,9 @@ def _mark(machine: LoadBalancerMachine) -> str:
 
 
 def _has_rights(world: MachineWorld) -> bool:
-    """A machine that names its rights has them, and so has one for which they were made in this life.
+    """The access objects exist if the status names them or this workflow created them.
 
-    One that is given up unless it reports may have lost them: what is there stays, the rest is made again.
+    A marked machine may have lost them, so the missing ones are recreated once per mark.
     """
     mark = _mark(world.machine)
     return (has_access(world.machine) and not mark) or world.known.granted == (mark or "new")
@@ -269,10 +265,10 @@ def _grant(world: MachineWorld) -> GrantAccess:
 
 
 def _judged(world: MachineWorld, now: datetime) -> tuple[tuple[Action, ...], list[Moment]]:
-    """What its health asks for, and when another look at it can differ.
+    """Actions for the machine's health, and when it may change next.
 
-    A set marks its machines and gives them up. A machine that no set looks after is marked and given up here; when its
-    agent falls silent the watcher tells sets alone, so that moment is held here as well.
+    A set marks and condemns its machines. A machine without a set does so here. The watcher reports missed heartbeats
+    to sets only, so such a machine tracks the expiry itself.
     """
     machine = world.machine
     health = health_of(machine, now, world.timings)
@@ -294,7 +290,7 @@ def _judged(world: MachineWorld, now: datetime) -> tuple[tuple[Action, ...], lis
 
 
 def _condemned(world: MachineWorld, now: datetime, *, reported: bool) -> tuple[tuple[Action, ...], list[Moment]]:
-    """A machine of no set that is given up goes, unless something else than the machine is to blame."""
+    """Delete a condemned machine without a set, unless the cause is probably not the machine."""
     machine = world.machine
     if reported:
         standing = MachineStanding(machine=machine, health=health_of(machine, now, world.timings))
@@ -311,7 +307,7 @@ def _condemned(world: MachineWorld, now: datetime, *, reported: bool) -> tuple[t
 
 
 def _ending(world: MachineWorld, now: datetime) -> Decision:
-    """What costs money first; the rights last, so that the agent can report until its server is gone."""
+    """The server first, because it costs money; access last, so that the agent can report until its server is gone."""
     machine = world.machine
     if adopt(world):
         return gone("it has released everything")
@@ -326,7 +322,7 @@ def _ending(world: MachineWorld, now: datetime) -> Decision:
 
 
 def _removal(world: MachineWorld) -> tuple[Action, ...]:
-    """What of it is in the cloud, or may be: its recorded server goes before anything is looked for."""
+    """Deletions, starting with the recorded server before any observation."""
     server = world.machine.status.server_id
     if server and world.known.server_gone != server:
         return in_project((DeleteServer(id=server),), world.project)
@@ -353,11 +349,11 @@ def _leaving(world: MachineWorld, wanted: tuple[Action, ...], now: datetime) -> 
     )
 
 
-# --- the words of decisions ---
+# --- decisions ---
 
 
 def _tell(world: MachineWorld, notices: tuple[Notice, ...], now: datetime) -> tuple[TellPeople, ...]:
-    """On the LoadBalancer, where there is one."""
+    """Events are written on the LoadBalancer if it exists."""
     about, reference = world.key, world.machine.spec.load_balancer_ref
     if world.balancer is not None and not world.machine.metadata.deleting:
         about = Key(

@@ -1,4 +1,4 @@
-"""promtail's configuration: where a machine's log goes, and under which labels."""
+"""promtail's configuration: the destination and the labels of a machine's log."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _POSITIONS = "/tmp/positions.yaml"  # noqa: S108 - on the machine, where the ima
 
 
 def promtail_yaml(forward: LogForward, machine: LoadBalancerMachine) -> str:
-    """The file /etc/promtail/promtail.yaml; its own labels count more than the user's."""
+    """The file /etc/promtail/promtail.yaml; its own labels override the user's."""
     if not forward.enabled:
         return DISABLED
     labels = {

@@ -1,8 +1,8 @@
-"""A machine's user data: the cloud-config that its image is made for, file by file and service by service.
+"""A machine's user data: the cloud-config for its image, with files and services.
 
-It is read once, when the machine is born: another NTP server or virtual address reaches new machines only. It holds a
-token, so it is made where the server is created and goes nowhere else. cloud-init writes the files, then runs the
-commands; the image's services are OpenRC's.
+cloud-init reads it once, at the first boot: another NTP server or virtual address reaches only new machines. It
+contains a token, so it is generated at the creation of the server and never stored. cloud-init writes the files, then
+runs the commands; the image uses OpenRC.
 """
 
 from __future__ import annotations
@@ -25,12 +25,12 @@ _DEFAULT_NTP_POOL = "pool.ntp.org"
 
 
 class MachineSettings(Model):
-    """What an installation gives to all of its machines.
+    """An installation's settings for all machines.
 
     Attributes:
-        ntp_pools: pools to take the time from.
-        ntp_servers: servers to take the time from; with neither, the public pool.
-        requeue_time: how often agents report; their own default if None.
+        ntp_pools: NTP pools.
+        ntp_servers: NTP servers; without both, the public pool is used.
+        requeue_time: the agents' report interval; their own default if None.
     """
 
     ntp_pools: tuple[str, ...] = ()
@@ -46,12 +46,12 @@ def user_data(
     kubeconfig: str,
     settings: MachineSettings,
 ) -> str:
-    """The cloud-config of a machine, as text; Nova takes it in base64.
+    """The cloud-config of a machine, as text; Nova expects base64.
 
     Args:
         machine: the machine.
         balancer: its LoadBalancer, for logging and debugging.
-        virtual_address: what Envoy listens on and keepalived hands over.
+        virtual_address: for Envoy and keepalived.
         kubeconfig: the agent's.
         settings: the installation's.
     """
@@ -71,7 +71,7 @@ def user_data(
         *(["rc-service", service, "restart"] for service in ("keepalived", "envoy", "yawollet")),
     ]
     document: Document = {"write_files": files, "runcmd": commands}
-    # The empty first line is yawol's, and cloud-init does not mind it.
+    # The empty first line is yawol's; cloud-init accepts it.
     return "\n#cloud-config\n" + yaml.safe_dump(document, sort_keys=False, width=10_000)
 
 
@@ -88,7 +88,7 @@ def _switched(service: str, *, on: bool) -> list[list[str]]:
 
 
 def _environment(machine: LoadBalancerMachine, virtual_address: str, settings: MachineSettings) -> str:
-    """What the agent's service sources: its arguments."""
+    """The arguments of the agent's service, in the file that it sources."""
     arguments = [
         f"--namespace={machine.metadata.namespace}",
         f"--loadbalancer-name={machine.spec.load_balancer_ref.name}",

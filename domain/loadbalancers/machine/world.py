@@ -1,4 +1,4 @@
-"""What the decision about a machine sees: the machine, its LoadBalancer, and what it has in the cloud."""
+"""The input of a machine's decision: the machine, its LoadBalancer, and its cloud objects."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from domain.model import Model
 
 
 class MachineKnown(CloudKnown):
-    """Also what it has done.
+    """The memory beyond `CloudKnown`.
 
     Attributes:
-        granted: the mark under which its rights were made in this life.
-        revoked: its rights are deleted.
-        server_gone: the recorded server that does not exist any more.
+        granted: the mark for which this workflow created the access objects.
+        revoked: the access objects are deleted.
+        server_gone: the recorded server that no longer exists.
     """
 
     granted: str = ""
@@ -36,11 +36,11 @@ class MachineWorld(CloudWorld):
     """One LoadBalancerMachine.
 
     Attributes:
-        machine: as it was observed, and changed by own writes since.
-        balancer: its LoadBalancer, None if there is none.
-        orphan: no set has it among its own.
-        sets_left_to: why sets are left to the replaced controller.
-        fleet: all machines of the installation; None if that has not been asked since the last observation.
+        machine: as observed, with own later writes.
+        balancer: its LoadBalancer; None if absent.
+        orphan: no set selects it.
+        sets_left_to: why the replaced controller still owns the sets.
+        fleet: all machines of the installation; None if not requested since the last observation.
     """
 
     about: ClassVar[str] = "machine"
@@ -56,17 +56,16 @@ class MachineWorld(CloudWorld):
 
     @property
     def look(self) -> str:
-        """All of the machine that its objects in the cloud rest on."""
+        """A fingerprint of the inputs of its cloud objects."""
         return LEAVING if self.machine.metadata.deleting else look_of_machine(self.machine, self.balancer)
 
     @property
     def project(self) -> ProjectReference:
-        """Where its objects in the cloud are."""
         return ProjectReference.of(self.machine.spec.infrastructure, self.machine.metadata.namespace)
 
     @property
     def plan(self) -> MachinePlan | None:
-        """What it lacks in the cloud, by what was seen; None where that is not known."""
+        """The plan for its cloud objects; None if they were not observed."""
         if self.cloud is None or self.balancer is None:
             return None
         return plan_machine(
@@ -74,24 +73,20 @@ class MachineWorld(CloudWorld):
         )
 
     def judged(self) -> Judged | None:
-        """Whether its port and its server are as they should be."""
         plan = None if self.machine.metadata.deleting else self.plan
         return None if plan is None else Judged(plan.settled and not plan.status, plan.problem)
 
     def after(self, brought: Brought) -> MachineCloud:
-        """The cloud after a step."""
         return machine_changed(self.cloud or MachineCloud(), brought)
 
     def brought(self, brought: Brought) -> Self:
-        """Also, whether the recorded server is gone."""
+        """Also record whether the recorded server was deleted."""
         world = super().brought(brought)
         gone = brought.gone and brought.gone == self.machine.status.server_id
         return world.learn(server_gone=brought.gone) if gone else world
 
 
 class ObserveMachine(Observe):
-    """Read the machine, its LoadBalancer, and whether a set looks after it."""
-
     activity: ClassVar[str] = "loadbalancers.observe_machine"
     title: ClassVar[str] = "read the machine and its LoadBalancer"
     result: ClassVar[type[Model] | None] = MachineWorld

@@ -1,7 +1,7 @@
-"""The custom resources of the area, field for field as yawol's, its deprecated names included.
+"""The area's custom resources with all of yawol's fields, including deprecated names.
 
-One file per kind; `infrastructure.py` and `shared.py` have what several of them say. Reading is tolerant: durations and
-moments are the texts that were written. What is absent is None where yawol tells it from what is empty.
+One file per kind; `infrastructure.py` and `shared.py` have common parts. Reading is tolerant: durations and times are
+kept as text. A field is None if absent where yawol distinguishes absent from empty.
 """
 
 from domain.loadbalancers.resources.infrastructure import (

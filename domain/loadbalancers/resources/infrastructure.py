@@ -1,8 +1,8 @@
 """What machines are made from: networks, flavor, image, credentials; the same on all three kinds.
 
-What is absent and what is empty are told apart where yawol's template hash does (`domain/loadbalancers/hashes.py`):
-there the field is None when it is absent. Names with an underscore are yawol's former ones, still read; no attribute
-here may be called as one of them, because models are also filled by the names of their attributes.
+A field is None if absent where yawol's template hash distinguishes absent from empty
+(`domain/loadbalancers/hashes.py`). Names with an underscore are yawol's former ones, still read; no attribute may have
+such a name, because models are also filled by attribute names.
 """
 
 from __future__ import annotations
@@ -83,16 +83,16 @@ class Infrastructure(KubeModel):
 
     @property
     def network(self) -> str:
-        """The network of all ports, by its present name or its former one."""
+        """The network of all ports, from the current or the former field."""
         return self.default_network.network_id or self.network_id
 
     @property
     def floating_net(self) -> str:
-        """The external network, by its present name or its former one."""
+        """The external network, from the current or the former field."""
         present = self.default_network.floating_net_id
         return (present if present is not None else self.floating_net_id) or ""
 
     @property
     def subnet(self) -> str:
-        """The subnet of all ports, empty if any will do."""
+        """The subnet of all ports; empty for any."""
         return self.default_network.subnet_id or ""

@@ -1,7 +1,4 @@
-"""LoadBalancer: an address, the ports it serves, and the machines that serve them.
-
-There are no conditions: how a LoadBalancer stands is told by the counts of its machines and its Events.
-"""
+"""LoadBalancer: an address, the ports it serves, and the machines that serve them."""
 
 from __future__ import annotations
 
@@ -119,7 +116,7 @@ class LoadBalancerStatus(KubeModel):
 
     @property
     def records_no_object(self) -> bool:
-        """Whether it names nothing that was made or found in the cloud; counts of machines and conditions do not."""
+        """Whether it records no cloud object; counts of machines and conditions are ignored."""
         others = {"conditions", "replicas", "ready_replicas"}
         return not any(value for name, value in self if name not in others)
 
@@ -142,12 +139,10 @@ class LoadBalancer(CustomResource):
 
     @property
     def owner(self) -> str:
-        """Its Service."""
         return f"Service/{self.service}" if self.service else ""
 
     @property
     def outside(self) -> tuple[str, ...]:
-        """Its floating IP, port, security group and server group."""
         status = self.status
         what = {
             "floating IP": status.floating_id,
@@ -159,15 +154,14 @@ class LoadBalancer(CustomResource):
 
     @property
     def internal(self) -> bool:
-        """True when there is no floating IP."""
         return self.spec.options.internal_lb
 
     @property
     def revision(self) -> str:
-        """Its revision as it is written, empty if it has none yet."""
+        """The revision as text; empty if it has none yet."""
         return self.metadata.annotations.get(REVISION_ANNOTATION, "")
 
     @property
     def service(self) -> str:
-        """The Service it is for, `namespace/name`; empty if none is named."""
+        """Its Service, `namespace/name`; empty if none is named."""
         return self.metadata.annotations.get(SERVICE_NAME_ANNOTATION, "")

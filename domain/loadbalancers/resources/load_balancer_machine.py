@@ -1,7 +1,7 @@
 """LoadBalancerMachine: one virtual machine that serves a LoadBalancer's ports.
 
-Its agent writes conditions and metrics, each list as a whole from what it has last read: whatever else stands in the
-lists may be lost or come back.
+Its agent replaces the lists of conditions and metrics as a whole from its last read, so entries of other writers may be
+lost or reappear.
 """
 
 from __future__ import annotations
@@ -98,16 +98,14 @@ class LoadBalancerMachine(CustomResource):
 
     @property
     def owner(self) -> str:
-        """Its set."""
         return owner_path(self.metadata, LOAD_BALANCER_SET)
 
     @property
     def outside(self) -> tuple[str, ...]:
-        """Its server and its port."""
         what = {"server": self.status.server_id, "port": self.status.default_port_id or self.status.port_id}
         return tuple(f"{name} {found}" for name, found in what.items() if found)
 
     @property
     def revision(self) -> str:
-        """Its revision as it is written; the agent compares it with the LoadBalancer's."""
+        """The revision as text; the agent compares it with the LoadBalancer's."""
         return self.metadata.annotations.get(REVISION_ANNOTATION, "")

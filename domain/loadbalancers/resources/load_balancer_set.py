@@ -1,4 +1,4 @@
-"""LoadBalancerSet: so many machines made from one template."""
+"""LoadBalancerSet: a number of machines made from one template."""
 
 from __future__ import annotations
 
@@ -81,15 +81,14 @@ class LoadBalancerSet(CustomResource):
 
     @property
     def owner(self) -> str:
-        """Its LoadBalancer."""
         return owner_path(self.metadata, LOAD_BALANCER)
 
     @property
     def template_hash(self) -> str:
-        """The hash of its template, by its label."""
+        """The hash of its template, from its label."""
         return self.metadata.labels.get(TEMPLATE_HASH_LABEL, "")
 
     @property
     def revision(self) -> str:
-        """Its revision as it is written, empty if it has none."""
+        """The revision as text; empty if it has none."""
         return self.metadata.annotations.get(REVISION_ANNOTATION, "")

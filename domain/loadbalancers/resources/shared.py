@@ -1,4 +1,4 @@
-"""What several kinds of the area say: selectors, counts, definitions."""
+"""Common parts of the area's kinds: selectors, counts, definitions."""
 
 from __future__ import annotations
 
@@ -32,11 +32,11 @@ class Selector(KubeModel):
 
 
 def owner_path(meta: ObjectMeta, kind: Kind) -> str:
-    """The owner of that kind, as `Kind/namespace/name`; empty if there is none. Owners live beside what they own."""
+    """The owner of this kind, as `Kind/namespace/name`; empty if there is none. Owners are in the same namespace."""
     names = (each.name for each in meta.owner_references if each.kind == kind.name)
     return next((f"{kind.name}/{meta.namespace}/{name}" for name in names), "")
 
 
 def condition_column(name: str) -> PrinterColumn:
-    """A column with the status of the condition of that name."""
+    """A column with the status of this condition."""
     return PrinterColumn(name=name, type="string", json_path=f'.status.conditions[?(@.type=="{name}")].status')

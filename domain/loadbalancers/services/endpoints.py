@@ -1,9 +1,8 @@
-"""Endpoints from Nodes: which nodes answer for a Service, and at which addresses.
+"""The endpoints of a Service: its nodes and their addresses.
 
-Nodes with an address of the Service's families answer if they are ready. When none of them is, all that are not about
-to go do, because then it is more likely that the kubelets cannot report than that every node is broken. A node is about
-to go when the cluster autoscaler has marked it or its condition Terminating says so. An endpoint without addresses must
-not be: agents in the field refuse a whole configuration for one.
+Ready nodes with an address of the Service's families are endpoints. If none is ready, all nodes that are not
+terminating are: probably the kubelets cannot report. A node is terminating if the cluster autoscaler has tainted it or
+its condition Terminating is true. No endpoint may lack addresses: deployed agents then refuse the whole configuration.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _FAMILIES = {"IPv4": 4, "IPv6": 6}
 
 
 def endpoints_of(service: Service, nodes: Iterable[Node]) -> tuple[Endpoint, ...]:
-    """The endpoints of a Service, by the nodes' names."""
+    """The endpoints of a Service, sorted by node name."""
     staying = ((node, _addresses(service, node)) for node in nodes if not _terminating(node))
     suitable = [(node, addresses) for node, addresses in staying if addresses]
     answering = [(node, addresses) for node, addresses in suitable if _ready(node)] or suitable
@@ -29,7 +28,7 @@ def endpoints_of(service: Service, nodes: Iterable[Node]) -> tuple[Endpoint, ...
 
 
 def what_matters(node: Node) -> tuple[object, ...]:
-    """What of a node may change anybody's endpoints: its heartbeats, for one, do not."""
+    """The parts of a node that endpoints depend on; heartbeats are not among them."""
     addresses = tuple((each.type, each.address) for each in node.status.addresses)
     return (node.metadata.name, _ready(node), _terminating(node), addresses)
 

@@ -1,8 +1,8 @@
-"""A mistake in an annotation changes nothing: the load balancer keeps the last value that could be read.
+"""An unreadable annotation leaves the load balancer unchanged: it keeps the last readable value.
 
-yawol reads what it cannot parse as absent, so that `replicas: "three"` leaves one machine of three, and a misspelt list
-of ports has every backend greeted by PROXY protocol. Here the part of the LoadBalancer that such an annotation decides
-stays as it is stored, and all others follow the Service.
+yawol treats it as absent, so `replicas: "three"` reduces three machines to one, and a misspelt port list enables PROXY
+protocol for all backends. Here only the part that the annotation controls stays as stored; the rest follows the
+Service.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _OPTIONS = {
 
 
 def keeping(wishes: Wishes, stored: LoadBalancerSpec) -> Wishes:
-    """The wishes, with what could not be read as it is stored."""
+    """The wishes, with stored values for unreadable annotations."""
     for name in sorted(wishes.unreadable):
         if name in _OPTIONS:
             wishes = _with_stored_option(wishes, stored, _OPTIONS[name])

@@ -1,9 +1,9 @@
-"""The lifecycle of a Service of type LoadBalancer, from what is observed to what is to be done now.
+"""The lifecycle of a Service of type LoadBalancer: the decision.
 
     finalizer --> LoadBalancer --> Events, status: address and condition --deleted--> LoadBalancer gone --> finalizer
 
-What the LoadBalancer lacks is `synchronization.py`'s to say, and what the status lacks `standing.py`'s. Each step waits
-for the one before it. What the API server refuses as invalid is shown on the one Service that asks for it.
+`synchronization.py` plans the LoadBalancer, `standing.py` the status. Each step waits for the previous one. If the API
+server refuses a LoadBalancer as invalid, its Service shows the error.
 """
 
 from __future__ import annotations
@@ -26,8 +26,6 @@ NOT_SERVED = "this worker serves no Services: see the settings PERDURE_LOADBALAN
 
 
 class ServicePhase(StrEnum):
-    """How a Service stands, for lists."""
-
     CREATING = "Creating"
     READY = "Ready"
     UNSERVABLE = "Unservable"
@@ -36,7 +34,6 @@ class ServicePhase(StrEnum):
 
 
 def decide_service(world: ServiceWorld, now: datetime) -> Decision:
-    """What a Service needs now."""
     if not world.exists:
         return gone()
     if world.installation is None:
@@ -51,7 +48,7 @@ def decide_service(world: ServiceWorld, now: datetime) -> Decision:
     status = (world.write(standing.patch, subresource="status", note="write its status"),) if standing.patch else ()
     adopted = (world.write(adopt(world), note="add the finalizer"),) if work.add_finalizer else ()
     dropped = (world.drop_finalizer("remove the finalizer"),) if work.drop_finalizer else ()
-    # What the LoadBalancer is refused is tried again, and keeps nobody from showing it.
+    # A refused LoadBalancer is retried; meanwhile the status is still written.
     if refused and not adopted:
         stages: tuple[tuple[Action, ...], ...] = ((*acts, *status),)
     else:
@@ -85,13 +82,12 @@ def _balancer_actions(world: ServiceWorld, work: ServiceWork, installation: Inst
 
 
 def _without_success(work: ServiceWork, problem: str) -> ServiceWork:
-    """The work that could not be done, and why: without what would have been told of it."""
+    """The work after a refusal: its problem, and no success notices."""
     wrong = tuple(notice for notice in work.notices if notice.type is NoticeType.WARNING)
     return work.model_copy(update={"problem": problem, "notices": (*wrong, warning("Failed", problem))})
 
 
 def decision_of(service: Service, balancer: LoadBalancer | None, work: ServiceWork) -> Decision:
-    """How the Service stands."""
     if work.problem:
         return _waiting(ServicePhase.UNSERVABLE, work.problem, "a change of the Service")
     if work.waits_for:

@@ -1,4 +1,4 @@
-"""Services and Nodes, as far as load balancers depend on them, and what an installation gives to all its Services."""
+"""The parts of Services and Nodes that load balancers depend on, and an installation's settings for all Services."""
 
 from __future__ import annotations
 
@@ -18,8 +18,6 @@ LOAD_BALANCER_TYPE = "LoadBalancer"
 
 
 class ServiceSpec(KubeModel):
-    """What the Service asks for."""
-
     type: str = ""
     load_balancer_class: str | None = None
     load_balancer_source_ranges: tuple[str, ...] | None = None
@@ -29,20 +27,16 @@ class ServiceSpec(KubeModel):
 
 
 class Ingress(KubeModel):
-    """An address of the Service."""
-
     ip: str = ""
     hostname: str = ""
 
 
 class LoadBalancerIngress(KubeModel):
-    """The addresses of the Service."""
-
     ingress: tuple[Ingress, ...] = ()
 
 
 class ServiceCondition(KubeModel):
-    """How the Service stands; whoever writes one has to write all of them."""
+    """A condition of the Service; a write must contain all of them."""
 
     type: str = ""
     status: str = ""
@@ -53,14 +47,12 @@ class ServiceCondition(KubeModel):
 
 
 class ServiceStatus(KubeModel):
-    """What the Service was given."""
-
     load_balancer: LoadBalancerIngress = LoadBalancerIngress()
     conditions: tuple[ServiceCondition, ...] = ()
 
 
 class Service(KubeModel):
-    """A Service of the cluster that is served."""
+    """A Service of the served cluster."""
 
     kind_of: ClassVar[Kind] = SERVICE
 
@@ -70,50 +62,39 @@ class Service(KubeModel):
 
     @property
     def ingress(self) -> tuple[Ingress, ...]:
-        """The addresses that it was given."""
         return self.status.load_balancer.ingress
 
     @property
     def held(self) -> bool:
-        """Whether it waits for us before it goes."""
+        """Whether it has our finalizer."""
         return SERVICE_FINALIZER in self.metadata.finalizers
 
 
 class Taint(KubeModel):
-    """What keeps pods away from a node."""
-
     key: str = ""
 
 
 class NodeCondition(KubeModel):
-    """How a node stands."""
-
     type: str = ""
     status: str = ""
 
 
 class NodeAddress(KubeModel):
-    """One of a node's addresses."""
-
     type: str = ""
     address: str = ""
 
 
 class NodeSpec(KubeModel):
-    """What a node is asked to do."""
-
     taints: tuple[Taint, ...] = ()
 
 
 class NodeStatus(KubeModel):
-    """What a node is."""
-
     conditions: tuple[NodeCondition, ...] = ()
     addresses: tuple[NodeAddress, ...] = ()
 
 
 class Node(KubeModel):
-    """A node of the cluster that is served."""
+    """A node of the served cluster."""
 
     kind_of: ClassVar[Kind] = NODE
 
@@ -123,8 +104,6 @@ class Node(KubeModel):
 
 
 class InvolvedObject(KubeModel):
-    """What an Event is about."""
-
     name: str = ""
 
 
@@ -138,14 +117,14 @@ class BalancerEvent(KubeModel):
 
 
 class Installation(Model):
-    """What an installation gives to all of its Services; the variables and flags of yawol's cloud controller.
+    """An installation's settings for all Services, as in yawol's cloud controller.
 
     Attributes:
-        control_namespace: where LoadBalancers live, and the Secret with the credentials.
-        classes: which classes of Services are served; with none, yawol's own.
-        unclassed: whether Services without a class are served too.
-        release_foreign: whether a Service whose class went elsewhere loses our finalizer. yawol leaves it, because
-            another installation of it would put it back; the Service can then hang in deletion.
+        control_namespace: the namespace of LoadBalancers and of the credentials Secret.
+        classes: served classes of Services; yawol's own if empty.
+        unclassed: whether Services without a class are served.
+        release_foreign: whether our finalizer is removed from a Service whose class changed to another one. yawol keeps
+            it, because another installation may add it again; the Service can then hang in deletion.
     """
 
     control_namespace: str
@@ -166,25 +145,25 @@ class Installation(Model):
     release_foreign: bool = False
 
     def serves(self, service: Service) -> bool:
-        """Whether a Service of this class is ours; its annotation counts more than its field."""
+        """Whether a Service of this class is ours; the annotation overrides the field."""
         wanted = class_of(service)
         if not wanted:
             return self.unclassed or "" in self.classes
         return wanted in (self.classes or (DEFAULT_CLASS,))
 
     def wants(self, service: Service) -> bool:
-        """Whether this Service is to have a load balancer."""
+        """Whether this Service needs a load balancer."""
         of_type = service.spec.type == LOAD_BALANCER_TYPE
         return of_type and self.serves(service) and not service.metadata.deleting
 
     def concerns(self, service: Service) -> bool:
-        """Whether this Service wants a load balancer, or waits for us before it goes."""
+        """Whether this Service needs a load balancer or has a finalizer to remove."""
         return self.wants(service) or (service.held and self.lets_go(service))
 
     def lets_go(self, service: Service) -> bool:
-        """Whether our finalizer comes off a Service of which nothing is left, or may be another installation's.
+        """Whether our finalizer is removed from a Service without a load balancer; it may be another installation's.
 
-        A Service that becomes one of another type loses the class of its spec with it: then nobody serves it.
+        A Service that changes its type loses the class of its spec: then no class decides.
         """
         unclassed = service.spec.type != LOAD_BALANCER_TYPE and not class_of(service)
         return unclassed or self.release_foreign or self.serves(service)
@@ -194,5 +173,5 @@ CLASS_ANNOTATION = "yawol.stackit.cloud/className"
 
 
 def class_of(service: Service) -> str:
-    """The class of a Service, empty if it has none."""
+    """The class of a Service; empty if it has none."""
     return service.metadata.annotations.get(CLASS_ANNOTATION, "") or service.spec.load_balancer_class or ""

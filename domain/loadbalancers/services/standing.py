@@ -1,12 +1,11 @@
-"""What stands in a Service's status: its address, and what is wrong with it as long as it is.
+"""A Service's status: its address, and a condition for its current problems.
 
-Events vanish after an hour, and whoever looks later sees nothing. So what a Service asks for in vain (an annotation
-that cannot be read, a protocol that is not served, a project that cannot be changed) also stands in its status, as the
-condition `perdure.dev/Misconfigured`, for as long as it is so; a Service with nothing wrong has no condition of ours.
-The condition is also what says which warnings have been told: a restart repeats none of them.
+Events expire after an hour. So problems of a Service (an unreadable annotation, an unsupported protocol, an immutable
+project) also appear as the condition `perdure.dev/Misconfigured`; without problems the condition is absent. It also
+records which warnings were already reported, so that a restart does not repeat them.
 
-    address     none ──► written once a machine is ready ──► ... ──► taken away when the load balancer is gone
-    condition   none ──► one message for all that is wrong ──► none
+    address     none ──► written once a machine is ready ──► ... ──► removed when the load balancer is gone
+    condition   none ──► one message with all problems ──► none
 """
 
 from __future__ import annotations
@@ -26,20 +25,20 @@ from domain.resource import timestamp
 from domain.writes import JsonPatch
 
 MISCONFIGURED = "perdure.dev/Misconfigured"
-UNSERVABLE = "Unservable"  # reasons: nothing is changed until it is mended,
-PARTLY_IGNORED = "PartlyIgnored"  # or everything but this is as the Service asks
+UNSERVABLE = "Unservable"  # nothing changes until this is corrected
+PARTLY_IGNORED = "PartlyIgnored"  # everything except this is as requested
 _LONGEST_MESSAGE = 32_000  # the API server's limit is 32768
 
 
 class Standing(Model):
-    """The merge patch of the Service's status, and what it is told; both empty if nothing differs."""
+    """The merge patch of the Service's status, and its notices; both empty if nothing differs."""
 
     patch: JsonPatch = {}
     notices: tuple[Notice, ...] = ()
 
 
 def standing_of(service: Service, balancer: LoadBalancer | None, work: ServiceWork, now: datetime) -> Standing:
-    """What the Service's status lacks, once the work is done."""
+    """The status after this work."""
     wrong = [notice for notice in work.notices if notice.type is NoticeType.WARNING]
     known = _stored(service)
     news = tuple(notice for notice in wrong if known is None or notice.message not in known.message)

@@ -1,18 +1,17 @@
-"""What to do now for a Service: make its LoadBalancer, bring it up to date, let go of it, or nothing at all.
+"""The plan for a Service: create, update or release its LoadBalancer.
 
 | Service | LoadBalancer | then |
 |---|---|---|
 | of a class that others serve | absent | nothing; our finalizer stays, unless the installation wants it released |
 | not of type LoadBalancer, being deleted, or of another class | present | deleted |
-| not of type LoadBalancer, or being deleted | absent | address and finalizer taken away |
-| ours, with something that cannot be served | any | told so; nothing is changed |
+| not of type LoadBalancer, or being deleted | absent | address and finalizer removed |
+| ours, with something that cannot be served | any | a warning; nothing is changed |
 | ours | absent | finalizer, then the whole LoadBalancer in one request |
 | ours | present | every difference in one patch |
 
-A patch touches what the Service decides on and nothing else; fields that are to go are nulls in it. What an annotation
-cannot say is left as it was (`keeping.py`). What differs in its
-spelling only (the order of additional networks, an empty list for an absent one, `5m` for `5m0s`) is left as it is
-stored: the template hash is taken over the stored form, and another one would replace every machine.
+A patch touches only fields that the Service decides; nulls remove fields. Unreadable annotations leave fields unchanged
+(`keeping.py`). Differences in spelling (order of additional networks, empty or absent lists, `5m` or `5m0s`) stay as
+stored: the template hash covers the stored form, so a change would replace every machine.
 """
 
 from __future__ import annotations
@@ -57,18 +56,18 @@ _ENDPOINTS_SYNCED = "LoadBalancer endpoints successfully synced with nodes addre
 
 
 class ServiceWork(Model):
-    """What to do now, in this order; what is empty or False is not to be done.
+    """The next changes, in this order.
 
     Attributes:
         add_finalizer: before anything else exists for the Service.
-        create: the LoadBalancer to be made, as a document for the API server.
+        create: the LoadBalancer, as a document for the API server.
         patch: the merge patch of the LoadBalancer.
-        delete: the LoadBalancer goes; its workflow takes the machines and the cloud's objects away.
-        clear_ingress: the Service loses its address.
-        drop_finalizer: the Service is let go.
-        waits_for: what has to happen before there is more to do.
-        problem: what stands in the way and only a person can mend.
-        notices: what the Service is told.
+        delete: delete the LoadBalancer; its workflow removes machines and cloud objects.
+        clear_ingress: remove the Service's address.
+        drop_finalizer: release the Service.
+        waits_for: what must happen first.
+        problem: needs a person.
+        notices: Events on the Service.
     """
 
     add_finalizer: bool = False
@@ -83,7 +82,6 @@ class ServiceWork(Model):
 
     @property
     def idle(self) -> bool:
-        """Whether nothing is to be done."""
         done = (self.add_finalizer, self.create, self.patch, self.delete, self.clear_ingress, self.drop_finalizer)
         return not any(done)
 
@@ -91,13 +89,13 @@ class ServiceWork(Model):
 def work_for(
     service: Service, balancer: LoadBalancer | None, nodes: Iterable[Node], installation: Installation
 ) -> ServiceWork:
-    """What to do now for a Service that exists.
+    """The next changes for an existing Service.
 
     Args:
-        service: the Service, as it was read last.
+        service: the Service as last read.
         balancer: the LoadBalancer of its name, if there is one.
         nodes: every node of the cluster.
-        installation: what the installation gives to all Services.
+        installation: the settings for all Services.
     """
     stranger = _other_service(service, balancer)
     if not installation.wants(service):
@@ -119,7 +117,7 @@ def work_for(
     return synchronized.model_copy(update={"add_finalizer": finalizer})
 
 
-# --- letting go ---
+# --- release ---
 
 
 def _farewell(service: Service, balancer: LoadBalancer | None, *, release: bool) -> ServiceWork:
@@ -132,7 +130,7 @@ def _farewell(service: Service, balancer: LoadBalancer | None, *, release: bool)
 
 
 def _other_service(service: Service, balancer: LoadBalancer | None) -> str:
-    """The Service that a LoadBalancer of this Service's name was made for, if its name comes from there as well."""
+    """The other Service that this LoadBalancer was made for, if both Services derive the same name."""
     if balancer is None or balancer.service in ("", service_name(service.metadata)):
         return ""
     namespace, _, name = balancer.service.partition("/")
@@ -140,7 +138,7 @@ def _other_service(service: Service, balancer: LoadBalancer | None) -> str:
     return balancer.service if load_balancer_name(other) == balancer.metadata.name else ""
 
 
-# --- what cannot be served ---
+# --- unsupported options ---
 
 
 def _unservable(service: Service) -> str:
@@ -232,7 +230,7 @@ def _synchronization(
 
 
 def _infrastructure(stored: Infrastructure, asked: Infrastructure) -> tuple[Infrastructure, tuple[Notice, ...]]:
-    """The infrastructure as it should be stored: the project it was made in, networks in their stored order."""
+    """The infrastructure to store: the original project, networks in their stored order."""
     notices: tuple[Notice, ...] = ()
     if (asked.project_id or "") != (stored.project_id or ""):
         notices = (warning("Failed", "project id is immutable, cant be changed after initial creation"),)
@@ -247,7 +245,7 @@ def _network_ids(infrastructure: Infrastructure) -> set[str]:
 
 
 def _options(stored: LoadBalancerOptions, asked: LoadBalancerOptions) -> LoadBalancerOptions:
-    """The options as they should be stored: a timeout that is the same stays as it is written."""
+    """The options to store: an equal timeout keeps its spelling."""
     keep: dict[str, object] = {
         name: getattr(stored, name)
         for name in ("tcp_idle_timeout", "udp_idle_timeout")
@@ -257,7 +255,7 @@ def _options(stored: LoadBalancerOptions, asked: LoadBalancerOptions) -> LoadBal
 
 
 def _as_stored(stored: M, asked: M) -> M:
-    """What is asked, in the stored form wherever both say nothing: absent, null, empty and false are one then."""
+    """The requested values, in the stored form where both are absent, null, empty or false."""
     update: dict[str, object] = {}
     for name in type(asked).model_fields:
         before, after = getattr(stored, name), getattr(asked, name)
@@ -277,7 +275,7 @@ def _same_timeout(one: str | None, other: str | None) -> bool:
 def _existing_floating_ip(
     service: Service, balancer: LoadBalancer, wishes: Wishes
 ) -> tuple[str | None, tuple[Notice, ...]]:
-    """The floating IP to be stored: one may be named later only if it is the one that the Service has already."""
+    """The floating IP to store: after creation, only the Service's current address may be named."""
     stored, asked = balancer.spec.existing_floating_ip, wishes.existing_floating_ip
     if asked is None or asked == stored:
         return stored, ()
@@ -300,12 +298,12 @@ def _dumped(endpoints: tuple[Endpoint, ...]) -> list[Document]:
 
 
 def _port(port: Port) -> Document:
-    """A port as Services write it: in a list of a merge patch a null would be stored."""
+    """A port as Services write it: in a merge patch's list, nulls would be stored."""
     return {**port.model_dump(mode="json", exclude_defaults=True), "protocol": port.protocol}
 
 
 def _synced(changes: JsonPatch) -> tuple[Notice, ...]:
-    """What the Service is told of the parts that changed."""
+    """Notices for the changed parts."""
     options = changes.get("options")
     told = {
         "ports": _PORTS_SYNCED,

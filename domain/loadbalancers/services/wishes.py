@@ -1,9 +1,9 @@
-"""What a Service's annotations ask for, read so that one bad annotation never stands in the way of the others.
+"""A Service's annotations, parsed so that one bad annotation does not affect the others.
 
-A value that cannot be read counts as not given, and the Service is told by name which annotation it was and what it
-should look like; a load balancer that exists keeps what it has (`keeping.py`). A list keeps its good items. Two wishes
-are not dropped so lightly: an `existingFloatingIP` that is no address stops the creation of the load balancer, which
-would get another address for good, and a negative number of replicas is read as one, like any that is no number.
+An unreadable value counts as absent, and an Event names the annotation and the expected form; an existing load balancer
+keeps its value (`keeping.py`). A list keeps its valid items. Exceptions: an `existingFloatingIP` that is not an address
+prevents the creation, because the load balancer would get another address for good; a negative number of replicas
+counts as one, like any invalid number.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _HIGHEST_PORT = 65535
 
 
 class Wishes(Model):
-    """What a Service asks for, its installation's defaults filled in; `notices` say what could not be read."""
+    """The requests of a Service, with the installation's defaults; `notices` report unreadable annotations."""
 
     replicas: int = 1
     existing_floating_ip: str | None = None
@@ -48,11 +48,10 @@ class Wishes(Model):
     options: LoadBalancerOptions = LoadBalancerOptions()
     notices: tuple[Notice, ...] = ()
     unreadable: frozenset[str] = frozenset()  # annotations, without their prefix
-    problem: str = ""  # what must be corrected before a load balancer is created; one that exists ignores it
+    problem: str = ""  # must be corrected before the creation; an existing load balancer ignores it
 
 
 def wishes_of(service: Service, installation: Installation) -> Wishes:
-    """What the Service asks for."""
     reader = _Reader(service)
     asked = reader.text("existingFloatingIP")
     existing = _address(asked) if asked else None
@@ -70,7 +69,7 @@ def wishes_of(service: Service, installation: Installation) -> Wishes:
 
 
 class _Reader:
-    """Reads annotations and notes what it could not read."""
+    """Parses annotations and collects the unreadable ones."""
 
     def __init__(self, service: Service) -> None:
         self.service = service
@@ -79,15 +78,15 @@ class _Reader:
         self.unreadable: set[str] = set()
 
     def text(self, name: str) -> str:
-        """The annotation's value, empty if it is absent."""
+        """The annotation's value; empty if absent."""
         return self.annotations.get(f"{GROUP}/{name}", "").strip()
 
     def has(self, name: str) -> bool:
-        """Whether the annotation is there, even if it is empty."""
+        """Whether the annotation is present, even if empty."""
         return f"{GROUP}/{name}" in self.annotations
 
     def read(self, name: str, parse: Callable[[str], T | None], form: str) -> T | None:
-        """The annotation as parsed; None if it is absent, empty or unreadable, the last with a notice."""
+        """The parsed annotation; None if absent, empty or unreadable (with a notice)."""
         text = self.text(name)
         if not text:
             return None
@@ -97,7 +96,7 @@ class _Reader:
         return value
 
     def flag(self, name: str) -> bool | None:
-        """A boolean as it is written: yawol reads one with white space around it as none."""
+        """A boolean, not stripped: yawol treats one with surrounding white space as absent."""
         text = self.annotations.get(f"{GROUP}/{name}", "")
         value = parse_bool(text)
         if text and value is None:
@@ -105,15 +104,15 @@ class _Reader:
         return value
 
     def items(self, name: str) -> list[str]:
-        """A list with commas, without what is empty."""
+        """The items of a comma-separated list, without empty ones."""
         return [item.strip() for item in self.text(name).split(",") if item.strip()]
 
     def refuse(self, name: str, text: str, form: str) -> None:
-        """Note a value that cannot be read."""
+        """Record an unreadable value."""
         self.ignore(name, f"Could not read annotation {GROUP}/{name}: {text!r} is not {form}. Ignoring it.")
 
     def ignore(self, name: str, message: str) -> None:
-        """Note that an annotation does not count, in these words."""
+        """Record an ignored annotation with this message."""
         self.unreadable.add(name)
         self.notices.append(warning("update", message))
 
@@ -149,7 +148,7 @@ def _default_network(reader: _Reader, installation: Installation) -> Network:
 
 
 def _additional_networks(reader: _Reader, installation: Installation) -> tuple[AdditionalNetwork, ...] | None:
-    """Sorted, because their order decides whether machines are replaced."""
+    """Sorted, because the order affects the template hash."""
     networks = set(reader.items("additionalNetworks"))
     own = reader.text("defaultNetworkID")
     skipped = reader.flag("skipCloudControllerDefaultNetworkID")
@@ -178,7 +177,7 @@ def _options(reader: _Reader, installation: Installation) -> LoadBalancerOptions
 
 
 def _source_ranges(reader: _Reader) -> tuple[str, ...]:
-    """The Service's own ranges, else those of the annotation, as they were written; bad ones are refused further on."""
+    """The Service's own ranges, else those of the annotation, unchanged; invalid ones are rejected later."""
     own = reader.service.spec.load_balancer_source_ranges
     ranges = [each.strip() for each in own] if own is not None else reader.items("loadBalancerSourceRanges")
     for each in ranges:
@@ -231,7 +230,7 @@ def _log_forward(reader: _Reader) -> LogForward:
     )
 
 
-# --- parsers: None for what cannot be read ---
+# --- parsers: None if unreadable ---
 
 
 def _count(text: str) -> int | None:

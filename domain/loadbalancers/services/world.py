@@ -1,4 +1,4 @@
-"""What the decision about a Service sees, and what it does with the Service's LoadBalancer."""
+"""The input of a Service's decision, and the actions on its LoadBalancer."""
 
 from __future__ import annotations
 
@@ -19,10 +19,10 @@ class ServiceWorld(ObjectWorld):
     """One Service.
 
     Attributes:
-        service: as it was observed, and changed by own writes since.
+        service: as observed, with own later writes.
         balancer: the LoadBalancer of its name, if there is one.
-        nodes: every node of the cluster, if the Service wants a load balancer.
-        installation: what all Services are given; None where none are served.
+        nodes: every node of the cluster, if the Service needs a load balancer.
+        installation: the settings for all Services; None if none are served.
     """
 
     about: ClassVar[str] = "service"
@@ -34,12 +34,12 @@ class ServiceWorld(ObjectWorld):
 
 
 class FoundBalancer(Model):
-    """The LoadBalancer after an action, None if it is gone."""
+    """The LoadBalancer after an action; None if it is gone."""
 
     balancer: LoadBalancer | None = None
 
 
-BALANCER = "balancer"  # the slot of what is done with the LoadBalancer
+BALANCER = "balancer"  # the slot of actions on the LoadBalancer
 
 
 class _BalancerAction(Action):
@@ -52,17 +52,15 @@ class _BalancerAction(Action):
 
     @property
     def slot(self) -> str:
-        """One for each Service."""
         return BALANCER
 
     def fold(self, world: ServiceWorld, result: Model | None) -> ServiceWorld:  # type: ignore[override]
-        """The LoadBalancer as it is now."""
         assert isinstance(result, FoundBalancer)  # noqa: S101 - the activity's type
         return world.model_copy(update={"balancer": result.balancer})
 
 
 class CreateBalancer(_BalancerAction):
-    """Make the whole LoadBalancer in one request, and tell the Service."""
+    """Create the complete LoadBalancer in one request, and write the Service's Events."""
 
     activity: ClassVar[str] = "loadbalancers.create_load_balancer"
     title: ClassVar[str] = "create its LoadBalancer"
@@ -72,7 +70,7 @@ class CreateBalancer(_BalancerAction):
 
 
 class PatchBalancer(_BalancerAction):
-    """Patch all that differs at once, in that very LoadBalancer, and tell the Service."""
+    """Patch all differences at once, in the LoadBalancer of this uid, and write the Service's Events."""
 
     activity: ClassVar[str] = "loadbalancers.patch_load_balancer"
     title: ClassVar[str] = "patch its LoadBalancer"
@@ -83,7 +81,7 @@ class PatchBalancer(_BalancerAction):
 
 
 class DeleteBalancer(_BalancerAction):
-    """Ask for the deletion of that very LoadBalancer: its own lifecycle takes away what it has."""
+    """Delete the LoadBalancer of this uid; its own lifecycle removes its objects."""
 
     activity: ClassVar[str] = "loadbalancers.delete_load_balancer"
     title: ClassVar[str] = "delete its LoadBalancer"

@@ -1,7 +1,7 @@
-"""The Service's address: written once the load balancer can answer, and compared by the IP alone.
+"""The Service's address: written once a machine is ready, and compared by IP only.
 
-Kubernetes completes an ingress that it is given (`ipMode: VIP` since 1.30), so comparing more than the address would
-write the same status for ever. The address is never taken back while the LoadBalancer is there.
+Kubernetes adds fields to an ingress (`ipMode: VIP` since 1.30), so comparing more than the address would write the same
+status endlessly. The address is never removed while the LoadBalancer exists.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ CLEARED: JsonPatch = {"status": {"loadBalancer": {"ingress": None}}}
 
 
 class WriteBack(Model):
-    """The merge patch of the Service's status, and what the Service is told; both empty if nothing differs."""
+    """The merge patch of the Service's status, and its Events; both empty if nothing differs."""
 
     patch: JsonPatch = {}
     notices: tuple[Notice, ...] = ()
 
 
 def write_back(service: Service, balancer: LoadBalancer) -> WriteBack:
-    """What the Service's status lacks.
+    """The address to write.
 
-    A load balancer of zero replicas is given its address at once: nobody will ever be ready.
+    A load balancer with zero replicas gets its address at once, because no machine will become ready.
     """
     address = balancer.status.external_ip
     answering = balancer.spec.replicas == 0 or bool(balancer.status.ready_replicas)
