@@ -13,7 +13,7 @@ from pydantic import ValidationError
 from domain.built_in_kinds import LEASE
 from domain.instances import MACHINE
 from domain.instances.constants import CLUSTER_LABEL, DISRUPTIONS_ANNOTATION
-from domain.instances.disruptions import Disruption, Ledger, Turn, group_size, node_group, waits_for
+from domain.instances.disruptions import Disruption, Ledger, Limit, Turn, group_size, node_group, waits_for
 from domain.instances.names import instance_of_provider_id
 from domain.instances.resources import Machine
 from domain.reading import read_all
@@ -42,19 +42,21 @@ class Disruptions:
         self._namespace = namespace
         self._most = most
 
-    async def begin(self, machine: Machine, *, taken: bool, most: int | None = None) -> Turn:
+    async def begin(self, machine: Machine, *, taken: bool, most: int | None = None, policy: str = "") -> Turn:
         """Enter the machine into the ledger, or return what it waits for. A machine that is already in it may go on.
 
         Args:
             machine: the machine.
             taken: whether AWS is taking its instance right now.
             most: how many of its group may be disrupted at once; None for the settings' number.
+            policy: the InterruptionPolicy that says so.
 
         Raises:
             ApiError: the machines cannot be listed, or the ledger cannot be written.
         """
+        limit = Limit(most=most, policy=policy) if most else Limit(most=self._most)
         try:
-            return await self._begin(machine, taken=taken, most=most or self._most)
+            return await self._begin(machine, limit, taken=taken)
         except ApiError as error:
             if not taken or machine.control_plane:
                 raise
@@ -70,7 +72,7 @@ class Disruptions:
             if await self._written(lease, ledger.ended(instance)):
                 return
 
-    async def _begin(self, machine: Machine, *, taken: bool, most: int) -> Turn:
+    async def _begin(self, machine: Machine, limit: Limit, *, taken: bool) -> Turn:
         group = node_group(machine)
         instance = instance_of_provider_id(machine.spec.provider_id)
         for _ in range(_ATTEMPTS):
@@ -80,7 +82,7 @@ class Disruptions:
             # Listed after the ledger was read: a disruption that has begun meanwhile has changed the ledger.
             members = await self._members(machine)
             moment = now()
-            why = waits_for(machine, members, ledger.of(group), most, moment, taken=taken)
+            why = waits_for(machine, members, ledger.of(group), limit, moment, taken=taken)
             if why:
                 return Turn(at=moment, why=why)
             meta = machine.metadata

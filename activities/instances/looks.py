@@ -88,7 +88,7 @@ class LookActivities(Activities):
         machine = await self._standing(deletion)
         if machine is None:
             return Turn(at=now())  # a previous attempt or another client has done it
-        turn = await self._disruptions.begin(machine, taken=deletion.taken, most=deletion.most)
+        turn = await self._disruptions.begin(machine, taken=deletion.taken, most=deletion.most, policy=deletion.policy)
         if turn.why:
             metrics.reacted("delete-machine", deletion.because, metrics.Outcome.WAITS)
             return turn

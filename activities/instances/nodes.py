@@ -67,19 +67,56 @@ class NodeActivities(Activities):
         self._kube = kube
         self._disruptions = disruptions
         self._settings = settings
+        # By namespace and cluster: the list that runs, and the one that waits for its end.
+        self._running: dict[tuple[str, str], asyncio.Task[dict[str, KnownNode]]] = {}
+        self._queued: dict[tuple[str, str], asyncio.Task[dict[str, KnownNode]]] = {}
 
     @activity.defn(name=FindNode.activity)
     async def find(self, search: FindNode) -> KnownNode:
         """The instance's Node; none if the cluster has no kubeconfig yet."""
         at = now()
         try:
-            async with self._workload(search.namespace, search.cluster) as api:
-                listed = await api.list(NODE)
+            found = await self._named(search) if search.node else None
+            if found is None:
+                found = (await self._listed(search.namespace, search.cluster)).get(search.key.name)
         except Absent:
-            return KnownNode(at=at)
-        nodes = (node for node in listed.items if instance_of(node) == search.key.name)
-        found = next(nodes, None)
-        return KnownNode(at=at, name=text(found, "metadata", "name"), ready=ready(found)) if found else KnownNode(at=at)
+            found = None
+        return found.model_copy(update={"at": at}) if found else KnownNode(at=at)
+
+    async def _named(self, search: FindNode) -> KnownNode | None:
+        """The Node of the name that it had, if it is still the instance's."""
+        async with self._workload(search.namespace, search.cluster) as api:
+            found = await _node_of_instance(api, search)
+        return _known(found) if found else None
+
+    async def _listed(self, namespace: str, cluster: str) -> dict[str, KnownNode]:
+        """The cluster's Nodes by instance, from a list that begins after this call.
+
+        Searches that come while a list runs share the next one: an event may concern all Nodes of a large cluster.
+        """
+        where = (namespace, cluster)
+        queued = self._queued.get(where)
+        if queued is None:
+            queued = self._queued[where] = asyncio.create_task(self._list(where, self._running.get(where)))
+        # A search that is cancelled ends no other one.
+        return await asyncio.shield(queued)
+
+    async def _list(
+        self, where: tuple[str, str], before: asyncio.Task[dict[str, KnownNode]] | None
+    ) -> dict[str, KnownNode]:
+        """List the Nodes once the list before has ended."""
+        if before is not None:
+            await asyncio.wait([before])
+        task = self._running[where] = self._queued.pop(where)
+        found: dict[str, KnownNode] = {}
+        try:
+            async with self._workload(*where) as api:
+                async for page in api.pages(NODE):
+                    found |= {instance_of(node): _known(node) for node in page.items if instance_of(node)}
+        finally:
+            if self._running.get(where) is task:
+                del self._running[where]
+        return found
 
     @activity.defn(name=CordonNode.activity)
     async def cordon(self, node: CordonNode) -> Turn:
@@ -87,19 +124,19 @@ class NodeActivities(Activities):
         machine = await self._machine(node)
         turn = Turn(at=now())
         if machine and node.reaction is not Reaction.TAINT:
-            turn = await self._disruptions.begin(machine, taken=node.taken, most=node.most)
+            turn = await self._disruptions.begin(machine, taken=node.taken, most=node.most, policy=node.policy)
         did = "taint" if node.reaction is Reaction.TAINT else "cordon"
         if turn.why:
             metrics.reacted(did, node.because, Outcome.WAITS)
             return turn
         async with self._workload(node.namespace, node.cluster) as api:
             if await _changed(api, node, lambda found: _marking(found, node)):
+                metrics.reacted(did, node.because)
                 said = Said("Normal", *_marked(node), COMPONENT)
                 await self._tell(api, node, said)
                 if machine and node.about:
                     about = Subject.with_metadata(MACHINE, machine.metadata)
                     await record(self._kube, event(about, said, now()))
-        metrics.reacted(did, node.because)
         return turn
 
     @activity.defn(name=EmptyNode.activity)
@@ -156,9 +193,9 @@ class NodeActivities(Activities):
     async def uncordon(self, node: ReleaseNode) -> None:
         """Uncordon it and remove our taint, unless another user set them."""
         async with self._workload(node.namespace, node.cluster) as api:
-            await _changed(api, node, _release)
+            if await _changed(api, node, _release):
+                metrics.reacted("uncordon", None)
         await self._disruptions.end(node.key.name)
-        metrics.reacted("uncordon", None)
 
     async def _machine(self, node: CordonNode) -> Machine | None:
         """The Machine of a Node; a group's instance may have none, and Auto Scaling manages its group."""
@@ -218,7 +255,11 @@ def ready(node: JsonObject) -> bool:
     return any(text(each, "type") == "Ready" and text(each, "status") == "True" for each in conditions)
 
 
-async def _node_of_instance(api: KubeApi, node: CordonNode | EmptyNode | ReleaseNode) -> JsonObject | None:
+def _known(node: JsonObject) -> KnownNode:
+    return KnownNode(at=now(), name=text(node, "metadata", "name"), ready=ready(node))
+
+
+async def _node_of_instance(api: KubeApi, node: CordonNode | EmptyNode | FindNode | ReleaseNode) -> JsonObject | None:
     """The Node; None if it is gone, or if its name belongs to another instance by now."""
     try:
         found = await api.get(NODE, "", node.node)

@@ -186,6 +186,7 @@ class DeleteOwner(_InstanceAction):
     uid: str
     taken: bool = False
     most: int | None = None
+    policy: str = ""
     because: Because | None = None
 
     @property
@@ -212,7 +213,10 @@ class _NodeAction(_InstanceAction):
 
 
 class FindNode(_NodeAction):
-    """Look for the Node of an instance that no Machine names, by its provider id."""
+    """Look for the Node of an instance that no Machine names, by its provider id.
+
+    `node` is the name that it was found under before, empty if it was not: that one Node is read first.
+    """
 
     activity: ClassVar[str] = FIND_NODE
     result: ClassVar[type[Model] | None] = KnownNode
@@ -254,6 +258,7 @@ class CordonNode(_NodeAction):
         reaction: what is wanted; a drain follows by an action of its own.
         taint: the taint that it gets.
         most: how many machines of its node group may be disrupted at once; None for as many as the settings say.
+        policy: the InterruptionPolicy that applies, empty for the settings.
         about: where Events tell of it, as on Node and Machine; None where no policy applies, and nothing is told.
     """
 
@@ -266,6 +271,7 @@ class CordonNode(_NodeAction):
     reaction: Reaction = Reaction.DRAIN
     taint: Taint | None = None
     most: int | None = None
+    policy: str = ""
     about: About | None = None
     because: Because | None = None
 

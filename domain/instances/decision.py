@@ -24,7 +24,7 @@ def decide_instance(world: InstanceWorld, now: datetime) -> Decision:
     actions: list[Action] = [look_at(world, now)] if work.patch or world.choice_is_stale else []
     find_at = _find_at(world, now)
     if find_at is not None and find_at <= now:
-        actions.append(FindNode(key=world.key, node="", **world.workload))
+        actions.append(FindNode(key=world.key, node=world.node_name, **world.workload))
     actions += work.steps
     return Decision(
         phase=work.phase.value,

@@ -14,7 +14,7 @@ Two rules:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
 from domain.instances.constants import DEPLOYMENT_LABEL, POOL_LABEL, SET_LABEL
@@ -23,6 +23,8 @@ from domain.model import Model
 
 LONGEST_DISRUPTION = timedelta(hours=1)
 ASK_FOR_TURN_AGAIN = timedelta(seconds=20)
+# Machines that a reason to wait names: it is shown in lists.
+_MOST_NAMED = 3
 
 
 class Turn(Model):
@@ -34,6 +36,19 @@ class Turn(Model):
     def waits(self, now: datetime) -> bool:
         """True until it is time to ask again."""
         return bool(self.why) and now < self.at + ASK_FOR_TURN_AGAIN
+
+
+class Limit(Model):
+    """How many machines of a node group may be disrupted at once, and the InterruptionPolicy that says so, if any."""
+
+    most: int
+    policy: str = ""
+
+    @property
+    def reached(self) -> str:
+        """That there is no room, for people."""
+        said_by = f"maxUnavailable ({self.most}) of InterruptionPolicy {self.policy}"
+        return f"{said_by if self.policy else f'PERDURE_INSTANCES_DISRUPTIONS ({self.most})'} is reached"
 
 
 class Disruption(Model):
@@ -91,18 +106,18 @@ def waits_for(
     machine: Machine,
     members: Sequence[Machine],
     under_way: Sequence[Disruption],
-    most: int,
+    limit: Limit,
     now: datetime,
     *,
     taken: bool,
 ) -> str:
-    """Why a machine may not be disrupted yet, empty if it may.
+    """Why a machine may not be disrupted yet, empty if it may: its group, the machines waited for, and the limit.
 
     Args:
         machine: the machine.
         members: the machines of its node group, with or without itself.
         under_way: the group's entries in the ledger.
-        most: how many may be disrupted at the same time.
+        limit: how many may be disrupted at the same time.
         now: the present.
         taken: whether AWS takes the instance right now, whatever is done.
     """
@@ -111,15 +126,18 @@ def waits_for(
     if machine.control_plane:
         unwell = next((each for each in others if not _well(each)), None)
         if unwell is not None:
-            what = "is unhealthy" if unwell.etcd_healthy else "has an unhealthy etcd member"
-            return f"{group}: Machine {unwell.metadata.name} {what}"
+            return f"{group}: {_unwell(unwell)}"
     elif taken:
         return ""
-    lasting = {each.uid: each.name for each in under_way if each.uid != uid and lasts(each, members, now)}
-    lasting |= {each.metadata.uid: each.metadata.name for each in others if each.metadata.deleting}
-    if len(lasting) < (1 if machine.control_plane else most):
+    there = {each.metadata.uid for each in members}
+    lasting = {each.uid: _disrupted(each, there) for each in under_way if each.uid != uid and lasts(each, members, now)}
+    lasting |= {each.metadata.uid: _unwell(each) for each in others if each.metadata.deleting}
+    if len(lasting) < (1 if machine.control_plane else limit.most):
         return ""
-    return f"{group}: Machine {', '.join(sorted(lasting.values()))} is being replaced or drained"
+    told = sorted(lasting.values())
+    more = [f"and {len(told) - _MOST_NAMED} more"] if len(told) > _MOST_NAMED else []
+    reached = "a control plane loses one machine at a time" if machine.control_plane else limit.reached
+    return f"{group}: {', '.join([*told[:_MOST_NAMED], *more])}; {reached}"
 
 
 def group_size(machine: Machine, members: Sequence[Machine]) -> int:
@@ -137,6 +155,25 @@ def lasts(disruption: Disruption, members: Sequence[Machine], now: datetime) -> 
 
 def _well(machine: Machine) -> bool:
     return machine.node_ready and machine.etcd_healthy and not machine.metadata.deleting
+
+
+def _unwell(machine: Machine) -> str:
+    """What keeps a machine from being well."""
+    name = machine.metadata.name
+    if machine.metadata.deleting:
+        return f"Machine {name} is being deleted"
+    return (
+        f"the Node of Machine {name} is not ready"
+        if machine.etcd_healthy
+        else f"Machine {name} has an unhealthy etcd member"
+    )
+
+
+def _disrupted(disruption: Disruption, there: Collection[str]) -> str:
+    """What a disruption has come to."""
+    if disruption.uid in there:
+        return f"the Node of Machine {disruption.name} is cordoned or drained"
+    return f"the replacement of Machine {disruption.name} is not ready"
 
 
 def _young(disruption: Disruption, now: datetime) -> bool:

@@ -104,11 +104,12 @@ def _step(world: InstanceWorld, cause: Cause) -> Action | None:
         return None
     because = Because(sort=cause.sort, since=cause.claimed_at)
     told = {"key": world.key, "cause": cause.name, "because": because}
+    room = {"taken": cause.taken, "most": policy.most, "policy": policy.name}
     if cause.reaction is Reaction.DELETE_MACHINE:
         if owner is None:
             return None
         named = owner.metadata.model_dump(include={"namespace", "name", "uid"})
-        return DeleteOwner.model_validate({**told, **named, "taken": cause.taken, "most": policy.most})
+        return DeleteOwner.model_validate({**told, **named, **room})
     drain, node = record.drain, world.node_name
     if (drain and drain.covers(cause.reaction)) or not node or record.state is InstanceState.TERMINATED:
         return None
@@ -119,10 +120,9 @@ def _step(world: InstanceWorld, cause: Cause) -> Action | None:
         return EmptyNode.model_validate({**which, "until": cause.deadline, "how": policy.draining})
     marking = {
         "machine": owner.metadata.name if owner else "",
-        "taken": cause.taken,
         "reaction": cause.reaction,
         "taint": _taint(policy.tainting, cause),
-        "most": policy.most,
+        **room,
     }
     return CordonNode.model_validate({**which, **marking})
 

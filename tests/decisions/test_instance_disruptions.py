@@ -20,7 +20,7 @@ from domain.identity import Kind
 from domain.instances import MACHINE
 from domain.instances.actions import CordonNode, DeleteOwner
 from domain.instances.constants import CONTROL_PLANE_LABEL, DEPLOYMENT_LABEL
-from domain.instances.disruptions import Disruption, Turn, lasts, waits_for
+from domain.instances.disruptions import Disruption, Limit, Turn, lasts, waits_for
 from domain.instances.instance import work_for_instance
 from domain.instances.names import InstanceKey
 from domain.instances.policy import Reaction, ReactionPolicy
@@ -81,7 +81,7 @@ def test_a_machine_waits_for_its_node_group(
     labels: dict[str, str], others: list[Machine], under_way: list[Disruption], taken: bool, waits: bool
 ) -> None:
     first = one("a", labels)
-    assert bool(waits_for(first, [first, *others], under_way, 1, at(0), taken=taken)) == waits
+    assert bool(waits_for(first, [first, *others], under_way, Limit(most=1), at(0), taken=taken)) == waits
 
 
 @pytest.mark.parametrize(("status", "waits"), [("True", False), ("False", True), ("Unknown", True)])
@@ -91,7 +91,7 @@ def test_a_control_plane_waits_for_the_etcd_members_of_its_others(status: str, w
     other = Machine.model_validate({**other.model_dump(by_alias=True), "status": {"conditions": [*READY, etcd]}})
     first = one("a", CONTROL_PLANE)
     for taken in (False, True):
-        why = waits_for(first, [first, other], [], 1, at(0), taken=taken)
+        why = waits_for(first, [first, other], [], Limit(most=1), at(0), taken=taken)
         assert why == ("control plane c/c1: Machine b has an unhealthy etcd member" if waits else "")
     assert lasts(begun("gone", size=1), [other], at(60)) == waits, "a replacement counts once etcd has it"
 
@@ -99,7 +99,48 @@ def test_a_control_plane_waits_for_the_etcd_members_of_its_others(status: str, w
 def test_a_larger_budget_disrupts_more_workers_but_one_control_plane_machine() -> None:
     for labels, waits in ((WORKERS, False), (CONTROL_PLANE, True)):
         members = [one(name, labels) for name in "abc"]
-        assert bool(waits_for(members[0], members, [begun("b")], 2, at(0), taken=False)) == waits
+        assert bool(waits_for(members[0], members, [begun("b")], Limit(most=2), at(0), taken=False)) == waits
+
+
+SETTING = "PERDURE_INSTANCES_DISRUPTIONS (1) is reached"
+
+
+@pytest.mark.parametrize(
+    ("labels", "others", "under_way", "why"),
+    [
+        (WORKERS, [one("b", WORKERS)], [begun("b")], f"the Node of Machine b is cordoned or drained; {SETTING}"),
+        (WORKERS, [one("b", WORKERS, **GOING)], [begun("b")], f"Machine b is being deleted; {SETTING}"),
+        (WORKERS, [], [begun("b")], f"the replacement of Machine b is not ready; {SETTING}"),
+        (
+            WORKERS,
+            [one(name, WORKERS, **GOING) for name in "bcdef"],
+            [],
+            ", ".join(f"Machine {name} is being deleted" for name in "bcd") + f", and 2 more; {SETTING}",
+        ),
+        (
+            CONTROL_PLANE,
+            [one("b", CONTROL_PLANE)],
+            [begun("b")],
+            "the Node of Machine b is cordoned or drained; a control plane loses one machine at a time",
+        ),
+        (CONTROL_PLANE, [one("b", CONTROL_PLANE, ready=False)], [], "the Node of Machine b is not ready"),
+        (CONTROL_PLANE, [one("b", CONTROL_PLANE, **GOING)], [], "Machine b is being deleted"),
+    ],
+    ids=["drained", "deleted", "replaced", "many", "control plane", "control plane not ready", "control plane deleted"],
+)
+def test_waiting_names_the_machine_what_happens_to_it_and_the_limit(
+    labels: dict[str, str], others: list[Machine], under_way: list[Disruption], why: str
+) -> None:
+    first = one("a", labels)
+    group = "control plane c/c1" if labels is CONTROL_PLANE else "MachineDeployment c/md-0"
+    assert waits_for(first, [first, *others], under_way, Limit(most=1), at(0), taken=False) == f"{group}: {why}"
+
+
+def test_waiting_for_a_policy_names_the_policy() -> None:
+    limit = Limit(most=2, policy="web")
+    members = [one(name, WORKERS) for name in "abc"]
+    why = waits_for(members[0], members, [begun("b"), begun("c")], limit, at(0), taken=False)
+    assert why.endswith("; maxUnavailable (2) of InterruptionPolicy web is reached")
 
 
 def test_a_disruption_lasts_until_the_replacement_is_well() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any, cast
@@ -9,6 +10,7 @@ from typing import Any, cast
 import pytest
 from instance_scenes import KEY
 from memory_kube import MemoryKube
+from prometheus_client import REGISTRY
 from temporalio.testing import ActivityEnvironment
 
 from activities.instances import nodes
@@ -16,8 +18,9 @@ from activities.instances.disruptions import Disruptions
 from activities.instances.nodes import NodeActivities
 from domain.built_in_kinds import NODE as NODES
 from domain.identity import Kind
-from domain.instances.actions import CordonNode, EmptyNode, ReleaseNode
+from domain.instances.actions import CordonNode, EmptyNode, FindNode, ReleaseNode
 from domain.instances.constants import CORDONED_ANNOTATION
+from domain.instances.lifecycle import KnownNode
 from engine.errors import ApiError, Denied, Invalid, Throttled, Unavailable
 from engine.kube import KubeApi
 from engine.kube.api import Listing
@@ -95,6 +98,22 @@ class Nodes(NodeActivities):
         return bool(mapping(await self.kube.get(NODES, "", "node"), "spec").get("unschedulable"))
 
 
+def counted(reaction: str) -> float:
+    labels = {"reaction": reaction, "cause": "", "outcome": "done"}
+    return REGISTRY.get_sample_value("perdure_instances_reactions_total", labels) or 0
+
+
+async def test_a_reaction_whose_answer_was_lost_is_counted_once() -> None:
+    nodes = Nodes()
+    await nodes.kube.create(NODES, {"metadata": {"name": "node"}, "spec": RUNS_ON}, "")
+    before = {each: counted(each) for each in ("cordon", "uncordon")}
+    for _ in range(2):
+        await ActivityEnvironment().run(nodes.cordon, CordonNode(**WHICH))
+    for _ in range(2):
+        await ActivityEnvironment().run(nodes.uncordon, ReleaseNode(**WHICH))
+    assert {each: counted(each) - before[each] for each in before} == {"cordon": 1, "uncordon": 1}
+
+
 @pytest.mark.parametrize("by_a_person", [True, False])
 async def test_only_what_was_cordoned_here_is_uncordoned(by_a_person: bool) -> None:
     nodes = Nodes()
@@ -126,3 +145,81 @@ async def test_a_node_that_is_gone_needs_neither() -> None:
     nodes = Nodes()
     await ActivityEnvironment().run(nodes.cordon, CordonNode(**WHICH))
     await ActivityEnvironment().run(nodes.uncordon, ReleaseNode(**WHICH))
+
+
+# --- how a Node is found ---
+
+
+class Fleet(Nodes):
+    """A workload cluster of two Nodes, which counts how often it lists them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.lists = 0
+        self.fails = False
+
+    @asynccontextmanager
+    async def _workload(self, namespace: str, cluster: str) -> AsyncIterator[KubeApi]:
+        yield cast("KubeApi", self)
+
+    async def get(self, kind: Kind, namespace: str, name: str) -> JsonObject:
+        return await self.kube.get(kind, namespace, name)
+
+    async def pages(self, kind: Kind) -> AsyncIterator[Listing]:
+        self.lists += 1
+        listed = await self.kube.list(kind)
+        await asyncio.sleep(0.01)
+        if self.fails:
+            raise Unavailable("no answer")
+        yield listed
+
+    async def made(self) -> None:
+        for name in "ab":
+            spec = {"providerID": f"aws:///eu-central-1a/i-{name}"}
+            await self.kube.create(NODES, {"metadata": {"name": name}, "spec": spec}, "")
+
+    async def found(self, instance: str, node: str = "") -> str:
+        key = KEY.model_copy(update={"instance_id": instance}).lifecycle
+        search = FindNode(key=key, namespace="c", cluster="c1", node=node)
+        result: KnownNode = await ActivityEnvironment().run(self.find, search)
+        return result.name
+
+
+async def test_searches_of_a_cluster_share_a_list_that_begins_after_each_of_them() -> None:
+    fleet = Fleet()
+    await fleet.made()
+    first = [asyncio.create_task(fleet.found(each)) for each in ("i-a", "i-b", "i-c")]
+    await asyncio.sleep(0.005)
+    spec = {"providerID": "aws:///eu-central-1a/i-c"}
+    await fleet.kube.create(NODES, {"metadata": {"name": "c"}, "spec": spec}, "")
+    second = [asyncio.create_task(fleet.found("i-c")) for _ in range(5)]
+    assert await asyncio.gather(*first) == ["a", "b", ""]
+    assert set(await asyncio.gather(*second)) == {"c"}
+    assert fleet.lists == 2
+
+
+async def test_a_list_that_fails_fails_its_searches_and_no_later_one() -> None:
+    fleet = Fleet()
+    await fleet.made()
+    fleet.fails = True
+    results = await asyncio.gather(*(fleet.found("i-a") for _ in range(3)), return_exceptions=True)
+    assert [type(each) for each in results] == [Unavailable] * 3
+    fleet.fails = False
+    assert await fleet.found("i-a") == "a"
+
+
+async def test_a_search_that_is_cancelled_ends_no_other() -> None:
+    fleet = Fleet()
+    await fleet.made()
+    cancelled, other = (asyncio.create_task(fleet.found("i-a")) for _ in range(2))
+    await asyncio.sleep(0.005)
+    cancelled.cancel()
+    assert await other == "a"
+
+
+@pytest.mark.parametrize(("name", "lists"), [("a", 0), ("b", 1), ("gone", 1)])
+async def test_a_node_whose_name_is_known_is_read_alone(name: str, lists: int) -> None:
+    fleet = Fleet()
+    await fleet.made()
+    assert await fleet.found("i-a", name) == "a"
+    assert fleet.lists == lists
