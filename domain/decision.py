@@ -35,6 +35,7 @@ class Queue(StrEnum):
     LOAD_BALANCERS = "loadbalancers-passes"
     INSTANCES = "instances-looks"
     INSTANCES_AWS = "instances-aws"
+    INSTANCES_NOTIFICATIONS = "instances-notifications"  # webhooks: one that hangs delays no reaction
     THREESCALE = "threescale-passes"
     AWS_ORGANIZATION = "aws-organization"  # Organizations and Support: few calls for the whole company
 

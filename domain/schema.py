@@ -57,6 +57,7 @@ class Marker:
     maximum: int | None = None
     min_length: int | None = None
     max_length: int | None = None
+    max_items: int | None = None
     default: str | int | bool | None = None
     preserve: bool = False
     map_type: Literal["", "atomic"] = ""
@@ -126,6 +127,8 @@ def _said_by(marker: Marker, schema: Document) -> Document:
         said["minLength"] = marker.min_length
     if marker.max_length is not None:
         said["maxLength"] = marker.max_length
+    if marker.max_items is not None:
+        said["maxItems"] = marker.max_items
     if marker.default is not None:
         said["default"] = marker.default
     if marker.preserve:

@@ -15,6 +15,7 @@ from activities.instances.disruptions import Disruptions
 from activities.instances.groups import GroupActivities
 from activities.instances.looks import LookActivities
 from activities.instances.nodes import NodeActivities
+from activities.instances.notifications import NotificationActivities
 from activities.instances.sweeps import SweepActivities
 from activities.instances.topology import TopologyActivities
 from domain.instances.places import places
@@ -24,7 +25,15 @@ from engine.kube.store import Store
 
 # How often EC2 is asked about all instances in bulk, because events may be lost.
 SWEEP = timedelta(minutes=10)
-ACTIVITIES = (LookActivities, AskActivities, NodeActivities, GroupActivities, SweepActivities, TopologyActivities)
+ACTIVITIES = (
+    LookActivities,
+    AskActivities,
+    NodeActivities,
+    NotificationActivities,
+    GroupActivities,
+    SweepActivities,
+    TopologyActivities,
+)
 
 
 async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callable[..., object]]:
@@ -37,7 +46,10 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
     checks = await stack.enter_async_context(Checks(ground, client, cluster=settings.cluster))
     policy, observing = ReactionPolicy.of(settings.instances_reactions), settings.observing
     disruptions = Disruptions(kube, settings.watch_lease_namespace, settings.instances_disruptions)
+    notifications = NotificationActivities(kube, cache, settings.watch_lease_namespace)
+    stack.push_async_callback(notifications.close)
     return [
+        *notifications.all(),
         *LookActivities(kube, cache, checks, policy, disruptions, observing=observing).all(),
         *AskActivities(ground).all(),
         *NodeActivities(kube, settings, disruptions).all(),

@@ -121,6 +121,11 @@ class InstanceCache(InformerCache):
         """The policy of an instance; one that cannot be parsed, such as of a newer version, counts as missing."""
         return choose(read_all(InterruptionPolicy, self._policies.all())[0], whom, default)
 
+    def policy(self, name: str) -> InterruptionPolicy | None:
+        """The InterruptionPolicy of that name, if it can be parsed."""
+        found = self._policies.get("", name)
+        return next(iter(read_all(InterruptionPolicy, (found,) if found else ())[0]), None)
+
     def account_of(self, machine: AWSMachine) -> str:
         """The account of the machine's cluster, empty if it is not known."""
         return self._accounts.account_of(machine)

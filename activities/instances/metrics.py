@@ -5,6 +5,7 @@
 | `perdure_instances_labels` | `label` | labels written, by their name |
 | `perdure_instances_reactions` | `reaction`, `cause`, `outcome` | what was done to Machines, Nodes and hooks |
 | `perdure_instances_reaction_seconds` | `reaction`, `cause` | from the receipt of an event to the end of the reaction |
+| `perdure_instances_notifications` | `outcome` | notifications sent, tried again, and given up |
 | `perdure_instances_refuted` | | event claims that AWS did not confirm: mistakes, or forged events |
 | `perdure_instances_resync` | `found` | instances that a sweep found to differ from the events received |
 """
@@ -30,6 +31,11 @@ REACTION_SECONDS = Histogram(
     "Seconds from the receipt of an event to the end of a reaction to it.",
     ["reaction", "cause"],
     buckets=(0.1, 0.25, 0.5, 1, 2.5, 5, 15, 30, 60, 120, 300, 900, 3600, 14400),
+)
+NOTIFICATIONS = Counter(
+    "perdure_instances_notifications",
+    "Notifications of instances that are taken: sent, retried (the webhook failed for now), failed (given up).",
+    ["outcome"],
 )
 REFUTED = Counter("perdure_instances_refuted", "Claims of events that AWS did not bear out.")
 RESYNC = Counter("perdure_instances_resync", "Instances that a sweep found to differ from what was known.", ["found"])

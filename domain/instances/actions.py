@@ -14,17 +14,19 @@ from domain.decision import Action, Queue
 from domain.identity import Key
 from domain.instances.disruptions import Turn
 from domain.instances.lifecycle import FIND_NODE, InstanceWorld, KnownNode
-from domain.instances.policy import Draining, Reaction, Taint
+from domain.instances.policy import CauseSort, Draining, Reaction, Taint
 from domain.instances.record import (
     InstanceRecord,
     cordoned,
     heartbeat_sent,
     hook_ended,
+    notified,
     refuted,
     uncordoned,
 )
 from domain.instances.verification import Facts, HookTiming, Question
 from domain.model import Model
+from domain.refusal import Refusal
 
 
 class _InstanceAction(Action):
@@ -335,6 +337,74 @@ class ReleaseNode(_NodeAction):
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
         """It is no business of ours any more."""
         return world.with_record(uncordoned(world.record))
+
+
+class Notify(_InstanceAction):
+    """Notify a channel of the InterruptionPolicy that AWS takes the instance.
+
+    Address, headers and format are read when it is sent: some of them are secret.
+
+    Attributes:
+        policy: the InterruptionPolicy.
+        channel: its channel.
+        cause: why the instance is taken; each cause is sent once.
+        sort: the same in a word.
+        reaction: what is done about it.
+        received_at: when the event was received.
+        deadline: until when there is time; None if that is not known.
+        namespace: where its AWSMachine or pool is.
+        cluster: the Cluster of Cluster API.
+        machine: the Machine, empty if it has none.
+        node: the Node, empty until it has joined.
+        about: the AWSMachine on which a failure is reported; None if it has none.
+    """
+
+    activity: ClassVar[str] = "instances.notify"
+    queue: ClassVar[str] = Queue.INSTANCES_NOTIFICATIONS
+    result: ClassVar[type[Model] | None] = Done
+    start_to_close: ClassVar[timedelta] = timedelta(seconds=30)
+    first_retry: ClassVar[timedelta] = timedelta(seconds=2)
+
+    policy: str
+    channel: str
+    cause: str
+    sort: CauseSort
+    reaction: Reaction
+    received_at: datetime
+    deadline: datetime | None = None
+    namespace: str = ""
+    cluster: str = ""
+    machine: str = ""
+    node: str = ""
+    about: About | None = None
+
+    @property
+    def id(self) -> str:
+        """The notification: one for each channel and cause."""
+        return f"{self.channel}/{self.cause}"
+
+    @property
+    def slot(self) -> str:
+        """Each is sent by itself."""
+        return f"{self.activity}/{self.id}"
+
+    @property
+    def most_attempts(self) -> int:
+        """Three minutes, with growing pauses: then it is out of date."""
+        return 8
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"notify {self.channel} of {self.cause}"
+
+    def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
+        """It is not sent again."""
+        return world.with_record(notified(world.record, self.id))
+
+    def refuse(self, world: InstanceWorld, refusal: Refusal) -> InstanceWorld:  # type: ignore[override]
+        """It is given up, and delays nothing."""
+        return world.with_record(notified(world.record, self.id))
 
 
 class TellRefuted(_InstanceAction):

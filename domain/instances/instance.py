@@ -28,7 +28,14 @@ from domain.instances.hooks import HookWork
 from domain.instances.labels import label_patch
 from domain.instances.lifecycle import InstanceWorld
 from domain.instances.phases import InstancePhase, phase_of
-from domain.instances.reactions import hook_unproven, hook_untimed, hooks_of, reactions, unproven
+from domain.instances.reactions import (
+    hook_unproven,
+    hook_untimed,
+    hooks_of,
+    notifications,
+    reactions,
+    unproven,
+)
 from domain.instances.record import InstanceRecord
 from domain.instances.verification import ASK_AGAIN, Question, askable
 from domain.levers import paused
@@ -77,7 +84,8 @@ def work_for_instance(world: InstanceWorld, now: datetime) -> InstanceWork:
     tag_keys = world.tag_keys if Question.TAGS in questions else ()
     asking = (AskInstance(key=world.key, questions=questions, tag_keys=tag_keys),) if questions else ()
     patch = patch_for(world, now)
-    steps = (*asking, *_hook_steps(hooks), *reactions(world, found, hooks, now))
+    sent = notifications(world, found, hooks, now)
+    steps = (*asking, *_hook_steps(hooks), *reactions(world, found, hooks, now), *sent)
     # An end that was learnt long after the last event is labelled and reacted to like any other.
     left = patch or steps or hooks or any(unproven(world, cause, now) for cause in found)
     if over and (world.observing or not left):

@@ -6,6 +6,7 @@ runs on, and hears of Spot and scheduled events alone. A value that the chart le
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Iterator, Mapping
 
@@ -29,8 +30,8 @@ _OTHERWISE = {
     "node.kubernetes.io/out-of-service and the effect NoExecute",
     "excludeFromLoadBalancers": "Nodes get no label that excludes them from load balancers",
     "dryRun": "PERDURE_MODE=observe decides and writes nothing",
-    "webhookURL": "Perdure calls no webhook; its Events and metrics tell what is done",
-    "webhookURLSecretName": "Perdure calls no webhook; its Events and metrics tell what is done",
+    "webhookTemplateConfigMapName": "put the ConfigMap's template into notify[0].template, with ${instance} for "
+    "{{ .InstanceID }} and so on",
     "completeLifecycleActionDelaySeconds": "a hook is completed as soon as the Node is drained",
     "kubernetesEventsExtraAnnotations": "Events get no further annotations",
 }
@@ -44,11 +45,24 @@ _RUNNING = """
     nodeSelectorTermsOs podAnnotations podDisruptionBudget podLabels podMonitor podSecurityContext priorityClassName
     probes probesServerEndpoint probesServerPort procUptimeFile prometheusServerPort rbac replicas resources
     securityContext service serviceAccount serviceMonitor strategy targetNodeOs tolerations topologySpreadConstraints
-    updateStrategy useHostNetwork useProviderId webhookHeaders webhookProxy webhookTemplate webhookTemplateConfigMapKey
-    webhookTemplateConfigMapName windowsAffinity windowsNodeSelector windowsPodAnnotations windowsPodLabels
-    windowsUpdateStrategy workers
+    updateStrategy useHostNetwork useProviderId webhookTemplateConfigMapKey windowsAffinity windowsNodeSelector
+    windowsPodAnnotations windowsPodLabels windowsUpdateStrategy workers
 """
 _OF_ITS_OWN = frozenset(_RUNNING.split())
+
+# Fields of the handler's webhook template, by our names of them.
+_TEMPLATE_FIELDS = {
+    "AccountId": "account",
+    "Description": "text",
+    "EventID": "event",
+    "InstanceID": "instance",
+    "Kind": "cause",
+    "NodeName": "node",
+    "StartTime": "deadline",
+}
+_TEMPLATE_FIELD = re.compile(r"\{\{-?\s*\.(\w+)\s*-?\}\}", re.ASCII)
+# The key of the Secret that the handler reads.
+_WEBHOOK_KEY = "webhookurl"
 
 
 class Migrated(Model):
@@ -86,6 +100,9 @@ def policy_of_nth(values: Mapping[str, object], name: str) -> Migrated:
         "maintenanceLeadSeconds": node,
         **{field: chart.seconds(value, 0) for value, field in _HEARTBEATS.items() if value in chart.given},
     }
+    if webhook := _webhook(chart):
+        causes = ("spot", "scheduled", "hook", *(("stopped", "ended") if queued else ()))
+        spec["notify"] = [{"name": "webhook", **webhook, "causes": list(causes)}]
     policy: Document = {
         "apiVersion": f"{POLICY_GROUP}/{POLICY_VERSION}",
         "kind": "InterruptionPolicy",
@@ -93,6 +110,42 @@ def policy_of_nth(values: Mapping[str, object], name: str) -> Migrated:
         "spec": spec,
     }
     return Migrated(policy=policy, notes=tuple(dict.fromkeys(_notes(chart, queued=queued))))
+
+
+def _webhook(chart: _Values) -> Document:
+    """The channel that does what the handler's webhook does; empty if it has none."""
+    url, secret = chart.text("webhookURL", ""), chart.text("webhookURLSecretName", "")
+    proxy, template = chart.text("webhookProxy", ""), _template(chart.text("webhookTemplate", ""))
+    headers = chart.headers("webhookHeaders")
+    if not (url or secret):
+        return {}
+    return {
+        **({"urlSecretKey": _WEBHOOK_KEY} if secret else {"url": url}),
+        **({"template": template} if template else {"format": "Slack"}),
+        **({"headers": [{"name": name, "value": value} for name, value in headers.items()]} if headers else {}),
+        **({"proxy": proxy} if proxy else {}),
+    }
+
+
+def _template(given: str) -> str:
+    """The handler's Go template with our fields; empty if it does more than name fields."""
+    named = _TEMPLATE_FIELD.sub(lambda found: _ours(found[1]), given.replace("$", "$$"))
+    return "" if "{{" in named else named
+
+
+def _ours(field: str) -> str:
+    return f"${{{_TEMPLATE_FIELDS[field]}}}" if field in _TEMPLATE_FIELDS else ""
+
+
+def _webhook_notes(chart: _Values) -> Iterator[str]:
+    if secret := chart.text("webhookURLSecretName", ""):
+        yield f"webhookURLSecretName: copy the key {_WEBHOOK_KEY} of Secret {secret} to Secret perdure-notifications"
+    template = chart.text("webhookTemplate", "")
+    if template and not _template(template):
+        yield "webhookTemplate: it does more than name fields; the format Slack is used, write notify[0].template anew"
+    unknown = sorted(set(_TEMPLATE_FIELD.findall(template)) - set(_TEMPLATE_FIELDS))
+    if unknown and _template(template):
+        yield f"webhookTemplate: there is no counterpart of {', '.join(unknown)}, which is left out"
 
 
 def _notes(chart: _Values, *, queued: bool) -> Iterator[str]:
@@ -108,6 +161,7 @@ def _notes(chart: _Values, *, queued: bool) -> Iterator[str]:
             "enableSqsTerminationDraining is off: the handler reads each instance's metadata; Perdure takes events "
             "from a queue that PERDURE_INSTANCES_QUEUES names, and makes the queue and its rules"
         )
+    yield from _webhook_notes(chart)
     for name in sorted(chart.given):
         if name in _OTHERWISE and (not isinstance(chart.given[name], bool | str) or chart.is_on(name)):
             yield f"{name}: {_OTHERWISE[name]}"
@@ -142,6 +196,18 @@ class _Values:
         if isinstance(value, str):
             return value
         raise ValueError(f"{name}: {value!r} is no text")
+
+    def headers(self, name: str) -> dict[str, str]:
+        """Headers of a request, as an object or as JSON of one; the content type that is sent anyway is left out."""
+        value = self._value(name, {})
+        try:
+            found = json.loads(value) if isinstance(value, str) else value
+        except ValueError:
+            found = None
+        if not isinstance(found, dict) or not all(isinstance(each, str) for each in found.values()):
+            raise ValueError(f"{name}: {value!r} is no JSON object of texts")
+        usual = {"content-type": "application/json"}
+        return {str(key): each for key, each in found.items() if usual.get(str(key).lower()) != each}
 
     def managed_tag(self, *, queued: bool) -> str:
         """The key of the tag that an instance has to have, under the chart's older and newer names; empty for none."""

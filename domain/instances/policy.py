@@ -111,7 +111,24 @@ _NTH_KEYS = {
 }
 _UNCONFIRMED = ("capacity_reservation", "rebalance")
 # What only an InterruptionPolicy says.
-_OF_POLICIES = frozenset({"name", "heartbeat", "hook_limit", "tainting", "draining", "most"})
+_OF_POLICIES = frozenset({"name", "heartbeat", "hook_limit", "tainting", "draining", "most", "channels"})
+
+
+class CauseSort(StrEnum):
+    """What an instance is taken by."""
+
+    SPOT = "spot"
+    SCHEDULED = "scheduled"
+    HOOK = "hook"
+    STOPPED = "stopped"
+    ENDED = "ended"
+
+
+class Channel(Model):
+    """A receiver of notifications by its name in the policy; its address and format stay there."""
+
+    name: str
+    causes: tuple[CauseSort, ...]
 
 
 class ReactionPolicy(Model):
@@ -138,6 +155,7 @@ class ReactionPolicy(Model):
         tainting: which taint a Node gets.
         draining: how a Node is drained.
         most: how many machines of a node group are disrupted at the same time; None for as many as the settings say.
+        channels: who is notified.
     """
 
     name: str = ""
@@ -160,6 +178,7 @@ class ReactionPolicy(Model):
     tainting: Tainting = Tainting()
     draining: Draining = Draining()
     most: int | None = None
+    channels: tuple[Channel, ...] = ()
 
     @property
     def needs_node(self) -> bool:

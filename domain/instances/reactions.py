@@ -11,7 +11,16 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 
 from domain.decision import Action
-from domain.instances.actions import About, Because, CordonNode, DeleteOwner, EmptyNode, ReleaseNode, TellRefuted
+from domain.instances.actions import (
+    About,
+    Because,
+    CordonNode,
+    DeleteOwner,
+    EmptyNode,
+    Notify,
+    ReleaseNode,
+    TellRefuted,
+)
 from domain.instances.causes import OF_STATES, Cause, unlisted_plans
 from domain.instances.events import InstanceState
 from domain.instances.hooks import HookWork, served, work_for_hook
@@ -50,12 +59,23 @@ def reactions(
     return (*_refuted(world, (*unlisted, *refuted)), *([step] if step else []))
 
 
+def notifications(
+    world: InstanceWorld, found: Sequence[Cause], hooks: Sequence[HookWork], now: datetime
+) -> tuple[Action, ...]:
+    """What is to be sent about the causes that are due and confirmed, to each channel once."""
+    if world.hindrance:
+        return ()
+    due = (*(cause for cause in found if cause.from_ <= now), *(_cause_of(hook, world) for hook in hooks if hook.drain))
+    confirmed = (cause for cause in due if cause.verdict is Verdict.CONFIRMED)
+    return tuple(notice for cause in confirmed for notice in _notices(world, cause))
+
+
 def unproven(world: InstanceWorld, cause: Cause, now: datetime) -> bool:
-    """True if something would be done for the cause, did AWS but bear it out."""
-    due = cause.wanted and cause.from_ <= now and not world.hindrance
+    """Whether something would be done or sent because of the cause if AWS confirmed it."""
+    due = cause.from_ <= now and not world.hindrance
     if not due or cause.verdict not in _OPEN_VERDICTS or _begun(world, cause.name):
         return False
-    return _step(world, cause) is not None
+    return bool(_notices(world, cause)) or (cause.wanted and _step(world, cause) is not None)
 
 
 def hook_unproven(world: InstanceWorld, hook: HookWork) -> bool:
@@ -125,6 +145,32 @@ def _step(world: InstanceWorld, cause: Cause) -> Action | None:
         **room,
     }
     return CordonNode.model_validate({**which, **marking})
+
+
+def _notices(world: InstanceWorld, cause: Cause) -> tuple[Notify, ...]:
+    """The notifications of the cause that have not been sent yet."""
+    policy, owner, machine = world.policy, world.owner, world.machine
+    notices = (
+        Notify.model_validate(
+            {
+                "key": world.key,
+                "policy": policy.name,
+                "channel": channel.name,
+                "cause": cause.name,
+                "sort": cause.sort,
+                "reaction": cause.reaction,
+                "received_at": cause.claimed_at,
+                "deadline": cause.deadline,
+                "machine": owner.metadata.name if owner else "",
+                "node": world.node_name,
+                "about": About(name=machine.metadata.name, uid=machine.metadata.uid) if machine else None,
+                **world.workload,
+            }
+        )
+        for channel in policy.channels
+        if cause.sort in channel.causes
+    )
+    return tuple(notice for notice in notices if notice.id not in world.record.notified)
 
 
 def _about(world: InstanceWorld) -> About | None:

@@ -114,6 +114,7 @@ class InstanceRecord(Model):
         refuted: how many claims EC2 has not borne out, so far.
         refuted_causes: those of them that would have been reacted to.
         seen: the keys folded last.
+        notified: notifications that were sent or given up, each as channel and cause.
     """
 
     key: InstanceKey
@@ -134,6 +135,7 @@ class InstanceRecord(Model):
     refuted: int = 0
     refuted_causes: tuple[str, ...] = ()
     seen: tuple[str, ...] = ()
+    notified: tuple[str, ...] = ()
 
     @property
     def state(self) -> InstanceState | None:
@@ -345,6 +347,12 @@ def cordoned(
 ) -> InstanceRecord:
     """The record once its Node is tainted or cordoned because of `cause`, and once that is all, or it is drained."""
     return record.model_copy(update={"drain": Drain(cause=cause, node=node, done_at=done_at, reaction=reaction)})
+
+
+def notified(record: InstanceRecord, notification: str) -> InstanceRecord:
+    """The record once a notification is sent, or given up."""
+    rest = (each for each in record.notified if each != notification)
+    return record.model_copy(update={"notified": (*rest, notification)[-_REMEMBERED_KEYS:]})
 
 
 def uncordoned(record: InstanceRecord) -> InstanceRecord:

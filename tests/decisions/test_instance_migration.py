@@ -89,7 +89,7 @@ def test_without_a_queue_only_what_the_handler_hears_of_is_reacted_to() -> None:
     ("values", "said"),
     [
         ({"enableRebalanceDraining": True}, "enableRebalanceDraining: EC2 has no call"),
-        ({"webhookURL": "https://hooks.acme.io"}, "webhookURL: Perdure calls no webhook"),
+        ({"excludeFromLoadBalancers": True}, "excludeFromLoadBalancers: Nodes get no label"),
         ({"brandNew": 1}, "brandNew: this value is not known here"),
         (
             {"queueURL": "https://sqs.eu-central-1.amazonaws.com/123456789012/nodes"},
@@ -105,6 +105,49 @@ def test_what_has_no_counterpart_is_said(values: dict[str, Any], said: str) -> N
 @pytest.mark.parametrize("values", [{}, {"enableRebalanceDraining": False}, {"workers": 10, "image": {"tag": "v1"}}])
 def test_nothing_is_said_of_what_changes_nothing(values: dict[str, Any]) -> None:
     assert migrated(**QUEUED | values).notes == ()
+
+
+WEBHOOK = {
+    "webhookURL": "https://hooks.example.com/x",
+    "webhookHeaders": '{"Content-type":"application/json","X-Team":"web"}',
+    "webhookProxy": "http://proxy:3128",
+    "webhookTemplate": '{"text":"$ {{ .InstanceID }} {{.NodeName}} {{ .InstanceType }}"}',
+}
+
+
+def test_a_webhook_becomes_a_channel_with_our_fields_in_its_template() -> None:
+    assert spec(**QUEUED, **WEBHOOK)["notify"] == [
+        {
+            "name": "webhook",
+            "url": "https://hooks.example.com/x",
+            "template": '{"text":"$$ ${instance} ${node} "}',
+            "headers": [{"name": "X-Team", "value": "web"}],
+            "proxy": "http://proxy:3128",
+            "causes": ["spot", "scheduled", "hook", "stopped", "ended"],
+        }
+    ]
+    assert any("InstanceType" in note for note in migrated(**WEBHOOK).notes)
+
+
+def test_a_webhook_without_a_plain_template_says_what_the_handler_says_to_slack() -> None:
+    assert spec(webhookURL="https://x") == {
+        **spec(),
+        "notify": [{"name": "webhook", "url": "https://x", "format": "Slack", "causes": ["spot", "scheduled", "hook"]}],
+    }
+    templated = migrated(webhookURL="https://x", webhookTemplate="{{ if .NodeName }}x{{ end }}")
+    assert "does more than name fields" in " ".join(templated.notes)
+    assert "webhook" not in spec(webhookProxy="http://proxy:3128")
+
+
+def test_a_webhook_whose_address_is_secret_keeps_it_in_a_secret() -> None:
+    found = migrated(webhookURLSecretName="nth-hook")
+    assert found.policy["spec"]["notify"][0]["urlSecretKey"] == "webhookurl"
+    assert "copy the key webhookurl of Secret nth-hook to Secret perdure-notifications" in " ".join(found.notes)
+
+
+def test_headers_that_are_no_object_are_refused_by_name() -> None:
+    with pytest.raises(ValueError, match="webhookHeaders"):
+        spec(webhookURL="https://x", webhookHeaders="[1]")
 
 
 @pytest.mark.parametrize(
@@ -128,7 +171,7 @@ def test_values_that_nobody_can_mean_are_refused_by_name(tmp_path: Path, text: s
 
 def test_the_command_prints_a_policy_after_its_notes(tmp_path: Path) -> None:
     file = tmp_path / "values.yaml"
-    file.write_text("enableSqsTerminationDraining: true\nwebhookURL: https://hooks.acme.io\n")
+    file.write_text("enableSqsTerminationDraining: true\ndryRun: true\n")
     told = CliRunner().invoke(build(), ["migrate", "nth", str(file), "--name", "fleet"])
-    assert (told.exit_code, told.output.startswith("# webhookURL: ")) == (0, True)
+    assert (told.exit_code, told.output.startswith("# dryRun: ")) == (0, True)
     assert yaml.safe_load(told.output)["metadata"]["name"] == "fleet"

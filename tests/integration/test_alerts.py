@@ -342,6 +342,14 @@ CASES = (
         10,
         62,
     ),
+    Case(
+        "PerdureNotificationsFailed",
+        {'perdure_instances_notifications_total{outcome="failed"}': "counter 1"},
+        {},
+        2,
+        10,
+        62,
+    ),
 )
 
 

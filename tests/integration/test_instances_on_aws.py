@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, suppress
 from datetime import UTC, datetime, timedelta
@@ -11,11 +12,13 @@ from uuid import uuid4
 
 import boto3
 import pytest
+from aiohttp import web
 from product import perdure, process
 from temporalio.client import Client
 from temporalio.contrib.pydantic import pydantic_data_converter
 from temporalio.service import RPCError
 from waiting import eventually
+from webhook import CONFIDENTIAL, serving
 
 from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, INTERRUPTION_POLICY, MACHINE, THE_SWEEP
 from domain.instances.acknowledgement import Outcome
@@ -246,6 +249,32 @@ async def test_a_policy_reacts_to_a_stop_of_the_instances_that_its_tags_select_a
         wider = {"spec": {"selector": {"tags": None}}}
         await kube.patch(INTERRUPTION_POLICY, "", namespace, wider, field_manager="somebody")
         await eventually(lambda: _gone(kube, namespace, names["test"]), "the other Machine is deleted")
+        await kube.delete(INTERRUPTION_POLICY, "", namespace)
+
+
+async def test_a_confirmed_stop_is_sent_to_a_webhook_once_although_it_is_told_twice_and_fails_first(
+    deployment: Deployment, kube: KubeApi, temporal: Client, namespace: str
+) -> None:
+    cloud = Cloud(deployment, kube, temporal, namespace)
+    async with serving() as webhook, served(deployment, kube):
+        webhook.answers = [web.Response(status=503)]
+        channel = {"name": "chat", "url": webhook.url, "causes": ["stopped"]}
+        spec = {"selector": {"namespaces": [namespace]}, "reactions": {"stopped": "cordon"}, "notify": [channel]}
+        await kube.create(INTERRUPTION_POLICY, {"metadata": {"name": namespace}, "spec": spec})
+        key = cloud.launch()
+        name = await cloud.machine(key)
+        await cloud.labelled(name, "running")
+        await cloud.hand_over(key, state(key, "stopped"))  # forged: it runs
+        cloud.ec2.stop_instances(InstanceIds=[key.instance_id])
+        for _ in range(2):
+            await cloud.hand_over(key, state(key, "stopped"))
+        await eventually(lambda: len(webhook.bodies) >= 2, "it is sent again after the failure")
+        await cloud.labelled(name, "stopped")
+        await cloud.hand_over(key, state(key, "stopped"))
+        assert {json.loads(each)["instance"] for each in webhook.bodies} == {key.instance_id}
+        assert (len(webhook.bodies), len({each["Idempotency-Key"] for each in webhook.headers})) == (2, 1)
+        history = await temporal.get_workflow_handle(key.workflow_id).fetch_history()
+        assert CONFIDENTIAL not in history.to_json()
         await kube.delete(INTERRUPTION_POLICY, "", namespace)
 
 

@@ -14,12 +14,23 @@ from pydantic import Field
 
 from domain.identity import Kind
 from domain.instances import INTERRUPTION_POLICY
-from domain.instances.policy import Budgets, Draining, Reaction, ReactionPolicy, TaintEffect, Tainting
+from domain.instances.notifications import FIELDS, TEMPLATE
+from domain.instances.policy import (
+    Budgets,
+    CauseSort,
+    Channel,
+    Draining,
+    Reaction,
+    ReactionPolicy,
+    TaintEffect,
+    Tainting,
+)
 from domain.resource import AGE, CustomResource, Definition, KubeModel, PrinterColumn
 from domain.schema import Marker
 
 _KEY = r"^([a-z0-9]([-a-z0-9.]*[a-z0-9])?/)?[A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?$"
 _VALUE = r"^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$"
+_DATA_KEY = r"^[-._a-zA-Z0-9]+$"
 
 # A day and a half more than any hook or lead may be.
 _LONGEST_SECONDS = 30 * 24 * 3600
@@ -97,6 +108,64 @@ class DrainSettings(KubeModel):
     )
 
 
+class NotificationFormat(StrEnum):
+    """The shape of a notification's body."""
+
+    JSON = "Json"
+    SLACK = "Slack"
+    TEAMS = "Teams"
+
+
+class NotificationHeader(KubeModel):
+    """A header of the request."""
+
+    name: Annotated[str, Marker(required=True, pattern=r"^[A-Za-z0-9-]+$", max_length=100)]
+    value: Annotated[str, Marker(pattern=r"^[ -~]*$", max_length=1000)] | None = None
+    secret_key: Annotated[str, Marker(pattern=_DATA_KEY, max_length=253)] | None = Field(
+        None, description="The key of the Secret perdure-notifications that holds the value."
+    )
+
+
+class Notification(KubeModel):
+    """A webhook that is told of instances that AWS takes. Secret values stand in the Secret perdure-notifications."""
+
+    name: Annotated[str, Marker(required=True, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)]
+    url: Annotated[str, Marker(pattern=r"^https?://[!-~]+$", max_length=2000)] | None = Field(
+        None, description="Where it is posted to; redirects are not followed."
+    )
+    url_secret_key: Annotated[str, Marker(pattern=_DATA_KEY, max_length=253)] | None = Field(
+        None, description="The key of the Secret perdure-notifications that holds the address."
+    )
+    causes: Annotated[tuple[CauseSort, ...], Marker(list_type="atomic")] | None = Field(
+        None, description="Which causes are sent: spot, scheduled and hook if absent."
+    )
+    format: NotificationFormat | None = Field(None, description="The shape of the body, Json if absent.")
+    template: Annotated[str, Marker(pattern=TEMPLATE, max_length=4096)] | None = Field(
+        None,
+        description="The body in place of a format, JSON as a rule; ${instance} and so on stand for values: "
+        + ", ".join(FIELDS)
+        + ". $$ is a dollar.",
+    )
+    headers: Annotated[
+        tuple[
+            Annotated[
+                NotificationHeader,
+                Marker(rules=(("has(self.value) != has(self.secretKey)", "give either value or secretKey"),)),
+            ],
+            ...,
+        ],
+        Marker(list_type="atomic", max_items=16),
+    ] = ()
+    proxy: Annotated[str, Marker(pattern=r"^https?://[!-~]+$", max_length=2000)] | None = Field(
+        None, description="The HTTP proxy that is used."
+    )
+
+    def channel(self) -> Channel:
+        """What decisions need of it."""
+        usual = (CauseSort.SPOT, CauseSort.SCHEDULED, CauseSort.HOOK)
+        return Channel(name=self.name, causes=usual if self.causes is None else self.causes)
+
+
 class InterruptionPolicySpec(KubeModel):
     """What is done about instances that are taken, and about which."""
 
@@ -138,6 +207,22 @@ class InterruptionPolicySpec(KubeModel):
         None, description="How many machines of a node group are disrupted at once; of a control plane always one."
     )
 
+    notify: Annotated[
+        tuple[
+            Annotated[
+                Notification,
+                Marker(
+                    rules=(
+                        ("has(self.url) != has(self.urlSecretKey)", "give either url or urlSecretKey"),
+                        ("!(has(self.format) && has(self.template))", "format and template exclude each other"),
+                    )
+                ),
+            ],
+            ...,
+        ],
+        Marker(list_type="map", list_map_keys=("name",), max_items=8),
+    ] = Field((), description="Webhooks that are told, once for each cause that AWS confirms.")
+
     def over(self, default: ReactionPolicy, name: str) -> ReactionPolicy:
         """The policy called `name`, with `default` where it says nothing."""
         seconds = {
@@ -154,7 +239,13 @@ class InterruptionPolicySpec(KubeModel):
             **_given(most=self.max_unavailable),
         }
         return default.model_copy(
-            update={**said, "name": name, "tainting": self._tainting(), "draining": self._draining()}
+            update={
+                **said,
+                "name": name,
+                "tainting": self._tainting(),
+                "draining": self._draining(),
+                "channels": tuple(each.channel() for each in self.notify),
+            }
         )
 
     def _tainting(self) -> Tainting:

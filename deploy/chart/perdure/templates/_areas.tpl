@@ -54,7 +54,7 @@ workers is not watched, and instances are served where PERDURE_INSTANCES_QUEUES 
 {{- get (dict
   "accounts" (list (dict "queue" "accounts" "type" "workflow") (dict "queue" "kube" "type" "activity") (dict "queue" "aws" "type" "activity") (dict "queue" "aws-organization" "type" "activity"))
   "claims" (list (dict "queue" "claims" "type" "workflow") (dict "queue" "claims-passes" "type" "activity"))
-  "instances" (list (dict "queue" "instances" "type" "workflow") (dict "queue" "instances-looks" "type" "activity") (dict "queue" "instances-aws" "type" "activity"))
+  "instances" (list (dict "queue" "instances" "type" "workflow") (dict "queue" "instances-looks" "type" "activity") (dict "queue" "instances-aws" "type" "activity") (dict "queue" "instances-notifications" "type" "activity"))
   "loadbalancers" (list (dict "queue" "loadbalancers" "type" "workflow") (dict "queue" "loadbalancers-passes" "type" "activity"))
   "threescale" (list (dict "queue" "threescale" "type" "workflow") (dict "queue" "threescale-passes" "type" "activity"))
 ) . | toJson -}}

@@ -1,0 +1,175 @@
+"""Notifications of an InterruptionPolicy: what is sent when, to whom, and in which words."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import pytest
+from instance_scenes import ACCOUNT, ID, REGION, at, facts, hook, machine, observed, record, scheduled, spot, state
+
+from domain.instances.actions import AskInstance, Notify
+from domain.instances.instance import work_for_instance
+from domain.instances.lifecycle import InstanceWorld
+from domain.instances.notifications import (
+    FIELDS,
+    TEMPLATE,
+    json_body,
+    sentence,
+    slack_body,
+    teams_body,
+    templated_body,
+)
+from domain.instances.policy import CauseSort, Channel, Reaction, ReactionPolicy
+from domain.instances.resources import InterruptionPolicy
+from domain.instances.verification import Facts
+from domain.levers import PAUSED
+from domain.refusal import ErrorType, Refusal
+
+CHAT = Channel(name="chat", causes=(CauseSort.SPOT, CauseSort.SCHEDULED))
+PAGER = Channel(name="pager", causes=(CauseSort.SPOT,))
+
+
+def policy(*channels: Channel, **changes: Any) -> ReactionPolicy:
+    return ReactionPolicy(name="p", channels=channels or (CHAT,), **changes)
+
+
+def taken(seconds: float) -> Facts:
+    return facts(seconds, spot=True, spot_code="marked-for-termination")
+
+
+def sent(world: InstanceWorld, seconds: float = 10) -> list[Notify]:
+    return [step for step in work_for_instance(world, at(seconds)).steps if isinstance(step, Notify)]
+
+
+def test_a_confirmed_cause_is_sent_to_each_channel_that_wants_it_beside_the_reaction() -> None:
+    wanted = policy(CHAT, PAGER, spot=Reaction.DELETE_MACHINE)
+    steps = work_for_instance(observed(record(spot(4)), policy=wanted, facts=taken(6)), at(10)).steps
+    assert [step.activity for step in steps] == ["instances.delete_machine", "instances.notify", "instances.notify"]
+    notice = steps[1]
+    assert isinstance(notice, Notify)
+    assert (notice.channel, notice.cause, notice.sort, notice.reaction) == (
+        "chat",
+        spot(4).key,
+        CauseSort.SPOT,
+        Reaction.DELETE_MACHINE,
+    )
+    assert (notice.namespace, notice.machine, notice.node, notice.deadline) == ("clusters", "m-0", "node-0", at(124))
+
+
+def test_nothing_is_sent_before_aws_confirms_and_aws_is_asked_although_only_a_label_is_wanted() -> None:
+    known = record(spot(4))
+    steps = work_for_instance(observed(known, policy=policy()), at(10)).steps
+    assert [type(step) for step in steps] == [AskInstance]
+    assert work_for_instance(observed(known, policy=ReactionPolicy(name="p")), at(10)).steps == ()
+    assert sent(observed(known, policy=policy(), facts=facts(6, spot=True))) == []
+    assert sent(observed(known, policy=policy(), facts=facts(6))) == [], "it is refuted"
+    assert len(sent(observed(known, policy=policy(), facts=taken(6)))) == 1
+
+
+def test_a_cause_is_sent_once_however_often_its_event_comes() -> None:
+    world = observed(record(spot(4)), policy=policy(CHAT, PAGER), facts=taken(6))
+    for notice in sent(world):
+        world = notice.fold(world, None)
+    again = world.with_record(record(spot(4), spot(4)).model_copy(update={"notified": world.record.notified}))
+    assert (sent(world), sent(again)) == ([], [])
+
+
+def test_a_notification_that_fails_for_good_is_given_up() -> None:
+    world = observed(record(spot(4)), policy=policy(), facts=taken(6))
+    refused = Refusal(type=ErrorType.UNAVAILABLE, message="no worker", at=at(10))
+    world = sent(world)[0].refuse(world, refused)
+    assert (sent(world), world.refusals) == ([], {})
+
+
+@pytest.mark.parametrize(
+    ("events", "answer", "causes"),
+    [
+        ((spot(4),), taken(6), {CauseSort.SPOT}),
+        ((hook(4),), facts(6, group="c1-mp-0", lifecycle="Terminating:Wait"), {CauseSort.HOOK}),
+        ((state("terminated", 4),), facts(6, "terminated"), {CauseSort.ENDED}),
+        ((state("stopped", 4),), facts(6, "stopped"), {CauseSort.STOPPED}),
+    ],
+    ids=["spot", "hook", "ended", "stopped"],
+)
+def test_only_the_causes_that_a_channel_names_are_sent(
+    events: tuple[Any, ...], answer: Facts, causes: set[CauseSort]
+) -> None:
+    reactions = {"terminating_hook": Reaction.DRAIN, "stopped": Reaction.CORDON}
+
+    def seen(*wanted: CauseSort) -> set[CauseSort]:
+        chosen = policy(Channel(name="c", causes=wanted), **reactions)
+        return {notice.sort for notice in sent(observed(record(*events), policy=chosen, facts=answer))}
+
+    assert seen(*CauseSort) == causes
+    assert seen(*(set(CauseSort) - causes)) == set()
+
+
+def test_a_scheduled_event_is_sent_when_it_is_acted_upon() -> None:
+    known = record(scheduled(4, at(10 * 24 * 3600)))
+    assert sent(observed(known, policy=policy())) == []
+    steps = work_for_instance(observed(known, policy=policy()), at(9.5 * 24 * 3600)).steps
+    assert any(isinstance(step, AskInstance) for step in steps)
+
+
+def test_nothing_is_sent_about_a_paused_machine_and_in_observe_mode() -> None:
+    known, chosen = record(spot(4)), policy()
+    assert sent(observed(known, policy=chosen, facts=taken(6), machine=machine(annotations={PAUSED: "true"}))) == []
+    assert sent(observed(known, policy=chosen, facts=taken(6), observing=True)) == []
+
+
+def test_a_policy_names_its_channels_and_the_usual_causes() -> None:
+    written = {"notify": [{"name": "a", "url": "https://x"}, {"name": "b", "urlSecretKey": "k", "causes": ["ended"]}]}
+    read = InterruptionPolicy.model_validate({"metadata": {"name": "p"}, "spec": written})
+    usual = (CauseSort.SPOT, CauseSort.SCHEDULED, CauseSort.HOOK)
+    assert read.spec.over(ReactionPolicy(), "p").channels == (
+        Channel(name="a", causes=usual),
+        Channel(name="b", causes=(CauseSort.ENDED,)),
+    )
+
+
+# --- bodies ---
+
+VALUES = dict.fromkeys(FIELDS, "") | {
+    "cause": "spot",
+    "reaction": "drain",
+    "instance": ID,
+    "account": ACCOUNT,
+    "region": REGION,
+    "namespace": "clusters",
+    "cluster": "c1",
+    "node": 'node "0"\n',
+    "deadline": "2026-05-04T10:02:00Z",
+}
+
+
+def test_a_sentence_says_which_instance_is_taken_why_until_when_and_what_is_done() -> None:
+    assert sentence(VALUES | {"node": "node-0"}) == (
+        f"{ID} ({ACCOUNT}, {REGION}, Node node-0) of cluster clusters/c1: Spot takes it back, "
+        "until 2026-05-04T10:02:00Z. Reaction: drain."
+    )
+    alone = VALUES | dict.fromkeys(("node", "cluster", "deadline"), "")
+    assert sentence(alone) == f"{ID} ({ACCOUNT}, {REGION}): Spot takes it back. Reaction: drain."
+    assert all(sentence(VALUES | {"cause": sort.value}) for sort in CauseSort)
+
+
+def test_each_format_is_json_of_its_receivers_shape() -> None:
+    values = VALUES | {"text": 'a "quoted" line\n'}
+    assert json.loads(json_body(values)) == values
+    assert json.loads(slack_body(values)) == {"text": values["text"]}
+    card = json.loads(teams_body(values))["attachments"][0]["content"]
+    assert (card["type"], card["body"][0]["text"]) == ("AdaptiveCard", values["text"])
+
+
+def test_values_are_escaped_in_a_template_and_a_double_dollar_is_one() -> None:
+    body = templated_body('{"summary": "${instance} on ${node}", "price": "$$1"}', VALUES)
+    assert json.loads(body) == {"summary": f"{ID} on {VALUES['node']}", "price": "$1"}
+
+
+@pytest.mark.parametrize(
+    ("template", "allowed"),
+    [("", True), ("a\n${instance} $$", True), ("$instance", False), ("${password}", False), ("${instance", False)],
+)
+def test_a_template_names_known_fields_only(template: str, allowed: bool) -> None:
+    assert bool(re.fullmatch(TEMPLATE, template)) == allowed
