@@ -171,7 +171,7 @@ def _port(balancer: LoadBalancer, group: SecurityGroup | None, found: Selection[
 
 
 def _moved(balancer: LoadBalancer, port: CloudPort) -> str:
-    """The problem if the port's network differs: a port cannot move, and machines elsewhere cannot serve its address."""
+    """The problem if the port's network differs: a port cannot move, and machines elsewhere cannot serve its IP."""
     infrastructure = balancer.spec.infrastructure
     if port.network_id and port.network_id != infrastructure.network:
         was, wanted = f"network {port.network_id}", f"network {infrastructure.network}"
