@@ -19,8 +19,8 @@ from activities.instances import metrics
 from activities.instances.cache import InstanceCache
 from activities.instances.checking import Checks
 from activities.instances.disruptions import Disruptions
-from domain.instances import AWS_MACHINE, EC2_INSTANCE, MACHINE
-from domain.instances.actions import DeleteOwner, LookAtInstance, TellRefuted
+from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, EC2_INSTANCE, MACHINE
+from domain.instances.actions import DeleteOwner, LookAtInstance, TellMachineless, TellRefuted
 from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.disruptions import Turn
 from domain.instances.instance import patch_for
@@ -119,6 +119,20 @@ class LookActivities(Activities):
         subject = Subject(AWS_MACHINE, claim.namespace, claim.name, claim.uid)
         said = f"AWS does not confirm {claim.cause} of instance {claim.key.name}: nothing is done"
         await record(self._kube, event(subject, Said("Warning", "EventRefuted", said, COMPONENT), now()))
+
+    @activity.defn(name=TellMachineless.activity)
+    async def tell_machineless(self, claim: TellMachineless) -> None:
+        """Report on the AWSMachine or AWSMachinePool that the instance has no Machine to delete."""
+        if self._observing:
+            return
+        kind = AWS_MACHINE_POOL if claim.kind == AWS_MACHINE_POOL.name else AWS_MACHINE
+        subject = Subject(kind, claim.namespace, claim.name, claim.uid)
+        asker = f"InterruptionPolicy {claim.policy}" if claim.policy else "PERDURE_INSTANCES_REACTIONS"
+        said = (
+            f"instance {claim.key.name} has no Machine that could be deleted because of {claim.cause}: nothing is "
+            f"done. {asker} asks for delete-machine; for instances without a Machine ask for drain"
+        )
+        await record(self._kube, event(subject, Said("Warning", "NoMachine", said, COMPONENT), now()))
 
     def _seen(self, look: LookAtInstance, machine: AWSMachine | None) -> InstanceWorld:
         owner = self._cache.owner(machine) if machine else None

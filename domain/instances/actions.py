@@ -20,6 +20,7 @@ from domain.instances.record import (
     cordoned,
     heartbeat_sent,
     hook_ended,
+    machineless,
     notified,
     refuted,
     uncordoned,
@@ -429,3 +430,35 @@ class TellRefuted(_InstanceAction):
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
         """It is not reacted to, however often it is told again."""
         return world.with_record(refuted(world.record, self.cause))
+
+
+class TellMachineless(_InstanceAction):
+    """Report that a Machine was to be deleted, and the instance has none.
+
+    Attributes:
+        cause: the reason for the deletion.
+        kind: the kind of the object that the Event is about: AWSMachine or AWSMachinePool.
+        policy: the InterruptionPolicy that asks for the deletion, empty for the settings.
+    """
+
+    activity: ClassVar[str] = "instances.tell_machineless"
+    cause: str
+    kind: str
+    namespace: str
+    name: str
+    uid: str
+    policy: str = ""
+
+    @property
+    def slot(self) -> str:
+        """Each cause is reported once."""
+        return f"{self.activity}/{self.cause}"
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"no Machine to delete because of {self.cause}: nothing is done"
+
+    def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
+        """It is not reported again."""
+        return world.with_record(machineless(world.record, self.cause))

@@ -218,5 +218,7 @@ def _told(world: InstanceWorld, found: Sequence[Cause], hooks: Sequence[HookWork
     unsure = [cause for cause in found if unproven(world, cause, now)]
     if unsure:
         return f"asks AWS to confirm {unsure[0].name}"
+    if machineless := [cause.name for cause in found if cause.name in world.record.machineless]:
+        return f"has no Machine to delete because of {machineless[0]}: nothing is done"
     later = [cause for cause in found if cause.from_ > now]
     return f"a scheduled event; Perdure acts at {later[0].from_:%Y-%m-%dT%H:%MZ}" if later else ""

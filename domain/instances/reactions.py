@@ -19,6 +19,7 @@ from domain.instances.actions import (
     EmptyNode,
     Notify,
     ReleaseNode,
+    TellMachineless,
     TellRefuted,
 )
 from domain.instances.causes import OF_STATES, Cause, unlisted_plans
@@ -127,7 +128,7 @@ def _step(world: InstanceWorld, cause: Cause) -> Action | None:
     room = {"taken": cause.taken, "most": policy.most, "policy": policy.name}
     if cause.reaction is Reaction.DELETE_MACHINE:
         if owner is None:
-            return None
+            return _machineless(world, cause)
         named = owner.metadata.model_dump(include={"namespace", "name", "uid"})
         return DeleteOwner.model_validate({**told, **named, **room})
     drain, node = record.drain, world.node_name
@@ -171,6 +172,17 @@ def _notices(world: InstanceWorld, cause: Cause) -> tuple[Notify, ...]:
         if cause.sort in channel.causes
     )
     return tuple(notice for notice in notices if notice.id not in world.record.notified)
+
+
+def _machineless(world: InstanceWorld, cause: Cause) -> TellMachineless | None:
+    """The report that the instance has no Machine, once for each cause; none if the Machine it had is gone already."""
+    record, held = world.record, world.machine or world.pool
+    gone = (world.machine is not None and world.machine.machine) or (world.turn is not None and not world.turn.why)
+    if held is None or gone or cause.name in record.machineless or (record.state and record.state.final):
+        return None
+    named = held.metadata.model_dump(include={"namespace", "name", "uid"})
+    told = {"key": world.key, "cause": cause.name, "kind": held.kind_of.name, "policy": world.policy.name}
+    return TellMachineless.model_validate({**told, **named})
 
 
 def _about(world: InstanceWorld) -> About | None:

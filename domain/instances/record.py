@@ -113,6 +113,7 @@ class InstanceRecord(Model):
         hooks: lifecycle actions by token.
         refuted: how many claims EC2 has not borne out, so far.
         refuted_causes: those of them that would have been reacted to.
+        machineless: causes for which a Machine was to be deleted, and there was none: told already.
         seen: the keys folded last.
         notified: notifications that were sent or given up, each as channel and cause.
     """
@@ -134,6 +135,7 @@ class InstanceRecord(Model):
     last: LastEvent | None = None
     refuted: int = 0
     refuted_causes: tuple[str, ...] = ()
+    machineless: tuple[str, ...] = ()
     seen: tuple[str, ...] = ()
     notified: tuple[str, ...] = ()
 
@@ -319,6 +321,12 @@ def refuted(record: InstanceRecord, cause: str) -> InstanceRecord:
         return record
     causes = (*record.refuted_causes, cause)[-_MOST_NOTICES * 2 :]
     return record.model_copy(update={"refuted": record.refuted + 1, "refuted_causes": causes})
+
+
+def machineless(record: InstanceRecord, cause: str) -> InstanceRecord:
+    """The record once it was reported that the instance has no Machine to delete because of `cause`."""
+    causes = (*(each for each in record.machineless if each != cause), cause)[-_MOST_NOTICES * 2 :]
+    return record.model_copy(update={"machineless": causes})
 
 
 def heartbeat_sent(record: InstanceRecord, token: str, at: datetime) -> InstanceRecord:

@@ -16,9 +16,10 @@ from activities.instances.cache import InstanceCache
 from activities.instances.checking import Checks
 from activities.instances.disruptions import Disruptions
 from activities.instances.looks import LookActivities
+from domain.built_in_kinds import EVENT
 from domain.identity import Kind
 from domain.instances import MACHINE
-from domain.instances.actions import CordonNode, DeleteOwner
+from domain.instances.actions import CordonNode, DeleteOwner, TellMachineless
 from domain.instances.constants import CONTROL_PLANE_LABEL, DEPLOYMENT_LABEL
 from domain.instances.disruptions import Disruption, Limit, Turn, lasts, waits_for
 from domain.instances.instance import work_for_instance
@@ -200,6 +201,19 @@ async def test_of_three_machines_named_by_one_event_one_is_deleted(labels: dict[
     waiting = [turn.why for turn in turns if turn.why]
     assert len(waiting) == 2
     assert all(going[0]["metadata"]["name"] in why for why in waiting)
+
+
+@pytest.mark.parametrize("kind", ["AWSMachine", "AWSMachinePool"])
+@pytest.mark.parametrize(("policy", "asker"), [("web", "InterruptionPolicy web"), ("", "PERDURE_INSTANCES_REACTIONS")])
+async def test_an_event_names_who_asks_for_a_deletion_without_a_machine(kind: str, policy: str, asker: str) -> None:
+    kube = MemoryKube()
+    key = InstanceKey(account=ACCOUNT, region=REGION, instance_id="i-a").lifecycle
+    claim = TellMachineless(key=key, cause="x", kind=kind, namespace="c", name="mp", uid="u", policy=policy)
+    await ActivityEnvironment().run(worker(kube).tell_machineless, claim)
+    (told,) = (await kube.list(EVENT)).items
+    about = told["involvedObject"]
+    assert (about["kind"], about["name"], told["reason"]) == (kind, "mp", "NoMachine")
+    assert asker in told["message"]
 
 
 async def test_workers_that_aws_takes_right_now_do_not_wait_for_each_other() -> None:

@@ -32,6 +32,7 @@ from domain.instances.actions import (
     EndHook,
     LookAtInstance,
     ReleaseNode,
+    TellMachineless,
 )
 from domain.instances.constants import CLUSTER_LABEL, CONTROL_PLANE_LABEL, DEPLOYMENT_LABEL, POOL_LABEL
 from domain.instances.decision import decide_instance
@@ -39,7 +40,7 @@ from domain.instances.disruptions import Turn
 from domain.instances.instance import work_for_instance
 from domain.instances.lifecycle import InstanceWorld
 from domain.instances.policy import Budgets, Draining, Reaction, ReactionPolicy, Taint, TaintEffect, Tainting
-from domain.instances.record import InstanceRecord, answered, cordoned
+from domain.instances.record import InstanceRecord, answered, cordoned, machineless
 from domain.instances.resources import AWSMachinePool, InterruptionPolicy
 from domain.instances.selection import Selected, choose, selected
 from domain.instances.verification import HookTiming, Question
@@ -210,6 +211,58 @@ def test_a_stronger_reaction_follows_a_weaker_one() -> None:
     for reaction, follows in ((Reaction.TAINT, False), (Reaction.CORDON, True), (Reaction.DELETE_MACHINE, True)):
         done = step(known, 7, policy=ReactionPolicy(spot=reaction), facts=marked(6))
         assert (done is not None) is follows
+
+
+GROUP_ONLY: dict[str, Any] = {
+    "machine": None,
+    "owner": None,
+    "pool": AWSMachinePool.model_validate({"metadata": {"name": "c1-mp-0", "namespace": "fleet", "uid": "u-p"}}),
+}
+
+UNOWNED: dict[str, Any] = {"owner": None, "machine": machine(ownerReferences=[])}
+
+
+@pytest.mark.parametrize(
+    ("held", "kind", "name"), [(UNOWNED, "AWSMachine", "am-0"), (GROUP_ONLY, "AWSMachinePool", "c1-mp-0")]
+)
+def test_a_deletion_without_a_machine_is_reported_once(held: dict[str, Any], kind: str, name: str) -> None:
+    chosen = choose([policy("fleet", reactions={"spot": "delete-machine"})], CAPITAL, ReactionPolicy()).policy
+    world = observed(record(spot(4)), policy=chosen, facts=marked(6), **held)
+    (told,) = (each for each in work_for_instance(world, at(7)).steps if not isinstance(each, AskInstance))
+    assert isinstance(told, TellMachineless)
+    assert (told.kind, told.name, told.policy) == (kind, name, "fleet")
+    after = work_for_instance(told.fold(world, None), at(8))
+    assert [each for each in after.steps if not isinstance(each, AskInstance)] == []
+    assert after.why == f"has no Machine to delete because of {spot(4).key}: nothing is done"
+
+
+def test_a_deletion_without_a_machine_is_reported_only_once_aws_confirms_the_cause() -> None:
+    wished = ReactionPolicy(spot=Reaction.DELETE_MACHINE)
+    world = observed(record(spot(4)), policy=wished, **GROUP_ONLY)
+    assert [type(each) for each in work_for_instance(world, at(7)).steps] == [AskInstance]
+
+
+def test_a_machine_that_was_deleted_here_is_not_reported_as_missing() -> None:
+    wished = ReactionPolicy(spot=Reaction.DELETE_MACHINE)
+    assert step(record(spot(4)), 7, policy=wished, facts=marked(6), turn=Turn(at=at(5)), **GROUP_ONLY) is None
+
+
+def test_an_ended_instance_without_a_machine_needs_no_report() -> None:
+    wished = ReactionPolicy(terminated=Reaction.DELETE_MACHINE)
+    known = record(state("shutting-down", 4))
+    assert step(known, 7, policy=wished, facts=facts(6, "shutting-down"), **GROUP_ONLY) is None
+
+
+def test_a_machine_that_is_gone_already_needs_no_report() -> None:
+    wished = ReactionPolicy(spot=Reaction.DELETE_MACHINE)
+    assert step(record(spot(4)), 7, policy=wished, facts=marked(6), owner=None) is None
+
+
+def test_a_weaker_reaction_follows_the_report_that_there_is_no_machine() -> None:
+    wished = ReactionPolicy(spot=Reaction.DELETE_MACHINE, terminating_hook=Reaction.DRAIN)
+    answer = facts(6, spot=True, spot_code="marked-for-termination", group="c1-mp-0", lifecycle="Terminating:Wait")
+    known = machineless(record(spot(4), hook(5)), spot(4).key)
+    assert isinstance(step(known, 7, policy=wished, facts=answer, node="node-0", **GROUP_ONLY), CordonNode)
 
 
 def test_the_strongest_of_two_reactions_is_done() -> None:
