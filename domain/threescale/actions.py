@@ -1,4 +1,4 @@
-"""The writes of the cluster that a decision on an object of 3scale may ask for."""
+"""Writes of Kubernetes objects that a decision may request."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from domain.refusal import FIRST_RETRY, LONGEST_RETRY, ErrorType, Refusal
 from domain.schema import JsonObject
 from domain.threescale.resources import Tenant
 
-# The slot of what the object writes to a Secret of the cluster.
+# The slot of writes to the object's Secret.
 SECRET = "Secret"  # noqa: S105 - no secret itself
 
 
 class Stored(writes.Written):
-    """The object as the API server has answered it, empty if it is gone.
+    """The object as the API server returned it; empty if it is gone.
 
-    `world` is what is observed beside it, where its spec has changed.
+    `world` is a new observation, if the spec has changed.
     """
 
     obj: JsonObject = {}
@@ -27,45 +27,42 @@ class Stored(writes.Written):
 
 
 class _OwnWrite(writes.Write):
-    """A write of the object itself; its conflicts count."""
+    """A write of the object itself; conflicts count as refusals."""
 
     result: ClassVar[type[Model] | None] = Stored
 
     def fold(self, world: Any, result: Model | None) -> Any:
-        """The object as it is now."""
         stored = result if isinstance(result, Stored) else Stored()
         if not stored.obj:
             return world.model_copy(update={"exists": False})
         return (stored.world.recall(world) if stored.world is not None else world).stored(stored.obj)
 
     def refuse(self, world: Any, refusal: Refusal) -> Any:
-        """By its slot."""
+        """Store the refusal by slot."""
         return Action.refuse(self, world, refusal)
 
 
 class PatchObject(_OwnWrite, writes.Patch):
-    """A merge patch of the object."""
-
     note: str = "write the object"
 
     def refuse(self, world: Any, refusal: Refusal) -> Any:
-        """Where the API server refuses a spec with its defaults, that is shown."""
+        """If the API server refuses the defaulted spec, the status shows that."""
         if refusal.type is ErrorType.INVALID and "spec" in self.patch:
             return world.model_copy(update={"unwritable": refusal.message})
         return super().refuse(world, refusal)
 
 
 class ShowStatus(_OwnWrite, writes.Patch):
-    """A merge patch of its status; `in_sync`: it says only that the sync lasts."""
+    """A merge patch of the status; `in_sync`: it only reports that the sync takes long."""
 
     subresource: str = "status"
     note: str = "write the status"
     in_sync: bool = False
 
     def refuse(self, world: Any, refusal: Refusal) -> Any:
-        """A conflict of what is shown by the way is left to the next write.
+        """A conflict of an `InSync` report is ignored.
 
-        The replaced operator's definition of Tenants allows no status without ids, and may still stand.
+        The replaced operator's CRD of Tenants requires ids in the status, and may still be installed.
         """
         if self.in_sync and refusal.type is ErrorType.CONFLICT:
             return world
@@ -75,31 +72,30 @@ class ShowStatus(_OwnWrite, writes.Patch):
 
 
 class DeleteObject(_OwnWrite, writes.Delete):
-    """Delete the object, because what it belongs to is gone."""
+    """Delete the object because its owner is gone."""
 
     observed_after: ClassVar[bool] = False
 
     @property
     def summary(self) -> str:
-        """For `plan`."""
         return "delete the object"
 
 
 class DropFinalizer(_OwnWrite, writes.DropFinalizer):
-    """The object may go. `left` is what stays in 3scale, in words."""
+    """Release the object. `left` describes what stays in 3scale."""
 
     note: str = "remove the finalizer"
     left: tuple[str, ...] = ()
 
 
 class Beside(Model):
-    """What the world shows from now on, by its fields."""
+    """Changed fields of the world."""
 
     beside: dict[str, Any] = {}
 
 
 class ClusterWrite(Action):
-    """A write of the cluster besides the object itself."""
+    """A write of a Kubernetes object other than the object itself."""
 
     activity: ClassVar[str] = "threescale.write_cluster"
     queue: ClassVar[str] = Queue.THREESCALE
@@ -108,22 +104,21 @@ class ClusterWrite(Action):
     longest_retry: ClassVar[timedelta] = LONGEST_RETRY
 
     def fold(self, world: Any, result: Model | None) -> Any:
-        """What was written is seen."""
         return world.beside(result.beside if isinstance(result, Beside) else {})
 
 
 class WriteSecret(ClusterWrite):
-    """Keys of the object's Secret get random values (`generated`), or these (`values`)."""
+    """Set keys of the object's Secret to random values (`generated`) or given ones (`values`)."""
 
     generated: tuple[str, ...] = ()
     values: dict[str, str] = {}
 
     @property
     def slot(self) -> str:
-        """One for the whole Secret."""
+        """One slot for the whole Secret."""
         return SECRET
 
     @property
     def summary(self) -> str:
-        """The keys; never what they get."""
+        """Only the keys, never values."""
         return f"write {', '.join((*self.generated, *self.values))} to its Secret"

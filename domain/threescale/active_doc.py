@@ -2,10 +2,9 @@
 
     New ─► Orphan: product or Secret is missing ─► found by its system name, or created ─► Ready ─deletion─► deleted
 
-3scale never changes a system name. A document that gets another one is created again, and the former one is deleted
-once the new one exists. The product is named by its system name: a product of another tenant makes the document
-Invalid, a missing one makes it an Orphan. Bodies are compared as parsed documents, because 3scale may format them
-differently.
+3scale never changes a system name: a document with a new one is created again, then the former one is deleted. The
+product is referenced by system name; one of another tenant makes the document Invalid, a missing one an Orphan. Bodies
+are compared as parsed documents, because 3scale may reformat them.
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ _PATH = "active_docs"
 
 
 class Text(Model):
-    """The document as it was read: from a Secret or an address, or why it could not be."""
+    """The document from a Secret or an address, or why it could not be read."""
 
     body: str = ""
     version: str = ""
@@ -49,15 +48,15 @@ class Text(Model):
 
 
 class ObservedDocument(ObservedOne):
-    """What one decision sees.
+    """The input of a decision.
 
     Attributes:
         text: the document.
         products: those of its namespace.
         siblings: other ActiveDocs with its system name and tenant.
-        holders: those siblings that have something there, with its id.
-        found: what is known of 3scale.
-        wanted: whether what has its id is called as another ActiveDoc of the tenant, which stays, is to be called.
+        holders: siblings that have a document in 3scale, with its id.
+        found: 3scale's state.
+        wanted: whether another ActiveDoc now wants the system name of this one's document.
     """
 
     item: ClassVar[type[FoundDocument]] = FoundDocument
@@ -72,7 +71,6 @@ class ObservedDocument(ObservedOne):
     wanted: bool = False
 
     def decide(self, now: datetime) -> Decision:
-        """What to do now for an ActiveDoc that exists."""
         document = self.resource
         decision = self.begins(_leaving, now, of_active_doc(document)) or _decided(self, now)
         if document.metadata.deleting:
@@ -80,17 +78,16 @@ class ObservedDocument(ObservedOne):
         return fetched_again(decision, document.spec.active_doc_open_api_ref, now)
 
     def read(self, read: Read, body: object) -> Self:
-        """It, or all among which it may be; its former one is left to the object that has that name now."""
+        """The document, or a list to find it in. Its former document is left to an ActiveDoc that now has that name."""
         found = read_document(self.found, read, body, self.resource)
         return self.beside({"found": found.model_copy(update={"former": 0}) if self.wanted else found})
 
     def wrote(self, write: Write, body: object) -> Self:
-        """It, or its former one."""
         return self.beside({"found": wrote_document(self.found, write, body)})
 
 
 def fetched_again(decision: Decision, document: Document, now: datetime) -> Decision:
-    """The decision; a page does not tell of its changes, so a document at an address is fetched again."""
+    """Add a deadline for a document at an address, because changes there cause no event."""
     if not document.url:
         return decision
     deadline = earliest([decision.deadline, now + FETCH_EVERY])
@@ -110,19 +107,17 @@ def _decided(observed: ObservedDocument, now: datetime) -> Decision:
 
 
 def is_document(found: FoundDocument, document: ActiveDoc) -> bool:
-    """Whether one of the tenant's documents is this one."""
     return found.system_name == document.spec.system_name
 
 
 def read_document(found: One[FoundDocument], read: Read, answer: object, document: ActiveDoc) -> One[FoundDocument]:
-    """What is known after a read; where what has its id is called otherwise, that is its former one."""
+    """3scale's state after a read; a document of the remembered id with another name is the former one."""
     former = found.former or (found.item.id if found.item and _is_former(found.item, document) else 0)
     known = read_one(FoundDocument, read, answer, lambda each: is_document(each, document))
     return known.model_copy(update={"former": former})
 
 
 def wrote_document(found: One[FoundDocument], write: Write, answer: object) -> One[FoundDocument]:
-    """What is known after a write of it, or of its former one."""
     if found.former and write.id == found.former:
         return found.model_copy(update={"former": 0})
     known = wrote_one(FoundDocument, Resource.DOCUMENT, found, write, answer)
@@ -134,7 +129,7 @@ def _is_former(found: FoundDocument, document: ActiveDoc) -> bool:
 
 
 def _product(document: ActiveDoc, products: Iterable[Product], url: str) -> Product | None:
-    """The product that it names, of its own tenant rather than another's, the oldest of several."""
+    """The referenced product: one of the same tenant first, then the oldest."""
     named = [each for each in products if each.spec.system_name == document.spec.product_system_name]
     return min(
         named,
@@ -176,7 +171,7 @@ def _synced(observed: ObservedDocument, service_id: int, fields: dict[str, objec
     if settled and not observed.look and found.untouched:
         return observed.fine(now, fields)
     whole = sync_document(document, observed.text.body, service_id, found, observed.known_id)
-    if found.item is not None and not found.former:  # by whose id it is found again until it is gone
+    if found.item is not None and not found.former:  # a former document is found by the recorded id
         fields = {**fields, "active_doc_id": found.item.id}
     return observed.compared(whole, now, fields, wished)
 
@@ -184,7 +179,7 @@ def _synced(observed: ObservedDocument, service_id: int, fields: dict[str, objec
 def sync_document(
     document: ActiveDoc, body: str, service_id: int, found: One[FoundDocument], known_id: int = 0
 ) -> Sync:
-    """What to read or write now; `service_id` is 0 for a document that belongs to no product."""
+    """The next reads or writes; `service_id` is 0 for a document without a product."""
     spec = document.spec
     if not found.looked:
         by_id = known_id if not found.lost else 0

@@ -3,13 +3,12 @@
     New ─► waits for account, product, plan, credentials ─► created, once ─► Ready
         other plan ─► changed ─► Ready    other product ─► deleted and created again, with other credentials ─► Ready
         any ─deletion─► deleted    its account is gone ─► deleted too
-        its product is gone, or no longer offers its plan ─► waits; deleted too where the product has `cascade`
+        its product is gone, or no longer offers its plan ─► waits; deleted too if the product has `cascade`
 
-It waits for objects of the cluster: the ids of account and product, a plan in the product's spec, a Secret. 3scale is
-not called while one of them is missing. Before each creation the account's applications are listed and the creation is
-noted: an application of the same name and product that was not in that list, and that no other Application has, comes
-from an attempt whose answer was lost. If two Applications adopt the same one all the same, the younger creates its own.
-A pending application is left to the person who approves it. Credentials are set once.
+3scale is not called while an object in the cluster is missing: account, product, plan in the product's spec, Secret.
+Before a creation the account's applications are listed, and the creation is recorded: an application of the same name
+and product that was not in that list, and that no other Application has, is the result of the creation. Pending
+applications wait for a person's approval. Credentials are set once.
 """
 
 from __future__ import annotations
@@ -48,16 +47,16 @@ from domain.threescale.resources.shared import Digests
 
 
 class ObservedApplication(ObservedOne):
-    """What one decision sees.
+    """The input of a decision.
 
     Attributes:
-        account: its DeveloperAccount, if there is one of that name.
-        product: its Product, likewise.
-        holders: other Applications of the account that have an application there, with its id.
-        secrets: keys of Secrets that are there.
-        found: what is known of 3scale.
-        listed: the account's applications, as far as they were looked through for it.
-        plans: those of the product, None if not read.
+        account: its DeveloperAccount, if it exists.
+        product: its Product, if it exists.
+        holders: other Applications of the account that have an application in 3scale, with its id.
+        secrets: existing keys of Secrets.
+        found: 3scale's state.
+        listed: the account's applications, if they were listed.
+        plans: the product's plans; None if not read.
     """
 
     item: ClassVar[type[FoundApplication]] = FoundApplication
@@ -74,7 +73,6 @@ class ObservedApplication(ObservedOne):
     plans: tuple[FoundPlan, ...] | None = None
 
     def decide(self, now: datetime) -> Decision:
-        """What to do now for an Application that exists."""
         application = self.resource
         if application.metadata.deleting:
             return self.deprovision(_leaving(self), now)
@@ -85,11 +83,11 @@ class ObservedApplication(ObservedOne):
         return _decided(self, now)
 
     def is_it(self, found: FoundApplication) -> bool:
-        """By the creation that it has noted, unless it is another's."""
+        """By the recorded creation, unless another object has it."""
         return is_application(found, created(self.resource.metadata), (each.id for each in self.holders))
 
     def read(self, read: Read, body: object) -> Self:
-        """It, those among which it may be, or the product's plans."""
+        """The application, a list to find it in, or the product's plans."""
         listed = () if read.of else answers_of(read.resource.value, body)
         if read.resource is Resource.PLAN:
             return self.beside({"plans": tuple(FoundPlan.model_validate(each) for each in listed)})
@@ -115,10 +113,10 @@ def _decided(observed: ObservedApplication, now: datetime) -> Decision:
 
 
 def _goes_with_product(observed: ObservedApplication) -> str:
-    """Why it goes with its product or its plan; empty if it stays.
+    """Why it is deleted with its product or plan; empty if it stays.
 
-    The product has to say that it takes its applications along, and the application to be in 3scale as it shall be:
-    one whose plan is yet to come waits for it. One that is to be retained is held.
+    The product must have `cascade`, and the application must be in sync: with a future plan it waits. Applications with
+    `retain` wait, too.
     """
     application, product = observed.resource, observed.product
     if product is None or not takes_along(product.metadata) or retained(application.metadata):
@@ -153,7 +151,7 @@ def _absent(observed: ObservedApplication) -> Blocker:
 
 
 def _blocker(application: Application, account: DeveloperAccount, product: Product, url: str) -> Blocker | None:
-    """The first thing that stands in the way in account and product, which both exist; `url` is their tenant's."""
+    """The first problem of account and product, which both exist; `url` is their tenant's."""
     namespace, plan = application.metadata.namespace, application.spec.application_plan_name
     of_account = (f"DeveloperAccount/{namespace}/{account.metadata.name}",)
     of_product = (f"Product/{namespace}/{product.metadata.name}",)
@@ -229,9 +227,9 @@ def _synced(
 
 
 def _own(observed: ObservedApplication) -> tuple[One[FoundApplication], bool]:
-    """What is known of its own one, and whether the one that it remembers is another's.
+    """Its own application, and whether the remembered id belongs to another object.
 
-    Two that look at the same moment find the same one: it is that one's who has noted it, of two the elder's.
+    Two objects that search at once find the same application: it belongs to the one that recorded it, or the older one.
     """
     application, found = observed.resource, observed.found
     known_id = known_id_of(application, observed.provider.url)
@@ -247,7 +245,7 @@ def _of(found: One[FoundApplication]) -> dict[str, object]:
 
 
 def _without_plan(application: Application, product: Product) -> Blocker:
-    """The product has the plan in its spec: it is being made."""
+    """The product has the plan in its spec, so it will be created."""
     return waiting(
         f"3scale does not have the plan {application.spec.application_plan_name} (yet)",
         f"Product/{application.metadata.namespace}/{product.metadata.name}",
@@ -255,8 +253,8 @@ def _without_plan(application: Application, product: Product) -> Blocker:
 
 
 def _lacking(observed: ObservedApplication, product: Product, sync: Sync) -> Blocker | None:
-    """Credentials that are to be set, now or when it is created again, and that no Secret has."""
-    makes = any(write.method in ("POST", "DELETE") for write in sync.writes)  # one of another product is created again
+    """Missing credentials for a creation, now or after the deletion of another product's application."""
+    makes = any(write.method in ("POST", "DELETE") for write in sync.writes)  # after a deletion it is created again
     wanted = credentials(observed.resource, product).values() if makes else ()
     missing = [key for key in wanted if key not in observed.secrets]
     if not missing:
@@ -269,7 +267,7 @@ def _lacking(observed: ObservedApplication, product: Product, sync: Sync) -> Blo
 
 
 def _leaving(observed: ObservedApplication) -> Leaving:
-    """With an account that is gone or goes there is nothing left to delete, once it is gone."""
+    """If the account is gone or being deleted, 3scale deletes the application with it."""
     application, account, provider = observed.resource, observed.account, observed.provider
     known_id = known_id_of(application, provider.url)
     leaving = Leaving(holders=observed.holders)

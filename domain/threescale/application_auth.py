@@ -1,13 +1,12 @@
-"""The lifecycle of an ApplicationAuth: an application gets the credentials of a Secret, once.
+"""The lifecycle of an ApplicationAuth: set an application's credentials from a Secret, once.
 
     waits for application, account, product, Secret ─► generate what the Secret lacks ─► write it to 3scale
         ─► write the application's id, and the keys that are missing, into the Secret ─► Ready
 
-Generated values are random, and stand in the Secret before they are sent to 3scale: a pass that follows a crash finds
-them there, and repeating the write sets the same values. The product's authentication decides which keys are generated;
-where it leaves that open, both are. Every key that the Secret holds is set, whether callers need it or not. If the
-application has a key already, 3scale refuses it, which counts as success. In the end the Secret has all three keys,
-empty where the application has no such value. A Ready ApplicationAuth never acts again.
+Random values are stored in the Secret before they are sent to 3scale, so that a pass after a crash repeats the same
+write. The product's authentication determines which keys are generated; if it is not set, both. All keys in the Secret
+are set. A key that the application already has is refused by 3scale, which counts as success. In the end the Secret has
+all three keys, empty without a value. A Ready ApplicationAuth never acts again.
 """
 
 from __future__ import annotations
@@ -33,13 +32,13 @@ USER_KEY, APPLICATION_ID, APPLICATION_KEY = "UserKey", "ApplicationID", "Applica
 
 
 class SecretContent(Model):
-    """What decisions see of the Secret.
+    """The visible parts of the Secret.
 
     Attributes:
         name: the Secret's.
         there: its keys.
-        filled: those that hold something.
-        application_id: the application's id, which is no secret.
+        filled: keys with a value.
+        application_id: the application's id, which is not secret.
     """
 
     name: str
@@ -49,15 +48,15 @@ class SecretContent(Model):
 
 
 class ObservedAuth(ObservedOne):
-    """What one decision sees.
+    """The input of a decision.
 
     Attributes:
-        application: its Application, if there is one of that name.
-        account: the application's DeveloperAccount, likewise.
-        product: the application's Product, likewise.
-        secret: its Secret, likewise.
+        application: its Application, if it exists.
+        account: the application's DeveloperAccount, if it exists.
+        product: the application's Product, if it exists.
+        secret: its Secret, if it exists.
         found: the application in 3scale.
-        done: slots of writes that have been made.
+        done: slots of completed writes.
     """
 
     item: ClassVar[type[FoundApplication]] = FoundApplication
@@ -73,7 +72,6 @@ class ObservedAuth(ObservedOne):
     done: tuple[str, ...] = ()
 
     def decide(self, now: datetime) -> Decision:
-        """What to do now for an ApplicationAuth that exists."""
         if self.resource.metadata.deleting:
             return stands(Phase.GONE, "it owns nothing in 3scale")
         if is_true(self.resource.status.conditions, READY):
@@ -81,11 +79,11 @@ class ObservedAuth(ObservedOne):
         return self.without_account(now) or _decided(self, now)
 
     def is_it(self, found: FoundApplication) -> bool:
-        """It is read by its id only."""
+        """It is read by id only."""
         return False
 
     def wrote(self, write: Write, body: object) -> Self:
-        """One of the credentials is set; the application is known all the same."""
+        """One of the credentials is set; the application's state stays valid."""
         return self.beside({"done": (*self.done, write.slot)})
 
 
@@ -97,7 +95,7 @@ def _decided(observed: ObservedAuth, now: datetime) -> Decision:
         return observed.blocked(blocker or _absent(observed), now)
     wanted = _wanted(product)
     if auth.spec.generate_secret:
-        # Clients of the replaced operator read an application key of a product with user keys, too.
+        # Clients of the replaced operator also read an application key for products with user keys.
         made_up = tuple(dict.fromkeys((*wanted, APPLICATION_KEY)))
         if missing := tuple(key for key in made_up if key not in secret.filled):
             why = f"generate {', '.join(missing)}"
@@ -162,7 +160,7 @@ def _wanted(product: Product) -> tuple[str, ...]:
 
 
 def _blocker(observed: ObservedAuth) -> Blocker | None:
-    """Something that is there and cannot be used yet."""
+    """A referenced object that cannot be used yet."""
     application, namespace = observed.application, observed.resource.metadata.namespace
     if application is None or observed.account is None or observed.product is None or observed.secret is None:
         return _absent(observed)

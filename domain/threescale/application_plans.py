@@ -1,8 +1,8 @@
-"""Application plans with their limits and prices: which calls bring them to what is wanted.
+"""The calls for application plans with their limits and prices.
 
-Limits are identified by period and metric, and their value is changed in place. Prices cannot be changed: a different
-one is deleted before the right one is created, because ranges may not overlap. Prices and fees are compared as numbers.
-An unwanted plan is deleted, which 3scale refuses while an application has it.
+Limits are identified by period and metric, and changed in place. Prices cannot be changed: the old one is deleted
+first, because ranges may not overlap. Prices and fees are compared as numbers. 3scale refuses to delete a plan with
+applications.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ MetricIds = Mapping[tuple[str, str], int]
 def metric_ids(
     own: Iterable[FoundMetric], backends: Mapping[str, int], used: Mapping[int, Sequence[FoundMetric]]
 ) -> dict[tuple[str, str], int]:
-    """The ids of all metrics that plans may name: the product's own, and those of its backends as far as read."""
+    """The ids of all metrics that plans may reference: the product's own, and those of its backends that were read."""
     ids = {("", each.system_name): each.id for each in own}
     for name, backend_id in backends.items():
         ids |= {(name, bare_name(each.system_name, backend_id)): each.id for each in used.get(backend_id, ())}
@@ -33,13 +33,13 @@ def metric_ids(
 
 
 def references(plans: Mapping[str, ApplicationPlan]) -> set[MetricReference]:
-    """The metrics that limits and prices speak of."""
+    """The metrics in limits and prices."""
     limits = {limit.metric_method_ref for plan in plans.values() for limit in plan.limits}
     return limits | {price.metric_method_ref for plan in plans.values() for price in plan.pricing_rules}
 
 
 def looks(found: Sequence[FoundPlan], wanted: Mapping[str, ApplicationPlan]) -> Iterable[Read]:
-    """What has to be read of plans that stay."""
+    """Missing reads of plans that stay."""
     for plan in found:
         if plan.system_name not in wanted:
             continue
@@ -51,7 +51,7 @@ def looks(found: Sequence[FoundPlan], wanted: Mapping[str, ApplicationPlan]) -> 
 
 
 def offer(service_id: int, wanted: Mapping[str, ApplicationPlan], found: Sequence[FoundPlan]) -> tuple[Write, ...]:
-    """The calls for the plans themselves; those without an application that blocks it go last."""
+    """The calls for the plans themselves; deletions are last, because 3scale may refuse them."""
     path = f"services/{service_id}/application_plans"
     there = {plan.system_name: plan for plan in found}
     writes = []
@@ -76,12 +76,11 @@ def offer(service_id: int, wanted: Mapping[str, ApplicationPlan], found: Sequenc
 
 
 def limit_and_price(plan: ApplicationPlan, found: FoundPlan, ids: MetricIds) -> tuple[Write, ...]:
-    """The calls for limits and prices of a plan, whose metrics are all known."""
+    """The calls for a plan's limits and prices; all metrics must be known."""
     return (*_limits(plan, found, ids), *_prices(plan, found, ids))
 
 
 def id_of(reference: MetricReference, ids: MetricIds) -> int | None:
-    """The id of a metric that a limit or price names."""
     return ids.get((reference.backend or "", reference.system_name))
 
 

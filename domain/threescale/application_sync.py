@@ -1,8 +1,8 @@
-"""An application in 3scale: which calls bring it to what its custom resource says.
+"""The calls for an application.
 
     look for plan and application ─► make it, or delete the one of another product ─► plan, state, names
 
-Changing the plan is answered with the plan, after which the application is read once more.
+The response to a changed plan contains the plan, so the application is read again.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from domain.threescale.resources import Application, Product
 
 LIVE, SUSPENDED = "live", "suspended"
 
-# By how callers of the product say who they are: 3scale's parameters, and the keys of the Secret that hold them.
+# By the product's authentication: 3scale's parameters, and the Secret's keys.
 CREDENTIALS = {
     "1": {"user_key": "UserKey"},
     "2": {"application_id": "ApplicationID", "application_key": "ApplicationKey"},
@@ -31,9 +31,9 @@ CREDENTIALS = {
 
 
 def is_application(found: FoundApplication, noted: Mapping[str, Json], claimed: Iterable[int] = ()) -> bool:
-    """Whether one of the account's applications came of the creation that was noted; of none if nothing was.
+    """Whether an application is the result of the recorded creation; False without a record.
 
-    One of that name and product that existed before is another's, and so is what other objects have (`claimed`).
+    Applications that existed before, or that other objects have (`claimed`), are not.
     """
     others = noted.get(OTHERS)
     before = others if isinstance(others, list) else []
@@ -42,12 +42,12 @@ def is_application(found: FoundApplication, noted: Mapping[str, Json], claimed: 
 
 
 def natural_key(application: Application, product: Product) -> dict[str, Json]:
-    """By what an application is found whose id is not known."""
+    """The key for an application without a known id."""
     return {"name": application.spec.name, "service_id": product.status.product_id}
 
 
 def known_id_of(application: Application, url: str) -> int:
-    """What the tenant at the address has told, as status or annotation say; 0 if it has none there."""
+    """The id in this tenant, from status or annotation; 0 if none."""
     return known_at(url, application.status.provider_account_host if url else None, remembered_id(application))
 
 
@@ -61,10 +61,9 @@ def sync_application(
     *,
     forgets: bool = False,
 ) -> Sync:
-    """What to read or write now for an application of the account with that id; its plan may be `missing`.
+    """The next reads or writes for an application of this account; its plan may be `missing`.
 
-    `claimed` are applications of the account that may bear its name and are others'; `forgets` that the one it
-    remembers is such.
+    `claimed` are applications of other objects that may have its name; `forgets`: the remembered id is one of these.
     """
     known_id = 0 if forgets else known_id_of(application, product.status.provider_account_host or "")
     service_id, path = product.status.product_id or 0, f"accounts/{account_id}/applications"
@@ -93,7 +92,7 @@ def sync_application(
 
 
 def credentials(application: Application, product: Product) -> dict[str, SecretKey]:
-    """The parameters that a Secret of the application's holds, by how callers of the product say who they are."""
+    """The parameters from the application's Secret, by the product's authentication."""
     reference = application.spec.auth_secret_ref
     if reference is None or not reference.name:
         return {}

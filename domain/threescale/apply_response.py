@@ -1,8 +1,8 @@
-"""What is known of 3scale after a call, taken from its answer.
+"""3scale's state after a call, computed from the response.
 
-A list is stored in its place. A write is folded from its answer, so that nothing is read again. Side effects in 3scale
-are folded too: a new product comes with a metric and a rule, which are read; a deleted metric takes its rules, limits
-and prices with it; a deleted backend usage takes the limits and prices of that backend's metrics with it.
+Writes are folded from their responses, so nothing is read again. Side effects are folded too: a new product has a
+metric and a rule, which are read; deleting a metric deletes its rules, limits and prices; deleting a backend usage
+deletes limits and prices of that backend's metrics.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ Item = TypeVar("Item", bound=Identified)
 
 
 def read_product(found: FoundProduct, read: Read, answer: object, system_name: str) -> FoundProduct:
-    """What is known of a product after a read; None as the answer stands for an absent one."""
+    """A product's state after a read; None means absent."""
     wrapper = read.resource.value
     match read.resource:
         case Resource.SERVICE:
@@ -73,7 +73,6 @@ def read_product(found: FoundProduct, read: Read, answer: object, system_name: s
 
 
 def wrote_product(found: FoundProduct, write: Write, answer: object) -> FoundProduct:
-    """What is known of a product after a write."""
     after = _product(found, write, answer)
     if write.deploys:
         return after.model_copy(update={"deployed": write.deploys})
@@ -81,7 +80,6 @@ def wrote_product(found: FoundProduct, write: Write, answer: object) -> FoundPro
 
 
 def read_backend(found: FoundBackend, read: Read, answer: object, system_name: str) -> FoundBackend:
-    """What is known of a backend after a read."""
     wrapper = read.resource.value
     if read.resource is Resource.BACKEND:
         backends = [FoundBackendApi.model_validate(each) for each in _many(read, answer)]
@@ -94,12 +92,11 @@ def read_backend(found: FoundBackend, read: Read, answer: object, system_name: s
 
 
 def wrote_backend(found: FoundBackend, write: Write, answer: object) -> FoundBackend:
-    """What is known of a backend after a write."""
     if write.resource is Resource.BACKEND:
         if write.method == "DELETE":
             return FoundBackend(looked=True)
         backend = FoundBackendApi.model_validate(answer_of(write.resource.value, answer))
-        # A new one has its metric, whose id is read, and no rule.
+        # A new backend has one metric, whose id must be read, and no rule.
         fresh: dict[str, object] = {"metrics": None, "rules": ()} if write.method == "POST" else {}
         return found.model_copy(update={"backend": backend, **fresh})
     rules = found.rules or ()
@@ -119,7 +116,7 @@ def _product(found: FoundProduct, write: Write, answer: object) -> FoundProduct:
         case Resource.SERVICE:
             service = FoundService.model_validate(answer_of(wrapper, answer))
             if write.method == "PUT":
-                # Another authentication shows other fields of the proxy.
+                # The fields of the proxy depend on the authentication.
                 unread = {"proxy": None} if touches_gateway(write) else {}
                 return found.model_copy(update={"service": service, **unread})
             return FoundProduct(
@@ -144,7 +141,7 @@ def _product(found: FoundProduct, write: Write, answer: object) -> FoundProduct:
                 found, write.of, {"pricing_rules": _changed(FoundPricingRule, plan.pricing_rules or (), write, answer)}
             )
         case Resource.PROXY:
-            # Whatever deploys makes another version.
+            # This deploys, which creates another version.
             return found.model_copy(update={"proxy": answer_of(wrapper, answer), "configs": {}})
         case Resource.CHAIN:
             return found.model_copy(update={"chain": answers_of("", answer), "configs": {}})
@@ -156,7 +153,7 @@ def _product(found: FoundProduct, write: Write, answer: object) -> FoundProduct:
 
 
 def _looked(read: Read, found: object) -> dict[str, bool]:
-    """One that is not there by the id that is remembered is looked for by its name."""
+    """If it is not found by the remembered id, it is searched by name."""
     lost = bool(read.of) and found is None
     return {"looked": not lost, "lost": lost}
 
@@ -173,7 +170,7 @@ def _listed(kind: type[Item], wrapper: str, answer: object) -> tuple[Item, ...]:
 
 
 def _changed(kind: type[Item], items: Sequence[Item], write: Write, answer: object) -> tuple[Item, ...]:
-    """The list after one of it was made, changed or deleted."""
+    """The list after a creation, change or deletion."""
     others = tuple(each for each in items if each.id != write.id)
     if write.method == "DELETE":
         return others
@@ -181,7 +178,7 @@ def _changed(kind: type[Item], items: Sequence[Item], write: Write, answer: obje
 
 
 def _moved(rules: Iterable[FoundMappingRule], write: Write, answer: object) -> tuple[FoundMappingRule, ...]:
-    """The rules after one call: what is put in moves the others down, what is taken out lets them up."""
+    """The rules after one call: an insertion moves the following ones down, a deletion moves them up."""
     listed = sorted(rules, key=lambda each: (each.position, each.id))
     index = next((place for place, each in enumerate(listed) if each.id == write.id), len(listed))
     rest = [each for each in listed if each.id != write.id]
@@ -226,7 +223,7 @@ def _without_metric(found: FoundProduct, id_: int) -> FoundProduct:
 
 
 def _without_backend(found: FoundProduct) -> FoundProduct:
-    """What plans say of the product's own metrics stays; only that is known for sure."""
+    """Limits and prices of the product's own metrics stay; plans with others must be read again."""
     own = {each.id for each in found.metrics or ()}
     foreign = any(each.metric_id not in own for plan in found.plans or () for each in plan.limits or ())
     foreign = foreign or any(

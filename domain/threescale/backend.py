@@ -1,15 +1,14 @@
-"""The lifecycle of a Backend, from what is observed to what to do now.
+"""The lifecycle of a Backend: the decision.
 
     New ─finalizer, defaults─► Syncing ─► Synced ─new spec, drift─► Syncing
          any ─► Orphan: the tenant is missing    any ─► Invalid    any ─► Failed: 3scale refuses something
          any ─deletion─► Deleting ─no product uses it─► gone
 
-It remembers digests like a Product (`product.py`); a new digest of its part of the gateway makes the products that use
-it deploy. A product may have deployed a change that somebody made to that part by hand, so the time of the correction
-is remembered too, and the products deploy again. A metric that a gateway counts is deleted after the products have
-deployed without it: until then a digest of its own makes them do so. A deleted Backend waits until no Product uses it;
-those products are Orphans meanwhile, and their specs stay. If something else in 3scale uses it, 3scale refuses the
-deletion, and it is tried again.
+It remembers digests like a Product (`product.py`). A new gateway digest makes the products that use it deploy. A
+product may have deployed a manual change, so the time of its correction is remembered, too, and products deploy again.
+A metric used by a gateway is deleted after the products have deployed without it, which a temporary digest triggers. A
+deleted Backend waits until no Product uses it; meanwhile these are Orphans, and their specs stay. Other uses in 3scale
+make the deletion fail, and it is retried.
 """
 
 from __future__ import annotations
@@ -38,13 +37,13 @@ from domain.threescale.validation import Fault, faults_of_backend, message_of
 
 
 class ObservedBackend(Observed):
-    """What one decision sees.
+    """The input of a decision.
 
     Attributes:
         products: those of its namespace, which may use it.
         siblings: other Backends with its system name and tenant.
-        holders: those siblings that have something there, with its id.
-        found: what is known of 3scale: nothing, or what a pass of this process has left.
+        holders: siblings that have a backend in 3scale, with its id.
+        found: 3scale's state: empty, or left by a previous pass of this process.
     """
 
     resource: Backend
@@ -54,23 +53,18 @@ class ObservedBackend(Observed):
     found: FoundBackend = FoundBackend()
 
     def decide(self, now: datetime) -> Decision:
-        """What to do now for a Backend that exists."""
         return self.begins(_leaving, now, of_backend(self.resource.spec)) or _decided(self, now)
 
     def read(self, read: Read, body: object) -> Self:
-        """The backend, or a part of it."""
         return self.beside({"found": read_backend(self.found, read, body, self.resource.spec.system_name)})
 
     def wrote(self, write: Write, body: object) -> Self:
-        """The backend, or a part of it."""
         return self.beside({"found": wrote_backend(self.found, write, body)})
 
     def kept(self) -> object:
-        """The backend."""
         return self.found if self.found.backend is not None else None
 
     def recalling(self, kept: object) -> Self:
-        """The world with the backend."""
         return self.beside({"found": kept})
 
 
@@ -120,7 +114,7 @@ def _synced(observed: ObservedBackend, fields: dict[str, object], now: datetime)
 
 
 def _mending(observed: ObservedBackend, before: Digests, wished: Digests, sync: Sync) -> tuple[ShowStatus, ...]:
-    """What gateways show is mended although nothing new is wanted: until that is told it counts as not in step."""
+    """Mark it as not in sync before a correction without a new spec, so that a crash is noticed."""
     if before.gateway != wished.gateway or not any(shows_in_gateways(each) for each in sync.writes):
         return ()
     forgetting = remembering(observed.resource, before.model_copy(update={"synced": None}))
@@ -128,14 +122,14 @@ def _mending(observed: ObservedBackend, before: Digests, wished: Digests, sync: 
 
 
 def _mends(before: Digests, wished: Digests) -> bool:
-    """Whether it has begun to mend what gateways show, in this pass or in one that died."""
+    """Whether it has begun to correct gateway parts, in this pass or in an interrupted one."""
     return before.gateway == wished.gateway and not before.synced
 
 
 def _letting_go(
     backend: Backend, before: Digests, wished: Digests, standing: Mapping[str, Refusal]
 ) -> dict[str, object]:
-    """Where nothing is left but what gateways count, the products deploy without it; and once more when it is gone."""
+    """If only metrics in use by gateways are left, make the products deploy without them, and again later."""
     if not all(IN_USE in each.message for each in standing.values()):
         return {}
     gateway = digest(wished.gateway, "lets go")
@@ -143,7 +137,7 @@ def _letting_go(
 
 
 def _renaming(backend: Backend, there: FoundBackendApi) -> Blocker:
-    """What has its id is called otherwise: 3scale keeps a system name for good."""
+    """Its backend has another name, and 3scale never changes a system name."""
     detail = f"SystemName is immutable: backend {there.id} is called {there.system_name} in 3scale."
     fault = Fault(path="spec.systemName", value=backend.spec.system_name, detail=detail)
     return invalid(str(fault))

@@ -1,9 +1,9 @@
-"""A backend in 3scale: which calls bring it to what its custom resource says.
+"""The calls for a backend.
 
     find it ─► create it ─► read metrics and rules ─► metrics ─► rules ─► delete metrics
 
-3scale stores a backend's address with its port. It refuses to delete a metric that the gateway of a product counts,
-until that product is deployed again; the deletion is tried again until then.
+3scale stores the address with its port. It refuses to delete a metric used by a product's gateway until that product is
+deployed again; the deletion is retried.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from domain.threescale.resources.backend import BackendSpec
 
 
 def sync_backend(spec: BackendSpec, found: FoundBackend, known_id: int = 0, refused: Iterable[str] = ()) -> Sync:
-    """What to do now for a backend, whose spec has its defaults; slots that are `refused` are not tried now."""
+    """The next reads or writes, given the defaulted spec; slots in `refused` are skipped."""
     backend, held = found.backend, set(refused)
     if backend is None:
         if not found.looked:
@@ -44,7 +44,7 @@ def sync_backend(spec: BackendSpec, found: FoundBackend, known_id: int = 0, refu
 
 
 def shows_in_gateways(write: Write) -> bool:
-    """Whether the gateways of the products that use it are otherwise once this is done."""
+    """Whether the write changes the gateways of the products that use it."""
     return write.resource is Resource.RULE or "private_endpoint" in write.fields
 
 
@@ -63,7 +63,7 @@ def _reads(found: FoundBackend, backend: FoundBackendApi) -> Iterable[Read]:
 
 
 def _fields(spec: BackendSpec) -> dict[str, Json]:
-    # As with the replaced operator: no description is an empty one.
+    # As with the replaced operator: an absent description equals an empty one.
     return {"name": spec.name, "private_endpoint": spec.private_base_url, "description": spec.description or ""}
 
 
@@ -83,7 +83,7 @@ def _creation(spec: BackendSpec) -> Write:
 
 
 def changes_of_backend(spec: BackendSpec, backend: FoundBackendApi) -> Iterable[Write]:
-    """The call that brings a backend's own fields to what is wanted, if one is needed."""
+    """The write of a backend's own fields, if they differ."""
     fields: dict[str, Json] = {}
     for name, value in _fields(spec).items():
         same = same_address if name == "private_endpoint" else same_text

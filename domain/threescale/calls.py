@@ -1,12 +1,9 @@
-"""Calls of 3scale's Account Management API, as decisions ask for them.
+"""Calls of 3scale's Account Management API, as decisions request them.
 
-A decision names what it has to read (`Read`) and what it wants written (`Write`). The pass makes the calls one after
-the other, and each folds its answer into what is known of 3scale (`apply_response.py`). So a decision never needs a
-look after a write: the answers carry the ids. After no answer, and where something is absent that was known, what is
-known is given up and read again.
-
-An answer can get lost after its effect. A creation therefore bears its natural key: before it is tried again the list
-at its path is read and searched for it. What a Secret holds is named, not carried: it is put in where the call is made.
+A decision names its reads (`Read`) and writes (`Write`). The pass makes the calls in sequence, and folds each response
+into the known state (`apply_response.py`), so that nothing is read after a write. After a lost response, and if a known
+object is absent, the state is discarded and read again. A creation has a natural key: before a retry the list at its
+path is searched for it. Values from Secrets are referenced and inserted only in the request.
 """
 
 from __future__ import annotations
@@ -26,7 +23,7 @@ from domain.threescale.found import UnexpectedAnswerError
 
 
 class Resource(StrEnum):
-    """What a call speaks of; the value is the name under which 3scale wraps one of them."""
+    """The object of a call; the value is 3scale's JSON wrapper."""
 
     SERVICE = "service"
     BACKEND = "backend_api"
@@ -48,28 +45,26 @@ class Resource(StrEnum):
     POLICY = "policy"
     CONFIG = "proxy_config"
     TENANT = "signup"
-    TEXT = "text"  # a document of an address of its own, which is no call of 3scale (`texts.py`)
+    TEXT = "text"  # a document at an arbitrary address, not an API call (`texts.py`)
 
 
 def api_of(resource: Resource) -> str:
-    """Below which part of the address a resource is: tenants are the master's, all else is the tenant's own."""
+    """The API's base path: the master's for tenants, else the tenant's own."""
     return "/master/api" if resource is Resource.TENANT else "/admin/api"
 
 
 class SecretKey(Model):
-    """A value in a Secret."""
-
     namespace: str
     name: str
     key: str
 
 
 class Answer(Model):
-    """What 3scale has answered.
+    """3scale's response.
 
     Attributes:
-        body: as JSON; None of a read for nothing of that id, of a write for no content.
-        beside: what else the world shows from now on, by its fields.
+        body: JSON; None of a read means absent, of a write no content.
+        beside: other changed fields of the world.
     """
 
     body: Any = None
@@ -77,9 +72,9 @@ class Answer(Model):
 
 
 class Call(Action):
-    """A call of the object's tenant.
+    """A call in the object's tenant.
 
-    `unsure`: an answer was lost, so lists are read freshly, and what a creation may have made is looked up before.
+    `unsure`: a response was lost, so lists are not cached, and creations are preceded by a search.
     """
 
     queue: ClassVar[str] = Queue.THREESCALE
@@ -93,7 +88,6 @@ class Call(Action):
     unsure: bool = False
 
     def fold(self, world: Any, result: Model | None) -> Any:
-        """What is known of 3scale after the answer."""
         answer = result if isinstance(result, Answer) else Answer()
         try:
             return self.learn(world.beside(answer.beside), answer.body)
@@ -101,7 +95,6 @@ class Call(Action):
             raise UnusableAnswerError(unexpected(self.named(world.provider.url), error)) from None
 
     def learn(self, world: Any, body: object) -> Any:
-        """The world with the answer."""
         raise NotImplementedError
 
     def named(self, tenant: str) -> str:
@@ -109,7 +102,7 @@ class Call(Action):
         raise NotImplementedError
 
     def refuse(self, world: Any, refusal: Refusal) -> Any:
-        """What was known may not be so any more. What is at odds with what the last pass has kept is no refusal yet."""
+        """The known state may be wrong. A contradiction with the previous pass's state is not yet a refusal."""
         by_what_was_kept = world.recalled and refusal.type in _BY_WHAT_WAS_KEPT
         if by_what_was_kept or refusal.type in _FORGETTING:
             world = world.forget()
@@ -117,19 +110,19 @@ class Call(Action):
         return world if by_what_was_kept else super().refuse(world, refusal)
 
 
-# What was known is not so, or may not be: absent, changed at the same time, no answer.
+# The known state is or may be wrong: absent, concurrent change, no response.
 _FORGETTING = frozenset({ErrorType.ABSENT, ErrorType.CONFLICT, ErrorType.UNAVAILABLE})
-# What 3scale may say only because it has something else than was kept.
+# Refusals that a wrong cached state may have caused.
 _BY_WHAT_WAS_KEPT = frozenset({ErrorType.INVALID, ErrorType.DENIED})
-# What 3scale refuses as invalid waits for a change; it is tried again once after an hour, and then once a day.
+# An invalid write waits for a change; it is retried after an hour, then daily.
 UNTIL_CHANGED = timedelta(hours=1)
 LATER_UNTIL_CHANGED = timedelta(days=1)
 
 
 class Read(Call):
-    """One list or object. `of` is the id of what it belongs to where several are read (plans, used backends).
+    """A list or an object. `of` is the id of its parent where several are read (plans, used backends).
 
-    `path` is below `api_of` the resource, without `.json`; of a text it is its whole address.
+    `path` is relative to `api_of` the resource, without `.json`; for a text it is the complete address.
     """
 
     activity: ClassVar[str] = "threescale.read"
@@ -140,24 +133,21 @@ class Read(Call):
 
     @property
     def slot(self) -> str:
-        """One for each path."""
         return self.path
 
     @property
     def summary(self) -> str:
-        """For the timeline; what stands behind the question mark of an address may be a secret."""
+        """Without the query of an address, which may be secret."""
         return f"read {self.path.partition('?')[0]}"
 
     def learn(self, world: Any, body: object) -> Any:
-        """What is known after the read."""
         return world.read(self, body)
 
     def named(self, tenant: str) -> str:
-        """The call, for messages."""
         return named("GET", self.path, tenant)
 
 
-# What 3scale says of a name or value that something else has.
+# 3scale's message about a name or value in use.
 TAKEN = "has already been taken"
 
 
@@ -166,15 +156,15 @@ class Write(Call):
 
     Attributes:
         method: of HTTP.
-        path: below `api_of` the resource, without `.json`.
-        id: of what is changed or deleted, 0 for what is made.
-        of: the id of what it belongs to, where folding the answer needs it (limits: the plan).
-        fields: what is sent.
-        secrets: fields that a Secret holds.
-        key: by which a creation is found again.
-        others: ids of what may bear the same key, and belongs to other objects.
-        about: what people call it.
-        deploys: the gateway's configuration that the sandbox has once this is done, empty if none.
+        path: relative to `api_of` the resource, without `.json`.
+        id: of the changed or deleted object; 0 for a creation.
+        of: the parent's id, where folding needs it (limits: the plan).
+        fields: the request's fields.
+        secrets: fields with values from Secrets.
+        key: the natural key of a creation.
+        others: ids of other objects' entries that may have the same key.
+        about: its name for people.
+        deploys: the digest of the configuration that it deploys to staging; empty if none.
     """
 
     activity: ClassVar[str] = "threescale.write"
@@ -191,27 +181,25 @@ class Write(Call):
 
     @property
     def slot(self) -> str:
-        """By which its refusals are remembered: the same effect tried again has the same."""
+        """The same effect has the same slot in later passes."""
         return f"{self.method} {self.path} {self.about}".strip()
 
     @property
     def summary(self) -> str:
-        """A line for `plan` and the timeline, without any value."""
+        """Without any value."""
         verb = {"POST": "create", "DELETE": "delete"}.get(self.method, "change")
         return f"{verb} {self.resource.value} {self.about or self.id or ''}".strip()
 
     def learn(self, world: Any, body: object) -> Any:
-        """What is known after the write."""
         return world.wrote(self, body)
 
     def named(self, tenant: str) -> str:
-        """The call, for messages."""
         return named(self.method, self.path, tenant)
 
     def refuse(self, world: Any, refusal: Refusal) -> Any:
-        """The same would be refused again until the object changes, which drops this, or 3scale's own settings do.
+        """A long pause: it stays invalid until the object or 3scale's settings change.
 
-        A name that is taken may become free at any time, and so may what keeps something from its deletion.
+        Taken names and prevented deletions may become possible at any time, so they keep the normal pause.
         """
         if refusal.type is ErrorType.INVALID and self.method != "DELETE" and TAKEN not in refusal.message:
             pause = UNTIL_CHANGED if refusal.attempts == 1 else LATER_UNTIL_CHANGED
@@ -228,7 +216,7 @@ _SHAPE = "Check that the address is that of 3scale's Account Management API, and
 
 
 def unexpected(call: str, error: ValueError) -> str:
-    """What is wrong with an answer; the message names fields, and repeats none of their values: they may be secret."""
+    """The problem of a response; the message contains field names but no values, which may be secret."""
     problems = [str(error)]
     if isinstance(error, ValidationError):
         problems = [f"{'.'.join(map(str, each['loc']))}: {each['msg']}" for each in error.errors(include_input=False)]
@@ -239,28 +227,28 @@ _LONGEST_MESSAGE = 500
 
 
 def shortened(words: str) -> str:
-    """The words in one line, with an end."""
+    """One line of limited length."""
     told = " ".join(words.split())
     return told if len(told) <= _LONGEST_MESSAGE else f"{told[:_LONGEST_MESSAGE]}..."
 
 
 def creation(resource: Resource, path: str, fields: dict[str, Json], key: dict[str, Json], about: str) -> Write:
-    """What makes one; fields that say nothing are not sent."""
+    """A creation, without None fields."""
     sent = {name: value for name, value in fields.items() if value is not None}
     return Write(resource=resource, method="POST", path=path, fields=sent, key=key, about=about)
 
 
 def change(resource: Resource, path: str, id_: int, fields: dict[str, Json], about: str) -> Write:
-    """What changes the one with this id; `path` is its list's."""
+    """A change of the object with this id; `path` is its list's."""
     return Write(resource=resource, method="PUT", path=f"{path}/{id_}", id=id_, fields=fields, about=about)
 
 
 def deletion(resource: Resource, path: str, id_: int, about: str = "") -> Write:
-    """What deletes the one with this id; `path` is its list's."""
+    """A deletion of the object with this id; `path` is its list's."""
     return Write(resource=resource, method="DELETE", path=f"{path}/{id_}", id=id_, about=about)
 
 
 def unless_refused(writes: Iterable[Write], refused: Iterable[str]) -> tuple[Write, ...]:
-    """Those that may be tried now, of which no slot is refused."""
+    """The writes whose slots are not refused."""
     slots = set(refused)
     return tuple(write for write in writes if write.slot not in slots)

@@ -1,4 +1,4 @@
-"""How an object stands, as the conditions that clients of the replaced operator read.
+"""The conditions that clients of the replaced operator read.
 
     fine      Synced or Ready
     waiting   Orphan (of an account: Waiting) and, except for accounts and users, Failed
@@ -6,11 +6,11 @@
     failed    Failed
     syncing   InSync (of an OpenAPI, whose product is not synced yet)
 
-A sync that lasts adds `InSync` to the conditions of before (`in_sync`): what is in 3scale stays so meanwhile, and
-referrers continue. `Failed` and `Invalid` are written as False too, because clients take an absent one for True. A user
-that waits is not Failed, since clients create the admin before its account and wait until it counts as created; a user
-without its password is. Types that the replaced operator does not have for a kind are present only while True. The list
-is sorted by type, an Application's with Ready first, where clients read; a condition's time moves with its status.
+A long sync adds `InSync` to the previous conditions (`in_sync`): 3scale's state stays valid, and referrers continue.
+`Failed` and `Invalid` are also written as False, because clients treat absent as True. A waiting user is not Failed,
+because clients create the admin before its account and wait until it counts as created; a user without its password is
+Failed. Types that the replaced operator lacks are present only while True. The list is sorted by type, an Application's
+with Ready first, where clients read; transition times change only with the status.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ INVALID = "Invalid"
 FAILED = "Failed"
 IN_SYNC = "InSync"
 
-# The types that are always there.
+# The types that are always present.
 TYPES = {
     PRODUCT.name: (SYNCED, ORPHAN, INVALID, FAILED),
     BACKEND.name: (SYNCED, INVALID, FAILED),
@@ -60,13 +60,11 @@ TYPES = {
     TENANT.name: (READY,),
 }
 _WAIT_WITHOUT_FAILING = {DEVELOPER_ACCOUNT.name, DEVELOPER_USER.name}
-# Of these the replaced operator says Failed only where it has nothing else to say.
+# The replaced operator sets Failed on these only if no other type applies.
 _INVALID_WITHOUT_FAILING = {*_WAIT_WITHOUT_FAILING, OPEN_API.name, CUSTOM_POLICY_DEFINITION.name}
 
 
 class Standing(StrEnum):
-    """What can be said of an object in one word."""
-
     FINE = "fine"
     WAITING = "waiting"
     INVALID = "invalid"
@@ -75,14 +73,12 @@ class Standing(StrEnum):
 
 
 class Situation(Model):
-    """How it stands, and why."""
-
     standing: Standing
     message: str = ""
 
 
 def conditions(kind: Kind, situation: Situation, before: Conditions, now: datetime) -> Conditions:
-    """The conditions that say so; those of before keep their time where their status stays."""
+    """The conditions for this situation; unchanged ones keep their transition time."""
     true_ones = _true_types(kind, situation.standing)
     shown = sorted({*TYPES[kind.name], *true_ones}, key=partial(_place, kind))
     known = {condition.type: condition for condition in before}
@@ -93,7 +89,7 @@ def conditions(kind: Kind, situation: Situation, before: Conditions, now: dateti
 
 
 def in_sync(kind: Kind, why: str, before: Conditions, now: datetime) -> Conditions:
-    """The conditions of before, which also say that the object is being brought to 3scale, and what holds that up."""
+    """The previous conditions plus `InSync`, with the reason for the delay."""
     known = {condition.type: condition for condition in before}
     rest = {type_: _condition(type_, False, None, None, now) for type_ in TYPES[kind.name]} | known
     rest[IN_SYNC] = _condition(IN_SYNC, True, why or None, known.get(IN_SYNC), now)
@@ -117,7 +113,7 @@ def _true_types(kind: Kind, standing: Standing) -> set[str]:
 
 
 def _message(type_: str, kind: Kind, situation: Situation, true_ones: set[str]) -> str | None:
-    """With what is wrong, on what is True; an Application tells it on Ready."""
+    """The message appears on True conditions, and on an Application's or Tenant's Ready."""
     told = type_ in true_ones or (kind == APPLICATION and type_ == READY) or (kind == TENANT and type_ == READY)
     return situation.message if told and situation.message else None
 

@@ -1,4 +1,4 @@
-"""Names of the 3scale area, as the replaced 3scale operator has them; Perdure's own begin with `perdure.dev/`."""
+"""Names of the 3scale area, from the replaced operator; Perdure's own begin with `perdure.dev/`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ ACTIVE_DOC_FINALIZER = "perdure.dev/activedoc"
 OPEN_API_FINALIZER = "perdure.dev/openapi"
 POLICY_FINALIZER = "perdure.dev/custompolicydefinition"
 
-# The metric that counts everything, and the policy that every chain has.
+# The metric of all hits, and the policy in every chain.
 HITS = "hits"
 APICAST = "apicast"
 BUILT_IN = "builtin"

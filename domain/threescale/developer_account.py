@@ -3,9 +3,9 @@
     New ─► Waiting ─a DeveloperUser with the role admin waits for it─► signup ─► Ready ─new spec, drift─► Ready
         any ─deletion─► the account is deleted with its users and applications
 
-Account and admin therefore wait for each other: the user is an Orphan that clients count as created (`conditions.py`),
-the account signs it up, and the user then finds itself in the account. A signup whose answer was lost is found by the
-admin's name. The id is also kept in an annotation, from which a restored object knows its account.
+Account and admin wait for each other: the user is an Orphan that clients count as created (`conditions.py`), the
+account signs it up, and the user then finds itself in the account. A signup whose response was lost is found by the
+admin's name. An annotation also stores the id, so that a restored object knows its account.
 """
 
 from __future__ import annotations
@@ -37,13 +37,13 @@ NO_ADMIN = "valid admin developer user CR not found"
 
 
 class ObservedAccount(ObservedOne):
-    """What one decision sees.
+    """The input of a decision.
 
     Attributes:
         users: DeveloperUsers of its namespace.
-        holders: others of its organisation's name and tenant that have an account there, with its id.
-        secrets: keys of Secrets that are there.
-        found: what is known of 3scale.
+        holders: others with its organisation name and tenant that have an account in 3scale, with its id.
+        secrets: existing keys of Secrets.
+        found: 3scale's state.
     """
 
     item: ClassVar[type[FoundAccount]] = FoundAccount
@@ -56,7 +56,6 @@ class ObservedAccount(ObservedOne):
     found: One[FoundAccount] = One()
 
     def decide(self, now: datetime) -> Decision:
-        """What to do now for a DeveloperAccount that exists."""
         return self.begins(_leaving, now) or _decided(self, now)
 
     def is_it(self, found: FoundAccount) -> bool:
@@ -83,7 +82,7 @@ def _decided(observed: ObservedAccount, now: datetime) -> Decision:
 
 
 def _taken(observed: ObservedAccount, known_id: int) -> Blocker | None:
-    """What was found by the admin's name is another object's already."""
+    """The account found by the admin's name belongs to another object."""
     found = observed.found.item
     other = holder_of(found.id, observed.holders) if found is not None and found.id != known_id else None
     if found is None or other is None:
@@ -93,7 +92,7 @@ def _taken(observed: ObservedAccount, known_id: int) -> Blocker | None:
 
 
 def admin_of(account: DeveloperAccount, users: Iterable[DeveloperUser], url: str) -> DeveloperUser | None:
-    """The oldest user that refers to the account, is admin, and waits for it."""
+    """The oldest admin that references the account and waits for it."""
     waiting = [
         user
         for user in users
@@ -108,9 +107,9 @@ def admin_of(account: DeveloperAccount, users: Iterable[DeveloperUser], url: str
 
 
 def _waits_there(user: DeveloperUser, account: DeveloperAccount, url: str) -> bool:
-    """Whether it is to be a user of the account's tenant and is none, or is one of an account that is gone in 3scale.
+    """Whether the user belongs to the account's tenant and does not exist there, or its former account is gone.
 
-    One that moves to the tenant with its account names the same Secret.
+    A user that moves to the tenant with its account references the same Secret.
     """
     host, known_id = user.status.provider_account_host, user.status.developer_user_id
     if host and same_tenant(host, url):
@@ -124,9 +123,9 @@ def _secret_of(resource: DeveloperUser | DeveloperAccount) -> str:
 
 
 def is_account(found: FoundAccount, account: DeveloperAccount) -> bool:
-    """Whether what was found by the admin's name is this account: it bears our mark, and its organisation's name.
+    """Whether an account found by the admin's name is this one: it has our mark and the organisation's name.
 
-    Of a signup whose answer was lost it bears the name that was noted with that.
+    After a lost signup response, it has the recorded name.
     """
     names = (account.spec.org_name, created(account.metadata).get("org_name"))
     return MANAGED_BY.items() <= found.annotations.items() and found.org_name in names
@@ -167,7 +166,7 @@ def _synced(
 def sync_account(
     account: DeveloperAccount, admin: DeveloperUser | None, found: One[FoundAccount], known_id: int
 ) -> Sync:
-    """What to read or write now for an account; `admin` is there where it may have to be signed up."""
+    """The next reads or writes; `admin` is set if a signup may be needed."""
     spec = account.spec
     wanted: dict[str, Json] = {
         "org_name": spec.org_name,
@@ -190,7 +189,7 @@ def sync_account(
 
 
 def _look(username: str) -> Read:
-    """By its admin's name."""
+    """Find the account by its admin's name."""
     return Read(resource=Resource.ACCOUNT, path="accounts/find", query={"username": username})
 
 

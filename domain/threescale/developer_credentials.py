@@ -1,4 +1,4 @@
-"""What account and user say of a person alike: where the password is, and what an address looks like."""
+"""Passwords and email addresses of developers."""
 
 from __future__ import annotations
 
@@ -8,16 +8,14 @@ from domain.threescale.calls import SecretKey
 from domain.threescale.resources import DeveloperUser
 
 PASSWORD_KEY = "password"  # noqa: S105 - its name
-# One `@` with something before it and a host with at least two characters behind it.
+# One `@`, preceded by something and followed by a host with at least two characters.
 _ADDRESS = re.compile(r"[a-zA-Z0-9.!#$%&'*+/=?^_`{|}~-]{1,64}@[a-zA-Z0-9](?:[a-zA-Z0-9.-]{0,253}[a-zA-Z0-9])")
 
 
 def password_of(user: DeveloperUser) -> SecretKey:
-    """Where a user's password is."""
     reference = user.spec.password_credentials_ref
     return SecretKey(namespace=reference.namespace or user.metadata.namespace, name=reference.name, key=PASSWORD_KEY)
 
 
 def valid_address(address: str) -> bool:
-    """Whether mail could get there."""
     return _ADDRESS.fullmatch(address) is not None

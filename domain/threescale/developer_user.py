@@ -4,9 +4,9 @@
         any ─deletion─► deleted; the last admin is deleted with its account only
         its account is gone ─► deleted too
 
-The account creates the first admin (`developer_account.py`), which finds itself there by name and email. Differences
-are written at once, state and role by calls of their own. A new user is activated in the same pass. A user that moves
-to another account is deleted in the old one first. The password is set once.
+The account creates the first admin (`developer_account.py`), which is found by name and email. State and role are
+changed by separate calls. A new user is activated in the same pass. A user that moves to another account is first
+deleted in the old one. The password is set once.
 """
 
 from __future__ import annotations
@@ -49,13 +49,13 @@ PENDING, ACTIVE, SUSPENDED = "pending", "active", "suspended"
 
 
 class ObservedUser(ObservedOne):
-    """What one decision sees.
+    """The input of a decision.
 
     Attributes:
-        account: its DeveloperAccount, if there is one of that name.
-        holders: other DeveloperUsers of its account that have a user there, with its id.
-        secrets: keys of Secrets that are there.
-        found: what is known of 3scale.
+        account: its DeveloperAccount, if it exists.
+        holders: other DeveloperUsers of its account that have a user in 3scale, with its id.
+        secrets: existing keys of Secrets.
+        found: 3scale's state.
     """
 
     item: ClassVar[type[FoundUser]] = FoundUser
@@ -68,14 +68,12 @@ class ObservedUser(ObservedOne):
     found: One[FoundUser] = One()
 
     def decide(self, now: datetime) -> Decision:
-        """What to do now for a DeveloperUser that exists."""
         meta, name = self.resource.metadata, self.resource.spec.developer_account_ref.name
         if not meta.deleting and bereft(meta, DEVELOPER_ACCOUNT, name, self.account):
             return self.deleted("its account does not exist any more")
         return self.begins(_leaving, now) or _decided(self, now)
 
     def is_it(self, found: FoundUser) -> bool:
-        """By name and address."""
         return is_user(found, self.resource)
 
 
@@ -119,9 +117,9 @@ def _synced(observed: ObservedUser, account: DeveloperAccount, fields: dict[str,
     if wished == digests_of(user) and user.status.developer_user_id and not observed.look and not found.looked:
         return observed.fine(now, fields)
     whole = sync_user(user, account_id, found, observed.known_id)
-    if any(write.method == "DELETE" for write in whole.writes):  # still in the account before
+    if any(write.method == "DELETE" for write in whole.writes):  # it is still in the former account
         fields = {name: value for name, value in fields.items() if name != "account_id"}
-    makes = any(write.method in ("POST", "DELETE") for write in whole.writes)  # one that moves is created again
+    makes = any(write.method in ("POST", "DELETE") for write in whole.writes)  # a moved user is created again
     if makes and password_of(user) not in observed.secrets:
         return _without_password(observed, fields, now)
     if found.item is not None:
@@ -130,7 +128,7 @@ def _synced(observed: ObservedUser, account: DeveloperAccount, fields: dict[str,
 
 
 def _without_password(observed: ObservedUser, fields: dict[str, object], now: datetime) -> Decision:
-    """It fails: clients take a user that waits for one that is made."""
+    """Failed, because clients count a waiting user as created."""
     password = password_of(observed.resource)
     message = f"Secret {password.name} is missing, or lacks the key {password.key}"
     waits_for = (f"Secret/{password.namespace}/{password.name}",)
@@ -139,14 +137,14 @@ def _without_password(observed: ObservedUser, fields: dict[str, object], now: da
 
 
 def is_user(found: FoundUser, user: DeveloperUser) -> bool:
-    """Whether one of the account's users is this one, as it is called now or in the creation that it has noted."""
+    """Whether a user of the account is this one, by its current name or that of the recorded creation."""
     noted = created(user.metadata)
     names = ((user.spec.username, user.spec.email), (noted.get("username"), noted.get("email")))
     return (found.username, found.email) in names
 
 
 def sync_user(user: DeveloperUser, account_id: int, found: One[FoundUser], known_id: int = 0) -> Sync:
-    """What to read or write now for a user of the account with that id."""
+    """The next reads or writes for a user of this account."""
     before, path = user.status.account_id or account_id, f"accounts/{account_id}/users"
     if not found.looked:
         if known_id and before != account_id and not found.lost:
@@ -196,7 +194,7 @@ def _put(user: DeveloperUser, found: FoundUser, path: str, fields: dict[str, Jso
 
 
 def _leaving(observed: ObservedUser) -> Leaving:
-    """With an account that is gone or goes there is nothing left to delete, once it is gone."""
+    """If the account is gone or being deleted, 3scale deletes the user with it."""
     user, account, provider = observed.resource, observed.account, observed.provider
     known_id = observed.known_id
     leaving = Leaving(holders=observed.holders)

@@ -1,16 +1,16 @@
-"""What an object remembers of what was last brought to 3scale, as digests in its status (`status.digests`).
+"""Digests of the last synced state, in the object's status (`status.digests`).
 
-    synced        all that was wanted, with the ids and versions of what it rests on
-    gateway       the part of it that a gateway's configuration shows, as the sandbox has it
-    production    that part as production has it, where it is promoted automatically
-    mended        of a backend: when that part was last corrected although nothing new was wanted
+    synced        everything wanted, with ids and versions of its inputs
+    gateway       the part in a gateway's configuration, as deployed to staging
+    production    that part in production, with automatic promotion
+    mended        of a backend: when that part was last corrected without a new spec
 
-No call is made while what is wanted has the remembered digest, also after a restart; the sweep finds drift. Secrets
-enter by their versions. The digests stand in the status so that one write reports a pass: a client that replaces what
-it has just read meets no second one. The replaced operator's definitions drop the field; an annotation then has it.
-What carries no mark of ours in 3scale notes the creation that it begins, until it is in step: if the object is deleted
-before, the result of that creation is looked for, and nothing else is touched. A product whose gateway part is
-corrected although nothing new is wanted forgets its digests first, so that a crash before the deployment is noticed.
+While the wanted state has the stored digest, no call is made, even after a restart; the sweep finds drift. Secrets are
+included by version. The digests are in the status so that a pass ends with one write, to avoid conflicts with clients
+that replace the object. The replaced operator's CRDs drop the field; then an annotation stores it. Objects without our
+mark in 3scale record a creation before it begins, until in sync: if the object is deleted earlier, only the result of
+that creation is searched for and deleted. Before a correction of a product's gateway part without a new spec, the
+digests are cleared, so that a crash before the deployment is noticed.
 """
 
 from __future__ import annotations
@@ -27,25 +27,25 @@ from domain.schema import Json
 from domain.threescale.resources.shared import Digests, SyncedStatus
 from domain.writes import JsonPatch, merge
 
-# The digests as JSON, where the object's definition has no `status.digests`.
+# The digests as JSON, if the CRD has no `status.digests`.
 DIGESTS = "perdure.dev/3scale-digests"
-# By what a creation is found whose answer is not known, as JSON.
+# The natural key of a creation with an unknown result, as JSON.
 CREATING = "perdure.dev/3scale-creating"
-# Among that: ids of what is found by it and is not the creation's.
+# In that JSON: ids of entries that match the key but existed before or belong to other objects.
 OTHERS = "others"
-# "true": what is in 3scale stays there when the object is deleted.
+# "true": keep the counterpart in 3scale when the object is deleted.
 RETAIN = "perdure.dev/retain"
-# A look at 3scale that is asked for although nothing new is wanted, by any new value; and the one made last.
+# Any new value requests a comparison with 3scale without a new spec; and the last one honoured.
 DRIFT = "perdure.dev/3scale-drift"
 LOOKED = "perdure.dev/3scale-looked"
 
-# Another number has everything looked at again once.
+# A different number causes one comparison of every object.
 _FORM = 1
 _LENGTH = 24
 
 
 def digests_of(resource: CustomResource) -> Digests:
-    """As the object remembers them; none of an object that has none, or whose annotation cannot be read."""
+    """The stored digests; empty if absent or unreadable."""
     found = _in_status(resource)
     if found is not None:
         return found
@@ -56,12 +56,12 @@ def digests_of(resource: CustomResource) -> Digests:
 
 
 def remembering(resource: CustomResource, digests: Digests) -> dict[str, object]:
-    """The field of the status that has the object remember them; empty if it does."""
+    """The status field that stores the digests; empty if unchanged."""
     return {} if digests_of(resource) == digests else {"digests": digests}
 
 
 def annotated(resource: CustomResource, asked: JsonPatch) -> JsonPatch:
-    """The patch that notes in the annotation the digests that a patch of the status asked for and the status lacks."""
+    """The patch of the annotation, if the status does not store the requested digests."""
     if "digests" not in asked or _in_status(resource) is not None:
         return {}
     digests = merge({}, asked["digests"])
@@ -75,19 +75,19 @@ def _in_status(resource: CustomResource) -> Digests | None:
 
 
 def creating(meta: ObjectMeta, key: Mapping[str, Json], others: Iterable[int] = ()) -> JsonPatch:
-    """The patch that has the object note a creation, before it is made; empty if it does."""
+    """The patch that records a creation before it is made; empty if recorded."""
     listed = sorted(set(others))
     noted = json.dumps({**key, **({OTHERS: listed} if listed else {})}, sort_keys=True)
     return {} if meta.annotations.get(CREATING) == noted else {"metadata": {"annotations": {CREATING: noted}}}
 
 
 def begun_no_more(meta: ObjectMeta) -> JsonPatch:
-    """The patch by which the object forgets a creation that it knows the outcome of; empty if it has noted none."""
+    """The patch that removes the record of a completed creation; empty if there is none."""
     return {"metadata": {"annotations": {CREATING: None}}} if CREATING in meta.annotations else {}
 
 
 def created(meta: ObjectMeta) -> dict[str, Json]:
-    """By what is found that it may have made; empty if it has begun no creation, or knows what came of it."""
+    """The natural key of the recorded creation; empty without one."""
     try:
         noted = json.loads(meta.annotations.get(CREATING, "{}"))
     except ValueError:
@@ -96,12 +96,12 @@ def created(meta: ObjectMeta) -> dict[str, Json]:
 
 
 def retained(meta: ObjectMeta) -> bool:
-    """Whether what is in 3scale outlives the object."""
+    """Whether the counterpart in 3scale is kept after the object's deletion."""
     return meta.annotations.get(RETAIN) == "true"
 
 
 def digest(*parts: object) -> str:
-    """Of what is wanted: models as they are written, in an order that does not depend on theirs."""
+    """A digest of serialized models, independent of the order of their fields."""
     text = json.dumps([_FORM, *(_plain(each) for each in parts)], sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(text.encode()).hexdigest()[:_LENGTH]
 

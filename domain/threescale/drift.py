@@ -1,14 +1,14 @@
-"""What a tenant's lists show: objects that have drifted, and what carries our mark without an object.
+"""Comparison of a tenant's lists with the objects: drift, and marked entries without an object.
 
     one list of each kind, page by page ─► objects that are in step ─► missing, or different
                                         └► what carries our mark ─► without an object
     objects whose turn it is ─► everything below them
 
-Objects that are in step make no calls (`digests.py`), so only the sweep sees changes made in 3scale by hand. The lists
-serve all objects of a tenant; they show existence and an object's own fields. 3scale has no list of the metrics, rules
-or plans of all products, and an object's time of change does not tell of what is below it: products and backends are
-therefore compared in turn, some in each sweep. Users and bodies of documents are compared when their object is read for
-another reason, or by `retry`. Applications, documents and policies carry no mark and may be anybody's.
+Objects in sync make no calls (`digests.py`), so only the sweep notices manual changes in 3scale. The lists serve all
+objects of a tenant; they show existence and an object's own fields. There are no lists of all metrics, rules or plans,
+and change times exclude them: some products and backends are compared completely in each sweep, in turn. Users and
+document bodies are compared only when their object is read for another reason, or by `retry`. Applications, documents
+and policies have no mark, so they are never reported as orphans.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ _WITH_PARTS = (Product, Backend)
 
 
 class Lists(Model):
-    """What a tenant has, by ids; None where it was not asked for."""
+    """A tenant's entries by id; None if not requested."""
 
     services: dict[int, FoundService] | None = None
     backends: dict[int, FoundBackendApi] | None = None
@@ -74,20 +74,19 @@ class Lists(Model):
 
 
 class Difference(Model):
-    """An object that is not what it says to be in 3scale."""
+    """An object that differs from 3scale."""
 
     resource: CustomResource
     problem: str
 
 
 def lists_for(objects: Iterable[CustomResource]) -> tuple[Read, ...]:
-    """The reads that show all of the objects: one of each kind that is there."""
+    """The list reads for the kinds of these objects."""
     kinds = {type(each) for each in objects}
     return tuple(read for model, read in _LISTS.items() if model in kinds)
 
 
 def with_list(lists: Lists, read: Read, answer: object) -> Lists:
-    """With what 3scale has answered."""
     listed = answers_of(read.resource.value, answer)
     match read.resource:
         case Resource.SERVICE:
@@ -106,18 +105,18 @@ def with_list(lists: Lists, read: Read, answer: object) -> Lists:
 
 
 def differences(objects: Iterable[CustomResource], lists: Lists) -> tuple[Difference, ...]:
-    """Those of the objects that have drifted; who is at work, or goes, is left to its own lifecycle."""
+    """The objects that have drifted; objects at work or being deleted are skipped."""
     found = ((each, _problem(each, lists)) for each in objects if in_step(each))
     return tuple(Difference(resource=each, problem=problem) for each, problem in found if problem)
 
 
 def in_turn(objects: Iterable[CustomResource], sweep: int, most: int) -> tuple[CustomResource, ...]:
-    """The products and backends that this sweep compares with all that is below them, all of them one after another.
+    """The products and backends that this sweep compares completely, in rotation.
 
     Args:
         objects: those of a tenant.
-        sweep: its number; successive sweeps leave no object out.
-        most: how many a sweep compares.
+        sweep: its number; consecutive numbers reach all objects.
+        most: the maximum per sweep.
     """
     waiting = sorted(
         (each for each in objects if isinstance(each, _WITH_PARTS) and in_step(each)),
@@ -130,13 +129,12 @@ def in_turn(objects: Iterable[CustomResource], sweep: int, most: int) -> tuple[C
 
 
 def is_listed(each: CustomResource, lists: Lists) -> bool:
-    """Whether the lists show the product or backend."""
     there = lists.services if isinstance(each, Product) else lists.backends
     return _id(each) in (there or {})
 
 
 def listed(lists: Lists, read: Read) -> dict[str, object] | None:
-    """What the lists show of the product or backend that is asked for, as 3scale answers; None if nothing."""
+    """The list entry for a read of a product or backend, shaped like 3scale's response; None if absent."""
     there: Mapping[Resource, Mapping[int, Identified] | None] = {
         Resource.SERVICE: lists.services,
         Resource.BACKEND: lists.backends,
@@ -146,7 +144,7 @@ def listed(lists: Lists, read: Read) -> dict[str, object] | None:
 
 
 def without_owner(objects: Sequence[CustomResource], lists: Lists) -> tuple[str, ...]:
-    """What bears our mark in 3scale, and is no object's: by its id, or by the name that one is about to adopt."""
+    """Marked entries in 3scale that no object has, by id or by the name that it may adopt."""
     known = {(type(each), id_) for each in objects if (id_ := _id(each))}
     names = {(type(each), name) for each in objects if (name := _name(each))}
     marked: list[tuple[type[CustomResource], str, int, str, Mapping[str, str]]] = [
@@ -162,7 +160,7 @@ def without_owner(objects: Sequence[CustomResource], lists: Lists) -> tuple[str,
 
 
 def _problem(each: CustomResource, lists: Lists) -> str:
-    """How an object that is in step differs, empty if it does not."""
+    """How an object in sync differs; empty if it does not."""
     match each:
         case Product() if lists.services is not None:
             return _compared(each, lists.services, lambda found: bool(tuple(changes_of_service(each.spec, found))))
@@ -187,7 +185,7 @@ def _compared(each: CustomResource, there: Mapping[int, F], differs: Callable[[F
 
 
 def _other_application(application: Application, found: FoundApplication) -> bool:
-    """Its plan is named in the object, and has only an id in the list."""
+    """The plan is not compared: the object has its name, and the list its id."""
     spec = application.spec
     state = SUSPENDED if spec.suspend else LIVE
     moved = found.state in (LIVE, SUSPENDED) and found.state != state
@@ -195,7 +193,7 @@ def _other_application(application: Application, found: FoundApplication) -> boo
 
 
 def _other_document(document: ActiveDoc, found: FoundDocument) -> bool:
-    """Its body is wherever the object says; whether that is there in 3scale is not asked here."""
+    """The body is not compared, because it is not in the object."""
     return not sync_document(document, found.body, found.service_id, _one(found)).done
 
 
@@ -204,12 +202,12 @@ def _one(found: F) -> One[F]:
 
 
 def in_step(each: CustomResource) -> bool:
-    """Whether its status says that it is in step, and it is not being deleted."""
+    """Whether the object is in sync according to its status, and not being deleted."""
     return bool(_id(each)) and bool(digests_of(each).synced) and not each.metadata.deleting
 
 
 def _id(each: CustomResource) -> int:
-    """Its id in 3scale, 0 if it has none."""
+    """Its id in 3scale; 0 if it has none."""
     match each:
         case Product():
             return each.status.product_id or 0

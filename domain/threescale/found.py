@@ -1,7 +1,7 @@
-"""What 3scale has, as its API says it. What has not been read yet is None, so that a decision reads only what it needs.
+"""3scale's state, as its API returns it. Unread parts are None, so that a decision reads only what it needs.
 
-Lists come wrapped in many ways (`answers_of`), texts and numbers may be null where they are empty, prices are texts and
-fees are numbers. Methods stand in the list of metrics, and are known by their parent.
+Lists have different wrappers (`answers_of`), empty texts and numbers may be null, prices are texts and fees are
+numbers. Methods are entries of the metrics list with a parent.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ MANAGED_BY = {"managed_by": "operator"}
 
 
 class Found(Model):
-    """An object of 3scale; null stands for what is empty."""
+    """An object of 3scale; null means empty."""
 
     @model_validator(mode="before")
     @classmethod
@@ -26,14 +26,10 @@ class Found(Model):
 
 
 class Identified(Found):
-    """One that has an id."""
-
     id: int
 
 
 class FoundService(Identified):
-    """A product's own fields."""
-
     name: str = ""
     system_name: str = ""
     description: str = ""
@@ -44,8 +40,6 @@ class FoundService(Identified):
 
 
 class FoundBackendApi(Identified):
-    """A backend's own fields."""
-
     name: str = ""
     system_name: str = ""
     description: str = ""
@@ -54,7 +48,7 @@ class FoundBackendApi(Identified):
 
 
 class FoundMetric(Identified):
-    """A metric, or with a parent a method."""
+    """A metric, or a method if it has a parent."""
 
     system_name: str = ""
     friendly_name: str = ""
@@ -64,7 +58,7 @@ class FoundMetric(Identified):
 
 
 class FoundMappingRule(Identified):
-    """A rule with its place, from 1 on."""
+    """A rule with its position, starting at 1."""
 
     metric_id: int = 0
     pattern: str = ""
@@ -75,22 +69,20 @@ class FoundMappingRule(Identified):
 
 
 class FoundUsage(Identified):
-    """That a product uses a backend."""
+    """A product's use of a backend."""
 
     path: str = ""
     backend_id: int = 0
 
 
 class FoundLimit(Identified):
-    """A limit of a plan."""
-
     period: str = ""
     value: int = 0
     metric_id: int = 0
 
 
 class FoundPricingRule(Identified):
-    """A price of a plan; the cost is a text."""
+    """A price of a plan; the cost is text."""
 
     metric_id: int = 0
     cost_per_unit: str = ""
@@ -99,7 +91,7 @@ class FoundPricingRule(Identified):
 
 
 class FoundPlan(Identified):
-    """A plan, and what it limits and costs."""
+    """A plan with its limits and prices."""
 
     name: str = ""
     system_name: str = ""
@@ -113,13 +105,14 @@ class FoundPlan(Identified):
 
 
 class FoundProduct(Found):
-    """A product with all that is its own.
+    """A product with its parts.
 
-    `looked` is False until it was looked for, `lost` True when there is none with the id that was remembered.
-
-    `used` are metrics of backends, by the backends' ids. `deployed` is the configuration that the sandbox is known to
-    have; empty if that is not known. `configs` are the newest versions of its configuration, by environment, 0 where
-    there is none; read only of a product that is promoted by itself.
+    Attributes:
+        looked: whether it was searched for.
+        lost: whether the remembered id does not exist.
+        used: metrics of backends, by backend id.
+        deployed: the digest of the configuration in staging; empty if unknown.
+        configs: the newest configuration version by environment, 0 without one; read only for automatic promotion.
     """
 
     looked: bool = False
@@ -138,7 +131,7 @@ class FoundProduct(Found):
 
 
 class FoundBackend(Found):
-    """A backend with all that is its own."""
+    """A backend with its parts."""
 
     looked: bool = False
     lost: bool = False
@@ -148,8 +141,6 @@ class FoundBackend(Found):
 
 
 class FoundAccount(Identified):
-    """An organisation."""
-
     org_name: str = ""
     state: str = ""
     credit_card_stored: bool = False
@@ -159,8 +150,6 @@ class FoundAccount(Identified):
 
 
 class FoundUser(Identified):
-    """A person of an organisation."""
-
     username: str = ""
     email: str = ""
     state: str = ""
@@ -168,8 +157,6 @@ class FoundUser(Identified):
 
 
 class FoundApplication(Identified):
-    """What an organisation calls a product with."""
-
     name: str = ""
     description: str = ""
     state: str = ""
@@ -180,8 +167,6 @@ class FoundApplication(Identified):
 
 
 class FoundDocument(Identified):
-    """A document for readers of an API."""
-
     name: str = ""
     system_name: str = ""
     description: str = ""
@@ -192,8 +177,6 @@ class FoundDocument(Identified):
 
 
 class FoundPolicy(Identified):
-    """A policy of the tenant's registry."""
-
     name: str = ""
     version: str = ""
     schema_: JsonObject = {}
@@ -201,32 +184,32 @@ class FoundPolicy(Identified):
     @model_validator(mode="before")
     @classmethod
     def _named(cls, value: object) -> object:
-        """`schema` is a word of pydantic's own."""
+        """`schema` is reserved by pydantic."""
         if isinstance(value, dict) and "schema" in value:
             return {**value, "schema_": value["schema"]}
         return value
 
 
 class UnexpectedAnswerError(ValueError):
-    """An answer that has not the documented shape."""
+    """A response without the documented shape."""
 
 
 def answer_of(wrapper: str, answer: object) -> JsonObject:
-    """The object of an answer, out of its wrapper where it has one."""
+    """The object of a response, without its wrapper."""
     inner = answer.get(wrapper, answer) if isinstance(answer, Mapping) else {}
     return dict(inner) if isinstance(inner, Mapping) else {}
 
 
 def answers_of(wrapper: str, answer: object) -> tuple[JsonObject, ...]:
-    """The objects of a list, with or without a wrapper around each; None stands for an absent list, which has none."""
+    """The objects of a list, without their wrappers; None means an absent list."""
     return tuple(answer_of(wrapper, each) for each in entries_of(answer))
 
 
 def entries_of(answer: object) -> tuple[object, ...]:
-    """The entries of a list as they came. 3scale answers with a bare list, or with one under its plural.
+    """The entries of a list, unchanged. 3scale returns a bare list, or one under its plural.
 
     Raises:
-        UnexpectedAnswerError: there is no list. To take that for an empty one would make everything again.
+        UnexpectedAnswerError: there is no list. Treating it as empty would recreate everything.
     """
     if answer is None:
         return ()

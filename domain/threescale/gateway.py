@@ -1,8 +1,8 @@
-"""What a product's gateway is configured with: address, authentication, error responses, policies, flows.
+"""A product's gateway configuration: address, authentication, error responses, policies, flows.
 
-Only the fields that the custom resource sets are compared; the others stay as 3scale or a person set them. Addresses
-are equal with or without their default port. Values from Secrets (an issuer's address, a policy's configuration) are
-filled into the spec before the comparison, by `with_secrets`.
+Only fields set in the custom resource are compared; the others keep their values in 3scale. Addresses are equal with or
+without their default port. `with_secrets` inserts values from Secrets (an issuer's address, a policy's configuration)
+before the comparison.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _ADDRESSES = ("endpoint", "sandbox_endpoint")
 
 
 def backend_version(deployment: Deployment | None) -> str | None:
-    """How callers say who they are, in 3scale's word; None to leave it."""
+    """3scale's code for the authentication of callers; None to keep it."""
     authentication = deployment.authentication if deployment else None
     if authentication is None:
         return None
@@ -33,14 +33,14 @@ def backend_version(deployment: Deployment | None) -> str | None:
 
 
 def deployment_option(deployment: Deployment | None) -> str | None:
-    """Where the gateway runs, in 3scale's word; None to leave it."""
+    """3scale's code for the gateway's location; None to keep it."""
     if deployment is None:
         return None
     return "self_managed" if deployment.apicast_self_managed else "hosted"
 
 
 def proxy_fields(deployment: Deployment | None) -> dict[str, Json]:
-    """The fields of the proxy that the spec says."""
+    """The proxy's fields that are set in the spec."""
     if deployment is None:
         return {}
     fields: dict[str, Json] = {}
@@ -53,19 +53,19 @@ def proxy_fields(deployment: Deployment | None) -> dict[str, Json]:
 
 
 def differing_proxy(wanted: Mapping[str, Json], found: Mapping[str, Json]) -> dict[str, Json]:
-    """Those of them that 3scale has otherwise."""
+    """The proxy's fields that differ."""
     return {name: value for name, value in wanted.items() if not _same(name, value, found.get(name))}
 
 
 def flows(deployment: Deployment | None) -> dict[str, Json]:
-    """Which flows of OpenID Connect shall be open; none to leave them."""
+    """The enabled OpenID Connect flows; empty to keep them."""
     authentication = deployment.authentication if deployment else None
     oidc = authentication.oidc if authentication else None
     return dict(oidc.authentication_flow.model_dump(by_alias=False)) if oidc and oidc.authentication_flow else {}
 
 
 def secrets_of(spec: ProductSpec, namespace: str) -> tuple[SecretKey, ...]:
-    """The keys of Secrets that the spec draws on."""
+    """The Secret keys that the spec references."""
     wanted = [_key(policy.configuration_ref, namespace, CONFIGURATION_KEY) for policy in spec.policies if _open(policy)]
     oidc = _oidc(spec)
     if oidc and not oidc.issuer_endpoint and oidc.issuer_endpoint_ref:
@@ -76,7 +76,7 @@ def secrets_of(spec: ProductSpec, namespace: str) -> tuple[SecretKey, ...]:
 def with_secrets(
     spec: ProductSpec, namespace: str, value: Callable[[SecretKey], str | None]
 ) -> tuple[ProductSpec, tuple[Fault, ...]]:
-    """The spec with what its Secrets hold in their place, and what is wrong with that."""
+    """The spec with values from Secrets, and the faults found."""
     faults: list[Fault] = []
     policies = []
     for index, policy in enumerate(spec.policies):
@@ -121,7 +121,7 @@ def _authentication(chosen: Authentication) -> dict[str, Json]:
 
 
 def _answers(response: GatewayResponse) -> dict[str, Json]:
-    """3scale's names are those of the fields."""
+    """The field names are 3scale's."""
     return dict(response.model_dump(by_alias=False))
 
 
@@ -137,7 +137,7 @@ def _oidc(spec: ProductSpec) -> OpenIdConnect | None:
 
 
 def _open(policy: Policy) -> bool:
-    """Whether the policy's configuration is in a Secret: one in the spec wins, unless it is empty."""
+    """Whether the configuration comes from a Secret: a non-empty one in the spec takes precedence."""
     return not policy.configuration and policy.configuration_ref is not None
 
 

@@ -1,7 +1,7 @@
-"""Which objects manage what is in 3scale, where several claim the same id.
+"""Objects that manage the same entry in 3scale.
 
-Two objects of one name and tenant may have the same id, because both were adopted with it or one was copied with its
-annotation. The one that is deleted leaves it to the other.
+Two objects with the same name and tenant may have the same id, because both adopted it, or one was copied with its
+annotation. If one is deleted, the entry is left to the other.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from domain.resource import ObjectMeta
 
 
 class Holder(Model):
-    """Another object, and the id of what it has in the tenant."""
+    """Another object, and the id of its entry."""
 
     metadata: ObjectMeta
     id: int
 
 
 def holder_of(id_: int, holders: Iterable[Holder]) -> ObjectMeta | None:
-    """One that has it too, and stays."""
+    """Another object with this id that is not being deleted."""
     return next((each.metadata for each in holders if each.id == id_ and not each.metadata.deleting), None)

@@ -1,8 +1,8 @@
-"""The fewest calls that bring a product's or backend's mapping rules into the wanted order.
+"""The fewest calls that bring mapping rules into the wanted order.
 
-3scale keeps rules as a list: inserting one at a position moves the following ones down, deleting one moves them up.
-Inserting or moving a rule therefore costs one call. As many rules as possible stay in place (a longest increasing run);
-a rule that is left over is changed into one that is missing before rules are deleted or created.
+3scale keeps a list: inserting a rule moves the following ones down, deleting one moves them up. So inserting or moving
+a rule costs one call. As many rules as possible keep their place (a longest increasing subsequence); surplus rules are
+changed into missing ones before any are deleted or created.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from domain.model import Model
 
 
 class Rule(Model):
-    """Which requests count by how much for which metric, by the metric's id."""
+    """Requests, and the increment of a metric, by the metric's id."""
 
     http_method: str
     pattern: str
@@ -26,14 +26,12 @@ class Rule(Model):
 
 
 class FoundRule(Model):
-    """A rule that 3scale has."""
-
     id: int
     rule: Rule
 
 
 class RuleEdit(Model):
-    """One call. `position` is None where the rule stays where it is."""
+    """One call. `position` is None if the rule keeps its place."""
 
     call: Literal["DELETE", "PUT", "POST"]
     id: int | None = None
@@ -42,7 +40,7 @@ class RuleEdit(Model):
 
 
 def edits(wanted: Sequence[Rule], found: Sequence[FoundRule]) -> tuple[RuleEdit, ...]:
-    """The calls in the order in which they have to be made, for rules found in the order of their positions."""
+    """The calls in order, given the existing rules by position."""
     kept = _pair(wanted, found)
     reused = set(kept.values())
     deletions = [RuleEdit(call="DELETE", id=each.id) for index, each in enumerate(found) if index not in reused]
@@ -53,8 +51,8 @@ def edits(wanted: Sequence[Rule], found: Sequence[FoundRule]) -> tuple[RuleEdit,
 def _placed(
     wanted: Sequence[Rule], found: Sequence[FoundRule], kept: dict[int, int], standing: set[int]
 ) -> Iterator[RuleEdit]:
-    """Changes and creations from the first wanted rule on, each put behind the one before it."""
-    # The list as it is after each call, by places among the wanted; what is to be deleted is gone already.
+    """Changes and creations in the wanted order, each placed behind the previous rule."""
+    # The list after each call, by wanted places; deletions are already made.
     current = sorted(kept, key=lambda place: kept[place])
     for place, rule in enumerate(wanted):
         before = found[kept[place]] if place in kept else None
@@ -74,7 +72,7 @@ def _placed(
 
 
 def _pair(wanted: Sequence[Rule], found: Sequence[FoundRule]) -> dict[int, int]:
-    """Which found rule becomes which wanted one: the same, else one for the same requests, else any."""
+    """Pair existing rules with wanted ones: identical first, then for the same requests, then any."""
     kept: dict[int, int] = {}
     for alike in (_itself, _requests, _anything):
         free: defaultdict[Hashable, deque[int]] = defaultdict(deque)
@@ -101,7 +99,7 @@ def _anything(_: Rule) -> Hashable:
 
 
 def _in_order(pairs: Sequence[tuple[int, int]]) -> set[int]:
-    """The places of a longest run of rules whose order is right already."""
+    """The wanted places of a longest run of rules in correct order."""
     ends: list[int] = []  # the smallest last index of a run of each length
     runs: list[int] = []  # how long the longest run is that ends with each pair
     for _, index in pairs:

@@ -1,11 +1,10 @@
-"""Metrics, methods and mapping rules of products and backends: which calls bring them to what is wanted.
+"""The calls for metrics, methods and mapping rules of products and backends.
 
     changes, creations ─► rules ─► (gateway) ─► deletions
 
-3scale refuses to delete a metric that the gateway's configuration counts, so unwanted metrics are deleted last, after
-the deployment; until then they give up their friendly name if another metric wants it. A metric that becomes a method,
-or the reverse, is created again: rules, gateway and the old one are handled before (`obstacles`). Rules refer to
-metrics by id and wait for the answer that brings it.
+3scale refuses to delete a metric used in the gateway's configuration, so deletions come after the deployment; until
+then a surplus metric is renamed if another one needs its friendly name. A metric that becomes a method, or the reverse,
+is recreated after rules, gateway and the old one (`obstacles`). Rules reference metrics by id and wait for new ids.
 """
 
 from __future__ import annotations
@@ -25,37 +24,34 @@ from domain.threescale.resources.shared import MappingRule, Metric, ProductMetho
 
 
 class Owner(Model):
-    """Whose they are: where its metrics and its rules are in the API."""
+    """A product or backend, with the API paths of its metrics and rules."""
 
     path: str
     rules_path: str
-    backend_id: int = 0  # of a backend, whose id stands behind the names of its metrics
+    backend_id: int = 0  # of a backend; a suffix of its metrics' names
 
     @classmethod
     def product(cls, id_: int) -> Owner:
-        """A product."""
         return cls(path=f"services/{id_}", rules_path=f"services/{id_}/proxy/mapping_rules")
 
     @classmethod
     def backend(cls, id_: int) -> Owner:
-        """A backend."""
         path = f"backend_apis/{id_}"
         return cls(path=path, rules_path=f"{path}/mapping_rules", backend_id=id_)
 
     def bare(self, metric: FoundMetric) -> str:
-        """The metric's name as custom resources have it."""
+        """The metric's name in custom resources."""
         return bare_name(metric.system_name, self.backend_id) if self.backend_id else metric.system_name
 
     def ids(self, metrics: Iterable[FoundMetric]) -> dict[str, int]:
-        """The ids of metrics and methods by their names."""
+        """The ids of metrics and methods by name."""
         return {self.bare(each): each.id for each in metrics}
 
 
 class Counting(Model):
-    """What to do for metrics and methods: before the rules, and when the gateway has been told.
+    """Calls before the rules, and after the deployment.
 
-    `obstacles` have a name that is wanted for something of the other kind: before all else they have to go, and the
-    gateway must not count them then.
+    `obstacles` block a wanted name as the other kind: they are deleted first, once the gateway no longer uses them.
     """
 
     obstacles: tuple[Write, ...] = ()
@@ -64,7 +60,7 @@ class Counting(Model):
 
 
 class _Wanted(Model):
-    """A metric or method as it shall be; no description is an empty one, as with the replaced operator."""
+    """A wanted metric or method; as with the replaced operator, an absent description equals an empty one."""
 
     name: str
     method: bool
@@ -81,7 +77,7 @@ class _Wanted(Model):
 def count(
     owner: Owner, metrics: Mapping[str, Metric], methods: Mapping[str, ProductMethod], found: Sequence[FoundMetric]
 ) -> Counting:
-    """The calls that bring metrics and methods to what is wanted."""
+    """The calls for metrics and methods."""
     wanted = {each.name: each for each in (*_metrics(metrics), *_methods(methods))}
     hits = next((each.id for each in found if owner.bare(each) == HITS), 0)
     keeps = {owner.bare(each): each for each in found if _is_wanted(owner, each, wanted)}
@@ -97,7 +93,7 @@ def count(
 
 
 def without(obstacles: Iterable[Write], rules: Iterable[MappingRule], ids: Mapping[str, int]) -> list[MappingRule]:
-    """The rules that count none of them, as far as their metrics are there."""
+    """The rules that use existing metrics and no obstacles."""
     names = {each.about for each in obstacles}
     return [each for each in rules if each.metric_method_ref in ids and each.metric_method_ref not in names]
 
@@ -109,9 +105,9 @@ def order(
     found: Sequence[FoundMappingRule],
     refused: Iterable[str] = (),
 ) -> tuple[Write, ...] | None:
-    """The calls that bring the rules into their order; None while a metric that one counts is still to be made.
+    """The calls that reorder the rules; None while a metric that one uses does not exist yet.
 
-    Each call builds on the ones before, so that none is asked for behind one that was `refused` (slots).
+    Each call depends on the previous ones, so the list ends before the first slot in `refused`.
     """
     ids = owner.ids(metrics)
     if any(rule.metric_method_ref not in ids for rule in wanted):
@@ -142,7 +138,7 @@ def _is_wanted(owner: Owner, found: FoundMetric, wanted: Mapping[str, _Wanted]) 
 def _changes(
     owner: Owner, wanted: Mapping[str, _Wanted], keeps: Mapping[str, FoundMetric], hits: int
 ) -> Iterable[Write]:
-    """One call per metric, unless one has to step aside for another's name."""
+    """One call per metric, plus temporary names where metrics swap theirs."""
     by_id = {each.id: name for name, each in keeps.items()}
     differing = {each.id: wanted[name].differing(each) for name, each in keeps.items()}
     names = {id_: str(fields["friendly_name"]) for id_, fields in differing.items() if "friendly_name" in fields}
@@ -183,7 +179,7 @@ def _where(owner: Owner, *, method: bool, hits: int) -> tuple[Resource, str]:
 
 
 def _place(rule: FoundMappingRule) -> tuple[int, int]:
-    """Backends list their rules by id, which is not their order."""
+    """Backends list their rules by id and not by position."""
     return rule.position, rule.id
 
 
@@ -213,7 +209,7 @@ def _edit(owner: Owner, edit: RuleEdit) -> Write:
         fields["position"] = edit.position
     path = f"{owner.rules_path}/{edit.id}" if edit.id else owner.rules_path
     about = f"{edit.rule.http_method} {edit.rule.pattern}" if edit.rule else ""
-    # Two rules may be for the same requests: which one a lost answer has made is told by its place.
+    # Two rules may have the same requests: after a lost response, the position identifies the created one.
     key = dict(fields) if edit.call == "POST" else {}
     return Write(
         resource=Resource.RULE, method=edit.call, path=path, id=edit.id or 0, fields=fields, key=key, about=about

@@ -1,8 +1,7 @@
-"""What objects note in their metadata: their ids in 3scale, and their owners.
+"""Ids and owners in an object's metadata.
 
-Ids stand in annotations beside the status, so that an object restored from a backup without its status knows what it
-manages. Users and applications name their account as their owner, and are deleted with it, also where no garbage
-collector runs.
+Annotations store ids in addition to the status, so that an object restored without its status knows its counterpart.
+Users and applications have their account as owner, and are deleted with it even without a garbage collector.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from domain.threescale import (
 )
 from domain.writes import JsonPatch
 
-# The field of the status with the id in 3scale, and the annotation that notes it beside it.
+# The status field with the id in 3scale, and its annotation.
 OWN_IDS = {
     PRODUCT.name: "product_id",
     BACKEND.name: "backend_id",
@@ -41,7 +40,7 @@ ID_ANNOTATIONS = {
 
 
 def remembered_id(resource: CustomResource) -> int:
-    """The id in 3scale: the status's, else the annotation's that outlives a restore from a backup; 0 if none."""
+    """The id in 3scale: from the status, otherwise the annotation, which survives a restore; 0 if none."""
     kind = resource.kind_of.name
     in_status = getattr(getattr(resource, "status", None), OWN_IDS.get(kind, ""), None)
     noted = resource.metadata.annotations.get(ID_ANNOTATIONS.get(kind, ""), "")
@@ -49,7 +48,7 @@ def remembered_id(resource: CustomResource) -> int:
 
 
 def identified(resource: CustomResource, id_: object) -> JsonPatch:
-    """The patch that notes the id in the kind's annotation; empty if it does, or if the kind has none."""
+    """The patch that stores the id in the kind's annotation; empty if unchanged or without annotation."""
     annotation = ID_ANNOTATIONS.get(resource.kind_of.name)
     if not annotation or not id_ or resource.metadata.annotations.get(annotation) == str(id_):
         return {}
@@ -57,7 +56,7 @@ def identified(resource: CustomResource, id_: object) -> JsonPatch:
 
 
 def owned(meta: ObjectMeta, owner: CustomResource) -> JsonPatch:
-    """The patch that makes the owner the controller of the object, or one beside another controller; empty if it is."""
+    """The patch that adds the owner, as controller unless there is another one; empty if it is set."""
     if any(reference.uid == owner.metadata.uid for reference in meta.owner_references):
         return {}
     others = [each for each in meta.owner_references if each.kind != owner.kind_of.name]
@@ -66,23 +65,23 @@ def owned(meta: ObjectMeta, owner: CustomResource) -> JsonPatch:
         kind=owner.kind_of.name,
         name=owner.metadata.name,
         uid=owner.metadata.uid,
-        controller=not any(each.controller for each in others),  # the API server takes one only
+        controller=not any(each.controller for each in others),  # the API server accepts only one
         block_owner_deletion=True,
     )
     return {"metadata": {"ownerReferences": [each.model_dump(mode="json") for each in (*others, reference)]}}
 
 
 def bereft(meta: ObjectMeta, kind: Kind, name: str, owner: CustomResource | None) -> bool:
-    """Whether the owner of that kind and name that the object notes is gone, also where another has its name now.
+    """Whether the recorded owner of this kind and name is gone, even if a new object has its name.
 
-    An owner of another name is the one before the object moved.
+    A recorded owner with another name is from before the object moved.
     """
     noted = {each.uid for each in meta.owner_references if (each.kind, each.name) == (kind.name, name)}
     return bool(noted) and (owner is None or owner.metadata.uid not in noted)
 
 
 def combined(*patches: JsonPatch) -> JsonPatch:
-    """One patch that does what all do."""
+    """One patch with the effect of all."""
     result: JsonPatch = {}
     for patch in patches:
         for name, value in patch.items():

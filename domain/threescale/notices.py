@@ -1,8 +1,8 @@
-"""What Kubernetes Events say of an object, with the reasons that the replaced operator gives: all of them are warnings.
+"""Kubernetes Events of an object, with the replaced operator's reasons; all of these are warnings.
 
-What is waited for is no warning: the status and `why` tell of it; only a Tenant warns of a missing Secret, as with the
-replaced operator. Perdure's own, which are none, tell before it is done what people would not expect: that an object
-is deleted with another, or that an application is created again.
+Waiting is not a warning: status and `why` report it; only a Tenant warns about a missing Secret, as with the replaced
+operator. Perdure's own normal Events announce surprising actions: an object is deleted with another, or an application
+is recreated.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ INVALID = {
     DEVELOPER_USER.name: "Invalid developer user spec",
     APPLICATION.name: "Invalid application Spec",
 }
-# Told of a deletion that does not get on.
+# Reasons for a deletion that does not proceed.
 STUCK = {
     PRODUCT.name: "Failed to delete product",
     APPLICATION.name: "Failed to delete application",
@@ -53,12 +53,11 @@ STUCK = {
 
 
 def recorder_of(kind: Kind) -> str:
-    """Who tells; the replaced operator's recorder of ApplicationAuths is called as that of Applications."""
+    """The Event source; the replaced operator uses the Applications' one for ApplicationAuths."""
     return APPLICATION.name if kind == APPLICATION_AUTH else kind.name
 
 
 def notices(kind: Kind, decision: Decision) -> tuple[Notice, ...]:
-    """What there is to tell of a decision."""
     reason = _reason(kind, decision)
     told = (warning(reason, decision.why),) if reason else ()
     if decision.phase == Phase.DELETING and any(isinstance(each, DeleteObject) for each in decision.actions):
@@ -70,7 +69,7 @@ def notices(kind: Kind, decision: Decision) -> tuple[Notice, ...]:
 
 
 def left_aside(what: str) -> Notice:
-    """What of a spec is left aside is its own reason, as the replaced operator tells it."""
+    """An ignored part of a spec; the message is also the reason, as with the replaced operator."""
     return warning(what, what)
 
 

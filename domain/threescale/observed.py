@@ -1,14 +1,12 @@
-"""What a decision on an object of 3scale sees, how the object stands, and what is to be done for it.
+"""The input of decisions on 3scale objects, and the decisions that kinds share.
 
     the object ─► other objects of the cluster ─► its status ─► reads, or writes of 3scale
 
-An observation shows the object, its referents and its tenant. What 3scale has of it is learnt in the pass: each call
-folds its answer into the world (`calls.py`), and an observation in the middle of the pass keeps that.
-
-A decision asks for reads, or for writes, or says how the object stands; its actions are carried out in this order, and
-the first refusal ends them. A refusal of 3scale is remembered by its slot: until it may be tried again the rest
-continues without it, and the object stands as the refusal says. An object that its spec or a missing referent blocks
-makes no call.
+An observation contains the object, its referents and its tenant. 3scale's state is collected during the pass: each call
+folds its response into the world (`calls.py`), and a new observation keeps it. A decision requests reads or writes, or
+reports a state; its actions run in order, and the first refusal ends them. Refusals by 3scale are stored by slot: until
+a retry is due the rest continues without it, and the object's state shows the refusal. An object blocked by its spec or
+a missing referent makes no call.
 """
 
 from __future__ import annotations
@@ -50,8 +48,6 @@ T = TypeVar("T", bound=Identified)
 
 
 class Phase(StrEnum):
-    """Where an object stands."""
-
     NEW = "New"
     SYNCING = "Syncing"
     SYNCED = "Synced"
@@ -63,14 +59,14 @@ class Phase(StrEnum):
 
 
 class Memory(Model):
-    """What a pass leaves for the next one, beside its refusals; of the sweep, when it is to come.
+    """State for the next pass; for the sweep, its schedule.
 
     Attributes:
-        retried: the person's retry for which refusals have been dropped, as long as it has not come to anything.
-        begun: something was written to 3scale, and the object was not in step since.
+        retried: the person's retry for which refusals were dropped, until it completes.
+        begun: 3scale was written to, and the object has not been in sync since.
         next_sweep: when the sweep is due.
-        sweeps: how many were made; whose turn it is to be compared in full follows from that.
-        compare_at: when the object is compared with 3scale after a change that was written from memory.
+        sweeps: the number of sweeps; determines which objects are compared completely.
+        compare_at: when to compare with 3scale after a write based on cached state.
     """
 
     retried: str = ""
@@ -81,7 +77,7 @@ class Memory(Model):
 
 
 class Unreadable(World):
-    """An object that is not as its definition says."""
+    """An object that violates its schema."""
 
     problem: str
 
@@ -104,7 +100,7 @@ _OUTCOMES = {
 
 
 class Blocker(Model):
-    """Why an object cannot be synced now, without asking 3scale."""
+    """Why an object cannot be synced now; no call is made."""
 
     standing: Standing
     message: str
@@ -112,28 +108,28 @@ class Blocker(Model):
 
 
 def waiting(message: str, *waits_for: str) -> Blocker:
-    """Something that has to come or to go."""
+    """Something must be created or removed first."""
     return Blocker(standing=Standing.WAITING, message=message, waits_for=waits_for)
 
 
 def invalid(message: str, *waits_for: str) -> Blocker:
-    """A fault of the spec, or of what it refers to."""
+    """A fault of the spec, or of a referent."""
     return Blocker(standing=Standing.INVALID, message=message, waits_for=waits_for)
 
 
 def failed(message: str, *waits_for: str) -> Blocker:
-    """Something that somebody else has to mend."""
+    """Something that must be corrected elsewhere."""
     return Blocker(standing=Standing.FAILED, message=message, waits_for=waits_for)
 
 
 class Leaving(Model):
-    """An object that is being deleted: what it would take along.
+    """The deletion of an object's counterpart.
 
     Attributes:
-        look: how it is found where its id is not known; None where it is known or not looked for.
-        write: the deletion; None where nothing is left in 3scale.
-        holders: others of its kind that have something in the tenant, which may be the same.
-        blocker: what has to stop using it before; None if nothing.
+        look: a search for it; None if the id is known or nothing is searched.
+        write: the deletion; None if nothing is left in 3scale.
+        holders: other objects of its kind in the tenant, which may have the same counterpart.
+        blocker: what must stop using it first; None if nothing.
     """
 
     look: Read | None = None
@@ -143,39 +139,38 @@ class Leaving(Model):
 
 
 def outcome_of(phase: str, actions: tuple[Action, ...]) -> Outcome:
-    """How an object in the phase stands, for lists."""
     return _OUTCOMES.get(Phase(phase)) or (Outcome.WORKING if actions else Outcome.WAITING)
 
 
 def acts(phase: Phase, why: str, *actions: Action, **more: Any) -> Decision:
-    """That these are to be done, in this order."""
+    """A decision with these actions, in this order."""
     then = _LOOK if more.get("deadline") else ""
     return Decision(phase=phase, outcome=outcome_of(phase, actions), why=why, actions=actions, at_deadline=then, **more)
 
 
 def stands(phase: Phase, why: str, **more: Any) -> Decision:
-    """That nothing is to be done."""
+    """A decision without actions."""
     return acts(phase, why, **more)
 
 
 class Observed(World):
-    """What a decision sees besides what its kind adds.
+    """The common input of all kinds.
 
     Attributes:
         resource: the object.
         provider: its tenant.
-        tenants: Tenants that name the Secret of its tenant.
-        look: compare with 3scale although nothing new is wanted: the sweep found a difference, or a person asks.
-        retry: a person's retry that has not come to anything yet, empty if there is none.
-        drops_refusals: the pass was woken, or a person's retry is new.
-        recalled: what the last pass has kept is taken for what 3scale has.
-        seated_for: the time since the first call, None before it.
-        told_in_sync: the object shows that the sync lasts, or need not.
+        tenants: Tenants that reference its tenant's Secret.
+        look: compare with 3scale without a new spec: requested by the sweep or a person.
+        retry: a person's incomplete retry; empty if there is none.
+        drops_refusals: the pass was woken, or has a new retry.
+        recalled: the previous pass's state of 3scale is used.
+        seated_for: the time since the first call; None before it.
+        told_in_sync: the object shows a long sync, or need not.
         mute: the API server refuses its status.
-        unwritable: why the API server refuses its spec with the defaults, empty if it does not.
+        unwritable: why the API server refuses its defaulted spec; empty if it does not.
     """
 
-    # The fields with what 3scale has, which an observation does not show.
+    # Fields with 3scale's state, which are not observed.
     learnt: ClassVar[tuple[str, ...]] = ("found",)
 
     resource: CustomResource
@@ -193,36 +188,35 @@ class Observed(World):
 
     @property
     def known_id(self) -> int:
-        """What its tenant has told, as status or annotation say; 0 if it has none there."""
+        """The id in this tenant, from status or annotation; 0 if none."""
         host = getattr(getattr(self.resource, "status", None), "provider_account_host", None)
         return known_at(self.provider.url, host, remembered_id(self.resource))
 
     def decide(self, now: datetime) -> Decision:
-        """The kind's decision."""
         raise NotImplementedError
 
     def read(self, read: Read, body: object) -> Self:
-        """The world with what 3scale has answered; None where there is nothing of that id."""
+        """The world after a read; a None body means absent."""
         raise NotImplementedError(f"{type(self).__name__} asks for no {read.path}")
 
     def wrote(self, write: Write, body: object) -> Self:
-        """The world with what 3scale has answered."""
+        """The world after a write."""
         raise NotImplementedError(f"{type(self).__name__} writes no {write.path}")
 
     def forget(self) -> Self:
-        """The world where what was known of 3scale may not be so any more."""
+        """The world without 3scale's state, which may be wrong."""
         return self.model_copy(update={name: type(self).model_fields[name].default for name in self.learnt})
 
     def kept(self) -> object:
-        """What the next pass may be given of 3scale; None for kinds that a read shows whole, and where it is not."""
+        """3scale's state for the next pass; None for kinds that one read shows completely, and if unknown."""
         return None
 
     def recalling(self, kept: object) -> Self:
-        """The world with what the last pass has kept, where that still counts."""
+        """The world with the state kept by the last pass, if still valid."""
         return self
 
     def recall(self, before: World) -> Self:
-        """This new observation with what is known."""
+        """This new observation with earlier state."""
         refusals = {} if self.drops_refusals else before.refusals
         changes: dict[str, object] = {"refusals": refusals, "known": before.known}
         if isinstance(before, Observed):
@@ -231,24 +225,24 @@ class Observed(World):
         return self.model_copy(update=changes)
 
     def stored(self, obj: JsonObject) -> Self:
-        """The world with its object as the API server has answered it."""
+        """The world with its object as returned by the API server."""
         return self.model_copy(update={"resource": type(self.resource).model_validate(obj)})
 
     def beside(self, fields: Mapping[str, Any]) -> Self:
-        """The world where these fields have changed."""
+        """The world with these changed fields."""
         return self.model_copy(update=dict(fields)) if fields else self
 
-    # --- how it stands, and what is to be done ---
+    # --- decisions ---
 
     def begins(
         self, leaving: Callable[[Any], Leaving], now: datetime, defaults: JsonPatch | None = None
     ) -> Decision | None:
-        """What comes first: it goes, it is taken in hand, its tenant is not known; None if nothing does.
+        """The first steps: deletion, finalizer and defaults, missing tenant; None if all are done.
 
         Args:
-            leaving: what it would take along.
-            now: the present.
-            defaults: what its spec leaves open.
+            leaving: the deletion of its counterpart.
+            now: the current time.
+            defaults: for unset fields of its spec.
         """
         if self.resource.metadata.deleting:
             return self.deprovision(leaving(self), now)
@@ -258,32 +252,29 @@ class Observed(World):
         return self.without_account(now)
 
     def without_account(self, now: datetime) -> Decision | None:
-        """The tenant is not known: nothing can be called; None where it is."""
+        """The decision if the tenant is unknown; otherwise None."""
         if not isinstance(self.provider, NoAccount):
             return None
         blocker = waiting(self.provider.why, self.provider.waits_for)
         return self.blocked(blocker, now)
 
     def patched(self, patch: JsonPatch) -> tuple[PatchObject, ...]:
-        """The patch of the object, if there is anything to patch."""
         return (PatchObject(**self.own(patch)),) if patch else ()
 
     def shown(self, status: JsonPatch) -> tuple[ShowStatus, ...]:
-        """The same for its status."""
         return (ShowStatus(**self.own({"status": status})),) if status else ()
 
     def deleted(self, why: str, phase: Phase = Phase.DELETING) -> Decision:
-        """The object is to be deleted."""
         return acts(phase, why, DeleteObject(key=self.key))
 
     def looked_at_again(self, condition: str, now: datetime) -> datetime:
-        """When to observe again what waits since the condition is True."""
+        """When to observe again while the condition is True."""
         resource: Any = self.resource
         since = waiting_since(resource.status.conditions, condition, now)
         return next_look(since, now, resource.metadata.uid)
 
     def reported(self, situation: Situation, now: datetime, fields: Mapping[str, object]) -> JsonPatch:
-        """The patch of its status, by the names of the model's fields; empty if it says so already."""
+        """The patch of the status, from the model's field names; empty if unchanged."""
         resource: Any = self.resource
         before = resource.status
         known = {} if _stays_behind(resource, fields) else fields
@@ -301,7 +292,7 @@ class Observed(World):
         phase: Phase | None = None,
         until: datetime | None = None,
     ) -> Decision:
-        """The object waits, with no call to 3scale; an orphan is observed again after growing pauses."""
+        """The object waits without calls; an orphan is observed again with growing pauses."""
         situation = Situation(standing=blocker.standing, message=blocker.message)
         if blocker.standing is Standing.WAITING:
             until = self.looked_at_again(_waits(self.resource.kind_of), now)
@@ -320,7 +311,7 @@ class Observed(World):
         fields: Mapping[str, object] | None = None,
         phase: Phase | None = None,
     ) -> Decision:
-        """The object stands as the refusals say, until the first may be tried again."""
+        """The refusals determine the object's state until the first may be retried."""
         situation = situation_of(refusals.values())
         return acts(
             phase or _PHASES[situation.standing],
@@ -337,7 +328,7 @@ class Observed(World):
         now: datetime,
         fields: Mapping[str, object] | None = None,
     ) -> Decision:
-        """Writes of other objects; as long as one was refused, how the object stands because of it."""
+        """Writes of other Kubernetes objects; a refused one determines the object's state."""
         standing = {each.slot: self.refusals[each.slot] for each in writes if each.slot in self.refusals}
         if held(standing, now):
             return self.as_refused(standing, now, fields)
@@ -351,7 +342,7 @@ class Observed(World):
         digests: Digests | None = None,
         why: str = "in sync with 3scale",
     ) -> Decision:
-        """3scale has all that is wanted; `digests` is what the object remembers of that from now on."""
+        """3scale has the wanted state; `digests` are stored with it."""
         resource, patch = self.resource, JsonPatch()
         if digests is not None:
             own_id = fields.get(OWN_IDS[resource.kind_of.name])
@@ -363,9 +354,9 @@ class Observed(World):
     def attempted(
         self, sync: Sync, now: datetime, *, marked: bool = True
     ) -> tuple[Decision | None, dict[str, Refusal]]:
-        """The calls of an object without parts that are to be made now, if any can; and the refusals in their way.
+        """The next calls for an object without parts, and the refusals that block some.
 
-        The creation of what carries no mark in 3scale is noted before (`digests.py`).
+        The creation of an entry without a mark is recorded first (`digests.py`).
         """
         standing = blocking(sync, self.refusals)
         slots = held(standing, now)
@@ -375,18 +366,17 @@ class Observed(World):
         return calls(sync.model_copy(update={"writes": writes}), slots, *self.patched(noted)), standing
 
     def compared(self, sync: Sync, now: datetime, fields: Mapping[str, object], digests: Digests) -> Decision:
-        """What is left to do for an object without parts that carries no mark in 3scale, else how it stands."""
+        """The next calls for an object without parts and marks, otherwise its state."""
         decision, standing = self.attempted(sync, now, marked=False)
         if decision is not None:
             return decision
         return self.as_refused(standing, now, fields) if standing else self.fine(now, fields, digests=digests)
 
     def deprovision(self, leaving: Leaving, now: datetime) -> Decision:
-        """What to do for an object that is being deleted.
+        """The next step of a deletion.
 
-        One that shall stay in 3scale, one whose tenant's Secret is gone (it is disconnected), and one that has the same
-        there as another that stays, go without a call. A Secret that is there and lacks something is in somebody's
-        hands: what is known to be in 3scale waits for that.
+        No call is made for a retained object, if the tenant's Secret is gone (disconnected), or if another object has
+        the same counterpart. An incomplete Secret is probably being edited: a known counterpart waits for it.
         """
         resource, provider = self.resource, self.provider
         meta, outside = resource.metadata, resource.outside
@@ -417,18 +407,17 @@ class Observed(World):
         return acts(Phase.DELETING, "delete it from 3scale", *sync.reads, *sync.writes)
 
     def released(self, why: str, left: tuple[str, ...]) -> Decision:
-        """Nothing is left to do, and the object may go; `left` is what stays."""
+        """Remove the finalizer; `left` describes what stays."""
         meta, finalizer = self.resource.metadata, self.resource.kind_of.finalizer
         patch: JsonPatch = {"metadata": {"finalizers": meta.finalizers_without(finalizer)}}
         return acts(Phase.DELETING, why, DropFinalizer(**self.own(patch), left=left))
 
     def own(self, patch: JsonPatch) -> dict[str, Any]:
-        """What every write of the object says of it."""
         return {"key": self.key, "patch": patch, "resource_version": self.resource.metadata.resource_version}
 
 
 class ObservedOne(Observed):
-    """What a decision sees of an object without parts in 3scale."""
+    """The input for an object without parts."""
 
     item: ClassVar[type[Identified]]
     wrapper: ClassVar[Resource]
@@ -436,15 +425,13 @@ class ObservedOne(Observed):
     found: One[Any] = One()
 
     def is_it(self, found: Any) -> bool:
-        """Whether one of those that 3scale has is this one, whose id is not known."""
+        """Whether an entry in 3scale is this object's, if the id is unknown."""
         raise NotImplementedError
 
     def read(self, read: Read, body: object) -> Self:
-        """It, or all among which it may be."""
         return self.beside({"found": read_one(self.item, read, body, self.is_it)})
 
     def wrote(self, write: Write, body: object) -> Self:
-        """It is made, changed or gone."""
         return self.beside({"found": wrote_one(self.item, self.wrapper, self.found, write, body)})
 
 
@@ -452,25 +439,25 @@ class ObservedOne(Observed):
 
 
 def finalizer_set(resource: CustomResource) -> JsonPatch:
-    """The patch that sets the finalizer; empty if it is there."""
+    """The patch that adds the finalizer; empty if it is set."""
     meta, finalizer = resource.metadata, resource.kind_of.finalizer
     return {} if finalizer in meta.finalizers else {"metadata": {"finalizers": [*meta.finalizers, finalizer]}}
 
 
 def status_patch(resource: Any, changed: Mapping[str, object]) -> JsonPatch:
-    """The patch that sets these fields of its status; empty if they are so."""
+    """The patch of these status fields; empty if unchanged."""
     return difference(resource.status, resource.status.model_copy(update=changed))
 
 
 def status_in_sync(resource: Any, why: str, now: datetime) -> JsonPatch:
-    """The patch of the status of an object whose sync lasts; what goes keeps its own."""
+    """The patch that reports a long sync; a deleted object's status stays."""
     if resource.metadata.deleting:
         return {}
     return status_patch(resource, {"conditions": in_sync(resource.kind_of, why, resource.status.conditions, now)})
 
 
 def _stays_behind(resource: CustomResource, fields: Mapping[str, object]) -> bool:
-    """Whether its tenant is another one now, where it has no id yet: the address stays that of the id that it has."""
+    """Whether the tenant has changed and has no id yet: the address in the status stays with the id."""
     own, host = OWN_IDS.get(resource.kind_of.name), fields.get("provider_account_host")
     status: object = getattr(resource, "status", None)
     before = getattr(status, "provider_account_host", None)
@@ -487,7 +474,7 @@ def _waits(kind: Kind) -> str:
 
 
 def situation_of(refusals: Iterable[Refusal]) -> Situation:
-    """How an object stands that 3scale has refused something, in an order that does not depend on theirs."""
+    """The state for these refusals, independent of their order."""
     listed = sorted(refusals, key=lambda each: each.message)
     invalid = any(each.type is ErrorType.INVALID for each in listed)
     message = "; ".join(dict.fromkeys(each.message for each in listed))
@@ -495,18 +482,18 @@ def situation_of(refusals: Iterable[Refusal]) -> Situation:
 
 
 def held(refusals: Mapping[str, Refusal], now: datetime) -> tuple[str, ...]:
-    """The slots that are not tried yet."""
+    """Slots that are not retried yet."""
     return tuple(slot for slot, refusal in refusals.items() if refusal.retry_at > now)
 
 
 def blocking(sync: Sync, refusals: Mapping[str, Refusal]) -> dict[str, Refusal]:
-    """Those refusals that stand in the way of what is still wanted."""
+    """The refusals that block wanted calls."""
     slots = {each.slot for each in (*sync.writes, *sync.reads)}
     return {slot: refusal for slot, refusal in refusals.items() if slot in slots}
 
 
 def calls(sync: Sync, slots: Iterable[str], *before: Action, phase: Phase = Phase.SYNCING) -> Decision | None:
-    """The calls that are to be made now, after what comes before writes; None if there are none."""
+    """The next calls, preceded by `before` if they are writes; None if there are none."""
     refused = set(slots)
     reads = tuple(each for each in sync.reads if each.slot not in refused)
     if reads:
@@ -519,17 +506,17 @@ def calls(sync: Sync, slots: Iterable[str], *before: Action, phase: Phase = Phas
 def lets_go(
     leaving: Leaving, found: One[T], known_id: int, look: Read | None, deletion: Callable[[int], Write]
 ) -> Leaving:
-    """How an object without parts leaves 3scale: by its id, and by what a creation may have made that it has begun.
+    """The deletion of an object without parts: by its id, or by its recorded creation.
 
     Args:
-        leaving: the rest of it.
-        found: what is known of 3scale.
-        known_id: the id that it remembers, 0 if none.
-        look: where that is found; None where it has begun none, or what is found may be another's.
-        deletion: the call, by the id.
+        leaving: other parts of the deletion.
+        found: 3scale's state.
+        known_id: the remembered id; 0 if none.
+        look: the search; None without a creation, or if the result may be another object's.
+        deletion: the call, given the id.
     """
     if look is not None and holder_of(known_id, leaving.holders):
-        known_id = 0  # another's: what it has begun is to be its own
+        known_id = 0  # another object's; search for the result of its own creation
     if known_id and (found.untouched or (look is None and not found.lost)):
         return leaving.model_copy(update={"write": deletion(known_id)})
     if look is None:
@@ -540,5 +527,4 @@ def lets_go(
 
 
 def is_true(conditions_: Conditions, type_: str) -> bool:
-    """Whether the condition of that type is True."""
     return any(each.type == type_ and each.status == "True" for each in conditions_)

@@ -6,12 +6,11 @@
         any ─► Orphan: tenant or Secret is missing   any ─► Invalid: the document   any ─► Failed: the generated objects
         any ─deletion─► Product gone ─► Backend gone ─► deleted
 
-No call of 3scale is made here: the two objects have lifecycles of their own. Their specs are generated as a whole, and
-changes to them are reverted. A document at an address is fetched every five minutes, and after a failure with growing
-pauses. Names and system name stay as they were generated first, also when the title changes: another Product would be
-another service, without the first one's applications. A Backend's system name cannot change, so another one needs
-another OpenAPI. Owner references let the garbage collector delete both objects; the finalizer does so where none runs,
-and keeps the OpenAPI until both are gone in 3scale. `--cascade=orphan` keeps them, and `retain` is copied to them.
+It makes no call to 3scale: the two objects have their own lifecycles. Their specs are generated completely, and changes
+are reverted. A document at an address is fetched every five minutes, after failures with growing pauses. Names never
+change after the first generation, even with a new title: another Product would be another service without the
+applications. The finalizer deletes both objects if no garbage collector runs, and waits for 3scale. `--cascade=orphan`
+keeps them; `retain` is copied.
 """
 
 from __future__ import annotations
@@ -63,11 +62,11 @@ C = TypeVar("C", Product, Backend)
 
 
 class ObservedOpenApi(Observed):
-    """What one decision sees.
+    """The input of a decision.
 
     Attributes:
-        text: the document, None as long as it was not fetched.
-        source: the Secret that it names, if that is there.
+        text: the document; None if not fetched yet.
+        source: its Secret, if it exists.
         products: those of its namespace.
         backends: those of its namespace.
     """
@@ -81,7 +80,6 @@ class ObservedOpenApi(Observed):
     backends: tuple[Backend, ...] = ()
 
     def decide(self, now: datetime) -> Decision:
-        """What to do now for an OpenAPI that exists."""
         if self.resource.metadata.deleting:
             return _leaving(self, now)
         patch = combined(finalizer_set(self.resource), source_noted(self.resource.metadata, self.source))
@@ -92,23 +90,22 @@ class ObservedOpenApi(Observed):
         return self.without_account(now) or _decided(self, now)
 
     def read(self, read: Read, body: object) -> Self:
-        """The document."""
         return self.beside({"text": text_at(str(body))})
 
     def forget(self) -> Self:
-        """The document is fetched again; that of a Secret has not changed."""
+        """A document at an address is fetched again; a Secret's is observed."""
         return self if self.resource.spec.openapi_ref.secret_ref else self.beside({"text": None})
 
 
 class WriteChild(ClusterWrite):
-    """A Product or Backend that is to be written.
+    """A write of the Product or Backend.
 
     Attributes:
         kind: its kind.
         name: its name, in the OpenAPI's namespace.
-        body: the whole object, where there is none.
-        patch: the merge patch of one that is there.
-        resource_version: the version that the patch is for.
+        body: the new object.
+        patch: the merge patch of an existing one.
+        resource_version: of the existing object.
         delete: True to delete it instead.
     """
 
@@ -121,26 +118,22 @@ class WriteChild(ClusterWrite):
 
     @property
     def slot(self) -> str:
-        """By which its refusals are remembered."""
         return f"{self.kind}/{self.name}"
 
     @property
     def summary(self) -> str:
-        """For `plan`."""
         return f"{'delete' if self.delete else 'create' if self.body else 'change'} {self.slot}"
 
 
 class LabelSource(ClusterWrite):
-    """The Secret with the document gets the label that it lacks."""
+    """Add the label to the document's Secret."""
 
     @property
     def slot(self) -> str:
-        """That of the Secret."""
         return SECRET
 
     @property
     def summary(self) -> str:
-        """For `plan`."""
         return "label its Secret"
 
 
@@ -193,7 +186,7 @@ def _written(
     fields: dict[str, object],
     now: datetime,
 ) -> Decision:
-    """The two are written where they differ; else it stands as they do."""
+    """Write differing objects; otherwise the Product determines the state."""
     open_api = observed.resource
     children = (
         *_child(open_api, backend or _sibling(generated.name, observed.backends), generated, generated.backend),
@@ -210,7 +203,7 @@ def _written(
 
 
 def _settled(observed: ObservedOpenApi, product: Product, fields: dict[str, object], now: datetime) -> Decision:
-    """It stands as its product does, once that has seen the spec."""
+    """The state follows the Product's, once that has observed its spec."""
     meta, status = product.metadata, product.status
     current = (status.observed_generation or 0) >= meta.generation
     waits_for = (f"Product/{meta.namespace}/{meta.name}",)
@@ -224,14 +217,14 @@ def _settled(observed: ObservedOpenApi, product: Product, fields: dict[str, obje
 
 
 def _is_final(product: Product) -> bool:
-    """Whether it does not just wait for its backend."""
+    """Whether it is not just waiting for its backend."""
     return not is_true(product.status.conditions, "Orphan")
 
 
 def _blocker(
     open_api: OpenApi, generated: Generated, system_name: str, product: Product | None, backend: Backend | None
 ) -> Blocker | None:
-    """Why what was generated cannot be written."""
+    """Why the generated objects cannot be written."""
     wanted = open_api.spec.product_system_name
     if wanted and system_name and wanted != system_name:
         detail = f"its objects have the system name {system_name}, which cannot change: create another OpenAPI"
@@ -246,19 +239,19 @@ def _blocker(
 
 
 def _own(open_api: OpenApi, there: Sequence[C]) -> C | None:
-    """The one that it owns, the oldest of several."""
+    """The oldest owned object."""
     uid = open_api.metadata.uid
     ours = [each for each in there if any(owner.uid == uid for owner in each.metadata.owner_references)]
     return min(ours, key=lambda each: seniority(each.metadata), default=None)
 
 
 def _sibling(name: str, there: Sequence[C]) -> C | None:
-    """One that has its name, which has its uid in it, and has lost its owner."""
+    """The object of its name, which contains the uid, without owner."""
     return next((each for each in there if each.metadata.name == name), None)
 
 
 def _child(open_api: OpenApi, there: C | None, generated: Generated, spec: Model) -> tuple[WriteChild, ...]:
-    """What has to be written that one of the two is as it shall be."""
+    """The write that brings one object to its wanted state; empty if none is needed."""
     kind = PRODUCT if spec is generated.product else BACKEND
     annotations = _annotations(open_api.metadata, kind)
     if there is None:
@@ -286,14 +279,14 @@ def _child(open_api: OpenApi, there: C | None, generated: Generated, spec: Model
 
 
 def _annotations(meta: ObjectMeta, kind: Kind) -> dict[str, str]:
-    """What the two get of the OpenAPI's own."""
+    """Annotations copied from the OpenAPI."""
     said = {INSECURE: "true" if meta.annotations.get(INSECURE) == "true" else "false"}
     handed = (RETAIN, PROMOTE) if kind is PRODUCT else (RETAIN,)
     return said | {name: meta.annotations[name] for name in handed if name in meta.annotations}
 
 
 def _without_nulls(patch: JsonPatch, whole: JsonObject) -> JsonPatch:
-    """The patch with its lists as they are to be stored: in a list, null does not stand for what is absent."""
+    """The patch with complete lists: in lists, null does not remove fields."""
     return {
         name: whole.get(name, value)
         if isinstance(value, list)
@@ -305,7 +298,7 @@ def _without_nulls(patch: JsonPatch, whole: JsonObject) -> JsonPatch:
 
 
 def _leaving(observed: ObservedOpenApi, now: datetime) -> Decision:
-    """The Product goes first, since it uses the Backend."""
+    """The Product is deleted first, because it uses the Backend."""
     open_api = observed.resource
     if OPEN_API.finalizer not in open_api.metadata.finalizers:
         return stands(Phase.GONE, "it has released everything")

@@ -1,9 +1,9 @@
-"""An OpenAPI document, read strictly: what Product and Backend are generated from, or what is wrong with it.
+"""Strict parsing of an OpenAPI document.
 
-The text is JSON or YAML, and untrusted: it comes from a Secret or a page. It is refused if it is too long, too deep, or
-too large once aliases are followed, and if a name occurs twice in one object, which parsers treat differently. Only the
-parts that are needed are read, by the rules of OpenAPI 3. References stay within the document. Dates of YAML stay
-texts, as in JSON.
+The text is JSON or YAML, and untrusted: it comes from a Secret or a web page. It is refused if it is too long, too
+deep, too large after resolving aliases, or if an object has a duplicate key, which parsers treat differently. Only the
+needed parts are read, by the rules of OpenAPI 3. References must stay within the document. YAML dates stay texts, as in
+JSON.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from domain.schema import Json, JsonObject
 MOST_BYTES = 2 * 1024 * 1024
 DEEPEST = 100
 MOST_NODES = 200_000
-# A reference to a reference to a reference: more is a circle.
+# The longest chain of references; a longer one is a cycle.
 _MOST_STEPS = 8
 
 PRODUCT_EXTENSION = "x-3scale-product"
@@ -36,7 +36,7 @@ _VARIABLE = re.compile(r"\{([^{}]+)\}")
 
 
 class Unreadable(Exception):  # noqa: N818 - what it says, as in engine.errors
-    """Why the text is no OpenAPI document that can be used."""
+    """Why the text is not a usable OpenAPI document."""
 
 
 class _Strict(Model):
@@ -45,39 +45,33 @@ class _Strict(Model):
     @model_validator(mode="before")
     @classmethod
     def _drop_nulls(cls, value: object) -> object:
-        """What is left empty is absent, as the replaced operator reads it."""
+        """Null means absent, as for the replaced operator."""
         return without_nulls(value)
 
 
 class Info(_Strict):
-    """What the API is called."""
-
     title: str = Field(min_length=1)
     version: str = Field(min_length=1)
     description: str = ""
 
 
 class Variable(_Strict):
-    """A part of an address."""
-
     default: str
 
 
 class Server(_Strict):
-    """Where the API is."""
-
     url: str
     variables: dict[str, Variable] = {}
 
     @property
     def address(self) -> str:
-        """With the defaults of its variables."""
+        """The address with the defaults of its variables."""
         known = self.variables
         return _VARIABLE.sub(lambda found: known[found[1]].default if found[1] in known else found[0], self.url)
 
 
 class Scheme(_Strict):
-    """How callers say who they are: `name` and `in` of a key, `flows` of OAuth 2."""
+    """A security scheme: `name` and `in` of a key, `flows` of OAuth 2."""
 
     type: str
     name: str = ""
@@ -86,8 +80,6 @@ class Scheme(_Strict):
 
 
 class Operation(_Strict):
-    """What can be called; its verb and path stand beside it."""
-
     operation_id: str = Field("", alias="operationId")
     description: str = ""
     responses: dict[str, object] = Field(min_length=1)
@@ -103,7 +95,7 @@ class Call(Model):
 
 
 class Api(Model):
-    """What is used of a document; `calls` in the order of their paths and verbs, which no layout changes."""
+    """The used parts of a document; `calls` are sorted by path and verb."""
 
     info: Info
     server: Server | None
@@ -119,7 +111,7 @@ class Api(Model):
 
     @property
     def base_path(self) -> str:
-        """The path of the first server, without a slash at its end."""
+        """The path of the first server, without a trailing slash."""
         return unquote(urlsplit(self.server.address if self.server else "").path).removesuffix("/")
 
 
@@ -138,10 +130,10 @@ class _Root(_Strict):
 
 
 def read_api(text: str) -> Api:
-    """The API that the text describes; the same text again costs nothing for a while, since a long one takes seconds.
+    """Parse the API; results are cached, because a long document takes seconds.
 
     Raises:
-        Unreadable: it is none, with what is wrong.
+        Unreadable: with the problem.
     """
     found = _read(text)
     if isinstance(found, str):
@@ -151,7 +143,7 @@ def read_api(text: str) -> Api:
 
 @lru_cache(maxsize=32)
 def _read(text: str) -> Api | str:
-    """The API, or what is wrong."""
+    """The API, or the problem."""
     try:
         return _api(parsed(text))
     except Unreadable as problem:
@@ -174,10 +166,10 @@ def _api(document: JsonObject) -> Api:
 
 
 def parsed(text: str) -> JsonObject:
-    """The document as JSON has it.
+    """The document as JSON.
 
     Raises:
-        Unreadable: it is none, with what is wrong.
+        Unreadable: with the problem.
     """
     if len(text.encode()) > MOST_BYTES:
         raise Unreadable(f"longer than {MOST_BYTES} bytes")
@@ -192,14 +184,13 @@ def parsed(text: str) -> JsonObject:
 
 
 def _instead_of_object(text: str, whole: Json) -> str:
-    """What is there in the place of a document's object."""
     if text.lstrip()[:1] == "<":
         return "an HTML or XML page instead of an OpenAPI document: does its address ask for a login?"
     return "empty" if whole is None else "a list or a single value, where an object is needed"
 
 
 class _Loader(yaml.CSafeLoader):
-    """Safe, and strict with names; dates stay texts."""
+    """A safe loader that refuses duplicate keys and keeps dates as texts."""
 
     yaml_implicit_resolvers = {
         first: [(tag, pattern) for tag, pattern in listed if tag != "tag:yaml.org,2002:timestamp"]
@@ -207,7 +198,7 @@ class _Loader(yaml.CSafeLoader):
     }
 
     def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Hashable, object]:
-        """With every name once, as a text."""
+        """Keys become texts and must be unique."""
         if not isinstance(node, yaml.MappingNode):
             return super().construct_mapping(node, deep=deep)
         _object([(str(key.value), None) for key, _ in node.value if isinstance(key, yaml.ScalarNode)])
@@ -244,7 +235,7 @@ def _name(key: object) -> str:
 
 
 def _measure(whole: Json) -> None:
-    """Aliases are followed here, so that what they blow up is seen before anybody walks through it."""
+    """Check the size with aliases resolved, before further processing."""
     left: list[tuple[Json, int]] = [(whole, 1)]
     nodes = 0
     while left:
@@ -282,7 +273,7 @@ def _operation(value: Json, where: str) -> Operation:
 
 
 def _schemes(document: JsonObject, security: Iterable[JsonObject]) -> Iterable[Scheme]:
-    """Of the requirements that hold for the whole API; an empty one asks for nothing."""
+    """The schemes of the API's global security requirements."""
     components = document.get("components")
     known = components.get("securitySchemes") if isinstance(components, dict) else None
     for name in (name for requirement in security for name in requirement):
@@ -293,7 +284,7 @@ def _schemes(document: JsonObject, security: Iterable[JsonObject]) -> Iterable[S
 
 
 def _followed(document: JsonObject, item: JsonObject) -> JsonObject:
-    """What it refers to, else itself."""
+    """The target of its references, or itself."""
     for _ in range(_MOST_STEPS):
         reference = item.get("$ref")
         if not isinstance(reference, str):
@@ -303,9 +294,9 @@ def _followed(document: JsonObject, item: JsonObject) -> JsonObject:
 
 
 def _refuse_circles(document: JsonObject) -> None:
-    """A component that is only a reference, and leads back to itself, describes nothing.
+    """Refuse components that are only references in a cycle.
 
-    A schema that contains itself, such as a tree, is no such circle.
+    A schema that contains itself, such as a tree, is allowed.
     """
     components = document.get("components")
     for section, named in components.items() if isinstance(components, dict) else ():
@@ -337,7 +328,7 @@ def _place(document: JsonObject, reference: str) -> JsonObject:
 
 
 def _usable(servers: tuple[Server, ...]) -> Server | None:
-    """The first one."""
+    """The first server."""
     if not servers:
         return None
     try:

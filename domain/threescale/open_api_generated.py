@@ -1,12 +1,12 @@
-"""The Product and the Backend that are generated from an OpenAPI document, named as the replaced operator names them.
+"""The Product and Backend generated from an OpenAPI document, with the replaced operator's names.
 
     title ─► names of both          first server ─► address of the backend, beginning of every rule
     operation ─► method and mapping rule          security ─► how callers authenticate
 
-Rules are ordered by path and verb, whatever the order in the document, so the same document generates the same objects.
-Extensions say what concerns 3scale: metrics, policies and plans of the product, and the metric that an operation
-counts. Operations whose names yield one system name share a method, described by the first of them. Two operations with
-one operationId are refused, and so is an operation named like the metric of all hits.
+Rules are sorted by path and verb, so the same document yields the same objects. Extensions contain 3scale settings:
+metrics, policies and plans of the product, and an operation's metric. Operations with the same derived system name
+share a method, described by the first. Duplicate operationIds, and an operation named like the metric of all hits, are
+refused.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ FLOWS_OF_DOCUMENT = "OIDC flows of the spec are left aside: the OAuth 2 flows of
 
 _NOT_WORD = re.compile(r"\W", re.ASCII)
 _NOT_ALPHANUMERIC = re.compile(r"[^a-zA-Z0-9]")
-# A DNS-1123 subdomain, which names of objects are.
+# A DNS-1123 subdomain, as required for object names.
 _LABEL = r"[a-z0-9]([-a-z0-9]*[a-z0-9])?"
 _SUBDOMAIN = re.compile(rf"{_LABEL}(\.{_LABEL})*")
 _LONGEST_NAME = 253
@@ -58,7 +58,7 @@ S = TypeVar("S", ProductSpec, BackendSpec)
 
 
 class Generated(Model):
-    """What a document becomes; `warnings` are what of the spec is left aside."""
+    """The generated objects; `warnings` name ignored parts of the spec."""
 
     name: str
     product: ProductSpec
@@ -88,11 +88,11 @@ def generate(spec: OpenApiSpec, api: Api, uid: str, system_name: str = "") -> Ge
     Args:
         spec: of the OpenAPI.
         api: the document.
-        uid: of the OpenAPI, which makes the name of both its own.
-        system_name: the one that both have already, empty if there is none.
+        uid: of the OpenAPI, for unique names.
+        system_name: the existing objects'; empty if there are none.
 
     Raises:
-        Unreadable: what the document asks for cannot be made.
+        Unreadable: the document cannot be converted.
     """
     title = api.info.title
     wanted = spec.product_system_name or system_name or _NOT_WORD.sub("_", title)
@@ -164,7 +164,7 @@ def _friendly_name(call: Call) -> str:
 
 
 def _named(calls: Iterable[Call]) -> list[tuple[str, Call]]:
-    """The operations, each with the system name of its method; several may share one, and are counted by it."""
+    """The operations with their methods' system names, which need not be unique."""
     named = []
     said: dict[str, Call] = {}
     for call in calls:
@@ -205,7 +205,7 @@ def _deployment(spec: OpenApiSpec, authentication: Authentication) -> Deployment
 
 
 def _authentication(spec: OpenApiSpec, api: Api) -> tuple[Authentication, tuple[str, ...]]:
-    """How callers say who they are, and what of the spec is left aside."""
+    """The authentication, and warnings about ignored parts of the spec."""
     if len(api.security) > 1:
         raise Unreadable("Invalid OAS: multiple security requirements")
     if spec.oidc and not spec.oidc.issuer_endpoint and not spec.oidc.issuer_endpoint_ref:

@@ -1,8 +1,8 @@
-"""When an object that waits for another is observed again, if nothing wakes it before.
+"""When a waiting object is observed again without a wake.
 
-The intervals double from five seconds to ten minutes, with jitter so that objects that wait for the same do not come
-together. They are counted from the start of the wait, which the object's condition says: every process computes the
-same moments, and nothing is stored. Such an observation reads Kubernetes alone and makes no call of 3scale.
+The intervals double from five seconds to ten minutes, with jitter so that objects do not all come at once. They count
+from the transition time of the object's condition: every process computes the same times, and nothing is stored. These
+observations read only Kubernetes.
 """
 
 from __future__ import annotations
@@ -17,18 +17,18 @@ FIRST = timedelta(seconds=5)
 LONGEST = timedelta(minutes=10)
 JITTER = 0.1
 
-_DOUBLINGS = 7  # 5 s to 320 s; from the eighth look on they are ten minutes apart
+_DOUBLINGS = 7  # 5 s to 320 s, then every ten minutes
 _DOUBLED = FIRST * ((1 << _DOUBLINGS) - 1)
 
 
 def waiting_since(conditions: Conditions, type_: str, now: datetime) -> datetime:
-    """Since when the condition of that type is True; now if it is not."""
+    """Since when the condition is True; now if it is not."""
     found = next((each for each in conditions if each.type == type_ and each.status == "True"), None)
     return (parse_timestamp(found.last_transition_time) if found else None) or now
 
 
 def next_look(since: datetime, now: datetime, seed: str) -> datetime:
-    """The first moment after now; `seed` is the object's own, its uid."""
+    """The first time after now; `seed` is the object's uid."""
     elapsed = now - since
     number = 1 if elapsed < _DOUBLED else _DOUBLINGS - 1 + (elapsed - _DOUBLED) // LONGEST
     while (moment := since + _nth(number, seed)) <= now:
@@ -37,13 +37,13 @@ def next_look(since: datetime, now: datetime, seed: str) -> datetime:
 
 
 def _nth(number: int, seed: str) -> timedelta:
-    """After how long the look of that number comes, from 1 on."""
+    """The delay of the nth observation, starting at 1."""
     delay: timedelta = min(LONGEST, FIRST * (1 << min(number - 1, _DOUBLINGS)))
     passed: timedelta = FIRST * ((1 << min(number, _DOUBLINGS)) - 1) + LONGEST * max(0, number - _DOUBLINGS)
     return passed + delay * (JITTER * _between(seed, number))
 
 
 def _between(seed: str, number: int) -> float:
-    """From -1 to 1, always the same for the same object and look."""
+    """A number from -1 to 1, deterministic for object and observation."""
     drawn = hashlib.sha256(f"{seed}/{number}".encode()).digest()[:4]
     return int.from_bytes(drawn) / 0xFFFFFFFF * 2 - 1

@@ -1,12 +1,12 @@
-"""The pass of the area: one activity for an object of any kind, which observes, decides, acts and reports.
+"""The area's pass: one activity for an object of any kind, which observes, decides, acts and reports.
 
     object, referents, Secrets ─► decide (`reconciliation.py`) ─► actions, one after the other ─► nothing left to do
                                      ▲                                 │
                                      └── what is known of 3scale ◄─────┘
 
-A pass hands its refusals to the next one, so that what 3scale refuses is tried again after growing pauses; a wake drops
-them. Losing them costs a few calls. What is known of 3scale is not kept in the workflow: an object that is in step
-remembers so by its digests (`digests.py`), which prove nothing while a change is half done.
+A pass hands its refusals to the next one, so that they are retried with growing pauses; a wake drops them. Losing them
+costs a few calls. 3scale's state is not stored in the workflow: digests record that an object is in sync
+(`digests.py`).
 """
 
 from __future__ import annotations
@@ -20,23 +20,20 @@ from domain.model import Model
 from domain.passes import Pass, PassedWorld
 from domain.threescale.observed import Memory, Phase
 
-# A large product takes some hundred calls, each of which may take its whole time-out.
+# A large product takes some hundred calls, each of which may take its whole timeout.
 LONGEST_PASS = timedelta(minutes=10)
 HEARTBEAT = timedelta(seconds=10)
 
-# Phases in which `retry` has an effect at once. An object in step is compared with 3scale, which may have been changed
-# by hand.
+# Phases in which `retry` takes effect at once. An object in sync is compared with 3scale, which may have changed.
 RETRYABLE = frozenset(each.value for each in (Phase.SYNCED, Phase.ORPHAN, Phase.INVALID, Phase.FAILED, Phase.DELETING))
 
 
 class ThreescaleWorld(PassedWorld):
-    """What a pass came to."""
-
     known: Memory = Memory()
 
 
 class PassObject(Pass):
-    """Bring what an object has in 3scale to what its spec says."""
+    """Bring an object's counterpart in 3scale to its spec."""
 
     activity: ClassVar[str] = "threescale.pass_object"
     queue: ClassVar[str] = Queue.THREESCALE
@@ -49,12 +46,11 @@ class PassObject(Pass):
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return "reconcile the object with 3scale"
 
 
 class SweepTenants(Action):
-    """Read every tenant's lists once and what is below some objects, and wake those that differ."""
+    """Read every tenant's lists and the parts of some objects, and wake those that differ."""
 
     activity: ClassVar[str] = "threescale.sweep_tenants"
     queue: ClassVar[str] = Queue.THREESCALE
@@ -68,5 +64,4 @@ class SweepTenants(Action):
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return "compare all tenants with their objects, and wake the objects that differ"

@@ -1,8 +1,8 @@
-"""The lifecycle of a CustomPolicyDefinition: a policy of the tenant's own, for the chains of its products.
+"""The lifecycle of a CustomPolicyDefinition: a tenant's own policy for its products' chains.
 
     New ─► found by name and version, or created ─► Ready ─new schema─► Ready ─deletion─► deleted, once no chain has it
 
-3scale refuses to change or delete a policy that is in a chain; the refusal is shown, and the call is tried again.
+3scale refuses to change or delete a policy in a chain; the refusal is shown and retried.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ _PATH = "registry/policies"
 
 
 class ObservedPolicy(ObservedOne):
-    """What one decision sees.
+    """The input of a decision.
 
     Attributes:
         siblings: others with its name, version and tenant.
-        holders: those siblings that have something there, with its id.
-        found: what is known of 3scale.
+        holders: siblings that have a policy in 3scale, with its id.
+        found: 3scale's state.
     """
 
     item: ClassVar[type[FoundPolicy]] = FoundPolicy
@@ -47,11 +47,9 @@ class ObservedPolicy(ObservedOne):
     found: One[FoundPolicy] = One()
 
     def decide(self, now: datetime) -> Decision:
-        """What to do now for a CustomPolicyDefinition that exists."""
         return self.begins(_leaving, now) or _decided(self, now)
 
     def is_it(self, found: FoundPolicy) -> bool:
-        """By name and version."""
         return is_policy(found, self.resource)
 
 
@@ -65,12 +63,11 @@ def _decided(observed: ObservedPolicy, now: datetime) -> Decision:
 
 
 def is_policy(found: FoundPolicy, policy: CustomPolicyDefinition) -> bool:
-    """Whether one of the registry's policies is this one."""
     return (found.name, found.version) == (policy.spec.name, policy.spec.version)
 
 
 def sync_policy(policy: CustomPolicyDefinition, found: One[FoundPolicy], known_id: int = 0) -> Sync:
-    """What to read or write now."""
+    """The next reads or writes."""
     spec = policy.spec
     if not found.looked:
         by_id = known_id if not found.lost else 0

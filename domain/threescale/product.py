@@ -1,15 +1,14 @@
-"""The lifecycle of a Product, from what is observed to what to do now.
+"""The lifecycle of a Product: the decision.
 
     New ─finalizer, defaults─► Syncing ─► Synced ─new spec, other backends, other Secrets, drift─► Syncing
          any ─► Orphan: a backend or the tenant is missing          any ─► Invalid: the spec, or a backend's
          any ─► Failed: 3scale refuses something                    any ─deletion─► Deleting ─► gone
 
-What is wanted has a digest, and no call is made while the object remembers that digest. Otherwise what is known of
-3scale is compared with what is wanted, part by part (`product_sync.py`), and the new digests are remembered at the end.
-Only defaults are written into the spec: a deleted backend makes the product an Orphan, and its usage stays. A deleted
-product is deleted in 3scale with everything below it. Another system name makes it Invalid, because 3scale never
-changes one and a second product must not be created. An annotation asks for promotion to production
-(`production.py`).
+While the object's stored digest equals that of the wanted state, no call is made. Otherwise 3scale's state is compared
+part by part (`product_sync.py`), and the new digests are stored at the end. Only defaults are written into the spec: a
+deleted backend makes the product an Orphan, and its usage stays. A deleted product is deleted in 3scale with its parts.
+A changed system name makes it Invalid, because 3scale never changes one and a second product must not be created. An
+annotation requests promotion to production (`production.py`).
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ from domain.threescale.validation import Fault, faults_of_product, message_of
 
 
 class SecretText(Model):
-    """A value of a Secret, and the version of that Secret. It never leaves the process that read it."""
+    """A value of a Secret, and the Secret's version. It never leaves the process."""
 
     key: SecretKey
     text: str
@@ -51,15 +50,15 @@ class SecretText(Model):
 
 
 class ObservedProduct(Observed):
-    """What one decision sees.
+    """The input of a decision.
 
     Attributes:
         backends: those of its namespace.
         siblings: other Products with its system name and tenant.
-        holders: those siblings that have something there, with its id.
-        applications: those that name it, while it is being deleted and takes them along.
-        secrets: what `secrets_of` its spec asks for, as far as it is there.
-        found: what is known of 3scale: nothing, or what a pass of this process has left.
+        holders: siblings that have a product in 3scale, with its id.
+        applications: those that reference it, while it is being deleted with `cascade`.
+        secrets: existing values of `secrets_of` its spec.
+        found: 3scale's state: empty, or left by a previous pass of this process.
     """
 
     resource: Product
@@ -71,25 +70,22 @@ class ObservedProduct(Observed):
     found: FoundProduct = FoundProduct()
 
     def decide(self, now: datetime) -> Decision:
-        """What to do now for a Product that exists."""
         return self.begins(_leaving, now, of_product(self.resource.spec)) or _decided(self, now)
 
     def read(self, read: Read, body: object) -> Self:
-        """The product, or a part of it."""
         return self.beside({"found": read_product(self.found, read, body, self.resource.spec.system_name)})
 
     def wrote(self, write: Write, body: object) -> Self:
-        """The product, or a part of it."""
         return self.beside({"found": wrote_product(self.found, write, body)})
 
     def kept(self) -> object:
-        """The product, and what its backends were then: their metrics are part of its plans."""
-        # Others may deploy and promote meanwhile: the versions are read again.
+        """The product, with the digests of its backends, because its plans contain their metrics."""
+        # Versions are read again, because others may deploy and promote.
         kept = self.found.model_copy(update={"configs": {}})
         return (kept, self._behind()) if kept.service is not None else None
 
     def recalling(self, kept: object) -> Self:
-        """The world with the product, if its backends are what they were."""
+        """The world with the product, if its backends are unchanged."""
         match kept:
             case (FoundProduct() as found, behind) if behind == self._behind():
                 return self.beside({"found": found})
@@ -116,7 +112,7 @@ def _filled(observed: ObservedProduct) -> tuple[ProductSpec, tuple[Fault, ...]]:
 
 
 def _blocker(observed: ObservedProduct, backends: Mapping[str, Backend], faults: tuple[Fault, ...]) -> Blocker | None:
-    """The first thing that stands in the way without 3scale."""
+    """The first blocker that needs no call."""
     product = observed.resource
     wrong = faults_of_product(product.spec)
     if wrong:
@@ -131,7 +127,7 @@ def _blocker(observed: ObservedProduct, backends: Mapping[str, Backend], faults:
 
 
 def _without_secrets(observed: ObservedProduct, faults: tuple[Fault, ...]) -> Blocker:
-    """Secrets or keys that are not there (yet) are waited for; what they hold, or no reference to one, is at fault."""
+    """Missing Secrets or keys are waited for; bad content or a missing reference is invalid."""
     product, there = observed.resource, {each.key for each in observed.secrets}
     keys = secrets_of(product.spec, product.metadata.namespace)
     missing = [key for key in keys if key not in there]
@@ -147,7 +143,7 @@ def _synced(
     fields: dict[str, object],
     now: datetime,
 ) -> Decision:
-    """Compares with 3scale, unless what is wanted is remembered as done."""
+    """Compare with 3scale, unless the digests match."""
     product = observed.resource
     known_id = observed.known_id
     before, wished = digests_of(product), _wished(observed, backends)
@@ -178,7 +174,7 @@ def _synced(
 
 
 def _is_renamed(product: Product, found: FoundProduct) -> bool:
-    """Whether what it has in 3scale is called otherwise: 3scale keeps a system name for good."""
+    """Whether its product in 3scale has another system name, which 3scale never changes."""
     service = found.service
     return service is not None and bool(service.system_name) and service.system_name != product.spec.system_name
 
@@ -191,7 +187,7 @@ def _renaming(product: Product, found: FoundProduct) -> Blocker:
 
 
 def _forgetting(observed: ObservedProduct, before: Digests, wished: Digests, sync: Sync) -> tuple[ShowStatus, ...]:
-    """The gateway's part is mended although nothing new is wanted: that it is deployed holds no more."""
+    """Before a correction of the gateway part without a new spec, clear the digests."""
     if before.gateway != wished.gateway or not any(touches_gateway(each) for each in sync.writes):
         return ()
     product = observed.resource
@@ -199,7 +195,7 @@ def _forgetting(observed: ObservedProduct, before: Digests, wished: Digests, syn
 
 
 def _missing(product: Product, sync: Sync) -> Blocker:
-    """A backend that says to be synced lacks a metric in 3scale: its own look mends it."""
+    """A synced backend lacks a metric in 3scale: its own comparison corrects that."""
     namespace = product.metadata.namespace
     names = tuple(dict.fromkeys(each.partition("/")[0] for each in sync.missing))
     return waiting(
@@ -208,9 +204,9 @@ def _missing(product: Product, sync: Sync) -> Blocker:
 
 
 def _wished(observed: ObservedProduct, backends: Mapping[str, Backend]) -> Digests:
-    """The digests of what is wanted: of everything, of what the gateway shows, and of that in production.
+    """The digests of the wanted state: everything, the gateway part, and the production part.
 
-    What a backend does shows in the gateways of the products that use it, and plans name its metrics by their ids.
+    A backend affects the gateways of its products, and plans reference its metrics by id.
     """
     spec = observed.resource.spec
     versions = sorted((each.key.namespace, each.key.name, each.key.key, each.version) for each in observed.secrets)
@@ -229,7 +225,7 @@ def _wished(observed: ObservedProduct, backends: Mapping[str, Backend]) -> Diges
 
 
 def _leaving(observed: ObservedProduct) -> Leaving:
-    """By its id, else by its name if it carries our mark and no other object has that name."""
+    """By id, otherwise by name with our mark if no other object has the name."""
     product, found = observed.resource, observed.found
     known_id = observed.known_id
     leaving = Leaving(
@@ -252,7 +248,7 @@ def _leaving(observed: ObservedProduct) -> Leaving:
 
 
 def _waits_for_applications(observed: ObservedProduct) -> Blocker | None:
-    """Those that it takes along go first."""
+    """Applications are deleted first, with `cascade`."""
     if not takes_along(observed.resource.metadata):
         return None
     going = (each for each in observed.applications if each.status.application_id and not retained(each.metadata))

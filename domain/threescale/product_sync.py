@@ -1,14 +1,12 @@
-"""A product in 3scale: which calls bring it to what its custom resource says.
+"""The calls for a product.
 
     find it ─► create it ─► read its parts ─► metrics, uses of backends, plans ─► rules, limits, prices
         ─► flows, proxy, policies ─► deploy (─► promote) ─► delete metrics that nothing counts any more
 
-Each decision returns all calls that can be made now; what depends on an id in an answer follows with the next decision.
-A product is thus created without reading anything twice, and one whose parts are as wanted costs no call.
-
-The sandbox is deployed once, at the end. Changes of proxy and policies deploy by themselves, so they come last and
-replace the deployment. A digest tells which configuration the sandbox has: a pass that follows a crash before the
-deployment finds another digest and deploys. A product without backends has no configuration.
+Each decision returns all possible calls; calls that need an id from a response follow in the next one. So a new product
+needs no second read, and an unchanged one no call. Staging is deployed once, at the end. Changes of proxy and policies
+deploy by themselves, so they come last and replace the deployment. A digest identifies the configuration in staging: a
+pass after a crash finds another digest and deploys. A product without backends has no configuration.
 """
 
 from __future__ import annotations
@@ -31,10 +29,13 @@ _ASIDE = "/perdure-moves{}"
 
 
 class Wanted(Model):
-    """What shall be in 3scale.
+    """The desired state.
 
-    `spec` has its defaults and what its Secrets hold. `backends` are the ids of the backends that it uses, by their
-    system names. `gateway` is the digest of what the gateway shall do; `promote` that production shall do it too.
+    Attributes:
+        spec: with defaults and values from Secrets.
+        backends: ids of the used backends, by system name.
+        gateway: the digest of the gateway part.
+        promote: also deploy it to production.
     """
 
     spec: ProductSpec
@@ -44,7 +45,7 @@ class Wanted(Model):
 
 
 class Sync(Model):
-    """What to read, or else what to write now. `missing` are metrics of backends that 3scale does not have (yet)."""
+    """The next reads, or else writes. `missing` are backend metrics that 3scale lacks."""
 
     reads: tuple[Read, ...] = ()
     writes: tuple[Write, ...] = ()
@@ -52,18 +53,18 @@ class Sync(Model):
 
     @property
     def done(self) -> bool:
-        """Whether 3scale is as it shall be."""
+        """Whether 3scale has the desired state."""
         return not (self.reads or self.writes or self.missing)
 
 
 def sync_product(wanted: Wanted, found: FoundProduct, known_id: int = 0, refused: Iterable[str] = ()) -> Sync:
-    """What to do now for a product.
+    """The next calls for a product.
 
     Args:
-        wanted: what shall be.
-        found: what is known of 3scale.
-        known_id: the id that the custom resource remembers.
-        refused: slots of writes that are not to be tried now; the sandbox keeps its configuration meanwhile.
+        wanted: the desired state.
+        found: 3scale's state.
+        known_id: the remembered id.
+        refused: slots to skip; meanwhile staging is not deployed.
     """
     spec, service = wanted.spec, found.service
     if service is None:
@@ -75,7 +76,7 @@ def sync_product(wanted: Wanted, found: FoundProduct, known_id: int = 0, refused
 
 
 def _look(known_id: int) -> Read:
-    """By the id that is remembered, else among all."""
+    """By the remembered id, otherwise in the list."""
     if known_id:
         return Read(resource=Resource.SERVICE, path=f"services/{known_id}", of=known_id)
     return Read(resource=Resource.SERVICE, path="services", paged=True)
@@ -112,7 +113,7 @@ def _sync(wanted: Wanted, found: FoundProduct, service: FoundService, refused: s
     first = [*changes_of_service(spec, service), *counting.writes, *_usages(wanted, service, found.usages or ())]
     offers = offer(service.id, spec.application_plans, found.plans or ())
     writes = [*first, *offers]
-    # What is made brings an id, what is deleted takes limits and prices along.
+    # Creations return new ids, deletions also remove limits and prices.
     unsettled = any(write.method != "PUT" for write in counting.writes) or any(
         each.method == "DELETE" for each in first
     )
@@ -131,7 +132,7 @@ def _sync(wanted: Wanted, found: FoundProduct, service: FoundService, refused: s
     if not wanted.promote or not wanted.backends:
         allowed += unless_refused(counting.farewells, refused)
     elif not gateway:
-        # Production counts what goes, until it has been promoted.
+        # Production uses metrics to be deleted until the promotion.
         reads = tuple(looks_at_configs(service.id, found.configs))
         onward = () if reads else promotion(service.id, found.configs)
         allowed += unless_refused((*onward, *counting.farewells), refused)
@@ -141,7 +142,7 @@ def _sync(wanted: Wanted, found: FoundProduct, service: FoundService, refused: s
 def _cleared(
     spec: ProductSpec, owner: Owner, found: FoundProduct, obstacles: tuple[Write, ...], refused: set[str]
 ) -> list[Write]:
-    """The gateway counts them no more, then they go; nothing while 3scale refuses that (production counts them)."""
+    """Remove them from the gateway, then delete them; nothing while 3scale refuses (production uses them)."""
     allowed = unless_refused(obstacles, refused)
     if not allowed:
         return []
@@ -154,7 +155,7 @@ def _cleared(
 
 
 def _is_held(spec: ProductSpec, found: FoundProduct, refused: set[str]) -> bool:
-    """Whether a rule was refused: the sandbox does not get half of them."""
+    """Whether a rule was refused: incomplete rules are not deployed."""
     assert found.service is not None  # noqa: S101 - it has been made
     owner = Owner.product(found.service.id)
     whole = order(owner, spec.mapping_rules, found.metrics or (), found.rules or ()) or ()
@@ -183,8 +184,8 @@ def _own_fields(spec: ProductSpec) -> dict[str, Json]:
 
 
 def changes_of_service(spec: ProductSpec, service: FoundService) -> Iterable[Write]:
-    """The call that brings a product's own fields to what is wanted, if one is needed."""
-    # As with the replaced operator: no description is an empty one.
+    """The write of a product's own fields, if they differ."""
+    # As with the replaced operator: an absent description equals an empty one.
     wanted = {"name": spec.name, "description": "", **_own_fields(spec)}
     fields = {name: value for name, value in wanted.items() if not same_text(str(value), getattr(service, name))}
     if any(service.annotations.get(name) != value for name, value in MANAGED_BY.items()):
@@ -213,7 +214,7 @@ def _usages(wanted: Wanted, service: FoundService, found: Iterable[FoundUsage]) 
     moves = {each.id: usage_path(paths[id_]) for id_, each in there.items() if not same_path(paths[id_], each.path)}
     backend_of = {each.id: each.backend_id for each in there.values()}
     standing = {each.id: each.path for each in there.values()}
-    # A temporary path that no other usage has: made of the usage's own id.
+    # A unique temporary path, made of the usage's id.
     for id_, to in in_turn(standing, moves, aside=_ASIDE, alike=str.lower):
         fields: dict[str, Json] = {"path": to}
         about = f"backend {backend_of[id_]}"
@@ -231,7 +232,7 @@ def _usages(wanted: Wanted, service: FoundService, found: Iterable[FoundUsage]) 
 
 
 def _terms(spec: ProductSpec, plans: Iterable[FoundPlan], ids: Mapping[tuple[str, str], int]) -> Iterable[Write]:
-    """Limits and prices of the plans that are there; those of a missing metric wait for it."""
+    """Limits and prices of existing plans; those of missing metrics wait."""
     for plan in plans:
         wanted = spec.application_plans.get(plan.system_name)
         if wanted is not None:
@@ -239,7 +240,7 @@ def _terms(spec: ProductSpec, plans: Iterable[FoundPlan], ids: Mapping[tuple[str
 
 
 def _gateway(wanted: Wanted, found: FoundProduct, service: FoundService, before: Iterable[Write]) -> list[Write]:
-    """What ends in the sandbox; the last of it puts it there."""
+    """The gateway's calls; the last one deploys to staging."""
     deployment, path = wanted.spec.deployment, f"services/{service.id}/proxy"
     writes = []
     if any((found.flow or {}).get(name) != value for name, value in flows(deployment).items()):
@@ -261,7 +262,7 @@ def _gateway(wanted: Wanted, found: FoundProduct, service: FoundService, before:
 
 
 def touches_gateway(write: Write) -> bool:
-    """Whether the sandbox differs from the product once this is done, unless the write deploys."""
+    """Whether the write changes the product's gateway part without deploying."""
     if write.resource is Resource.SERVICE:
         return "backend_version" in write.fields or "deployment_option" in write.fields
     return write.resource in (Resource.RULE, Resource.USAGE, Resource.FLOW)

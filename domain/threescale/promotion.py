@@ -1,9 +1,9 @@
-"""The lifecycle of a ProxyConfigPromote: a product's gateway configuration is promoted to staging or production, once.
+"""The lifecycle of a ProxyConfigPromote: promote a product's gateway configuration to staging or production, once.
 
     waits for the product ─► deploy to staging ─► read the newest versions ─(production)─► promote ─► Ready ─► (deleted)
 
-A product that Perdure has synced is in staging already, so a promotion with nothing to do succeeds; the replaced
-operator reported it as a failure. What 3scale refuses is shown and tried again. A Ready promotion never runs again.
+A product synced by Perdure is already in staging, so a promotion without changes succeeds; the replaced operator
+reported a failure. Refusals by 3scale are shown and retried. A Ready promotion never runs again.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from domain.threescale.references import usable
 from domain.threescale.resources import Product, ProxyConfigPromote
 
 NO_PRODUCT = "product not found"
-# Clients of the replaced operator take a promotion to staging that fails with exactly this for done.
+# Clients of the replaced operator treat a staging promotion that fails with exactly this message as done.
 NOTHING_FOR_STAGING = (
     '[]: Invalid value: "": cannot promote to staging as no product changes detected. Delete this proxyConfigPromote '
     "CR, then introduce changes to configuration, and then create a new proxyConfigPromote CR"
@@ -31,21 +31,20 @@ NOTHING_FOR_STAGING = (
 
 
 class FoundConfigs(Model):
-    """What is known of the product's configurations: the newest version of each environment, 0 where there is none."""
+    """The newest configuration version of each environment, 0 if there is none."""
 
     deployed: bool = False
     newest: dict[str, int] = {}
 
 
 class ObservedPromotion(Observed):
-    """What one decision sees; `provider` is the product's tenant."""
+    """The input of a decision; `provider` is the product's tenant."""
 
     resource: ProxyConfigPromote
     product: Product | None = None
     found: FoundConfigs = FoundConfigs()
 
     def decide(self, now: datetime) -> Decision:
-        """What to do now for a ProxyConfigPromote that exists."""
         once = self.resource
         if once.metadata.deleting:
             return stands(Phase.GONE, "it owns nothing in 3scale")
@@ -56,11 +55,9 @@ class ObservedPromotion(Observed):
         return self.without_account(now) or _decided(self, self.product, now)
 
     def read(self, read: Read, body: object) -> Self:
-        """The newest version of one environment."""
         return self.beside({"found": read_configs(self.found, read, body)})
 
     def wrote(self, write: Write, body: object) -> Self:
-        """It is deployed, or promoted."""
         return self.beside({"found": wrote_configs(self.found, write)})
 
 
@@ -87,7 +84,7 @@ def _decided(observed: ObservedPromotion, product: Product, now: datetime) -> De
 
 
 def sync_promotion(once: ProxyConfigPromote, service_id: int, found: FoundConfigs) -> Sync:
-    """What to read or write now; without a backend 3scale deploys nothing, and staging is `missing`."""
+    """The next reads or writes; without backends 3scale deploys nothing, and staging is `missing`."""
     if not found.deployed:
         path = f"services/{service_id}/proxy/deploy"
         return Sync(writes=(Write(resource=Resource.PROXY, method="POST", path=path),))
@@ -100,12 +97,10 @@ def sync_promotion(once: ProxyConfigPromote, service_id: int, found: FoundConfig
 
 
 def read_configs(found: FoundConfigs, read: Read, answer: object) -> FoundConfigs:
-    """What is known after a read; None as the answer stands for no version."""
     return found.model_copy(update={"newest": newest_after(found.newest, read, answer)})
 
 
 def wrote_configs(found: FoundConfigs, write: Write) -> FoundConfigs:
-    """What is known after a write: a promotion takes the version along."""
     if write.resource is Resource.PROXY:
         return FoundConfigs(deployed=True)
     return found.model_copy(update={"newest": promoted(found.newest)})
@@ -120,11 +115,11 @@ def _without_product(once: ProxyConfigPromote) -> Blocker:
 
 
 def _blocker(once: ProxyConfigPromote, product: Product, provider: ProviderAccount) -> Blocker | None:
-    """A product that changes is promoted when it has been synced, not half of it."""
+    """A changing product is promoted after it is synced, not halfway."""
     if is_true(product.status.conditions, INVALID):
         return invalid(f"product CR {product.metadata.name} is invalid", *_waits_for(once))
     status = product.status
-    there = known_at(provider.url, status.provider_account_host, status.product_id)  # else it is on its way there
+    there = known_at(provider.url, status.provider_account_host, status.product_id)  # else it is moving
     current = there and (status.observed_generation or 0) >= product.metadata.generation
     if usable(product.status.conditions) and current and not product.metadata.deleting:
         return None if product.spec.backend_usages else _nothing_deployed(once, product)

@@ -1,10 +1,10 @@
-"""Which tenant of 3scale an object belongs to: the provider account, as the replaced operator finds it.
+"""The 3scale tenant of an object: the provider account, found as by the replaced operator.
 
     the Secret that the object names ─► `threescale-provider-account` ─► the APIManager, with `system-seed`
 
-The first Secret that is named or exists decides, also when it lacks a key. The object waits for what is missing, by its
-name; without an account it is an Orphan. Addresses of one tenant may differ in port, case of the host, or a trailing
-slash. An object that moves to another tenant is looked for there by name: the same id may belong to another object.
+The first Secret that is named or exists decides, even if it lacks a key. The object waits for missing Secrets by name;
+without an account it is an Orphan. Addresses of one tenant may differ in port, case of the host, or a trailing slash.
+In a new tenant an object is searched by name, because the same id may be another object's.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ INSECURE = "insecure_skip_verify"
 
 
 class SecretView(Model):
-    """What decisions see of a Secret: its keys, never what they hold, but for the tenant's address."""
+    """The visible parts of a Secret: its keys and the tenant's address, no other values."""
 
     name: str
     keys: tuple[str, ...] = ()
@@ -35,7 +35,7 @@ class SecretView(Model):
 
 
 class Installation(Model):
-    """An APIManager, which runs a 3scale in the namespace."""
+    """An APIManager, which runs 3scale in the namespace."""
 
     name: str
     tenant_name: str = "3scale"
@@ -43,7 +43,7 @@ class Installation(Model):
 
 
 class ProviderAccount(Model):
-    """A tenant: its address, and where its token is."""
+    """A tenant: its address, and the location of its token."""
 
     url: str
     token: SecretKey
@@ -51,7 +51,7 @@ class ProviderAccount(Model):
 
 
 class NoAccount(Model):
-    """Why there is none, and what is waited for; `incomplete` if the Secret is there and lacks something."""
+    """Why there is no tenant, and what to wait for; `incomplete`: the Secret lacks something."""
 
     why: str
     waits_for: str
@@ -59,7 +59,6 @@ class NoAccount(Model):
 
     @property
     def url(self) -> str:
-        """No address."""
         return ""
 
 
@@ -70,8 +69,8 @@ def provider_account(
 
     Args:
         namespace: the object's.
-        named: the Secret that the object names, empty if none.
-        secrets: the Secrets of the namespace that may matter, by name.
+        named: the referenced Secret; empty if none.
+        secrets: relevant Secrets of the namespace, by name.
         installation: the first APIManager of the namespace.
     """
     chosen = named or DEFAULT_SECRET
@@ -93,16 +92,15 @@ def provider_account(
 
 
 def same_tenant(one: str | None, other: str | None) -> bool:
-    """Whether two addresses lead to one tenant."""
     return bool(one) and bool(other) and plain(one or "") == plain(other or "")
 
 
 def known_at(url: str, host: str | None, id_: int | None) -> int:
-    """The id that an object remembers, if the tenant at the address has given it; 0 if another one has.
+    """The remembered id, if it is from the tenant at this address; 0 if from another one.
 
     Args:
         url: the tenant's address.
-        host: the address of the tenant where the object was when it was told that id, as its status says.
+        host: the address in the object's status, where the id is from.
         id_: the id.
     """
     elsewhere = bool(host) and not same_tenant(host, url)
@@ -121,7 +119,7 @@ def _in_secret(namespace: str, secret: SecretView) -> ProviderAccount | NoAccoun
 
 @lru_cache(maxsize=4096)
 def plain(address: str) -> tuple[str, str, str]:
-    """What addresses of one tenant have in common; of what is no address its text."""
+    """A key that is equal for addresses of one tenant; the text itself if it is not an address."""
     try:
         parts = urlsplit(with_port(address.strip()))
     except ValueError:

@@ -1,4 +1,4 @@
-"""What to do for an object of 3scale now: its kind's decision, and what holds for all kinds."""
+"""The decision for an object of any kind, with the rules that apply to all."""
 
 from __future__ import annotations
 
@@ -17,14 +17,13 @@ from domain.threescale.notices import notices
 from domain.threescale.observed import Observed, Phase, Unreadable, acts, invalid, outcome_of, stands, status_in_sync
 from domain.writes import JsonPatch
 
-# A sync that is quicker, or is taken up again sooner, says nothing of itself: clients write what they have just read.
+# Shorter syncs are not reported, because clients replace objects that they have just read.
 LASTING = timedelta(seconds=10)
-# What passes by itself, as far as the first attempt can tell.
+# Probably temporary after the first attempt.
 _PASSING = frozenset({ErrorType.THROTTLED, ErrorType.UNAVAILABLE})
 
 
 def decide(world: World, now: datetime) -> Decision:
-    """What to do for the object now."""
     if isinstance(world, Unreadable):
         why = f"the object cannot be read: {world.problem}"
         return stands(Phase.INVALID, why, waits_for=("a readable object",))
@@ -46,12 +45,11 @@ def decide(world: World, now: datetime) -> Decision:
 
 
 def lasts(time: timedelta) -> bool:
-    """Whether a sync takes so long that the object shows it."""
+    """Whether a sync takes long enough to be reported."""
     return time > LASTING
 
 
 def _with(decision: Decision, actions: Iterable[Action]) -> Decision:
-    """The decision with other actions."""
     listed = tuple(actions)
     outcome = outcome_of(decision.phase, listed)
     return decision.model_copy(update={"actions": listed, "outcome": outcome})
@@ -62,11 +60,11 @@ def _unsure(action: Action) -> Action:
 
 
 def _written(world: Observed, now: datetime) -> Decision | None:
-    """How it stands where the API server refuses its spec with the defaults."""
+    """The state if the API server refuses the defaulted spec."""
     if not world.unwritable:
         return None
     blocker = invalid(world.unwritable)
-    # What refuses it may be mended without a word: a CRD that was applied late, a webhook.
+    # The cause may be corrected without an event: a CRD applied late, a webhook.
     return world.blocked(blocker, now, until=world.looked_at_again(INVALID, now))
 
 
@@ -76,7 +74,7 @@ def _owned(world: Observed) -> Decision | None:
 
 
 def _is_passing(world: Observed, decision: Decision, now: datetime) -> bool:
-    """Whether only a first refusal is left that may pass by itself: the status does not show that."""
+    """Whether only a first, probably temporary refusal is left, which the status does not show."""
     standing = [each for each in world.refusals.values() if each.retry_at > now]
     quiet = all(each.type in _PASSING and (each.attempts == 1 or _is_asked_for(each)) for each in standing)
     idle = all(isinstance(each, ShowStatus) for each in decision.actions)
@@ -84,12 +82,12 @@ def _is_passing(world: Observed, decision: Decision, now: datetime) -> bool:
 
 
 def _is_asked_for(refusal: Refusal) -> bool:
-    """Whether 3scale itself says when to come back."""
+    """Whether 3scale has given a delay."""
     return refusal.type is ErrorType.THROTTLED and bool(refusal.asked)
 
 
 def _still_in_sync(world: Observed, decision: Decision, now: datetime) -> tuple[Action, ...]:
-    """That the sync lasts, and what holds it up. A pass that has found no seat has not begun."""
+    """Report a long sync and its cause. A pass without any call has not begun."""
     if world.seated_for is None or world.told_in_sync:
         return ()
     if not lasts(world.seated_for + max(timedelta(0), (decision.deadline or now) - now)):
@@ -99,7 +97,7 @@ def _still_in_sync(world: Observed, decision: Decision, now: datetime) -> tuple[
 
 
 def _noted(world: Observed) -> JsonPatch:
-    """What asked for this look has had it, where nothing stands in the way; else the next pass looks, too."""
+    """Record the completed comparison; if blocked, the next pass compares again."""
     annotations = world.resource.metadata.annotations
     asked = {LOOKED: annotations.get(DRIFT, ""), **({RETRIED: world.retry} if world.retry else {})}
     noted = {name: value for name, value in asked.items() if annotations.get(name, "") != value}

@@ -1,9 +1,9 @@
-"""What an object refers to: whether it can be used, and what blocks it.
+"""References: whether a referent is usable, and how it blocks its referrers.
 
-A referent can be used if it is in 3scale, in the same tenant, and not being deleted. A referent that is missing, not
-ready or being deleted makes an Orphan, which waits for it by name. An Invalid referent makes its referrers Invalid
-until it is corrected. Faults are listed in the order of names, so that a status that lists them does not change by
-itself. Of two objects with one system name the older keeps it; the younger is Invalid as long as the older exists.
+A usable referent is in 3scale, in the same tenant, and not being deleted. One that is missing, not ready or being
+deleted makes an Orphan, which waits for it by name. An Invalid referent makes its referrers Invalid. Faults are sorted
+by name, so that a status does not change by itself. Of two objects with one system name the older keeps it; the younger
+is Invalid while the older exists.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from domain.threescale.resources.product import ProductSpec
 from domain.threescale.resources.shared import Conditions
 from domain.threescale.validation import Fault, message_of
 
-# The one failure with which an object can be used all the same: it has something in 3scale that it cannot let go yet.
+# The only failure of a usable object: it has something in 3scale that it cannot delete yet.
 IN_USE = "used by the latest gateway configuration and cannot be deleted"
 
 _NO_BACKEND = "backend usage does not have valid backend reference."
@@ -34,7 +34,7 @@ _START = datetime(1, 1, 1, tzinfo=UTC)
 
 
 def usable(conditions: Conditions) -> bool:
-    """Whether an object is in 3scale as it shall be, or nearly."""
+    """Whether an object is in 3scale, at least almost completely."""
     if is_true(conditions, SYNCED) or is_true(conditions, READY):
         return True
     failed = next((each for each in conditions if each.type == FAILED and each.status == "True"), None)
@@ -42,9 +42,9 @@ def usable(conditions: Conditions) -> bool:
 
 
 def backends_by_name(product: Product, url: str, backends: Iterable[Backend]) -> dict[str, Backend]:
-    """The backends of the product's namespace and tenant by their system names, the oldest where two have one.
+    """The backends of the product's namespace and tenant by system name; the oldest of duplicates.
 
-    One that has not said yet whose it is comes after those that are the tenant's.
+    Backends of an unknown tenant come after those of this one.
     """
     there: dict[str, Backend] = {}
     for backend in sorted(backends, key=lambda each: (not _is_at(each, url), seniority(each.metadata))):
@@ -59,7 +59,7 @@ def _is_at(backend: Backend, url: str) -> bool:
 
 
 def blocker_of_product(product: Product, backends: Mapping[str, Backend]) -> Blocker | None:
-    """What stands in the way in the backends that it uses."""
+    """The problems of the used backends."""
     spec, namespace = product.spec, product.metadata.namespace
     orphaned: list[Fault] = []
     invalid: list[Fault] = []
@@ -88,7 +88,7 @@ def blocker_of_product(product: Product, backends: Mapping[str, Backend]) -> Blo
 
 
 def shared_path(spec: ProductSpec) -> Blocker | None:
-    """Two backends under one path, which 3scale refuses."""
+    """Two backends with the same path, which 3scale refuses."""
     paths = sorted((usage.path.lower(), name) for name, usage in spec.backend_usages.items())
     faults = [
         Fault(path=f"spec.backendUsages[{name}]", value=path, detail="path is not unique.")
@@ -99,19 +99,19 @@ def shared_path(spec: ProductSpec) -> Blocker | None:
 
 
 def elder(meta: ObjectMeta, siblings: Iterable[ObjectMeta]) -> ObjectMeta | None:
-    """The oldest of those that have the same system name in 3scale, unless it is the object itself."""
+    """The oldest object with the same system name; None if it is the object itself."""
     others = [each for each in siblings if each.uid != meta.uid and not each.deleting]
     oldest = min([meta, *others], key=seniority)
     return None if oldest.uid == meta.uid else oldest
 
 
 def seniority(meta: ObjectMeta) -> tuple[datetime, str]:
-    """By age; of two of one second the smaller uid."""
+    """Sorts by age, then by uid."""
     return meta.creation_timestamp or _START, meta.uid
 
 
 def users_of(backend: Backend, products: Sequence[Product]) -> tuple[Product, ...]:
-    """The products that are in 3scale and use the backend there, as far as their specs say."""
+    """The products in 3scale that use the backend, according to their specs."""
     name, host = backend.spec.system_name, backend.status.provider_account_host
     return tuple(
         product
@@ -124,17 +124,17 @@ def users_of(backend: Backend, products: Sequence[Product]) -> tuple[Product, ..
 
 
 def account_usable(account: DeveloperAccount) -> bool:
-    """Whether something can be made in the account."""
+    """Whether objects can be created in the account."""
     return bool(account.status.account_id) and usable(account.status.conditions) and not account.metadata.deleting
 
 
 def id_of_account(account: DeveloperAccount, url: str) -> int:
-    """What the tenant at the address calls it, also where it is restored and has no status; 0 if it has none there."""
+    """Its id in this tenant, even if restored without a status; 0 if none."""
     return known_at(url, account.status.provider_account_host, remembered_id(account))
 
 
 def has_let_go(account: DeveloperAccount | None) -> bool:
-    """Whether nothing in the account is left to its users and applications: it is gone, or stays in 3scale as it is."""
+    """Whether users and applications have nothing to delete: the account is gone, or stays in 3scale."""
     if account is None:
         return True
     meta = account.metadata
@@ -142,7 +142,7 @@ def has_let_go(account: DeveloperAccount | None) -> bool:
 
 
 def takes_its_own(account: DeveloperAccount) -> bool:
-    """Whether users and applications go with the account, which is going: not while 3scale refuses that."""
+    """Whether 3scale deletes users and applications with the account; not while it refuses the deletion."""
     return account.metadata.deleting and not is_true(account.status.conditions, FAILED)
 
 
@@ -151,7 +151,7 @@ def _is_usable(backend: Backend) -> bool:
 
 
 def _lost_metrics(spec: ProductSpec, backends: Mapping[str, Backend]) -> Iterable[str]:
-    """Metrics of backends that plans name and that are not there, or whose backend the product does not use."""
+    """Referenced backend metrics that do not exist, or whose backend the product does not use."""
     for each in references(spec.application_plans):
         if not each.backend:
             continue

@@ -1,21 +1,20 @@
-"""What refers to what among 3scale's objects, and what of it matters; the names are in `wakes.py`.
+"""Relations among 3scale's objects, and which changes matter; the names are in `wakes.py`.
 
 | change of | wakes, besides itself |
 |---|---|
-| any object, in what others see of it | those that refer to one of its names |
-| any object that goes, is renamed or moves in 3scale | those that are called as it was or is, if in its way |
-| Application, DeveloperUser: its id, its end | those of the same account and name, which may take the same in 3scale |
-| Tenant: its going | those that have not settled and draw on its token |
-| any new object | the sweep over all tenants; those called as it is that are younger (a new watcher finds old ones) |
-| Product: what others see of it | Backends that are being deleted and that it uses |
-| Product: that it is in step again, its end | Backends and policies of its namespace that are being deleted |
-| any object: its going | the Products and accounts that it refers to: 3scale may have refused something for it |
-| ProxyConfigPromote: its success | its Product and the Backends of that, unless in step: gateways count otherwise now |
-| Secret | those that refer to it; an account whose admin's password it has; users of its tenant, unless in step |
-| APIManager | those that look for its tenant there, as they name no Secret |
+| any object, in fields that others read | its referrers |
+| any object: deletion, new name or tenant | objects with its former or new name, if in conflict |
+| Application, DeveloperUser: id, deletion | those of the same account and name, which may adopt the same entry |
+| Tenant: deletion | unsettled objects that use its token |
+| any new object | the sweep over all tenants; younger objects with its name |
+| Product: fields that others read | Backends being deleted that it uses |
+| Product: in sync again, deletion | Backends and policies of its namespace being deleted |
+| any object: deletion | Products and accounts that it references, since 3scale may have refused something |
+| ProxyConfigPromote: success | its Product and that one's Backends, unless in sync |
+| Secret | its referrers; an account with its admin's password; users of its tenant, unless in sync |
+| APIManager | objects without a Secret reference that use its tenant |
 
-Secrets are watched in the namespaces that objects name. APIManagers, which hardly any cluster has, are watched as long
-as an object may look for one.
+Secrets are watched in the referenced namespaces, APIManagers (rare) only while an object may need one.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ from domain.threescale.resources import (
 from domain.threescale.wakes import called, known_as, refers_to, seen_by_others
 
 MODELS = tuple(model for model in custom_resources() if model.kind_of in CUSTOM_KINDS)
-# The first condition that is True says it.
+# The first True condition decides.
 _PHASES = (
     (SYNCED, Phase.SYNCED),
     (READY, Phase.SYNCED),
@@ -62,15 +61,13 @@ _PHASES = (
 
 
 class InstallationSpec(KubeModel):
-    """What makes the address of an installation's tenant."""
+    """The parts of an installation's tenant address."""
 
     tenant_name: str = ""
     wildcard_domain: str = ""
 
 
 class Installation(KubeModel):
-    """An APIManager: a 3scale in the cluster."""
-
     kind_of: ClassVar[Kind] = API_MANAGER
 
     metadata: ObjectMeta = ObjectMeta()
@@ -78,7 +75,6 @@ class Installation(KubeModel):
 
 
 def phase_of(resource: CustomResource) -> Phase:
-    """The phase that an object's status shows."""
     if resource.metadata.deleting:
         return Phase.DELETING
     true_ones = _true_conditions(resource)
@@ -86,7 +82,7 @@ def phase_of(resource: CustomResource) -> Phase:
 
 
 def is_settled(resource: CustomResource) -> bool:
-    """Whether an object says to be in 3scale as its newest spec wants it, and no look is asked for."""
+    """Whether an object is in sync with its current spec, and no comparison is requested."""
     meta, status = resource.metadata, getattr(resource, "status", None)
     asked = any(meta.annotations.get(each) != meta.annotations.get(done) for each, done in _ASKED)
     observed = getattr(status, "observed_generation", None)
@@ -104,12 +100,12 @@ def _true_conditions(resource: CustomResource) -> set[str]:
     return {each.type for each in conditions if each.status == "True"}
 
 
-# What refers to what.
+# References.
 
 
 @cache
 def _named(*kinds: type[CustomResource]) -> Callable[[CustomResource], list[str]]:
-    """The names under which an object refers to objects of these kinds."""
+    """The names by which an object references these kinds."""
     prefixes = tuple(f"{kind.kind_of.name}/" for kind in kinds)
     return lambda resource: [each for each in refers_to(resource) if each.startswith(prefixes)]
 
@@ -120,7 +116,7 @@ def _secrets(resource: CustomResource) -> list[tuple[str, str]]:
 
 
 def _installation(resource: CustomResource) -> list[tuple[str, str]]:
-    """The namespace where a local 3scale is looked for, by an object that draws on its token."""
+    """The namespace whose APIManager an object may use."""
     namespace = resource.metadata.namespace
     return [(namespace, "")] if (namespace, SEED_SECRET) in _secrets(resource) else []
 
@@ -133,7 +129,7 @@ def _called(resource: CustomResource) -> Iterable[Hashable]:
     return [called(resource)] if called(resource) else []
 
 
-# What matters of it.
+# Changes that matter.
 
 
 def _seen(resource: CustomResource) -> Hashable:
@@ -149,18 +145,18 @@ def _going(resource: CustomResource) -> frozenset[Hashable]:
 
 
 def _home(resource: CustomResource) -> str:
-    """The address of the tenant that an object says to be in."""
+    """The address of the object's tenant, from its status."""
     return getattr(getattr(resource, "status", None), "provider_account_host", None) or ""
 
 
 def _same_use(application: Application) -> Iterable[Hashable]:
-    """What an Application has in common with those whose counterpart in 3scale may be taken for its own."""
+    """The key of Applications that may adopt the same entry in 3scale."""
     spec = application.spec
     return [(application.metadata.namespace, spec.account_cr.name, spec.product_cr.name, spec.name)]
 
 
 def _same_login(user: DeveloperUser) -> Iterable[Hashable]:
-    """The same of a DeveloperUser."""
+    """The key of DeveloperUsers that may adopt the same entry in 3scale."""
     return [(user.metadata.namespace, user.spec.developer_account_ref.name, user.spec.username)]
 
 
@@ -169,23 +165,23 @@ def _tokens(tenant: CustomResource) -> list[str]:
 
 
 def _rank(resource: CustomResource) -> tuple[str, str, bool]:
-    """By what one of several that are called alike stands back: its age, its tenant, whether it was refused."""
+    """What decides among objects of one name: age, tenant, whether refused."""
     refused = phase_of(resource) in (Phase.INVALID, Phase.FAILED)
     return str(resource.metadata.creation_timestamp or ""), _home(resource), refused
 
 
 def _may_be_younger(new: tuple[str, str, bool], other: tuple[str, str, bool]) -> bool:
-    """Times are whole seconds."""
+    """Not older, because times are whole seconds."""
     return other[0] >= new[0]
 
 
 def _may_yield(moved: tuple[str, str, bool], other: tuple[str, str, bool]) -> bool:
-    """Whether the other one may have stood back for what has moved, or has to from now on."""
+    """Whether the other object was blocked by the moved one, or is from now on."""
     return other[2] or same_tenant(other[1], moved[1])
 
 
 def _alike(told: News[CustomResource]) -> Relation:
-    """Objects of one kind that are called alike in 3scale."""
+    """Objects of one kind with the same name in 3scale."""
     return Relation(of=MODELS, to=MODELS, by=_called, known_as=_called, told=told, trait=_rank)
 
 
@@ -194,7 +190,7 @@ _CHANGES_OR_GOES = frozenset({On.CHANGES, On.GOES})
 _USER_TO_ACCOUNT = Relation(
     of=DeveloperUser, to=DeveloperAccount, by=_named(DeveloperAccount), known_as=known_as, told=News(on=_NOWHERE)
 )
-# Who names no tenant is in that of its account or its product.
+# Objects without a tenant reference use that of their account or product.
 _THEIRS = tuple(
     Relation(of=user, to=to, by=_named(to), known_as=known_as, matters=News(on=_NOWHERE, whom=Whom.UNSETTLED))
     for user, to in ((Application, DeveloperAccount), (ProxyConfigPromote, Product))

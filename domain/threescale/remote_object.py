@@ -1,7 +1,7 @@
-"""Objects of 3scale without parts: accounts, users, applications, documents, policies.
+"""3scale objects without parts: accounts, users, applications, documents, policies.
 
-They are found by the id that is remembered, else by their natural key. What is known of them after a call is taken from
-its answer; after an answer without content (a changed plan, a new key) they are read again.
+They are found by the remembered id, otherwise by their natural key. Their state comes from the response; after a
+response without the object (a changed plan, a new key) they are read again.
 """
 
 from __future__ import annotations
@@ -19,11 +19,12 @@ T = TypeVar("T", bound=Identified)
 
 
 class One(Model, Generic[T]):
-    """What is known of one.
+    """The state of one object.
 
-    `looked` is False until it was looked for, `lost` True when there is none with the id that was remembered, or it was
-    deleted: then it is looked for among all. `former` is the id of one that is called otherwise and goes when its
-    successor is there, 0 if there is none.
+    Attributes:
+        looked: whether it was searched for.
+        lost: it does not exist under the remembered id, or was deleted; then the list is searched.
+        former: the id of an object with the former name, to be deleted after its replacement is created; 0 if none.
     """
 
     looked: bool = False
@@ -38,7 +39,7 @@ class One(Model, Generic[T]):
 
 
 def read_one(kind: type[T], read: Read, answer: object, is_it: Callable[[T], bool]) -> One[T]:
-    """What is known after a read; None as the answer stands for an absent one. The oldest of several is it."""
+    """The state after a read; None means absent. The oldest of several matches counts."""
     wrapper = read.resource.value
     if read.of:
         item = None if answer is None else kind.model_validate(answer_of(wrapper, answer))
@@ -52,18 +53,17 @@ def read_one(kind: type[T], read: Read, answer: object, is_it: Callable[[T], boo
 
 
 def wrote_one(kind: type[T], resource: Resource, found: One[T], write: Write, answer: object) -> One[T]:
-    """What is known after a write of it."""
     if write.method == "DELETE":
         return One(lost=True)
     fields = answer_of(resource.value, answer)
     if write.resource is not resource or "id" not in fields:
-        # Which id it has is known all the same, and by that it is read again.
+        # The id is still known, and it is read again by that.
         return One(lost=found.lost)
     return One(looked=True, item=kind.model_validate(fields))
 
 
 def differing(wanted: Mapping[str, Json], found: Identified) -> dict[str, Json]:
-    """The fields that 3scale has otherwise; None asks for nothing, and nothing is what an empty text is."""
+    """The fields that differ; None equals any value, and empty text equals null."""
     return {
         name: value for name, value in wanted.items() if value is not None and not _same(value, getattr(found, name))
     }

@@ -1,7 +1,7 @@
-"""Values that must be unique, changed one at a time: names of metrics, paths of backends.
+"""Changes of unique values, one at a time: names of metrics, paths of backends.
 
-3scale refuses a value that another object still has. The change that frees a value comes first; where two objects swap
-their values, one of them takes a temporary value.
+3scale refuses a value that another object still has. Changes that free a value come first; objects that swap values use
+a temporary one.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ def in_turn(
     aside: str = ASIDE,
     alike: Callable[[str], str] = str,
 ) -> list[tuple[int, str]]:
-    """The changes, in an order in which no value is ever had twice.
+    """The changes, in an order without duplicates at any time.
 
     Args:
-        current: what each has, by id; of those also that do not change.
-        wanted: what each shall have, by id. A change to a value that another keeps is left out.
-        aside: of which the value is made that one takes for a moment, out of its own.
-        alike: values that it makes equal are the same to 3scale.
+        current: all current values, by id.
+        wanted: the new values, by id. A value that another object keeps is left out.
+        aside: a template for temporary values.
+        alike: a key that is equal for values which 3scale treats as equal.
     """
     held = dict(current)
     left = {id_: value for id_, value in wanted.items() if held.get(id_) != value}

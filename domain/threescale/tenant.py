@@ -4,14 +4,12 @@
         token lost ─► waits for a person who puts one into the Secret
         any ─deletion─► scheduled for deletion, which 3scale carries out after fifteen days
 
-The token of a tenant is in the answer to its creation and nowhere else. The pass therefore writes the Secret that
-`secret_of` the answer gives before it does anything else, until that succeeds. After a crash in between the tenant is
-found by its organisation's name and our mark, and its Secret lacks the token: the status says what a person can do, and
-no second tenant is created. An address of another tenant in the Secret counts as a lost token.
-
-An id belongs to one master. After a change of master the tenant with that id has neither the organisation's name nor
-the address in the Secret, and is neither changed nor deleted. Clients take a Tenant for ready when its status has both
-ids: they are written together, and until then the status has only conditions, which say why the Tenant waits.
+Only the response to the creation contains the tenant's token, so the pass first writes the Secret (`secret_of`) until
+that succeeds. After a crash in between, the tenant is found by its organisation's name and our mark, and its Secret
+lacks the token: the status asks a person to add one, and no second tenant is created. Another tenant's address in the
+Secret counts as a lost token. An id belongs to one master: after a change of master, a tenant with this id but another
+organisation and address is neither changed nor deleted. Clients treat a Tenant with both ids as ready: they are written
+together, and until then only conditions are.
 """
 
 from __future__ import annotations
@@ -50,20 +48,20 @@ from domain.threescale.tenant_sync import (
 )
 
 MASTER_KEY = "MASTER_ACCESS_TOKEN"
-# Of the Secret with a tenant's token, as the replaced operator labels it.
+# Labels of the token Secret, as the replaced operator sets them.
 TOKEN_SECRET_LABELS: Mapping[str, str] = {"app": "3scale-operator"}
 
 
 class ObservedTenant(Observed):
-    """What one decision sees.
+    """The input of a decision.
 
     Attributes:
-        provider: the installation's master, by `master_of`.
-        secret: the Secret for the token, if it is there.
-        secrets: keys of other Secrets that are there.
-        siblings: other Tenants of the same organisation of the same master, or with the same Secret for the token.
-        holders: those of the same organisation that have a tenant of the master, with its id.
-        found: what is known of 3scale.
+        provider: the installation's master, from `master_of`.
+        secret: the token's Secret, if it exists.
+        secrets: existing keys of other Secrets.
+        siblings: other Tenants with the same organisation and master, or the same token Secret.
+        holders: siblings of the same organisation that have a tenant, with its id.
+        found: 3scale's state.
     """
 
     resource: Tenant
@@ -74,15 +72,12 @@ class ObservedTenant(Observed):
     found: KnownTenant = KnownTenant()
 
     def decide(self, now: datetime) -> Decision:
-        """What to do now for a Tenant that exists."""
         return self.begins(_leaving, now, of_tenant(self.resource)) or _decided(self, now)
 
     def read(self, read: Read, body: object) -> Self:
-        """The tenant, those among which it may be, or its users."""
         return self.beside({"found": read_tenant(self.found, read, body, self.resource)})
 
     def wrote(self, write: Write, body: object) -> Self:
-        """The tenant is made, changed or scheduled for deletion, or one of its users changed."""
         return self.beside({"found": wrote_tenant(self.found, write, body)})
 
 
@@ -95,7 +90,7 @@ def _decided(observed: ObservedTenant, now: datetime) -> Decision:
 
 
 def master_of(tenant: Tenant, secret: SecretView | None) -> ProviderAccount | NoAccount:
-    """The master of the installation; `secret` is the one that the Tenant names for its token, if it is there."""
+    """The installation's master; `secret` has its credentials, if it exists."""
     reference = tenant.spec.master_credentials_ref
     namespace = reference.namespace or tenant.metadata.namespace
     if secret is None or MASTER_KEY not in secret.keys:
@@ -107,7 +102,7 @@ def master_of(tenant: Tenant, secret: SecretView | None) -> ProviderAccount | No
 
 
 def secret_of(tenant: Tenant, answer: object) -> JsonObject:
-    """The Secret for the answer to a creation; empty where that shows no token. It never leaves who made the call."""
+    """The Secret from a creation's response; empty without a token. It never leaves the calling process."""
     created = answer_of(Resource.TENANT.value, answer)
     token = str(answer_of("access_token", created).get("value") or "")
     if not token:
@@ -119,7 +114,7 @@ def secret_of(tenant: Tenant, answer: object) -> JsonObject:
         "labels": dict(TOKEN_SECRET_LABELS),
     }
     if reference.namespace == own:
-        # What has an owner in another namespace is taken away by the garbage collector.
+        # The garbage collector deletes objects whose owner is in another namespace.
         metadata["ownerReferences"] = _owners(tenant)
     return {
         "apiVersion": "v1",
@@ -166,7 +161,7 @@ def _synced(observed: ObservedTenant, now: datetime) -> Decision:
 
 
 def _kept(observed: ObservedTenant, wished: Digests, fields: dict[str, object], now: datetime) -> Decision:
-    """All is in 3scale: is what opens it in the Secret?"""
+    """Check the Secret's token and address, after everything is in 3scale."""
     tenant, secret, item = observed.resource, observed.secret, observed.found.tenant.item
     assert item is not None  # noqa: S101 - nothing is left to do
     if secret is None or TOKEN_KEY not in secret.keys:
@@ -180,7 +175,7 @@ def _kept(observed: ObservedTenant, wished: Digests, fields: dict[str, object], 
 
 
 def _blocker(observed: ObservedTenant, item: FoundTenant | None) -> Blocker | None:
-    """What stands in the way of the next call."""
+    """The blocker of the next call."""
     tenant = observed.resource
     if item is not None and _is_strange(observed, item):
         return _strange(observed, item)
@@ -194,7 +189,7 @@ def _blocker(observed: ObservedTenant, item: FoundTenant | None) -> Blocker | No
 
 
 def _lost(tenant: Tenant, id_: int, address: str = "", other: str = "") -> Blocker:
-    """There is a tenant, and no way in: a person has to open it."""
+    """The tenant exists, but its token is lost: a person must create one."""
     reference = tenant.spec.tenant_secret_ref
     why = f"has the address {other}, which belongs to another tenant" if other else f"has no {TOKEN_KEY}"
     where = f" at {address}" if address else ""
@@ -207,14 +202,14 @@ def _lost(tenant: Tenant, id_: int, address: str = "", other: str = "") -> Block
 
 
 def _is_strange(observed: ObservedTenant, item: FoundTenant) -> bool:
-    """Whether a tenant that has the remembered id can only be another one."""
+    """Whether the tenant of the remembered id is another one."""
     address = observed.secret.admin_url if observed.secret else ""
     named = item.org_name == observed.resource.spec.organization_name
     return not named and bool(address) and not same_tenant(address, item.address)
 
 
 def _strange(observed: ObservedTenant, item: FoundTenant) -> Blocker:
-    """A person has to say which tenant is meant."""
+    """A person must decide which tenant is meant."""
     tenant = observed.resource
     reference = tenant.spec.tenant_secret_ref
     where = f"{reference.namespace or tenant.metadata.namespace}/{reference.name}"

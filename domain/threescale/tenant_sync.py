@@ -1,9 +1,9 @@
-"""A tenant as the master of an installation knows it, and the calls that bring it to what is wanted.
+"""The calls for a tenant, through the master.
 
     looked for by its id, else among the master's accounts ─► made ─► its users ─► fields, first admin
 
-Below `/master/api` the master makes, changes and deletes tenants; below `/admin/api` they are its accounts, whose users
-are reached as any account's. A deletion is scheduled: the tenant stays for a while, and is no tenant any more.
+Under `/master/api` the master creates, changes and deletes tenants; under `/admin/api` they are its accounts with
+users. A deletion is scheduled: the account stays for a while and no longer counts as a tenant.
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ LEAVING = "scheduled_for_deletion"
 
 
 class FoundTenant(Identified):
-    """A tenant."""
-
     org_name: str = ""
     state: str = ""
     admin_domain: str = ""
@@ -39,34 +37,34 @@ class FoundTenant(Identified):
 
     @property
     def address(self) -> str:
-        """Where its API is."""
+        """The address of its API."""
         return self.admin_base_url or f"https://{self.admin_domain}"
 
 
 class KnownTenant(Model):
-    """What is known of 3scale: the tenant, and its users."""
+    """The tenant and its users."""
 
     tenant: One[FoundTenant] = One()
     users: tuple[FoundUser, ...] | None = None
 
 
 def tenant_in(answer: object) -> FoundTenant:
-    """The tenant of an answer about one: `{"signup": {"account": {...}}}`, whether it is made, read or changed.
+    """The tenant of a response: `{"signup": {"account": {...}}}`, for creations, reads and changes.
 
     Raises:
-        ValidationError: the answer has another shape.
+        ValidationError: the response has another shape.
     """
     return FoundTenant.model_validate(answer_of("account", answer_of(Resource.TENANT.value, answer)))
 
 
 def is_tenant(found: FoundTenant, tenant: Tenant) -> bool:
-    """Whether one of the master's accounts is this one: of its organisation, with our mark, and to stay."""
+    """Whether an account of the master is this tenant: same organisation, our mark, not scheduled for deletion."""
     ours = MANAGED_BY.items() <= found.annotations.items()
     return ours and found.org_name == tenant.spec.organization_name and found.state != LEAVING
 
 
 def read_tenant(found: KnownTenant, read: Read, answer: object, tenant: Tenant) -> KnownTenant:
-    """What is known after a read; None as the answer stands for an absent one. The oldest of several is it."""
+    """The state after a read; None means absent. The oldest of several matches counts."""
     if read.resource is Resource.USER:
         users = tuple(FoundUser.model_validate(each) for each in answers_of(read.resource.value, answer))
         return found.model_copy(update={"users": users})
@@ -79,7 +77,7 @@ def read_tenant(found: KnownTenant, read: Read, answer: object, tenant: Tenant) 
 
 
 def wrote_tenant(found: KnownTenant, write: Write, answer: object) -> KnownTenant:
-    """What is known after a write; users are read again."""
+    """The state after a write; users are read again."""
     if write.resource is Resource.USER:
         return found.model_copy(update={"users": None})
     if write.method == "DELETE":
@@ -89,14 +87,14 @@ def wrote_tenant(found: KnownTenant, write: Write, answer: object) -> KnownTenan
 
 
 def look_for_tenant(known_id: int) -> Read:
-    """By the id that is remembered, else among all."""
+    """By the remembered id, otherwise in the list."""
     if known_id:
         return Read(resource=Resource.TENANT, path=f"providers/{known_id}", of=known_id)
     return Read(resource=Resource.ACCOUNT, path="accounts", paged=True)
 
 
 def sync_tenant(tenant: Tenant, found: KnownTenant, known_id: int) -> Sync:
-    """What to read or write now."""
+    """The next reads or writes."""
     one = found.tenant
     if not one.looked:
         return Sync(reads=(look_for_tenant(0 if one.lost else known_id),))
@@ -108,7 +106,7 @@ def sync_tenant(tenant: Tenant, found: KnownTenant, known_id: int) -> Sync:
 
 
 def admin_of(tenant: Tenant, users: Iterable[FoundUser]) -> FoundUser | None:
-    """The first admin: by its id, else by its name, else by its address."""
+    """The first admin: by its id, otherwise by name, otherwise by email."""
     spec, listed = tenant.spec, sorted(users, key=lambda each: each.id)
     known = (each for each in listed if each.id == tenant.status.admin_id)
     named = (each for each in listed if each.username == spec.username)
@@ -117,13 +115,12 @@ def admin_of(tenant: Tenant, users: Iterable[FoundUser]) -> FoundUser | None:
 
 
 def password_of_admin(tenant: Tenant) -> SecretKey:
-    """Where the first admin's password is."""
     reference = tenant.spec.password_credentials_ref
     return SecretKey(namespace=reference.namespace or tenant.metadata.namespace, name=reference.name, key=PASSWORD_KEY)
 
 
 def deletion_of_tenant(found: FoundTenant) -> Write | None:
-    """The call that schedules it, None where it is scheduled already."""
+    """The call that schedules the deletion; None if it is already scheduled."""
     if found.state == LEAVING:
         return None
     return Write(

@@ -1,9 +1,8 @@
-"""Where the document of an ActiveDoc or OpenAPI comes from: the only key of a Secret, or an address.
+"""The document of an ActiveDoc or OpenAPI, from the only key of a Secret or from an address.
 
-`text_in_secret` says what a decision sees of a Secret, which is observed. A document at an address is asked for as
-`Read(resource=Resource.TEXT, path=<address>)`: the pass fetches it (`activities/threescale/pages.py`), which is no call
-of a tenant, and `text_at` is what the decision sees of it. A failed fetch is the refusal of that read: it is tried
-again, and is no fault of the object.
+`text_in_secret` converts an observed Secret. A document at an address is requested as `Read(resource=Resource.TEXT,
+path=<address>)`: the pass fetches it (`activities/threescale/pages.py`), which is not a call of a tenant, and `text_at`
+converts it. A failed fetch is a refusal of that read: it is retried, and is not a fault of the object.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ def text_in_secret(path: str, namespace: str, name: str, data: Mapping[str, str]
     """The document of a Secret.
 
     Args:
-        path: the field that names the Secret, as `spec.openapiRef`.
+        path: the field with the reference, such as `spec.openapiRef`.
         namespace: the Secret's.
         name: the Secret's.
-        data: its texts by their keys; None if there is no such Secret.
+        data: its values by key; None if the Secret does not exist.
         version: the Secret's resourceVersion.
     """
     waits_for = (f"Secret/{namespace}/{name}",)
@@ -42,10 +41,10 @@ def text_in_secret(path: str, namespace: str, name: str, data: Mapping[str, str]
 
 
 def text_at(body: str) -> Text:
-    """The document of an address; its version is what it says."""
+    """The document of an address; its version is a hash."""
     return Text(body=body, version=hashlib.sha256(body.encode()).hexdigest())
 
 
 def look_at(document: Document) -> Read | None:
-    """What fetches a document of an address; None for one of a Secret."""
+    """The read of a document at an address; None for one in a Secret."""
     return Read(resource=Resource.TEXT, path=document.url) if document.url else None

@@ -1,8 +1,7 @@
-"""What is wrong with the spec of a Product or Backend, in the words of the replaced operator.
+"""Validation of Product and Backend specs, in the replaced operator's words.
 
-Faults are listed in one order whatever the order of the fields, so that a status that lists them does not change by
-itself. Two rules differ from the replaced operator's: friendly names are compared with friendly names, not with system
-names; and ranges of prices that share an end are refused here, as 3scale would refuse them.
+Faults have a fixed order, so that a status does not change by itself. Two rules differ: friendly names are compared
+with friendly names, not with system names; and price ranges that share an end are refused, as 3scale does.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from domain.threescale.resources.shared import MappingRule, Metric, MetricRefere
 
 
 class Fault(Model):
-    """One thing that is wrong: at which field, with which value, and why."""
+    """One fault: field, value, and reason."""
 
     path: str
     value: str | None
@@ -32,15 +31,15 @@ class Fault(Model):
 
 
 def message_of(faults: Iterable[Fault]) -> str:
-    """All of them as a condition tells them."""
+    """All faults as a condition's message."""
     texts = [str(fault) for fault in faults]
     return texts[0] if len(texts) == 1 else f"[{', '.join(texts)}]"
 
 
 def faults_of_product(spec: ProductSpec) -> tuple[Fault, ...]:
-    """What must be changed before the product can be made; references to other objects are not looked at."""
+    """Faults that prevent the creation; references to other objects are not checked."""
     if fault := fault_of_system_name(spec.system_name):
-        return fault  # without a name no defaults are applied; their absence is no fault of the spec
+        return fault  # without a name no defaults are applied; do not report their absence
     found = [*_names("Product", spec.metrics, spec.methods)]
     local = {*spec.metrics, *spec.methods}
     found += _rules(spec.mapping_rules, local)
@@ -50,7 +49,6 @@ def faults_of_product(spec: ProductSpec) -> tuple[Fault, ...]:
 
 
 def faults_of_backend(spec: BackendSpec) -> tuple[Fault, ...]:
-    """What must be changed before the backend can be made."""
     if fault := fault_of_system_name(spec.system_name):
         return fault
     return (
@@ -60,7 +58,7 @@ def faults_of_backend(spec: BackendSpec) -> tuple[Fault, ...]:
 
 
 def fault_of_system_name(system_name: str) -> tuple[Fault, ...]:
-    """That there is none, where the name makes none (`defaults.py`)."""
+    """The fault of a missing system name, if the name yields none (`defaults.py`)."""
     detail = "the name has no letters or digits of which one could be made."
     return () if system_name else (Fault(path="spec.systemName", value=None, detail=detail),)
 
@@ -117,7 +115,7 @@ def _plan(path: str, plan: ApplicationPlan, local: set[str]) -> Iterable[Fault]:
 
 
 def _is_lost(reference: MetricReference, local: set[str]) -> bool:
-    """Whether it names a metric of the product itself that there is not."""
+    """Whether it references a missing metric of the product itself."""
     return not reference.backend and reference.system_name not in local
 
 

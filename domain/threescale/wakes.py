@@ -1,9 +1,8 @@
-"""What wakes an object: the names by which others refer to it, and the names that it refers to.
+"""The names by which objects are referenced, and the names that they reference.
 
-A changed object wakes those that refer to one of its names: an Orphan is woken when what it waits for arrives, and a
-dependent recovers with its referent. Backends and products are referred to by their system names as well as by their
-own. An account waits for any user that names it, which is known by the account's name; an OpenAPI waits for the objects
-that it created, which are known by its name.
+A changed object wakes its referrers by its names: an Orphan is woken when its referent arrives, and a dependent
+recovers with it. Backends and products are also referenced by system name. An account waits for any user that names it,
+by the account's name; an OpenAPI waits for the objects that it created, by its own name.
 """
 
 from __future__ import annotations
@@ -36,7 +35,7 @@ _READ_BY_OTHERS = (CASCADE, RETAIN, PROMOTE, INSECURE)
 
 
 def known_as(resource: CustomResource) -> tuple[str, ...]:
-    """The names under which others refer to the object or wait for it."""
+    """The names by which others reference or await the object."""
     kind, meta = resource.kind_of.name, resource.metadata
     names = [f"{kind}/{meta.namespace}/{meta.name}"]
     if isinstance(resource, Product | Backend) and resource.spec.system_name:
@@ -48,14 +47,14 @@ def known_as(resource: CustomResource) -> tuple[str, ...]:
 
 
 def made_by(namespace: str, open_api: str) -> str:
-    """The name under which all that an OpenAPI has made is known."""
+    """The shared name of the objects created by an OpenAPI."""
     return f"Product/{namespace}/* of OpenAPI {open_api}"
 
 
 def called(resource: CustomResource) -> str:
-    """What the object is called in 3scale, by which others of a tenant may have the same thing; empty if nothing yet.
+    """The object's name in 3scale, which must be unique in a tenant; empty if it has none yet.
 
-    An object that is deleted or renamed wakes those with its former name: one of them may have the name now.
+    A deleted or renamed object wakes those with its former name, because one of them may now have it.
     """
     kind = resource.kind_of.name
     if isinstance(resource, Product | Backend | ActiveDoc) and resource.spec.system_name:
@@ -70,10 +69,10 @@ def called(resource: CustomResource) -> str:
 
 
 def seen_by_others(resource: CustomResource) -> tuple[object, ...]:
-    """What others decide upon, as one value that compares: its spec, its ids, how it stands, what it remembers.
+    """The fields that others depend on, as a comparable value: spec, ids, state, digests.
 
-    Of one that goes also whether it has let go of 3scale: it may have to outlive what belongs to it in the cluster.
-    No times, and nothing of a sync that lasts: nothing follows from these.
+    Also whether a deleted object has released 3scale, because dependents may wait for that. Times and long syncs are
+    excluded, because nothing depends on them.
     """
     meta, status = resource.metadata, getattr(resource, "status", None)
     levers = tuple(meta.annotations.get(each) for each in _READ_BY_OTHERS)
@@ -86,12 +85,12 @@ def seen_by_others(resource: CustomResource) -> tuple[object, ...]:
 
 
 def users_of_account(namespace: str, account: str) -> str:
-    """The name under which all users of an account are known."""
+    """The shared name of an account's users."""
     return f"DeveloperUser/{namespace}/* of {account}"
 
 
 def refers_to(resource: CustomResource) -> tuple[str, ...]:
-    """The names of what the object refers to, Secrets among them; what cannot be read off it is not there."""
+    """The names of the object's referents, including Secrets, as far as the object shows them."""
     meta = resource.metadata
     named = [name for name in _named(resource, meta.namespace) if not name.endswith("/")]
     return tuple(dict.fromkeys(named))
@@ -156,7 +155,7 @@ def _secrets_of(tenant: Tenant) -> list[str]:
 
 
 def _account(reference: LocalReference | None, namespace: str) -> list[str]:
-    """The Secrets that may say which tenant it is: the one that is named, else those that are looked for."""
+    """The Secrets that may determine the tenant: the referenced one, otherwise the default ones."""
     if reference is not None and reference.name:
         return [f"Secret/{namespace}/{reference.name}"]
     return [f"Secret/{namespace}/{DEFAULT_SECRET}", f"Secret/{namespace}/{SEED_SECRET}"]

@@ -1,7 +1,6 @@
-"""The custom resources of the area, field for field as the 3scale operator's.
+"""The area's custom resources, with all fields of the 3scale operator's.
 
-Reading is tolerant: prices and addresses are the texts that were written. What is absent is None where 3scale's own
-value stays or where a default of 3scale holds.
+Reading is tolerant: prices and addresses stay texts. Absent fields are None where 3scale's value or default applies.
 """
 
 from domain.threescale.resources.applications import Application, ApplicationAuth

@@ -1,4 +1,4 @@
-"""Application and ApplicationAuth: what an account calls a product with, and its credentials, written once."""
+"""Application and ApplicationAuth: an account's use of a product, and its credentials, written once."""
 
 from __future__ import annotations
 
@@ -55,13 +55,11 @@ class Application(CustomResource):
 
     @property
     def owner(self) -> str:
-        """Its DeveloperAccount."""
         name = self.spec.account_cr.name
         return f"DeveloperAccount/{self.metadata.namespace}/{name}" if name else ""
 
     @property
     def outside(self) -> tuple[str, ...]:
-        """Its application in 3scale."""
         return (f"3scale application {self.status.application_id}",) if self.status.application_id else ()
 
 
@@ -94,6 +92,5 @@ class ApplicationAuth(CustomResource):
 
     @property
     def owner(self) -> str:
-        """Its Application."""
         name = self.spec.application_cr_name
         return f"Application/{self.metadata.namespace}/{name}" if name else ""

@@ -61,5 +61,4 @@ class Backend(CustomResource):
 
     @property
     def outside(self) -> tuple[str, ...]:
-        """Its backend in 3scale."""
         return (f"3scale backend {self.status.backend_id}",) if self.status.backend_id else ()

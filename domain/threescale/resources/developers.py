@@ -50,7 +50,6 @@ class DeveloperAccount(CustomResource):
 
     @property
     def outside(self) -> tuple[str, ...]:
-        """Its account in 3scale."""
         return (f"3scale account {self.status.account_id}",) if self.status.account_id else ()
 
 
@@ -95,12 +94,10 @@ class DeveloperUser(CustomResource):
 
     @property
     def owner(self) -> str:
-        """Its DeveloperAccount."""
         name = self.spec.developer_account_ref.name
         return f"DeveloperAccount/{self.metadata.namespace}/{name}" if name else ""
 
     @property
     def outside(self) -> tuple[str, ...]:
-        """Its user in 3scale."""
         status = self.status
         return (f"3scale user {status.developer_user_id}",) if status.developer_user_id else ()

@@ -68,7 +68,6 @@ class ActiveDoc(CustomResource):
 
     @property
     def outside(self) -> tuple[str, ...]:
-        """Its document in 3scale."""
         return (f"3scale ActiveDocs document {self.status.active_doc_id}",) if self.status.active_doc_id else ()
 
 

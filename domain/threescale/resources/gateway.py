@@ -61,7 +61,6 @@ class CustomPolicyDefinition(CustomResource):
 
     @property
     def outside(self) -> tuple[str, ...]:
-        """Its policy in 3scale's registry."""
         return (f"3scale policy {self.status.policy_id}",) if self.status.policy_id else ()
 
 
@@ -92,6 +91,5 @@ class ProxyConfigPromote(CustomResource):
 
     @property
     def owner(self) -> str:
-        """Its Product."""
         name = self.spec.product_cr_name
         return f"Product/{self.metadata.namespace}/{name}" if name else ""

@@ -85,7 +85,7 @@ class Deployment(KubeModel):
 
     @property
     def authentication(self) -> Authentication | None:
-        """How callers say who they are; None to leave it as it is in 3scale."""
+        """The authentication of callers; None keeps 3scale's."""
         chosen = self.apicast_hosted or self.apicast_self_managed
         return chosen.authentication if chosen else None
 
@@ -173,5 +173,4 @@ class Product(CustomResource):
 
     @property
     def outside(self) -> tuple[str, ...]:
-        """Its product in 3scale."""
         return (f"3scale product {self.status.product_id}",) if self.status.product_id else ()

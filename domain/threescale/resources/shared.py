@@ -1,4 +1,4 @@
-"""What several kinds of the area say: references, addresses, money, metrics, rules, authentication, conditions."""
+"""Common parts: references, addresses, money, metrics, rules, authentication, conditions."""
 
 from __future__ import annotations
 

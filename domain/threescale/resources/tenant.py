@@ -53,5 +53,4 @@ class Tenant(CustomResource):
 
     @property
     def outside(self) -> tuple[str, ...]:
-        """The tenant with all it holds."""
         return (f"3scale tenant {self.status.tenant_id} with all it holds",) if self.status.tenant_id else ()
