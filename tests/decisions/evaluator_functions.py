@@ -7,7 +7,7 @@ import signal
 import socket
 import subprocess
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
@@ -36,6 +36,13 @@ class Deed(Model):
     name: str
 
 
+def _unbuilt(model: type[Model]) -> Iterator[type[Model]]:
+    for each in model.__subclasses__():
+        if not each.__pydantic_complete__:
+            yield each
+        yield from _unbuilt(each)
+
+
 def misbehave(request: Deed) -> Rendered:
     """What code does that has escaped from a template."""
     deeds: dict[str, Callable[[], object]] = {
@@ -50,6 +57,7 @@ def misbehave(request: Deed) -> Rendered:
         "raise a bug": lambda: {"a": 1}["absent"],
         "die": lambda: os.abort(),
         "tell its process": lambda: os.getpid(),
+        "name a model that is not built": lambda: next((each.__name__ for each in _unbuilt(Model)), ""),
     }
     try:
         return Rendered(value=str(deeds[request.name]()))

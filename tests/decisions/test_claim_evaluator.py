@@ -114,6 +114,11 @@ async def test_code_that_escaped_from_a_template_can_only_compute(evaluator: Eva
     assert str(done.value).startswith("refused: ")
 
 
+async def test_every_model_is_built_before_evaluators_are_forked(evaluator: Evaluator) -> None:
+    """An evaluator can import nothing, and what it built itself would count as its own memory."""
+    assert (await evaluator.call(misbehave, Deed(name="name a model that is not built"), Rendered)).value == ""
+
+
 async def test_nothing_of_the_environment_is_there(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "a secret")
     async with Evaluator([misbehave]) as evaluator:
