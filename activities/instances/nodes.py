@@ -56,6 +56,7 @@ _ATTEMPTS = 5
 _POD_GRACE = timedelta(seconds=30)
 _MIRROR_POD = "kubernetes.io/config.mirror"
 _ENDED = ("Succeeded", "Failed")
+_AWS = "aws://"
 # A kubeconfig may only contain certificates and tokens inline; these fields refer to programs and files.
 _FOREIGN = ("exec", "auth-provider", "tokenFile", "client-certificate", "client-key")
 
@@ -112,10 +113,12 @@ class NodeActivities(Activities):
         try:
             async with self._workload(*where) as api:
                 async for page in api.pages(NODE):
-                    found |= {instance_of(node): _known(node) for node in page.items if instance_of(node)}
+                    for node in page.items:
+                        found.setdefault(instance_of(node), _known(node))
         finally:
             if self._running.get(where) is task:
                 del self._running[where]
+        found.pop("", None)
         return found
 
     @activity.defn(name=CordonNode.activity)
@@ -245,8 +248,9 @@ def kubeconfig(secret: JsonObject, where: str) -> JsonObject:
 
 
 def instance_of(node: JsonObject) -> str:
-    """The instance that a Node runs on."""
-    return instance_of_provider_id(text(node, "spec", "providerID"))
+    """The EC2 instance that a Node runs on; empty if it is another cloud's, or its providerID is unusable."""
+    provider_id = text(node, "spec", "providerID")
+    return instance_of_provider_id(provider_id) if provider_id.startswith(_AWS) else ""
 
 
 def ready(node: JsonObject) -> bool:

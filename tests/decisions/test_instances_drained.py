@@ -198,6 +198,16 @@ async def test_searches_of_a_cluster_share_a_list_that_begins_after_each_of_them
     assert fleet.lists == 2
 
 
+@pytest.mark.parametrize("nonsense", ["gce:///zone/i-a", "aws://", "i-a", "", None, 7, ["aws:///z/i-a"], {}])
+async def test_a_provider_id_of_another_cloud_or_without_meaning_hides_no_other_node(nonsense: Any) -> None:
+    fleet = Fleet()
+    await fleet.kube.create(NODES, {"metadata": {"name": "0"}, "spec": {"providerID": nonsense}}, "")
+    await fleet.kube.create(NODES, {"metadata": {"name": "1"}}, "")
+    assert await fleet.found("i-a") == ""
+    await fleet.made()
+    assert await fleet.found("i-a") == "a"
+
+
 async def test_a_list_that_fails_fails_its_searches_and_no_later_one() -> None:
     fleet = Fleet()
     await fleet.made()

@@ -252,6 +252,30 @@ async def test_a_policy_reacts_to_a_stop_of_the_instances_that_its_tags_select_a
         await kube.delete(INTERRUPTION_POLICY, "", namespace)
 
 
+async def test_a_policy_that_would_delete_a_machine_where_there_is_none_says_so_once(
+    deployment: Deployment, kube: KubeApi, temporal: Client, namespace: str
+) -> None:
+    cloud = Cloud(deployment, kube, temporal, namespace)
+    async with served(deployment, kube):
+        spec = {"selector": {"namespaces": [namespace]}, "reactions": {"stopped": "delete-machine"}}
+        await kube.create(INTERRUPTION_POLICY, {"metadata": {"name": namespace}, "spec": spec})
+        key = cloud.launch()
+        name = f"m-{uuid4().hex[:8]}"
+        alone = {"instanceID": key.instance_id, "providerID": f"aws:///{REGION}a/{key.instance_id}"}
+        await kube.create(AWS_MACHINE, {"metadata": {"name": name}, "spec": alone}, namespace)
+        await cloud.labelled(name, "running")
+        cloud.ec2.stop_instances(InstanceIds=[key.instance_id])
+        for _ in range(2):
+            await cloud.hand_over(key, state(key, "stopped"))
+        await eventually(lambda: cloud.told("NoMachine"), "the missing Machine is reported")
+        await cloud.hand_over(key, state(key, "stopped"))
+        (said,) = await cloud.told("NoMachine")
+        assert f"InterruptionPolicy {namespace}" in text(said, "message")
+        assert (text(said, "involvedObject", "name"), said.get("count", 1)) == (name, 1)
+        assert "has no Machine to delete" in (await cloud.why(key)).why
+        await kube.delete(INTERRUPTION_POLICY, "", namespace)
+
+
 async def test_a_confirmed_stop_is_sent_to_a_webhook_once_although_it_is_told_twice_and_fails_first(
     deployment: Deployment, kube: KubeApi, temporal: Client, namespace: str
 ) -> None:
