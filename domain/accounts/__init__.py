@@ -1,18 +1,14 @@
-"""AWS account pools and federated access: the kinds of aws.managed.openshift.io, as aws-account-operator has them.
+"""AWS account pools and federated access: the kinds of aws.managed.openshift.io, as in aws-account-operator.
 
-Who writes an object at each moment of its life:
+Each object is written by its own workflow, except:
 
 | object | moment | writer |
 |---|---|---|
 | Account | created for a pool | the AccountPool's workflow |
-| Account | from "" to Ready, Failed, deletion, `status.claimed` | the Account's workflow |
 | Account `spec.claimLink`, `claimLinkNamespace`, `legalEntity` | binding | the AccountPool's workflow |
 | Account `spec.claimLink` and status | release of its claim | the AccountClaim's workflow, then waking the Account |
 | AccountClaim `spec.accountLink` | binding | the AccountPool's workflow |
-| AccountClaim everything else | always | the AccountClaim's workflow |
-| AccountPool `status` | always | the AccountPool's workflow |
 | Account quotas in the spec, and blanking their status | they differ from the ConfigMap's | the validation's workflow |
-| AWSFederatedRole, AWSFederatedAccountAccess | always | their own workflows; see `federated/` |
 """
 
 from domain.accounts.constants import FINALIZER, GROUP, OPERATOR_NAMESPACE, VERSION
@@ -25,7 +21,7 @@ def _kind(name: str, finalizer: str = FINALIZER) -> Kind:
 
 
 def _standing(name: str) -> tuple[Kind, Key]:
-    """The kind of a lifecycle that no custom resource stands behind, and the one of that kind."""
+    """A kind without a custom resource, and the key of its only lifecycle."""
     kind = Kind(name=name, group="", version="", plural="", area="accounts")
     return kind, Key(kind=name, namespace=OPERATOR_NAMESPACE, name="aws", uid="0")
 
@@ -36,7 +32,7 @@ ACCOUNT_CLAIM = _kind("AccountClaim")
 AWS_FEDERATED_ROLE = _kind("AWSFederatedRole")
 AWS_FEDERATED_ACCOUNT_ACCESS = _kind("AWSFederatedAccountAccess")
 
-# The one that hands out what is scarce in the organization, and the one that validates what stands already.
+# Hands out scarce resources of the organization, and validates existing accounts.
 ORGANIZATION, THE_ORGANIZATION = _standing("Organization")
 ACCOUNT_VALIDATION, THE_VALIDATION = _standing("AccountValidation")
 

@@ -1,10 +1,10 @@
-"""How the AWS account of an Account is entered.
+"""How the AWS account of an Account is accessed.
 
-| account | way |
+| account | access |
 |---|---|
 | of a pool | `OrganizationAccountAccessRole`, assumed by the payer |
-| of a customer (`byoc`) | the customer's key makes `ManagedOpenShift-Support-<id>`, which the payer assumes |
-| of a customer in STS mode | the payer's jump role, and from it the role that the claim names, with its external id |
+| of a customer (`byoc`) | the customer's key creates `ManagedOpenShift-Support-<id>`, which the payer assumes |
+| of a customer in STS mode | the payer's jump role, and from it the claim's role, with its external id |
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from domain.accounts.worlds import AccountWorld
 
 
 def access_to(world: AccountWorld) -> Access | None:
-    """The way for everything but the support role itself; None for an account of the organization."""
+    """The access for everything except the support role itself; None for an account of the organization."""
     account, claim = world.account, world.claim
     if account.spec.manual_sts_mode:
         role = claim.spec.sts_role_arn if claim else ""
@@ -27,7 +27,7 @@ def access_to(world: AccountWorld) -> Access | None:
 
 
 def customers_key(world: AccountWorld) -> Access:
-    """The customer's own key: it makes the support role. Only ever a Secret of the claim's own namespace."""
+    """The customer's own key, which creates the support role. The Secret is always in the claim's namespace."""
     claim = world.claim
     if claim is None:
         return Access()

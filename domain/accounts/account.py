@@ -6,9 +6,9 @@
                      OptingInRegions --> OptInRegionsEnabled                         |                  v
                                                  (was Ready before) Ready <----------+                Ready
 
-Any state may be written by people and tools: a blank one starts again (an AWS account id is kept), Failed stays until
-somebody blanks it or asks for a retry. Deadlines are absolute: 25 minutes in Creating, 51 in InitializingRegions, both
-counted from the moment the state was entered last (its condition's lastProbeTime).
+People and tools may write any state: a blank one starts again (the AWS account id is kept), Failed stays until it is
+blanked or retried. Deadlines are 25 minutes in Creating and 51 in InitializingRegions, counted from the last entry into
+the state (its condition's lastProbeTime).
 """
 
 from __future__ import annotations
@@ -60,14 +60,13 @@ from domain.refusal import ErrorType
 from domain.resource import condition_of
 from domain.writes import Delete, JsonPatch
 
-# The states in which something is made in the AWS account.
+# States with work inside the AWS account.
 _WITHIN_THE_ACCOUNT = frozenset(
     {AccountState.CREATING, AccountState.OPT_IN_REGIONS_ENABLED, AccountState.INITIALIZING_REGIONS}
 )
 
 
 def decide(world: AccountWorld, now: datetime) -> Decision:
-    """What an Account needs now."""
     if not world.exists:
         return world.gone()
     return told_by_account(world, _decide(world, now), now)
@@ -114,7 +113,7 @@ def _decide(world: AccountWorld, now: datetime) -> Decision:
     return step(world, now)
 
 
-# --- from nothing to Creating ---
+# --- from new to Creating ---
 
 
 def _prepare(world: AccountWorld) -> Decision:
@@ -139,8 +138,8 @@ def _new(world: AccountWorld, now: datetime) -> Decision:
         status = account.status.model_copy(update=case)
         return world.entering(AccountState.CREATING, message, now, why="the AWS account exists", status=status)
     if created := DEVELOPMENT_ACCOUNT if world.dev_mode else known.created_account_id:
-        # The Secret's name is known by now: a write less than when the Secret is there. In development mode there may
-        # never be one, and an account that names none is given to no claim.
+        # The Secret's name is already known, which saves a write. In development mode the Secret may never exist, and
+        # an account without a Secret name is not given to claims.
         secret = account.spec.iam_user_secret if world.dev_mode else secret_of(account.metadata.name)
         spec = account.spec.model_copy(update={"aws_account_id": created, "iam_user_secret": secret})
         return world.working(f"record {created}", world.write_spec(spec, note="record awsAccountID"))
@@ -161,7 +160,7 @@ def _refused(world: AccountWorld, code: str, message: str, now: datetime) -> Dec
 
 
 def _wanting(world: AccountWorld, now: datetime, email: str) -> Decision:
-    """No AWS account yet: created when the organization permits it."""
+    """An Account without an AWS account: create one once the organization permits it."""
     account, permit = world.account, world.known.permit
     if permit and permit.verdict is Verdict.GRANTED and permit.until and now < permit.until:
         search = bool(world.known.inherited)
@@ -173,7 +172,7 @@ def _wanting(world: AccountWorld, now: datetime, email: str) -> Decision:
     zombie_at = born + CREATION_TIMEOUT if born and account.pool_owned else None
     at = "without an AWS account it is deleted and the pool makes another" if zombie_at else ""
     if permit is None or permit.verdict is Verdict.GRANTED:
-        limit = world.known.failure  # AWS's own: the organization's permits do not know of it
+        limit = world.known.failure  # AWS's own limit, which the organization's permits do not consider
         if limit not in LIMIT_CODES:
             return world.waiting(f"waits for {asks}", "Organization")
         if zombie_at and now >= zombie_at:
@@ -191,9 +190,9 @@ def _wanting(world: AccountWorld, now: datetime, email: str) -> Decision:
 
 
 def _unrecorded(world: AccountWorld) -> Decision:
-    """A state that only an AWS account can have, without its id: the replaced operator wrote the state first.
+    """A state that requires an AWS account, but its id is missing: the replaced operator wrote the state first.
 
-    From the blank state the organization is searched by name and e-mail address, and what died there is adopted.
+    A blank state makes the organization search by name and e-mail address, and adopt an unfinished account.
     """
     blank = world.account.status.model_copy(update={"state": AccountState.NEW})
     why = f"state {world.account.status.state}, but spec.awsAccountID is empty: search AWS for the account by its name"
@@ -206,7 +205,7 @@ def _unrecorded(world: AccountWorld) -> Decision:
 def _creating(world: AccountWorld, now: datetime) -> Decision:
     account = world.account
     entered = entered_at(account, AccountState.CREATING)
-    if entered is None:  # set by hand: the clock starts now
+    if entered is None:  # set by hand: the deadline starts now
         message = "AWS account already created"
         return world.entering(AccountState.CREATING, message, now, why="start the creation deadline")
     if decision := before_credentials(world, now):
@@ -219,12 +218,12 @@ def _creating(world: AccountWorld, now: datetime) -> Decision:
 
 
 def _opted_in(world: AccountWorld, now: datetime) -> Decision:
-    """Opting in has taken as long as it took: no deadline runs."""
+    """No deadline applies, because opting in takes hours."""
     return _credentials(world, now, None, "")
 
 
 def _only_shown(world: AccountWorld, now: datetime) -> Decision:
-    """Development mode on what is the payer's own account: Ready without identities and regions."""
+    """Development mode in the payer's own account: Ready without identities and regions."""
     why = f"development mode: nothing is done in {world.account.spec.aws_account_id}, a payer or protected account"
     return world.entering(AccountState.READY, READY_MESSAGE, now, why=why)
 
@@ -283,7 +282,7 @@ def _ready(world: AccountWorld, now: datetime) -> Decision:
     if status.claimed and (claim := world.claim) and claim.still_names(account):
         why = f"spec.claimLink is empty, but claim {claim.key.path} still names this Account: no other claim gets it"
         return world.waiting(why, "spec.claimLink, or the deletion of that claim")
-    if status.claimed and not spec.claim_link:  # a release that died between its two writes
+    if status.claimed and not spec.claim_link:  # a release was interrupted between its two writes
         return world.working("complete the release", world.write_status(released(status, now), note="released"))
     if status.reused and not spec.iam_user_secret and not spec.claim_link and not world.out_of_bounds:
         if not world.known.admin_secret:
@@ -317,7 +316,7 @@ def _failed(world: AccountWorld) -> Decision:
 
 
 def _retry(world: AccountWorld) -> Decision:
-    """Honour a retry once: a failed account starts again, keeping its AWS account; any other only notes the token."""
+    """Honour a retry once: a failed account starts again with its AWS account; others only record the token."""
     account = world.account
     if account.failed:
         blank = account.status.model_copy(update={"state": AccountState.NEW})
@@ -327,12 +326,11 @@ def _retry(world: AccountWorld) -> Decision:
 
 
 def _discard(world: AccountWorld, why: str) -> Decision:
-    """An Account that never had an AWS account gives way to another."""
+    """Delete an Account that never had an AWS account, so that the pool creates another."""
     return world.working(f"delete: {why}", Delete(key=world.key, mourner=_pool(world)))
 
 
 def _pool(world: AccountWorld) -> Key | None:
-    """The lifecycle of the pool that owns the Account."""
     meta = world.account.metadata
     owner = next((o for o in meta.owner_references if o.controller and o.kind == ACCOUNT_POOL.name), None)
     if owner is None:

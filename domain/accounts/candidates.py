@@ -1,6 +1,6 @@
-"""Which of a pool's accounts may serve which claim, and why none does.
+"""Matching of a pool's accounts and claims, with the reasons for failures.
 
-The accounts are looked through once for all claims of a pass: bursts of claims meet large pools.
+The accounts are indexed once for all claims of a pass, because bursts of claims meet large pools.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from domain.resource import timestamp
 
 
 class Candidates:
-    """The accounts that are offered to the claims of a pass; one that is taken is gone for those that follow."""
+    """The accounts available to the claims of a pass; taken ones are removed."""
 
     def __init__(self, accounts: Sequence[Account]) -> None:
         self._by_holder: dict[tuple[str, str, str], Account] = {}
@@ -30,27 +30,27 @@ class Candidates:
             by_entity[account.spec.legal_entity.id].append(account)
         for own in by_entity.values():
             own.sort(key=lambda account: not account.status.reused)  # stable: by age among equals
-        # Iterators, so that nobody looks again at what was taken.
+        # Iterators, so that taken accounts are visited only once.
         self._own = {entity: iter(own) for entity, own in by_entity.items()}
         self._fresh = iter([a for a in ordered if not a.spec.legal_entity.id and not a.status.reused])
         self._taken: set[str] = set()
 
     def linked(self, claim: AccountClaim) -> Account | None:
-        """The one that names the claim already; never one of another legal entity, whose claim of that name is gone."""
+        """The account that already names the claim and has its legal entity."""
         account = self._by_holder.get((claim.metadata.namespace, claim.metadata.name, claim.spec.legal_entity.id))
         return account if account is not None and account.named_by(claim.key) else None
 
     def take(self, claim: AccountClaim) -> Account | None:
-        """A reused account of the same legal entity first, else the oldest one that no legal entity ever had."""
+        """The oldest reused account of the same legal entity, otherwise the oldest unused one."""
         for account in chain(self._own.get(claim.spec.legal_entity.id, ()), self._fresh):
-            if account.metadata.name not in self._taken:  # a claim without a legal entity meets fresh ones as its own
+            if account.metadata.name not in self._taken:  # both lists may contain an unused account
                 self._taken.add(account.metadata.name)
                 return account
         return None
 
 
 class Rejections:
-    """Why none of the pool's accounts fits a claim: the rejected candidates by reason."""
+    """Why none of the pool's accounts fits a claim: numbers of accounts by reason."""
 
     def __init__(self, accounts: Sequence[Account]) -> None:
         self._empty = not accounts
@@ -63,7 +63,6 @@ class Rejections:
         self._uncleaned = sum(_uncleaned(a) for a in accounts)
 
     def of(self, claim: AccountClaim) -> str:
-        """The reasons, for people."""
         if self._empty:
             return "the pool has no accounts"
         parts = {
@@ -78,7 +77,7 @@ class Rejections:
 
 
 def is_free(account: Account) -> bool:
-    """True if the account could be given to a claim."""
+    """Whether the account may be given to a claim."""
     spec, status = account.spec, account.status
     held = status.claimed or spec.claim_link or _paused(account) or account.metadata.deleting or spec.byoc
     held = held or _uncleaned(account)
@@ -94,6 +93,6 @@ def _paused(account: Account) -> bool:
 
 
 def age(account: Account) -> tuple[str, str]:
-    """By which the oldest comes first; of those of one second by name."""
+    """Sorts by age, then by name."""
     born = account.metadata.creation_timestamp
     return (timestamp(born) if born else "", account.metadata.name)

@@ -1,12 +1,12 @@
-"""The lifecycle of an AccountClaim: which sort it is, and the way of one on a pool.
+"""The lifecycle of an AccountClaim: the choice of its kind, and the lifecycle of one on a pool.
 
     "" --> Pending --the pool's workflow binds an account--> (OU, Secret) --> Ready
     deleted --> keys rotated --> cleaned in every region --> account free for its legal entity --> gone
 
-A claim never takes what is not its own: the Account must name the claim as its holder before anything is copied. While
-another finalizer stands on a deleted claim, nothing is released. The previous holder's key dies first, so that nothing
-new appears while its account is being cleaned. A clean-up that keeps failing marks the Account Failed and goes on.
-That of a claim on a customer's account is in `claim_byoc.py`, a fake claim's in `claim_fake.py`.
+The Account must name the claim as its holder before anything is copied. While a deleted claim has other finalizers,
+nothing is released. The previous holder's key is deleted first, so that nothing new appears during the clean-up. A
+clean-up that keeps failing marks the Account Failed and continues. Claims on a customer's account are in
+`claim_byoc.py`, fake ones in `claim_fake.py`.
 """
 
 from __future__ import annotations
@@ -30,18 +30,17 @@ from domain.decision import Action, Decision
 from domain.refusal import ErrorType
 from domain.resource import condition_of
 
-# A new claim's own lifecycle writes nothing for so long: the pool's pass serves it, if it can, without a conflict.
+# A new claim's own lifecycle waits this long, so that the pool's pass can serve it without a conflict.
 POOLS_TURN = timedelta(seconds=2)
-# One that the pool has bound is handed over by it, which takes it five seconds at the most.
+# The pool's pass also hands over a bound account, which takes at most five seconds.
 HAND_OVER_TURN = timedelta(seconds=7)
-CLEANUP_TRIES = 3  # refusals after which the Account is shown as Failed (cleaning goes on)
+CLEANUP_TRIES = 3  # refusals until the Account becomes Failed (cleaning continues)
 PENDING_MESSAGE = "Attempting to claim account"
 NOT_MOVED = frozenset({"", "ROOT"})
 DEFAULT_REGIONS = {"aws": "us-east-1", "aws-us-gov": "us-gov-east-1"}
 
 
 def decide(world: ClaimWorld, now: datetime) -> Decision:
-    """What a claim needs now."""
     if not world.exists:
         return world.gone()
     return secret_told(world, told_by_claim(world, _decide(world, now), now), now)
@@ -49,7 +48,7 @@ def decide(world: ClaimWorld, now: datetime) -> Decision:
 
 def _decide(world: ClaimWorld, now: datetime) -> Decision:
     claim = world.claim
-    # What it holds counts more than what its annotations say by now: an account is given back, whoever says fake later.
+    # A held account decides before the annotations: it is returned even if the claim becomes fake later.
     if claim.fake and world.held is None:
         return claim_fake.decide(world, now)
     if claim.metadata.deleting:
@@ -72,7 +71,7 @@ def _on_pool(world: ClaimWorld, now: datetime) -> Decision:
     if fault := invalid(world, now):
         return fault
     step = _bound(world, now) if claim.spec.account_link else _unbound(world)
-    # Who is handed an account right now goes to Ready in one write; who waits, for whatever it is, shows it.
+    # During a handover the claim becomes Ready in one write; a waiting claim shows Pending.
     idle = claim.status.state == ClaimState.NEW and all(world.refused(action.slot) for action in step.actions)
     if idle or claim.status.state == ClaimState.ERROR:
         return world.reaching(ClaimState.PENDING, "Unclaimed", PENDING_MESSAGE, now, why="look for an account")
@@ -80,7 +79,7 @@ def _on_pool(world: ClaimWorld, now: datetime) -> Decision:
 
 
 def _pools_turn(world: ClaimWorld, now: datetime) -> datetime | None:
-    """Until when a new claim is the pool's, which serves it in one pass; None when that time is over."""
+    """Until when a new claim is left to the pool; None afterwards."""
     claim = world.claim
     if world.by_pool or claim.status.state != ClaimState.NEW or spec_fault(claim):
         return None
@@ -119,7 +118,7 @@ def _bound(world: ClaimWorld, now: datetime) -> Decision:
         return equipping
     message = f"Account claim fulfilled by {account.metadata.name}"
     status = claim.status
-    if condition_of(status.conditions, "Unclaimed") is None:  # clients look for both, however quick it was
+    if condition_of(status.conditions, "Unclaimed") is None:  # clients expect both conditions
         status = with_claim_state(status, ClaimState.PENDING, "Unclaimed", "AccountClaimed", PENDING_MESSAGE, now)
     return world.reaching(ClaimState.READY, "Claimed", message, now, status=status)
 
@@ -127,7 +126,7 @@ def _bound(world: ClaimWorld, now: datetime) -> Decision:
 def _fulfil(world: ClaimWorld, account: Account) -> Fulfil:
     claim = world.claim
     own = support_role_arn(world.config.partition, account.spec.aws_account_id, account.iam_user_id)
-    # A claim with a role of its own: what it says of a support role stays, and tells nothing of where its account is.
+    # In a claim with its own role, the support role does not show whether the account was moved.
     said = claim.spec.manual_sts_mode or claim.spec.sts_role_arn
     placed = claim.spec.account_ou not in NOT_MOVED and claim.spec.support_role_arn == own and not said
     key = account.spec.iam_user_secret or secret_of(account.metadata.name)
@@ -160,7 +159,7 @@ def _releasing(world: ClaimWorld, now: datetime) -> Decision:
         return world.working("it holds no Account any more", world.drop_finalizer())
     if forbidden := world.forbidden(account.spec.aws_account_id, "a person"):
         return forbidden
-    # Only on the Account: a tenant can annotate its own claim, and would get the account back with its live key.
+    # Only on the Account: a tenant can annotate its own claim and would get the account back with its live key.
     if why := told_to(account):
         return world.working(f"release without a clean-up: {why}", _release(world, account, Release.UNCLEANED))
     if paused := world.paused(account):
@@ -175,7 +174,7 @@ def _releasing(world: ClaimWorld, now: datetime) -> Decision:
 
 
 def _cleaning(world: ClaimWorld, account: Account) -> tuple[Action, ...]:
-    """What has to be done in the account before it is free again."""
+    """The remaining clean-up of the account."""
     claim, known = world.claim, world.known
     member = world.member_of(account)
     if not account.spec.aws_account_id:
@@ -188,7 +187,7 @@ def _cleaning(world: ClaimWorld, account: Account) -> tuple[Action, ...]:
                 **member, owner=account.key, iam_user_id=account.iam_user_id, secret=account.spec.iam_user_secret
             ),
         )
-    if world.stands_in(account):  # nothing there is this claim's alone
+    if world.stands_in(account):  # a shared development account
         return ()
     regions = tuple(dict.fromkeys(r.name for r in claim.spec.aws.regions if r.name)) or (
         DEFAULT_REGIONS[world.config.partition],

@@ -1,13 +1,12 @@
-"""The lifecycle of a claim on an account that its customer brings: BYOC with the customer's key, or STS with a role.
+"""The lifecycle of a claim on a customer's account: BYOC with the customer's key, or STS with a role.
 
     ""  --> the input Secret is kept --> an Account is made --> it is Ready --> Ready --> support role ARN, Secret
     deleted --> federated accesses that end with it are gone --> its Secret is deleted
             --> its Account is deleted, which cleans up after us --> the customer's Secret is let go --> gone
 
-Clients rest on the order: the state stays blank until Ready or Error, and Ready comes before the Secret. A claim in STS
-mode gets neither Secret nor support role, and has no Secret of the customer's.
-
-A claim never takes what is not its own: only an Account that names it as its holder is used, deleted, or copied from.
+Clients depend on the order: the state stays blank until Ready or Error, and Ready precedes the Secret. A claim in STS
+mode gets neither Secret nor support role, and has no customer's Secret. Only an Account that names the claim as its
+holder is used, deleted, or copied from.
 """
 
 from __future__ import annotations
@@ -28,19 +27,18 @@ from domain.decision import Action, Decision
 from domain.resource import condition_of
 from domain.writes import Delete
 
-# Conditions of a claim that speak of the present, and are False when it has passed.
+# Conditions about the present, which become False.
 SHUT_OUT = "AuthenticationFailed"
 BLOCKED = "ReleaseBlocked"
 FAILED = "CCSAccountClaimFailed"
 
 
 def of_customer(world: ClaimWorld) -> bool:
-    """True for a claim on a customer's account; what it holds counts more than what its spec says by now."""
+    """Whether the claim is for a customer's account; a held account decides before the spec."""
     return world.held.customers if world.held is not None else world.claim.spec.byoc
 
 
 def decide(world: ClaimWorld, now: datetime) -> Decision:
-    """What a living claim on a customer's account needs now."""
     claim = world.claim
     if step := taken_in_hand(world):
         return step
@@ -54,14 +52,14 @@ def decide(world: ClaimWorld, now: datetime) -> Decision:
 
 
 def _unlinked(world: ClaimWorld, now: datetime) -> Decision:
-    """No Account yet: one is made when the claim makes sense and its Secret is there."""
+    """Create an Account once the spec is valid and the Secret exists."""
     claim, known = world.claim, world.known
     if fault := invalid(world, now):
         return fault
     if lacks := None if claim.spec.manual_sts_mode else key_fault(world.input_secret):
         reason, what = lacks
         where = f"Secret {claim.metadata.namespace}/{claim.spec.byoc_secret_ref.name}"
-        # To keep it is tried again and again, so that it is seen in the end although nobody may watch it.
+        # The finalizer is retried, which also finds the Secret if it is not watched.
         return _telling(world, SHUT_OUT, reason, f"{where} {what}", where, now, _hold(world))
     if claim.status.state == ClaimState.ERROR or _is_true(claim.status, SHUT_OUT):
         written = world.write_status(_mended(claim.status, ClaimState.NEW, now))
@@ -100,13 +98,13 @@ def _linked(world: ClaimWorld, now: datetime) -> Decision:
 
 
 def _handed_over(world: ClaimWorld, account: Account, now: datetime) -> Decision:
-    """What is missing once the Account is Ready."""
+    """The remaining steps once the Account is Ready."""
     claim = world.claim
     if claim.status.state != ClaimState.READY or _is_true(claim.status, SHUT_OUT):
         mended = _mended(claim.status, ClaimState.READY, now)
         return world.reaching(ClaimState.READY, "Claimed", "BYOC account ready", now, status=mended)
     role = support_role_arn(world.config.partition, account.spec.aws_account_id, account.iam_user_id)
-    # A role of the customer's own choice stays what the claim says.
+    # A role chosen by the customer stays in the claim.
     wanted = claim.spec.support_role_arn if claim.spec.sts_role_arn else role
     delivered = world.delivered and claim.spec.support_role_arn == wanted
     if not (delivered or claim.spec.manual_sts_mode):
@@ -135,11 +133,11 @@ def _hold(world: ClaimWorld) -> HoldInputSecret:
     return HoldInputSecret(claim=world.claim.key, secret=world.claim.spec.byoc_secret_ref.name)
 
 
-# --- what the claim says ---
+# --- status ---
 
 
 def _mended(status: AccountClaimStatus, state: str, now: datetime) -> AccountClaimStatus:
-    """The status in this state, what stood in its way being over."""
+    """The status in this state, without the condition about missing access."""
     return status.model_copy(update={"state": state, "conditions": lifted(status.conditions, SHUT_OUT, now)})
 
 
@@ -158,7 +156,7 @@ def _failed(world: ClaimWorld, account: Account, link: str, now: datetime) -> De
 def _telling(
     world: ClaimWorld, type_: str, reason: str, message: str, waits_for: str, now: datetime, *retried: Action
 ) -> Decision:
-    """Wait for something that somebody has to mend, and say so in a condition."""
+    """Wait for a person, with a condition that says why."""
     claim = world.claim
     conditions = with_latest(claim.status.conditions, type_, reason, message, now)
     status = claim.status.model_copy(update={"conditions": conditions})
@@ -175,7 +173,7 @@ def _is_true(status: AccountClaimStatus, type_: str) -> bool:
 
 
 def releasing(world: ClaimWorld, now: datetime) -> Decision:
-    """What a claim on a customer's account needs when nothing but our finalizer holds it."""
+    """The release, once no other finalizers are left."""
     claim = world.claim
     if account := world.held:
         link = f"Account/{account.metadata.name}"
@@ -200,7 +198,7 @@ def releasing(world: ClaimWorld, now: datetime) -> Decision:
 
 
 def _secret_removed(world: ClaimWorld, account: Account) -> Decision | None:
-    """Before the Account goes with its own Secret, which tells what key the claim's Secret may hold."""
+    """Delete the claim's Secret before the Account with its own Secret, which identifies the copied key."""
     claim = world.claim
     secret = _own_secret(claim)
     if not secret or world.known.secret_removed:
@@ -210,16 +208,16 @@ def _secret_removed(world: ClaimWorld, account: Account) -> Decision | None:
 
 
 def _own_secret(claim: AccountClaim) -> str:
-    """The Secret that may be ours, empty if none may: the key comes after Ready, and never in STS mode."""
+    """The Secret that may be ours, empty if none: it is written after Ready, and never in STS mode."""
     given = not claim.spec.manual_sts_mode and condition_of(claim.status.conditions, "Claimed") is not None
     secret = claim.spec.aws_credential_secret.name
     return secret if given and secret != claim.spec.byoc_secret_ref.name else ""
 
 
 def _accesses_first(world: ClaimWorld, account: Account, now: datetime) -> Decision | None:
-    """Wait for federated accesses that are being taken back: the support role and the claim's Secret let us in for it.
+    """Wait for the revocation of federated accesses, which needs the support role and the claim's Secret.
 
-    As long as an access is tried itself, and no longer than a person wants it.
+    Ends when the accesses give up, or when a person forces the release.
     """
     until = patience_ends(world.claim.metadata)
     if not world.accesses or told_to(world.claim, account) or until is None or now >= until:

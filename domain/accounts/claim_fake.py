@@ -2,7 +2,7 @@
 
     "" --> Secret --> Ready      deleted --> Secret deleted --> gone
 
-It is for trying out what stands around claims. No Account is linked and no cloud is asked.
+It is for tests of systems around claims. No Account is linked, and AWS is not called.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ FULFILLED = "Fake ccount claim fulfilled"  # the replaced operator's spelling, w
 
 
 def decide(world: ClaimWorld, now: datetime) -> Decision:
-    """What a fake claim needs now."""
     claim = world.claim
     if claim.metadata.deleting:
         return _ending(world)

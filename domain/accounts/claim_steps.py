@@ -1,4 +1,4 @@
-"""The steps that claims of all sorts have in common: what comes first, and a spec at fault."""
+"""Steps of all kinds of claims: the first ones, and an invalid spec."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ INVALID = "InvalidAccountClaim"
 
 
 def taken_in_hand(world: ClaimWorld) -> Decision | None:
-    """What comes before all else of a living claim; None once that is done.
+    """The first steps of a claim; None once done.
 
-    That is our finalizer, with the fields that clients find in whatever the replaced operator has written; the claim's
-    uid on its Account; and a person's retry noted.
+    They set our finalizer with the fields that the replaced operator always writes, record the claim's uid on its
+    Account, and honour a person's retry.
     """
     claim = world.claim
     if FINALIZER not in claim.metadata.finalizers:
@@ -51,13 +51,13 @@ def _holder_recorded(claim: AccountClaim, account: Account) -> PatchAccount:
 
 
 def invalid(world: ClaimWorld, now: datetime) -> Decision | None:
-    """A spec at fault: shown as Error with its reason until it is mended; None if nothing is wrong."""
+    """Show an invalid spec as Error with its reason; None if it is valid."""
     claim, fault = world.claim, spec_fault(world.claim)
     if fault is None:
         return None
     reason, explanation = fault
     status = with_claim_state(claim.status, ClaimState.ERROR, INVALID, reason, "Invalid AccountClaim", now)
-    # The condition is replaced when another fault follows: it says what is wrong now.
+    # The condition's reason is the current fault.
     conditions = tuple(c.model_copy(update={"reason": reason}) if c.type == INVALID else c for c in status.conditions)
     status = status.model_copy(update={"conditions": conditions})
     actions = () if status == claim.status else (world.write_status(status),)

@@ -1,8 +1,7 @@
-"""What can be wrong with a claim's spec, in the replaced operator's words and order: the first fault counts.
+"""Validation of a claim's spec, in the replaced operator's words and order: the first fault counts.
 
-Its own checks come first, so that no client sees another reason than before; those that it lacks, and without which a
-claim could never be served, come after them. A Secret is only ever named in the claim's own namespace: whoever may
-write claims there may read its Secrets, and nobody else's.
+Its own checks come first, so that clients see the same reasons; additional ones follow. Secrets must be in the claim's
+own namespace, because writers of claims there may read Secrets only there.
 """
 
 from __future__ import annotations
@@ -17,12 +16,12 @@ Fault = tuple[str, str]
 _ROLE = re.compile(r"arn:aws[a-z-]*:iam::(\d{12}):role/\S+")
 _ACCOUNT = re.compile(r"\d{12}")
 
-# CreateOrganizationalUnit of AWS Organizations: at most 128 characters.
+# The limit of CreateOrganizationalUnit in AWS Organizations.
 LONGEST_UNIT_NAME = 128
 
 
 def spec_fault(claim: AccountClaim) -> Fault | None:
-    """What is wrong with the claim's spec: reason and explanation. None if nothing is."""
+    """Reason and explanation of the first fault; None if valid."""
     if claim.spec.manual_sts_mode:
         return _sts_fault(claim)
     if claim.spec.byoc:
@@ -31,19 +30,19 @@ def spec_fault(claim: AccountClaim) -> Fault | None:
 
 
 def is_operators_secret(namespace: str, name: str) -> bool:
-    """True for the payer's Secret, and by its name for the key of a generated Account: never a claim's to write."""
+    """Whether it is the payer's Secret or, by name, a generated Account's key, which a claim must not overwrite."""
     generated = name.startswith(f"{NAME_PREFIX}-") and name.endswith("-secret")
     return namespace == OPERATOR_NAMESPACE and (name == PAYER_SECRET or generated)
 
 
 def sts_account(claim: AccountClaim) -> str:
-    """The account of the role that a claim in STS mode names, empty if it names none."""
+    """The account of the STS role; empty if the claim has none."""
     match = _ROLE.fullmatch(claim.spec.sts_role_arn)
     return match.group(1) if match else ""
 
 
 def customers_account(claim: AccountClaim) -> str:
-    """The AWS account that a customer brings."""
+    """The customer's AWS account."""
     return claim.spec.byoc_aws_account_id or (sts_account(claim) if claim.spec.manual_sts_mode else "")
 
 

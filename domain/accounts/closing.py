@@ -1,15 +1,14 @@
-"""Closing a released account instead of keeping it for its legal entity, behind `feature.close_on_release`.
+"""Closing a released account instead of reusing it, behind `feature.close_on_release`.
 
     clean --> dry run (the default): said, and freed
           --> noted on the Account --> CloseAccount --> the Account is deleted --> the claim goes
                   +--AWS's limit--> put off 1 h, 2 h, ... 24 h; noted on the Account; the claim keeps its finalizer
                   +--refused------> freed
 
-AWS lets a tenth of an organization's accounts be closed in 30 days and few at once
+AWS limits closings to a tenth of an organization's accounts in 30 days and few at once
 (https://docs.aws.amazon.com/organizations/latest/userguide/orgs_manage_accounts_close.html). A closed account is
-SUSPENDED for 90 days and cannot be used: what follows is decided by what AWS answers, which is the same when asked
-again. In a closed account nothing can be cleaned, so the note is written first: a lifecycle that has lost its memory
-goes on with the closing. In a GovCloud partition no account is closed.
+SUSPENDED for 90 days and unusable, so it cannot be cleaned: the annotation is written first, and a lifecycle without
+memory continues the closing by repeating the request. GovCloud accounts are never closed.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from domain.resource import parse_timestamp, timestamp
 
 
 def closing(world: ClaimWorld, account: Account, release: ReleaseAccount, now: datetime) -> Decision | None:
-    """What is done instead of freeing a clean account; None where it is to be freed. `release` would free it."""
+    """The step that replaces the release of a clean account; None if it is to be released by `release`."""
     claim, config, account_id = world.claim, world.config, account.spec.aws_account_id
     if not account_id or account.customers or world.stands_in(account):
         return None
@@ -61,13 +60,13 @@ def closing(world: ClaimWorld, account: Account, release: ReleaseAccount, now: d
 
 
 def has_begun(world: ClaimWorld, account: Account) -> bool:
-    """True if the account is clean and may be closed already: nothing is done in it any more."""
+    """Whether the account is clean and may already be closed, so that nothing more is done in it."""
     uid = world.claim.metadata.uid
     return bool(uid) and account.metadata.annotations.get(CLOSING_FOR) == uid
 
 
 def why_freed(world: ClaimWorld) -> str:
-    """Why an account that might be closed is freed; empty where nothing was to be closed."""
+    """Why an account that might be closed is released; empty if closing is off."""
     config = world.config
     if not config.features.close_on_release or config.fedramp:
         return ""
@@ -78,14 +77,14 @@ def why_freed(world: ClaimWorld) -> str:
 
 
 def back_off(account: Account) -> timedelta:
-    """How long the next try is put off: an hour, doubled each time, at most a day."""
+    """The delay of the next attempt: an hour, doubled each time, at most a day."""
     text = account.metadata.annotations.get(CLOSE_BACKOFF_SECONDS, "")
     before = timedelta(seconds=int(text)) if text.isdecimal() and len(text) < 9 else timedelta()
     return min(max(before * 2, FIRST_CLOSE_BACKOFF), LONGEST_CLOSE_BACKOFF)
 
 
 def _put_off(account: Account, now: datetime) -> NoteClosing:
-    """AWS has said that it is not closed: the note that it may be goes."""
+    """Record the delay and remove the mark of a begun closing, because AWS has not closed it."""
     delay = back_off(account)
     until, seconds = timestamp(now + delay), str(int(delay.total_seconds()))
     note: dict[str, str | None] = {CLOSE_LIMITED_UNTIL: until, CLOSE_BACKOFF_SECONDS: seconds, CLOSING_FOR: None}

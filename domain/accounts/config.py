@@ -1,7 +1,7 @@
-"""The operator's ConfigMap, read as upstream reads it: key by key, a missing one stops only the step that needs it.
+"""The operator's ConfigMap, parsed key by key as upstream: a missing key stops only steps that need it.
 
-Flags are off where they cannot be read, with two exceptions: `close_account.dry_run` is on unless it says false, and a
-`fedramp` that cannot be read stops everything, as nobody knows whose partition is meant (upstream ends its process).
+Unreadable flags are off, with two exceptions: `close_account.dry_run` is on unless it is false, and an unreadable
+`fedramp` stops everything, because the partition is unknown (upstream exits).
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _TRUE = frozenset({"1", "t", "T", "TRUE", "true", "True"})
 _FALSE = frozenset({"0", "f", "F", "FALSE", "false", "False"})
 
 
-# Each a hard stop for some step while it is missing.
+# Each stops some step while it is missing.
 REQUIRED_KEYS = ("account-limit", "root", "base", "ami-owner", "support-jump-role", "accountpool")
 
 
 class PoolConfig(Model):
-    """One entry of the `accountpool` key: the pool's quotas, and whether unnamed accounts and claims mean this pool.
+    """One entry of the `accountpool` key: quotas, and whether it is the default pool.
 
-    A quota that is no number stops this pool alone: `problem` says so, and the quotas are empty.
+    An invalid quota affects only this pool: `problem` is set, and the quotas are empty.
     """
 
     default: bool = False
@@ -36,7 +36,7 @@ class PoolConfig(Model):
 
 
 class Features(Model):
-    """What is switched on, by the keys `feature.<name>`; each is off unless the ConfigMap says otherwise."""
+    """Feature flags, from the keys `feature.<name>`; off by default."""
 
     opt_in_regions: bool = False
     compliance_tags: bool = False
@@ -49,7 +49,7 @@ class Features(Model):
 
 
 class OperatorConfig(Model):
-    """The ConfigMap's content; `None` or empty where a key is absent, and `problems` by key where one is unreadable."""
+    """The parsed ConfigMap; absent keys are None or empty, and `problems` lists unreadable ones."""
 
     present: bool = True
     account_limit: int | None = None
@@ -67,23 +67,22 @@ class OperatorConfig(Model):
     compliance_tags: dict[str, str] = {}
     fedramp: bool = False
     features: Features = Features()
-    close_dry_run: bool = True  # a released account is only said to be closed
+    close_dry_run: bool = True  # a released account is only reported instead of closed
     ccs_access_arn: str = ""
     pools: dict[str, PoolConfig] | None = None
     problems: dict[str, str] = {}
 
     @property
     def default_pool(self) -> str:
-        """The pool that an unnamed one means, empty if none is flagged."""
+        """The default pool; empty if there is none."""
         return next((name for name, pool in sorted((self.pools or {}).items()) if pool.default), "")
 
     @property
     def partition(self) -> str:
-        """The ARN partition."""
         return "aws-us-gov" if self.fedramp else "aws"
 
     def missing(self, *keys: str) -> tuple[str, ...]:
-        """Those of the ConfigMap's keys (by their own names) that are absent or unreadable."""
+        """The keys that are absent or unreadable."""
         return tuple(key for key in keys if key in self.problems or not self._value(key))
 
     def _value(self, key: str) -> object:
@@ -100,7 +99,7 @@ class OperatorConfig(Model):
 
 
 def parse_config(data: Mapping[str, str] | None) -> OperatorConfig:
-    """Read the ConfigMap's `data`; None stands for a ConfigMap that does not exist."""
+    """Parse the ConfigMap's `data`; None means that it does not exist."""
     if data is None:
         return OperatorConfig(present=False)
     problems: dict[str, str] = {}
@@ -130,7 +129,7 @@ def parse_config(data: Mapping[str, str] | None) -> OperatorConfig:
 
 
 def parse_tags(text: str) -> dict[str, str]:
-    """Tags as `k=v` lines, split at the first `=`; lines without one carry no tag (upstream crashes on them)."""
+    """Tags as `k=v` lines, split at the first `=`; other lines are ignored (upstream crashes on them)."""
     pairs = (line.strip().split("=", 1) for line in text.splitlines() if "=" in line)
     return {name.strip(): value.strip() for name, value in pairs if name.strip()}
 
@@ -151,9 +150,9 @@ def _integer(data: Mapping[str, str], key: str, problems: dict[str, str]) -> int
 
 
 def _flag(data: Mapping[str, str], key: str, problems: dict[str, str], *, default: bool = False) -> bool:
-    """A flag in one of Go's spellings, exactly; the default where the key is absent or unreadable.
+    """A flag in one of Go's exact spellings; the default if absent or unreadable.
 
-    A line end makes a value unreadable, as before: nobody's accounts are closed because we read more than that.
+    White space makes it unreadable, as before: a more tolerant parser might close accounts.
     """
     text = data.get(key)
     if text is None:

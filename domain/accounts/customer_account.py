@@ -1,14 +1,12 @@
-"""The lifecycle of an Account that a customer has brought: BYOC, or entered through the customer's role (STS mode).
+"""The lifecycle of a customer's Account: BYOC, or accessed through the customer's role (STS mode).
 
     ""  --its claim--> Creating --support role, admin user--> InitializingRegions --the claim's regions--> Ready
                                 (STS mode: neither)
 
-The account exists, so nothing is created or verified, and there is no deadline before the regions. What the customer
-has to mend (a Secret that is missing, a key or role that AWS refuses) is waited for: the Account shows it as condition
-`AuthenticationError`, which turns False when the account can be entered. A region that the account cannot use fails the
-Account at once (the replaced operator lets 51 minutes go by).
-
-`account.py` decides what all Accounts have in common (pause, retry, failure, deletion) and asks here for the rest.
+The AWS account exists, so it is not created or verified, and has no deadline before the regions. Problems on the
+customer's side (a missing Secret, a refused key or role) are waited for: the condition `AuthenticationError` shows
+them, and becomes False once access works. An unusable region fails the Account at once (the replaced operator waits 51
+minutes). `account.py` handles pause, retry, failure and deletion, and calls this module for the rest.
 """
 
 from __future__ import annotations
@@ -40,7 +38,6 @@ NOT_THERE = "Failed to initialize new CCS account"
 
 
 def decide(world: AccountWorld, now: datetime) -> Decision:
-    """What a customer's Account needs now."""
     account = world.account
     if account.status.state == AccountState.INITIALIZING_REGIONS:
         if world.claim is None:
@@ -98,7 +95,7 @@ def _needed(world: AccountWorld) -> tuple[str, ...]:
 
 
 def _support_role(world: AccountWorld, claim: AccountClaim, now: datetime) -> Decision:
-    """The customer's key makes the role by which we come in from then on."""
+    """Create the role for later access, with the customer's key."""
     ensure = support_role(world, customers_key(world))
     where = f"Secret {claim.metadata.namespace}/{claim.spec.byoc_secret_ref.name}"
     if fault := key_fault(world.input_secret):
@@ -136,13 +133,13 @@ def _initialized(world: AccountWorld, now: datetime) -> Decision:
     return world.entering(AccountState.READY, "BYOC Account Ready", now, why=regions_done(world))
 
 
-# --- what the customer has to mend ---
+# --- problems of the customer ---
 
 
 def _troubled(
     world: AccountWorld, reason: str, message: str, waits_for: str, now: datetime, *retried: Action
 ) -> Decision:
-    """Show why the account cannot be entered, and try again: as the loop does, and at once on a wake."""
+    """Show why access fails, and retry with backoff, or at once on a wake."""
     account = world.account
     conditions = with_latest(account.status.conditions, TROUBLE, reason, message, now)
     told: tuple[Action, ...] = ()

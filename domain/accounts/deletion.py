@@ -1,18 +1,15 @@
-"""The end of an Account: what of ours is removed before its finalizer is dropped.
+"""The deletion of an Account: our objects are removed before the finalizer.
 
     deleted --held by a living claim--> waits for its release --> CreateAccount under way? --> its answer
             --> a case that AWS Support has not answered is resolved --> launches that were cut short are ended
             --> our IAM users and roles are deleted --> finalizer dropped
 
-The AWS account itself is not closed: nothing but its identities and what an initialisation may have left is removed. A
-refusal is tried again until a person has the Account let go (`letting_go.py`); after a few it is shown as Failed, and
-the Account goes on being deleted. Payer and protected accounts are let go untouched.
-
-A customer's account stays the customer's: there only our launches, IAM user and support role go (in STS mode there are
-no identities). It is entered by the customer's key as long as the Secret has it, since a support role that deletes
-itself loses its rights on the way, and by the support role where the key is gone or refused: they take turns. When
-neither opens it any more, the deletion says so and is let go by a person, or after a day; at once if nothing of ours
-can be there, because the account was never entered.
+The AWS account is not closed: only identities and remains of an initialisation are removed. Refusals are retried until
+a person forces the release (`letting_go.py`), and shown as Failed after a few. Payer and protected accounts are not
+touched. In a customer's account only our launches, IAM user and support role are deleted (in STS mode there are no
+identities), alternately with the customer's key and the support role, because a role that deletes itself loses its
+permissions midway. If neither works any more, the release is forced by a person or after a day; at once if the account
+was never accessed.
 """
 
 from __future__ import annotations
@@ -34,12 +31,11 @@ from domain.accounts.worlds import AccountWorld
 from domain.decision import Action, Decision
 from domain.refusal import ErrorType, Refusal
 
-TRIES = 3  # refusals after which a deletion is shown as Failed, and a launch is not looked for any more
+TRIES = 3  # refusals until the deletion is shown as Failed, and a launch is no longer searched
 LEFT_LAUNCHES = "terminate instances that an interrupted initialisation may have left"
 
 
 def deleting(world: AccountWorld, now: datetime) -> Decision:
-    """What an Account that somebody deleted needs now."""
     account, known = world.account, world.known
     if waits := world.given_up("cleaned up"):
         return waits
@@ -81,14 +77,14 @@ def _clean_identities(world: AccountWorld, account_id: str, now: datetime) -> De
 
 
 def _shown(world: AccountWorld, message: str, now: datetime, *more: Action) -> Decision:
-    """Show that what is deleted cannot be cleaned."""
+    """Show that the clean-up fails."""
     return world.failing("AccountClientError", "AccountClientError", message, now, *more)
 
 
 def _held_by_living_claim(world: AccountWorld) -> bool:
-    """A customer's Account goes when its claim is being released, any other when that has ended.
+    """A customer's Account is deleted during the release of its claim, any other after it.
 
-    A claim that is linked to another Account releases that one, and would hold this one for ever.
+    A claim that is linked to another Account would hold this one forever, and is ignored.
     """
     claim = world.claim
     if not world.account.spec.claim_link or claim is None:
@@ -105,15 +101,15 @@ def _held(world: AccountWorld, now: datetime) -> Decision:
     return world.waiting(message, waits_for, *world.noted("DeletionHeld", "Claimed", message, now))
 
 
-# --- launches that were cut short ---
+# --- interrupted launches ---
 
 
 def launches_to_end(world: AccountWorld) -> tuple[Action, ...]:
-    """End our launches in the regions whose initialisation was begun and never ended, and nothing else there.
+    """Terminate our launches in regions with an unfinished initialisation.
 
-    A worker that was killed in such a region may have left its instance, and nobody looks for it there again. A region
-    that keeps refusing (the account is suspended, say) holds nothing up: the audit tells what is left. An account need
-    not be new: people bring in old ones by their id, with what runs there, and set the state of those that are held.
+    A killed worker may have left its instance there. A region that keeps refusing (e.g. a suspended account) does not
+    block: the audit reports the rest. Only our instances are ended, because accounts may be old and in use: people add
+    existing ones by id, or set states by hand.
     """
     account, known = world.account, world.known
     reachable = bool(account.spec.aws_account_id) and (world.claim is not None or not account.customers)
@@ -126,7 +122,7 @@ def launches_to_end(world: AccountWorld) -> tuple[Action, ...]:
 
 
 def _cut(world: AccountWorld) -> bool:
-    """True for an initialisation that began and has not led to Ready, where each region has had its end."""
+    """Whether an initialisation began and has not led to Ready, so that some region may be unfinished."""
     began = entered_at(world.account, AccountState.INITIALIZING_REGIONS)
     ready = entered_at(world.account, AccountState.READY)
     return began is not None and (ready is None or began > ready)
@@ -136,7 +132,7 @@ def _cut(world: AccountWorld) -> bool:
 
 
 def _in_customers_account(world: AccountWorld, now: datetime) -> Decision | None:
-    """What has to be done in the customer's account before it is let go; None if nothing (more)."""
+    """The next step in the customer's account; None if done."""
     account = world.account
     if why := told_to(account, world.claim):
         failed = account.status.state == AccountState.FAILED

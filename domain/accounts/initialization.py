@@ -1,7 +1,7 @@
-"""What an Account makes in its AWS account before it is Ready: the admin user, and one instance per region.
+"""Preparation of an AWS account before it is Ready: the admin user, and one instance per region.
 
-Of a pool's account all enabled regions are initialised, of a customer's those that its claim names. Each region is an
-action of its own, whose outcome is known; the deadline of 51 minutes counts from the moment the state was entered last.
+In a pool's account all enabled regions are initialised, in a customer's those of its claim. Each region is an action
+with an outcome; the deadline of 51 minutes counts from the last entry into the state.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from domain.refusal import ErrorType
 from domain.resource import condition_of, parse_timestamp
 from domain.writes import Patch
 
-# Of the key's Secret, by the codes of its activity and of Kubernetes.
+# Conflicts about the key's Secret that may pass.
 _PASSING_CONFLICTS = frozenset({"ForeignSecret", "Conflict", "AlreadyExists"})
 
-# What follows when every region has its outcome.
+# Decides once every region has its outcome.
 Done = Callable[[AccountWorld, datetime], Decision]
 
 
 def support_role(world: AccountWorld, access: Access | None = None) -> EnsureSupportRole:
-    """The action for the role by which support, and Perdure in a customer's account, come in."""
+    """Creates the role for support, and for Perdure in a customer's account."""
     return EnsureSupportRole(
         **world.member,
         access=access,
@@ -41,7 +41,6 @@ def support_role(world: AccountWorld, access: Access | None = None) -> EnsureSup
 
 
 def admin_user(world: AccountWorld) -> EnsureAdminUser:
-    """The action for the admin user and its Secret."""
     account = world.account
     return EnsureAdminUser(
         **world.member,
@@ -54,21 +53,19 @@ def admin_user(world: AccountWorld) -> EnsureAdminUser:
 
 
 def secret_recorded(world: AccountWorld) -> Patch:
-    """The write of the admin user's Secret into the spec."""
     spec = world.account.spec.model_copy(update={"iam_user_secret": world.known.admin_secret})
     return world.write_spec(spec, note="record iamUserSecret")
 
 
 def list_regions(world: AccountWorld) -> ListRegions:
-    """The action that finds out which regions are enabled."""
     return ListRegions(**world.member, access=access_to(world))
 
 
 def refused_by_iam(world: AccountWorld, now: datetime) -> Decision | None:
-    """The end of an Account whose admin user is refused, in the replaced operator's words; None where that may pass.
+    """The failure after IAM refused the admin user, in the replaced operator's words; None if it may pass.
 
-    That is a bug of ours, a Secret that somebody else has written meanwhile, or one that goes with an earlier Account
-    of this name: these are tried again.
+    Temporary are our own bugs, a Secret that was changed meanwhile, and one being deleted with an earlier Account of
+    this name.
     """
     refusal = world.refused(EnsureAdminUser.activity)
     if refusal is None or refusal.type is ErrorType.BUG:
@@ -87,7 +84,7 @@ def refused_by_iam(world: AccountWorld, now: datetime) -> Decision | None:
 
 
 def wanted_regions(world: AccountWorld) -> tuple[str, ...]:
-    """The regions to initialise, as far as they are known."""
+    """The regions to initialise, as far as known."""
     if world.account.customers:
         named = world.claim.spec.aws.regions if world.claim else ()
         return () if world.config.fedramp else tuple(dict.fromkeys(each.name for each in named if each.name))
@@ -95,7 +92,7 @@ def wanted_regions(world: AccountWorld) -> tuple[str, ...]:
 
 
 def initializing(world: AccountWorld, now: datetime, done: Done) -> Decision:
-    """One instance in each region; `done` decides when all have their outcome."""
+    """One instance in each region; `done` decides once all have their outcome."""
     known = world.known
     entered = entered_at(world.account, AccountState.INITIALIZING_REGIONS)
     if entered is None:
@@ -142,7 +139,6 @@ def _region(world: AccountWorld, region: str, entered: datetime) -> InitializeRe
 
 
 def entered_at(account: Account, state: str) -> datetime | None:
-    """When the state was entered last."""
     condition = condition_of(account.status.conditions, state)
     if condition is None:
         return None
@@ -150,21 +146,21 @@ def entered_at(account: Account, state: str) -> datetime | None:
 
 
 def _refused_regions(world: AccountWorld) -> dict[str, str]:
-    """The regions that could not be used, with the reason of each."""
+    """Refused regions, each with its reason."""
     return {region: outcome.message for region, outcome in sorted(world.known.outcomes.items()) if not outcome.ok}
 
 
 def regions_done(world: AccountWorld) -> str:
-    """That all regions have their outcome, and which of them could not be used."""
+    """A summary that names refused regions."""
     refused = _refused_regions(world)
     return "regions are initialised" + (f" ({len(refused)} regions refused: {', '.join(refused)})" if refused else "")
 
 
 def none_initialized(world: AccountWorld, now: datetime) -> Decision | None:
-    """The end of an Account of which every region has refused; None while one can be used.
+    """The failure if every region was refused; None while one is usable.
 
-    One that was given up may be used yet, once AWS has verified the account: support's word is waited for, as the
-    replaced operator does.
+    A region that was given up may work once AWS Support has verified the account, so that is waited for, as with the
+    replaced operator.
     """
     refused = _refused_regions(world)
     if not refused or any(outcome.ok or outcome.given_up for outcome in world.known.outcomes.values()):

@@ -1,4 +1,4 @@
-"""Names that are derived, never invented: deriving them again finds what they named before."""
+"""Derived names: deriving one again finds the existing object."""
 
 from __future__ import annotations
 
@@ -7,33 +7,30 @@ from domain.names import SUFFIX_ALPHABET, derived_suffix
 
 
 def suffix_of(*seed: str) -> str:
-    """Six characters of the alphabet of generated names, the same for the same seed."""
+    """Six characters as in generated names, always the same for the same seed."""
     return derived_suffix(*seed, length=SUFFIX_LENGTH)
 
 
 def account_name(suffix: str) -> str:
-    """The name of a generated Account."""
     return f"{NAME_PREFIX}-{suffix}"
 
 
 def iam_user_id(name: str, uid: str) -> str:
-    """The id that names an account's user and role: the generated name's own suffix, else one made from the uid."""
+    """The id in the names of an account's user and role: the generated name's suffix, else derived from the uid."""
     last = name.rsplit("-", 1)[-1]
     fits = len(last) == SUFFIX_LENGTH and set(last) <= set(SUFFIX_ALPHABET)
     return last if fits else suffix_of(uid)
 
 
 def email_of(name: str, domain: str) -> str:
-    """The account's root e-mail: the name with its last piece after a plus, e.g. osd-creds-mgmt+abc123@redhat.com."""
+    """The account's root e-mail: the name with its last part after a plus, e.g. osd-creds-mgmt+abc123@redhat.com."""
     head, dash, last = name.rpartition("-")
     return f"{head}+{last}@{domain}" if dash else f"{last}@{domain}"
 
 
 def secret_of(account: str) -> str:
-    """The name of an Account's key Secret."""
     return f"{account}-secret".lower()
 
 
 def support_role_arn(partition: str, account_id: str, user_id: str) -> str:
-    """The ARN of the support role, as claims carry it."""
     return f"arn:{partition}:iam::{account_id}:role/ManagedOpenShift-Support-{user_id}"

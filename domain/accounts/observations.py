@@ -1,10 +1,8 @@
-"""How the lifecycles of the area look at the world: the actions that observe, and the worlds of one-activity passes.
+"""The area's observing actions, and the results of its one-activity passes.
 
-`seen` are the versions, by kind, of what has woken the lifecycle.
-
-Accounts and claims observe, and decide in their workflow. Pools and the organization see many objects at once, so their
-whole pass is one activity that observes, decides and acts; it returns what the pass came to. With `dry_run` it does not
-act.
+`seen` has the newest versions by kind of the objects that woke the lifecycle. Accounts and claims observe, and decide
+in their workflow. Pools and the organization see many objects, so their whole pass is one activity; with `dry_run` it
+does not act.
 """
 
 from __future__ import annotations
@@ -22,7 +20,7 @@ from domain.passes import PassedWorld, passed
 
 
 class Look(Action):
-    """One observation; its answer is the world that is decided upon."""
+    """One observation; its result is the world of the next decision."""
 
     start_to_close: ClassVar[timedelta] = timedelta(seconds=20)
     looked_at: ClassVar[str]
@@ -32,22 +30,19 @@ class Look(Action):
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return f"observe {self.looked_at}"
 
 
 class ObserveAccount(Look):
-    """Read the Account, the ConfigMap, and the claim that holds it."""
-
     activity: ClassVar[str] = "accounts.observe_account"
     result: ClassVar[type[Model] | None] = AccountWorld
     looked_at: ClassVar[str] = "the Account, its claim and the ConfigMap"
 
 
 class ObserveClaim(Look):
-    """Read the AccountClaim, the ConfigMap, and the Account it is linked to.
+    """Read the AccountClaim, the ConfigMap, and its Account.
 
-    A plan also finds out why a waiting claim gets none, which reads every Account: not in the moment of binding.
+    With `dry_run` also find out why a waiting claim gets no account, which reads every Account.
     """
 
     activity: ClassVar[str] = "accounts.observe_claim"
@@ -58,10 +53,12 @@ class ObserveClaim(Look):
 
 
 class PoolKnown(Model):
-    """What an AccountPool's workflow carries: the members without an AWS account seen last, and those that died so.
+    """The memory of an AccountPool's workflow.
 
-    `died` are the names that it has been told of and that no pass has seen yet. `bonds_seen` is whether a pass has
-    completed whatever binding was left half made: not again at each pass, which would read all claims for it.
+    Attributes:
+        unborn: members without an AWS account in the last pass.
+        died: members reported as failed since the last pass.
+        bonds_seen: a pass has completed unfinished bindings, which requires reading all claims.
     """
 
     unborn: tuple[str, ...] = ()
@@ -71,13 +68,11 @@ class PoolKnown(Model):
 
 
 class PoolWorld(PassedWorld):
-    """What a pass over an AccountPool came to."""
-
     known: PoolKnown = PoolKnown()
-    heard: tuple[str, ...] = ()  # of those that had died when the pass began
+    heard: tuple[str, ...] = ()  # failed members that the pass has handled
 
     def recall(self, before: World) -> PoolWorld:
-        """The pass has kept what is known; who died meanwhile is kept as well."""
+        """Keep members that failed during the pass."""
         told = before.known.died if isinstance(before.known, PoolKnown) else ()
         died = tuple(name for name in told if name not in self.heard)
         known = self.known.model_copy(update={"died": died})
@@ -99,24 +94,21 @@ class PassPool(Action):
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return "plan the pool" if self.dry_run else "count its accounts, create missing ones, bind claims"
 
 
 class OrganizationWorld(PassedWorld):
-    """What a pass over the organization came to."""
-
     known: OrganizationKnown = OrganizationKnown()
 
     def recall(self, before: World) -> OrganizationWorld:
-        """The pass has kept what is known; the units are as updates have learnt and forgotten them meanwhile."""
+        """Keep the current units, which updates may have changed during the pass."""
         units = before.known.units if isinstance(before.known, OrganizationKnown) else {}
         known = self.known.model_copy(update={"units": units})
         return self.model_copy(update={"refusals": before.refusals, "known": known})
 
 
 class PassOrganization(Action):
-    """Count the organization, give permits, look at support cases."""
+    """Count the organization's accounts, give permits, check support cases."""
 
     activity: ClassVar[str] = "accounts.pass_organization"
     title: ClassVar[str] = "count the organization's accounts, grant permits, check support cases"
@@ -128,14 +120,14 @@ class PassOrganization(Action):
     key: Key
     memory: OrganizationKnown
     seen: dict[str, str] = {}
-    woken: bool = True  # False: only a moment has come, nothing is known to have changed
+    woken: bool = True  # False: only the deadline has come
     dry_run: bool = False
 
 
 class TellPools(Action):
-    """Wake the pools now that the organization's workflow can tell them its room.
+    """Wake the pools to read the organization's new room.
 
-    An action of its own, because a pool woken by the pass would ask before that has ended, and hear the room of before.
+    A separate action, because during the pass they would still read the old room.
     """
 
     activity: ClassVar[str] = "accounts.tell_pools"
@@ -144,32 +136,32 @@ class TellPools(Action):
     room: Room | None
 
     def fold(self, world: OrganizationWorld, result: Model | None) -> OrganizationWorld:  # type: ignore[override]
-        """They know; unless a pass has measured another room meanwhile, of which they are told next."""
+        """Nothing is left to report, unless a pass has measured another room meanwhile."""
         return world.learn(untold=False, news=False) if world.known.room == self.room else world
 
 
 def decide(world: OrganizationWorld, now: datetime) -> Decision:
-    """What the pass has decided; and the news for the pools, when it is folded."""
+    """The decision of the pass, plus the news for the pools."""
     actions = (TellPools(room=world.known.room),) if world.known.news else ()
     return passed(world, now).model_copy(update={"actions": actions})
 
 
 class UnitRefused(Model):
-    """Why a legal entity gets no OU: AWS's words and code."""
+    """AWS's message and code for an OU that cannot be created."""
 
     message: str
     code: str = ""
 
 
 class Units(Model):
-    """OU ids by legal entity id, and those that AWS refuses to make: one of these never holds up the others."""
+    """OU ids by legal entity id, and refused ones, which do not affect the others."""
 
     ids: dict[str, str]
     refused: dict[str, UnitRefused] = {}
 
 
 class EnsureUnits(Action):
-    """The OUs of these legal entities under `base`, found or created."""
+    """Find or create the OUs of these legal entities under `base`."""
 
     activity: ClassVar[str] = "accounts.ensure_units"
     queue: ClassVar[str] = Queue.AWS_ORGANIZATION
@@ -181,19 +173,16 @@ class EnsureUnits(Action):
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return f"create the OUs of {', '.join(self.names)}"
 
 
 class UnitRequest(Model):
-    """One legal entity's OU."""
-
     base: str
     legal_entity: str
 
 
 class UnitsRequest(Model):
-    """The question of claims for their OUs; `gone` is one that AWS has just said not to exist (any more)."""
+    """A request for claims' OUs; `gone` is an OU that AWS has reported as missing."""
 
     base: str
     legal_entities: tuple[str, ...]
@@ -201,12 +190,12 @@ class UnitsRequest(Model):
 
 
 class CaseResolved(Model):
-    """What the organization tells an Account whose support case is resolved."""
+    """Tells an Account that its support case is resolved."""
 
     case_id: str
 
 
 class OptInPermit(Model):
-    """What the organization tells an Account whose turn it is to opt in to regions: it may begin until then."""
+    """Tells an Account that it may begin to opt in to regions until then."""
 
     until: datetime

@@ -1,16 +1,14 @@
-"""Opting in to regions that AWS enables only on request, for accounts of pools, behind `feature.opt_in_regions`.
+"""Opting in to regions that AWS enables only on request, for pool accounts, behind `feature.opt_in_regions`.
 
     Creating --the organization's permit--> OptingInRegions --every region ENABLED--> OptInRegionsEnabled --> ...
                                              TODO --> ENABLING --> ENABLED
                                               +------------------> MANUAL_ACTION (AWS denies it)
 
-The regions are the ConfigMap's `opt-in-regions` without its `disabled-regions`. Enabling one takes AWS minutes to
-hours, so no more than nine accounts of the organization do it at once: its lifecycle gives the permits, oldest Account
-first, and counts by the state, which this lifecycle writes while its permit is valid. Waiting for the turn is no
-failure: the deadline of Creating does not run meanwhile. Within an account, six regions are under way at once.
-
-An account that is Ready opts in likewise when the list has grown, and stays Ready; its quotas are expanded anew then.
-Like all validation of what stands it begins only where the ConfigMap has a `shard-name`.
+The regions are the ConfigMap's `opt-in-regions` without its `disabled-regions`. Enabling one takes minutes to hours, so
+at most nine accounts of the organization opt in at once, with six regions each: the organization's lifecycle gives
+permits, oldest Account first, and counts by the state, which is written while the permit is valid. The deadline of
+Creating does not run meanwhile. A Ready account opts in when the list grows, and stays Ready; its quotas are then
+expanded again. This requires a `shard-name` in the ConfigMap, like all validation.
 """
 
 from __future__ import annotations
@@ -39,21 +37,21 @@ DECIDED = "AWS has decided on every opt-in region"
 
 
 def regions_of(config: OperatorConfig) -> tuple[str, ...]:
-    """The regions that accounts are to opt in to, none while the feature is off, nor in GovCloud."""
+    """The regions to opt in to; none while the feature is off, or in GovCloud."""
     if not config.features.opt_in_regions or config.fedramp:
         return ()
     return tuple(sorted({*config.opt_in_regions} - {*config.disabled_regions}))
 
 
 def is_opting_in(account: Account) -> bool:
-    """True for an Account that counts among those that opt in at once."""
+    """Whether the Account counts towards the limit."""
     if account.status.state == AccountState.OPTING_IN_REGIONS:
         return True
     return account.status.state == AccountState.READY and _open(account.status)
 
 
 def wants_to_opt_in(account: Account, config: OperatorConfig) -> bool:
-    """True for an Account that waits for a permit to opt in."""
+    """Whether the Account waits for a permit."""
     spec, meta, status = account.spec, account.metadata, account.status
     if account.customers or not spec.aws_account_id or meta.deleting:
         return False
@@ -70,16 +68,16 @@ def _open(status: AccountStatus) -> bool:
 
 
 def _wanted(world: AccountWorld) -> tuple[str, ...]:
-    """The regions to opt in to, but for those that AWS does not know."""
+    """The regions to opt in to, without those unknown to AWS."""
     news = world.known.opt_in_news
     return tuple(region for region in regions_of(world.config) if news.get(region) != "")
 
 
-# --- on the way to Ready ---
+# --- before Ready ---
 
 
 def before_credentials(world: AccountWorld, now: datetime) -> Decision | None:
-    """What an account in Creating does first; None where no region is to be opted in to."""
+    """The first step of an account in Creating; None if it needs no opt-in."""
     account, regions = world.account, _wanted(world)
     if not regions or account.status.claimed or not account.spec.aws_account_id:
         return None
@@ -92,7 +90,6 @@ def before_credentials(world: AccountWorld, now: datetime) -> Decision | None:
 
 
 def opting_in(world: AccountWorld, now: datetime) -> Decision:
-    """What an account in OptingInRegions needs now."""
     account, regions = world.account, _wanted(world)
     if world.dev_mode or not regions:
         return _enabled(world, _current(world), now)
@@ -108,11 +105,11 @@ def _enabled(world: AccountWorld, status: AccountStatus, now: datetime) -> Decis
     return world.entering(AccountState.OPT_IN_REGIONS_ENABLED, ENABLED_MESSAGE, now, why=DECIDED, status=status)
 
 
-# --- in Ready ---
+# --- Ready ---
 
 
 def of_ready_account(world: AccountWorld, now: datetime) -> Decision | None:
-    """What an account that is Ready does for its opt-in regions; None where there is nothing."""
+    """The opt-in step of a Ready account; None if there is none."""
     account, regions = world.account, _wanted(world)
     if world.dev_mode or account.customers or not account.spec.aws_account_id:
         return None
@@ -127,17 +124,17 @@ def of_ready_account(world: AccountWorld, now: datetime) -> Decision | None:
         return None
     if decision := _without_permit(world, now):
         return decision
-    # The quotas are expanded anew, over the new regions as well.
+    # Quotas are expanded again, for the new regions, too.
     status = _todo(account.status, grown).model_copy(update={"regional_service_quotas": {}})
     status = status.model_copy(update={"opt_in_regions": {**account.status.opt_in_regions, **status.opt_in_regions}})
     return world.working(f"opt in to {len(grown)} more regions", world.write_status(status, note="optInRegions"))
 
 
-# --- the steps of both ---
+# --- common steps ---
 
 
 def _without_permit(world: AccountWorld, now: datetime) -> Decision | None:
-    """Ask for the permit, or wait for it; None while it is valid."""
+    """Request a permit, or wait for it; None while it is valid."""
     until = world.known.opt_in_until
     if until is not None and now < until:
         return None
@@ -152,7 +149,7 @@ def _todo(status: AccountStatus, regions: tuple[str, ...]) -> AccountStatus:
 
 
 def _current(world: AccountWorld) -> AccountStatus:
-    """The status as it is known by now, without open regions that nobody wants any more, and disabled ones."""
+    """The current status, without disabled regions and open ones that are no longer wanted."""
     status = with_news(world.account.status, world.known.opt_in_news, {})
     wanted, disabled = {*_wanted(world)}, {*world.config.disabled_regions}
     kept = {

@@ -1,12 +1,10 @@
-"""Whose turn it is to opt in to regions: at most nine accounts of the organization at once, oldest Account first.
+"""Permits to opt in to regions: at most nine accounts of the organization at once, oldest Account first.
 
-Accounts that are not Ready yet come before those that are. A Ready one looks as if it wanted a turn also where what it
-lacks is no region (AWS takes such names out of its status again): it lets the turn run out, and is not offered another
-for hours, or until the list of regions is changed.
-
-Who opts in is read off the Accounts themselves (their state, or an open region of one that is Ready). A permit that is
-not used within its time is void. It counts until then, or until its Account is seen to opt in or to want it no more: so
-a lifecycle that lost its memory gives the same permits again, in the same order.
+Accounts before Ready precede Ready ones. A Ready one also seems to need a permit if its missing regions are unknown to
+AWS (which removes them from the status): it lets the permit expire, and gets another one after hours, or when the list
+of regions changes. Accounts opting in are recognized by their state, or by an open region of a Ready one. A permit
+counts until it expires, or until its Account opts in or no longer needs it. So a lifecycle without memory gives the
+same permits again.
 """
 
 from __future__ import annotations
@@ -25,12 +23,12 @@ from domain.model import Model
 PERMIT_LIFETIME = timedelta(minutes=2)
 
 
-# A turn that was missed, because no worker ran, comes again after that.
+# The pause after an unused permit, which also occurs if no worker ran.
 NOT_OFFERED_AGAIN = timedelta(hours=6)
 
 
 class Turns(Model):
-    """Who may begin to opt in, by name, and until when; how many wait for their turn; who has let one run out."""
+    """Valid permits by name with their expiry, the number of waiting Accounts, and unused permits."""
 
     granted: dict[str, datetime] = {}
     waiting: int = 0
@@ -45,7 +43,7 @@ def turns(
     let_go: TurnsLetGo | None = None,
     protected: Collection[str] = (),
 ) -> Turns:
-    """The permits that are valid now, new ones included."""
+    """The valid permits, including new ones."""
     everyone = [account for account in accounts if account.spec.aws_account_id not in protected]
     asking = ordered(account for account in everyone if wants_to_opt_in(account, config))
     asking.sort(key=_is_ready)
@@ -78,5 +76,5 @@ def _is_ready(account: Account) -> bool:
 
 
 def turns_age(known: OrganizationKnown, now: datetime) -> bool:
-    """True when the end of a permit has come, which gives its place to another."""
+    """Whether an expired permit frees its place."""
     return any(until <= now for until in known.opt_in_granted.values())

@@ -1,13 +1,13 @@
-"""What is scarce in the organization, and who gets it: one workflow hands it out, in a fixed order.
+"""Scarce resources of the organization, distributed by one workflow in a fixed order.
 
-- Permits to create an account: never more than the configured number unanswered at once, never beyond `account-limit`
-  (active accounts of the whole organization plus what is being created), never more than the create budget (30 in an
-  hour by default), counted from AWS's own list of create requests. The oldest Account comes first, so a workflow that
-  lost its memory gives the same permits again, and nothing is created twice for it.
-- One look at all open support cases together. Of those younger than an hour the first look comes after ten seconds,
-  and the pauses grow with the age of the youngest to `case_poll`; the rest are looked at every ten minutes.
+- Permits to create an account, limited by the configured number of pending requests, `account-limit` (active accounts
+  of the organization plus pending ones) and the create budget (30 an hour by default), counted from AWS's list of
+  create requests. The oldest Account comes first, so a workflow without memory gives the same permits again, and
+  nothing is created twice.
+- One query of all open support cases. Cases younger than an hour are first queried after ten seconds, with pauses
+  growing with the age of the youngest up to `case_poll`; older ones every ten minutes.
 - The organizational units, by legal entity.
-- The turns to opt in to regions (`opt_in_permits.py`).
+- The permits to opt in to regions (`opt_in_permits.py`).
 """
 
 from __future__ import annotations
@@ -31,20 +31,20 @@ from domain.resource import condition_of, parse_timestamp, timestamp
 
 ORGANIZATION = THE_ORGANIZATION
 
-# How long a permit may wait for a worker before it is void; a void one is given again, in the same order.
+# The validity of a permit; an expired one is given again, in the same order.
 PERMIT_LIFETIME = timedelta(minutes=2)
 OLD_CASE = timedelta(hours=1)
 OLD_CASE_POLL = timedelta(minutes=10)
-# The first look at a new case, and the pause between two looks as a part of the youngest case's age.
+# The first query of a new case, and the pause between queries as a fraction of the youngest case's age.
 FIRST_CASE_LOOK = timedelta(seconds=10)
 CASE_PAUSE_BY_AGE = 0.6
 
-# The create budget counts from here on once a person's `retry AccountPool` has lifted it; kept on the pool.
+# An annotation of the pool: the create budget counts from this time, after a person's `retry AccountPool`.
 BUDGET_SINCE = "perdure.dev/create-budget-since"
 
 
 class MemberAccount(Model):
-    """An account of the organization, the payer included. `state` is AWS's: ACTIVE, SUSPENDED, PENDING_CLOSURE, ..."""
+    """An account of the organization, including the payer. `state` is AWS's: ACTIVE, SUSPENDED, PENDING_CLOSURE, ..."""
 
     id: str
     name: str
@@ -53,12 +53,12 @@ class MemberAccount(Model):
 
     @property
     def active(self) -> bool:
-        """True if it counts against the organization's limit."""
+        """Whether it counts towards the organization's limit."""
         return self.state == "ACTIVE"
 
 
 class CreateAttempt(Model):
-    """A CreateAccount request as the organization remembers it."""
+    """A CreateAccount request in AWS's list."""
 
     name: str
     request_id: str
@@ -69,10 +69,9 @@ class CreateAttempt(Model):
 
 
 class Census(Model):
-    """Everything about the organization that permits, budget and adoption are decided by.
+    """The state of the organization for permits, budget and adoption.
 
-    `taken_at` is AWS's clock (the answer's Date header). `attempts` are those requested at or after the moment that was
-    asked for, and all that are still in progress.
+    `taken_at` is AWS's time (from the Date header). `attempts` are requests since the given time, and all pending ones.
     """
 
     taken_at: datetime
@@ -81,12 +80,11 @@ class Census(Model):
 
     @property
     def active(self) -> int:
-        """How many accounts count against the limit."""
         return sum(account.active for account in self.accounts)
 
 
 class Budget(Model):
-    """The operator's settings for creation."""
+    """Limits for the creation of accounts."""
 
     in_flight: int = 5
     number: int = 30
@@ -94,40 +92,40 @@ class Budget(Model):
 
 
 class TurnsLetGo(Model):
-    """Ready Accounts that have let a turn to opt in to these regions run out, by name, and when."""
+    """Ready Accounts with unused permits for these regions, by name, with the time."""
 
     regions: tuple[str, ...] = ()
     at: dict[str, datetime] = {}
 
 
 class OrganizationKnown(Model):
-    """What the organization's workflow carries."""
+    """The memory of the organization's workflow."""
 
-    granted: dict[str, datetime] = {}  # Account name -> end of its permit
-    told: dict[str, str] = {}  # Account name -> last verdict told
+    granted: dict[str, datetime] = {}  # Account name -> expiry of its permit
+    told: dict[str, str] = {}  # Account name -> last reported verdict
     room: Room | None = None
     counted_at: datetime | None = None
-    young_cases_at: datetime | None = None  # last look at young cases
+    young_cases_at: datetime | None = None  # last query of young cases
     old_cases_at: datetime | None = None
     youngest_case_at: datetime | None = None  # when the youngest open case was opened
-    young_cases: dict[str, Key] = {}  # case id -> the Account that waits for it
+    young_cases: dict[str, Key] = {}  # case id -> its Account
     old_cases: dict[str, Key] = {}
-    wanting: int = 0  # Accounts that want to be created, seen last
-    untold: bool = False  # the pools have not been told of the last change of the room
-    news: bool = False  # they are to be told now
+    wanting: int = 0  # Accounts without an AWS account in the last pass
+    untold: bool = False  # the pools do not know the last change of the room
+    news: bool = False  # report it to them now
     units: dict[str, str] = {}  # legal entity id -> OU id
-    opt_in_granted: dict[str, datetime] = {}  # Account name -> until when it may begin to opt in to regions
-    opt_in_wanting: int = 0  # Accounts that wait for that, seen last
+    opt_in_granted: dict[str, datetime] = {}  # Account name -> expiry of its permit to opt in to regions
+    opt_in_wanting: int = 0  # Accounts waiting for these in the last pass
     opt_in_let_go: TurnsLetGo = TurnsLetGo()
-    strangers: tuple[str, ...] = ()  # AWS accounts under the name of an Account that another installation has tagged
-    passed: dict[str, str] = {}  # Account name -> path of who was given its permit, past an older one of that name
+    strangers: tuple[str, ...] = ()  # AWS accounts with an Account's name that belong to another installation
+    passed: dict[str, str] = {}  # Account name -> path of the permitted Account, if an older one has the name
 
 
 class Verdicts(Model):
-    """Who may create, and what room is left afterwards."""
+    """Permits, and the remaining room."""
 
     permits: dict[str, Permit]  # by Account name
-    behind: dict[str, Permit] = {}  # by path: those that wait for another Account of their name
+    behind: dict[str, Permit] = {}  # by path: Accounts that wait for another one of their name
     room: Room
     granted: dict[str, datetime]
     strangers: tuple[str, ...] = ()
@@ -135,17 +133,16 @@ class Verdicts(Model):
 
 
 def room_ages(known: OrganizationKnown, now: datetime) -> bool:
-    """True when a moment has come that gives room back, though nobody asks: a permit's end, the budget's."""
+    """Whether the expiry of a permit or the budget's window frees room."""
     room = known.room
     freed = room is not None and room.budget <= 0 and room.budget_free_at is not None and room.budget_free_at <= now
     return freed or any(until <= now for until in known.granted.values())
 
 
 def scarce(room: Room | None, unborn: int, budget: Budget) -> bool:
-    """True if the room decides what pools create: then every change of it is news to them, at once.
+    """Whether the room limits the pools, so that they need every change at once.
 
-    Else only the numbers that they publish are others, and may settle with the last Account that lands. `unborn` are
-    the Accounts without an AWS account, which will use up room.
+    Otherwise they only publish it, and a delay is acceptable. `unborn` Accounts will use room.
     """
     if room is None or room.limit is None:
         return True
@@ -153,12 +150,12 @@ def scarce(room: Room | None, unborn: int, budget: Budget) -> bool:
 
 
 def unborn(accounts: Iterable[Account]) -> int:
-    """How many Accounts have no AWS account."""
+    """The number of Accounts without an AWS account."""
     return sum(not account.spec.aws_account_id for account in accounts)
 
 
 def wants_account(account: Account) -> bool:
-    """True for an Account that has no AWS account and should get one."""
+    """Whether the Account needs an AWS account."""
     spec, meta = account.spec, account.metadata
     served = not (spec.byoc or spec.manual_sts_mode or account.paused or paused(meta) or meta.deleting)
     return (
@@ -167,7 +164,7 @@ def wants_account(account: Account) -> bool:
 
 
 def ordered(accounts: Iterable[Account]) -> list[Account]:
-    """Oldest first: the order in which permits are given, whoever asks."""
+    """Sorted by age, the order of permits."""
     return sorted(accounts, key=_age)
 
 
@@ -177,9 +174,9 @@ def _age(account: Account) -> tuple[str, str, str]:
 
 
 def _firsts(accounts: Iterable[Account], passed: Mapping[str, str]) -> dict[str, Account]:
-    """Of the Accounts of one name the oldest without an AWS account: the name is all that AWS knows a request by.
+    """The oldest Account without an AWS account of each name, because AWS knows requests only by name.
 
-    One that has got a permit past the oldest takes its place: what AWS has by the name since is that one's.
+    An Account that got a permit before the oldest replaces it, since AWS's request is for that one.
     """
     firsts: dict[str, Account] = {}
     for account in ordered(a for a in accounts if not (a.spec.aws_account_id or a.customers or a.failed)):
@@ -190,7 +187,7 @@ def _firsts(accounts: Iterable[Account], passed: Mapping[str, str]) -> dict[str,
 
 
 def budget_since(pools: Iterable[AccountPool], window: timedelta, now: datetime) -> datetime:
-    """From when on creations count against the budget."""
+    """Since when creations count towards the budget."""
     lifted = (parse_timestamp(pool.metadata.annotations.get(BUDGET_SINCE)) for pool in pools)
     return max([now - window, *(moment for moment in lifted if moment is not None)])
 
@@ -207,7 +204,7 @@ def judge(
     strangers: Collection[str] = (),
     passed: Mapping[str, str] = MappingProxyType({}),
 ) -> Verdicts:
-    """A verdict for every Account that wants an AWS account, and the room that is left; no stranger is adopted."""
+    """A verdict for every Account without an AWS account, and the remaining room; `strangers` are not adopted."""
     wanting = ordered(account for account in accounts if wants_account(account))
     attempts = census.attempts
     since = budget_since(pools, budget.window, now)
@@ -285,9 +282,9 @@ def adopted(
     strangers: Collection[str],
     passed: Mapping[str, str] = MappingProxyType({}),
 ) -> set[str]:
-    """The AWS accounts that are about to be adopted by Accounts that have not been told anything yet.
+    """The AWS accounts that new Accounts are about to adopt.
 
-    Who has been told has asked for the account itself: only of the others it is worth a call to ask whose it is.
+    Accounts with an earlier verdict have requested theirs; only for others the owner must be checked.
     """
     asking = (account for name, account in _firsts(accounts, passed).items() if name not in told)
     wanting = (account for account in asking if wants_account(account))
@@ -306,10 +303,9 @@ def swept(
     budget: Budget,
     now: datetime,
 ) -> OrganizationKnown:
-    """What is known after a count of the active accounts and of those being created, made while nobody wants one.
+    """The memory after a count of active and pending accounts, without any demand.
 
-    The budget is what the last full count left, or all of it, until one is needed. Permits that may still be used count
-    as accounts.
+    The budget is that of the last full count, or all of it. Valid permits count as accounts.
     """
     granted = _outstanding(known.granted, accounts, now)
     before = known.room
@@ -329,32 +325,32 @@ def swept(
 
 
 def _outstanding(granted: Mapping[str, datetime], accounts: Iterable[Account], now: datetime) -> dict[str, datetime]:
-    """The permits that may still lead to an AWS account, as far as the Accounts tell; each counts to its end.
+    """The permits that may still lead to an AWS account; each counts until its expiry.
 
-    That its Account is gone or paused is no sign that it will not be used: the request may be on its way.
+    Even if its Account is gone or paused, a request may be in flight.
     """
     landed = {account.metadata.name for account in accounts if account.spec.aws_account_id}
     return {name: until for name, until in granted.items() if until > now and name not in landed}
 
 
 def _used(name: str, until: datetime, attempts: Sequence[CreateAttempt]) -> bool:
-    """True if the permit has led to a request; one that has not counts to its end, even if its Account is gone by then.
+    """Whether the permit has led to a request.
 
-    AWS's clock and ours are compared: AWS gives whole seconds, so a second is allowed for.
+    AWS's time has whole seconds, so one second is tolerated.
     """
     given = until - PERMIT_LIFETIME - timedelta(seconds=1)
     return any(attempt.name == name and attempt.requested_at >= given for attempt in attempts)
 
 
 def _within(since: datetime, window: timedelta, now: datetime) -> str:
-    """From when on creations count, in words that stay the same while nothing changes: others are news to Accounts."""
+    """The start of the budget's window, in words that stay equal, because a changed message wakes Accounts."""
     if since > now - window:
         return f"since {timestamp(since)}"
     return f"within {window / timedelta(minutes=1):g} minutes"
 
 
 class _Present:
-    """What the organization has already, by name: looked through once for all Accounts that want an AWS account."""
+    """Existing accounts and requests of the organization, indexed by name."""
 
     def __init__(self, accounts: Iterable[Account], census: Census, strangers: Collection[str]) -> None:
         self._taken = {*(account.spec.aws_account_id for account in accounts), *strangers}
@@ -367,10 +363,10 @@ class _Present:
             self._attempts[attempt.name].append(attempt)
 
     def under_name_of(self, account: Account, email_domain: str) -> Permit | None:
-        """What there is under this Account's name: adopted, so that nothing is asked for twice.
+        """The existing account or request of this Account's name, to be adopted.
 
-        A stranger's is not: AWS refuses the request then, since the address is in use, and another Account takes its
-        place.
+        Another installation's is not: AWS refuses the request because the address is in use, and the Account is
+        replaced.
         """
         name = account.metadata.name
         email = email_of(name, email_domain)
@@ -391,7 +387,7 @@ class _Present:
 
 
 def open_cases(accounts: Iterable[Account], now: datetime) -> tuple[dict[str, Account], dict[str, Account]]:
-    """The cases that Accounts wait for, by id: those younger than an hour, and the rest."""
+    """The Accounts' open cases by id: those younger than an hour, and the rest."""
     young: dict[str, Account] = {}
     old: dict[str, Account] = {}
     for account in accounts:
@@ -405,7 +401,7 @@ def open_cases(accounts: Iterable[Account], now: datetime) -> tuple[dict[str, Ac
 
 
 def youngest_case(cases: Mapping[str, Account]) -> datetime | None:
-    """When the youngest of these open cases was opened, as far as Accounts say."""
+    """When the youngest of these cases was opened."""
     conditions = (condition_of(each.status.conditions, AccountState.PENDING_VERIFICATION) for each in cases.values())
     opened = (parse_timestamp(each.last_probe_time) for each in conditions if each is not None)
     return max((moment for moment in opened if moment), default=None)
@@ -414,7 +410,7 @@ def youngest_case(cases: Mapping[str, Account]) -> datetime | None:
 def next_case_look(
     known: OrganizationKnown, *, young: bool, old: bool, case_poll: timedelta, now: datetime
 ) -> datetime | None:
-    """When the cases are looked at next; None while nobody waits for one."""
+    """The time of the next query of cases; None without open ones."""
     young_at = _next_young_look(known, case_poll, now) if young else None
     old_poll = max(OLD_CASE_POLL, case_poll)
     old_at = (known.old_cases_at or now - old_poll) + old_poll if old else None
@@ -422,7 +418,7 @@ def next_case_look(
 
 
 def _next_young_look(known: OrganizationKnown, case_poll: timedelta, now: datetime) -> datetime:
-    """AWS Support mostly answers within seconds or not for minutes: a look is worth most while a case is new."""
+    """AWS Support answers within seconds or after minutes, so queries are frequent while a case is new."""
     opened = known.youngest_case_at
     age = now - opened if opened else case_poll / CASE_PAUSE_BY_AGE
     pause = min(case_poll, max(FIRST_CASE_LOOK, age * CASE_PAUSE_BY_AGE))
@@ -433,7 +429,7 @@ def _next_young_look(known: OrganizationKnown, case_poll: timedelta, now: dateti
 
 
 def due_cases(known: OrganizationKnown, case_poll: timedelta, now: datetime) -> tuple[dict[str, Key], bool, bool]:
-    """The cases to look at now, and whether those are the young ones, the old ones."""
+    """The cases to query now, and whether these are the young ones and the old ones."""
     young_at = next_case_look(known, young=bool(known.young_cases), old=False, case_poll=case_poll, now=now)
     old_at = next_case_look(known, young=False, old=bool(known.old_cases), case_poll=case_poll, now=now)
     young, old = young_at is not None and young_at <= now, old_at is not None and old_at <= now

@@ -1,14 +1,13 @@
-"""The lifecycle of an AccountPool: count, fill, and give accounts to claims.
+"""The lifecycle of an AccountPool: count, fill, and bind accounts to claims.
 
-One pass counts every Account of the pool, writes the seven numbers when they differ, creates the Accounts that are
-missing, and binds waiting claims. It is the only writer of "who has what": an account is bound by a write of its
-`spec.claimLink` under its resourceVersion, and the account's link is the truth; a claim whose own link is missing
-afterwards (the process died between the two writes) is completed by the next pass.
+One pass counts the pool's Accounts, writes changed counts, creates missing Accounts, and binds waiting claims. It alone
+binds: it writes an account's `spec.claimLink` with its resourceVersion, and that link is authoritative; after a crash
+between the two writes the next pass completes the claim's link.
 
-Filling: wanted = poolSize - (available + progressing + pending), opt-in states counting as progressing here. No more
-than the configured number without an AWS account at once, never beyond the room the organization has. An Account that
-died without ever having had an AWS account makes the pool pause, 1 minute doubling to 1 hour, until one gets further.
-Its own workflow says so: one that a person deletes is no failure.
+Filling: wanted = poolSize - (available + progressing + pending), where opt-in states count as progressing. Limits are
+the configured number without an AWS account and the organization's room. After an Account fails without ever having an
+AWS account, the pool pauses for 1 minute, doubling to 1 hour, until one succeeds. Its workflow reports the failure, so
+that deletions by people do not count.
 """
 
 from __future__ import annotations
@@ -42,11 +41,13 @@ LONGEST_PAUSE = timedelta(hours=1)
 
 
 class Room(Model):
-    """What the organization's workflow says: how many more accounts there may be, and why not more.
+    """The number of accounts that may still be created, from the organization's workflow.
 
-    `limit` less `active` and `creating` (requests under way) is awsLimitDelta. `free` is what the limit leaves,
-    `budget` what the create budget leaves, both less what is already promised. `budget_free_at` is when the budget has
-    room again.
+    Attributes:
+        active, limit, creating: awsLimitDelta is `limit` less the other two.
+        free: left by the limit, less promised ones.
+        budget: left by the create budget, less promised ones.
+        budget_free_at: when the budget has room again.
     """
 
     active: int
@@ -59,21 +60,21 @@ class Room(Model):
 
 
 class Deaths(Model):
-    """Accounts of the pool that died without an AWS account since one last got further."""
+    """Accounts of the pool that failed without an AWS account since the last success."""
 
     names: tuple[str, ...] = ()
     last_at: datetime | None = None
 
     @property
     def pause_until(self) -> datetime | None:
-        """Until when nothing is created."""
+        """The end of the pause in creation."""
         if self.last_at is None or not self.names:
             return None
         return self.last_at + min(LONGEST_PAUSE, FIRST_PAUSE * (1 << min(len(self.names) - 1, 10)))
 
 
 class PoolView(Model):
-    """All that a pass sees. It stays within the activity: histories never carry lists of custom resources."""
+    """The input of a pass. It stays within the activity: histories never contain lists of custom resources."""
 
     pool: AccountPool
     accounts: tuple[Account, ...]
@@ -83,12 +84,10 @@ class PoolView(Model):
     room: Room | None
     deaths: Deaths = Deaths()
     in_flight_limit: int = 5
-    token: str = ""  # the pass's own, the same in each of its attempts
+    token: str = ""  # identifies the pass, the same in all its attempts
 
 
 class NewAccount(Model):
-    """An Account to create."""
-
     name: str
     iam_user_id: str
     regional_service_quotas: dict[str, dict[str, ServiceQuota]] = {}
@@ -96,7 +95,7 @@ class NewAccount(Model):
 
 
 class Binding(Model):
-    """An account for a claim; `complete` when the account names the claim already: only the claim's link is missing."""
+    """An account for a claim; `complete`: the account already names the claim, only the claim's link is missing."""
 
     account: Account
     claim: AccountClaim
@@ -104,8 +103,6 @@ class Binding(Model):
 
 
 class PoolDecision(Model):
-    """What one pass does."""
-
     status: AccountPoolStatus
     create: tuple[NewAccount, ...] = ()
     bind: tuple[Binding, ...] = ()
@@ -118,7 +115,6 @@ class PoolDecision(Model):
 
 
 def decide(view: PoolView, now: datetime) -> PoolDecision:
-    """What the pool needs now."""
     members = tuple(account for account in view.accounts if belongs(account, view.pool, view.config))
     counts = count(view.pool, members, view.room)
     bindings, unserved = bind(view)
@@ -149,15 +145,15 @@ def decide(view: PoolView, now: datetime) -> PoolDecision:
 
 
 def belongs(account: Account, pool: AccountPool, config: OperatorConfig) -> bool:
-    """True if the Account counts for the pool; an unnamed pool means the one flagged as default."""
+    """Whether the Account counts for the pool; an Account without a pool name belongs to the default pool."""
     name = account.spec.account_pool or config.default_pool
     return account.pool_owned and name == pool.metadata.name
 
 
 def offered(account: Account, pool: AccountPool, config: OperatorConfig, protected: Collection[str]) -> bool:
-    """True if the Account may be given to the pool's claims: also one that people have made, and no pool counts.
+    """Whether the Account may be given to the pool's claims, including those that people created.
 
-    A payer's or protected one would only hold its claim up; one that names its claim stays with it.
+    A payer's or protected one would block its claim, except the claim that it already names.
     """
     name = account.spec.account_pool or config.default_pool
     refused = account.spec.aws_account_id in {*config.payer_account_ids, *protected} and not account.spec.claim_link
@@ -165,7 +161,7 @@ def offered(account: Account, pool: AccountPool, config: OperatorConfig, protect
 
 
 def count(pool: AccountPool, members: Iterable[Account], room: Room | None) -> AccountPoolStatus:
-    """The published numbers, by the decided definitions (reference, section 3.3 and appendix D)."""
+    """The published counts, as defined in the reference, section 3.3 and appendix D."""
     accounts = list(members)
     fresh = [a for a in accounts if not a.status.claimed and not a.spec.legal_entity.id]
     previous = pool.status or AccountPoolStatus()
@@ -184,13 +180,13 @@ def count(pool: AccountPool, members: Iterable[Account], room: Room | None) -> A
 
 
 def shows(pool: AccountPool, counts: AccountPoolStatus) -> bool:
-    """True if the pool's status says so, every number of it: one taken over may lack some."""
+    """Whether the pool's status has all these counts; an adopted one may lack some."""
     numbers = AccountPoolStatus.model_fields.keys() - {"conditions"}
     return pool.status is not None and pool.status == counts and numbers <= pool.status.model_fields_set
 
 
 def _with_created(counts: AccountPoolStatus, number: int) -> AccountPoolStatus:
-    """The numbers when the pass has made its Accounts, which nobody has to count again for that."""
+    """The counts after this pass's creations."""
     made = {
         "unclaimed_accounts": counts.unclaimed_accounts + number,
         "accounts_pending": counts.accounts_pending + number,
@@ -199,7 +195,7 @@ def _with_created(counts: AccountPoolStatus, number: int) -> AccountPoolStatus:
 
 
 def supply(counts: AccountPoolStatus, members: Iterable[Account]) -> int:
-    """What counts against poolSize when filling."""
+    """The accounts that count towards poolSize when filling."""
     opting_in = sum(a.status.state in OPT_IN_STATES for a in members)
     return counts.available_accounts + counts.accounts_progressing + counts.accounts_pending + opting_in
 
@@ -215,9 +211,9 @@ def _pending(account: Account) -> bool:
 def _fill(
     view: PoolView, members: Sequence[Account], wanted: int, now: datetime
 ) -> tuple[tuple[NewAccount, ...], str, tuple[str, ...], datetime | None]:
-    """The Accounts to create now; why not more; what that waits for, if there is a lack; and until when."""
+    """The Accounts to create now, the reason for no more, what that waits for, and until when."""
     if wanted <= 0:
-        # Pools that fill at the same moment see the same room; who comes too late has made Accounts that wait for it.
+        # Pools that fill at once use the same room, so surplus Accounts may wait for room.
         stuck = sum(_at_limit(a) for a in members)
         if stuck and view.config.missing("account-limit"):
             return (), _problem(view.config, "account-limit"), ("ConfigMap",), None
@@ -234,7 +230,7 @@ def _fill(
     entry = (view.config.pools or {}).get(view.pool.metadata.name)
     if entry is not None and entry.problem:
         return (), f"ConfigMap key accountpool: {entry.problem}", ("ConfigMap",), None
-    if view.room is None or view.room.limit is None:  # the latter: counted before the limit was there
+    if view.room is None or view.room.limit is None:  # the latter: counted before the limit was configured
         return (), "the organization's accounts are being counted", ("Organization",), None
     pause = view.deaths.pause_until
     if pause and now < pause:
@@ -242,8 +238,8 @@ def _fill(
         why = f"{dead} accounts in a row failed without an AWS account; the next try is at {timestamp(pause)}"
         return (), why, ("AccountCreation",), pause
     unborn = sum(_unborn(a) for a in members)
-    # Whatever has no AWS account yet, in any pool, will use up room; what is promised of it is taken off twice, for as
-    # long as its creation takes: better a moment too few than Accounts that only wait to be deleted.
+    # Accounts without an AWS account, in any pool, will use room. Promised ones are subtracted twice during their
+    # creation, which may delay others briefly but creates no surplus Accounts.
     queued = sum(_unborn(a) for a in view.accounts)
     number = min(wanted, view.in_flight_limit - unborn, view.room.free - queued, view.room.budget - queued)
     create = _new_accounts(view, number)
@@ -270,7 +266,7 @@ def _problem(config: OperatorConfig, key: str) -> str:
 
 
 def _new_accounts(view: PoolView, number: int) -> tuple[NewAccount, ...]:
-    """Accounts to create, named after the pass: a repeated create finds its own, a later pass takes new names."""
+    """Names derive from the pass: a repeated creation finds its own, a later pass uses new ones."""
     taken = {account.metadata.name for account in view.accounts}
     suffixes = (suffix_of(view.pool.metadata.uid, view.token, str(serial)) for serial in range(number + len(taken)))
     free = [suffix for suffix in suffixes if account_name(suffix) not in taken]
@@ -287,7 +283,7 @@ def _new_accounts(view: PoolView, number: int) -> tuple[NewAccount, ...]:
 
 
 def _conditions(view: PoolView, why: str, waits_for: tuple[str, ...], now: datetime) -> tuple[Condition, ...]:
-    """`Stalled`, Perdure's one condition of a pool: True with the reason while something stops the filling."""
+    """The condition `Stalled`, an addition of Perdure: True while the pool cannot be filled, with the reason."""
     before = view.pool.status.conditions if view.pool.status else ()
     reason = waits_for[0] if waits_for else ""
     if reason in {"", "Account", "Organization"}:
@@ -304,7 +300,7 @@ def _conditions(view: PoolView, why: str, waits_for: tuple[str, ...], now: datet
 
 
 def bind(view: PoolView) -> tuple[tuple[Binding, ...], dict[str, str]]:
-    """Accounts for the waiting claims, oldest claim first; and why the others get none."""
+    """Accounts for the waiting claims, oldest claim first; and why others get none."""
     if not view.claims:
         return (), {}
     bindings: list[Binding] = []
@@ -326,7 +322,7 @@ def _offered(account: Account, view: PoolView) -> bool:
 
 
 def waits(claim: AccountClaim, pool: AccountPool, config: OperatorConfig) -> bool:
-    """True if the claim waits for an account of this pool and could use it: one given to a faulty claim is burnt."""
+    """Whether the claim is valid and waits for this pool: an account given to an invalid claim is wasted."""
     if claim.metadata.deleting or paused(claim.metadata) or claim.spec.account_link or not claim.from_pool:
         return False
     if spec_fault(claim) or claim.status.state == "Error":
@@ -340,20 +336,20 @@ def _age(claim: AccountClaim) -> tuple[str, str, str]:
 
 
 def moving(view: PoolView, decision: PoolDecision) -> bool:
-    """True while accounts are on their way to Ready: changes come in bursts then, and one look serves many."""
+    """Whether accounts are on their way to Ready: changes then come in bursts, so passes are batched."""
     opting_in = any(account.status.state in OPT_IN_STATES for account in view.accounts)
     return bool(decision.status.accounts_progressing or decision.status.accounts_pending or opting_in)
 
 
 def has_free(view: PoolView) -> bool:
-    """True if some account of the pool could be given to a claim."""
+    """Whether some account may be given to a claim."""
     return any(is_free(account) and _offered(account, view) for account in view.accounts)
 
 
 def has_bound(view: PoolView, *, thorough: bool) -> bool:
-    """True if some account names a claim, whose own link may be missing; unless `thorough` one that is not claimed yet.
+    """Whether some account names a claim that may lack its link; unless `thorough`, only accounts not claimed yet.
 
-    An account says claimed by itself a moment after it is bound, whether its claim's link was written or not.
+    An account becomes claimed shortly after it is bound, even if its claim's link is missing.
     """
     bound = (account for account in view.accounts if account.spec.claim_link)
     return any((thorough or not account.status.claimed) and _offered(account, view) for account in bound)
@@ -362,10 +358,10 @@ def has_bound(view: PoolView, *, thorough: bool) -> bool:
 def mourned(
     deaths: Deaths, accounts: Iterable[Account], unborn: frozenset[str], died: frozenset[str], now: datetime
 ) -> Deaths:
-    """The deaths after this look, forgotten when an Account has got further.
+    """The failures after this pass, cleared when an Account got an AWS account.
 
-    `unborn` are the names without an AWS account that the pass before saw, `died` those whose workflows have said since
-    that they die. To have vanished is no sign of it: people delete Accounts, too.
+    `unborn` are the members without an AWS account in the previous pass, `died` those reported as failed since. A
+    missing Account is no failure, because people delete Accounts, too.
     """
     if any(account.spec.aws_account_id for account in accounts if account.metadata.name in unborn):
         deaths = Deaths()

@@ -1,9 +1,9 @@
-"""Perdure's own conditions of Accounts and claims, which unlike those of their states tell of the present.
+"""Perdure's own conditions of Accounts and claims, which describe the present.
 
-`InvalidConfigMap` is True with the key in its message while an Account or claim waits for a key of the ConfigMap, and
-goes when it waits for it no more (the replaced operator only logs such a fault, and tries again ever more seldom); a
-pool says the same in `Stalled`. `SecretUnusable` is True, with the refusal in its message, while a claim waits because
-its Secret is somebody else's, and goes once the Secret is written.
+`InvalidConfigMap` is True, with the key in its message, while an Account or claim waits for a key of the ConfigMap (the
+replaced operator only logs this, and retries with backoff); for a pool `Stalled` shows it. `SecretUnusable` is True,
+with the refusal in its message, while a claim waits because its Secret belongs to another owner. Both are removed
+afterwards.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from domain.resource import Condition
 
 INVALID_CONFIG_MAP = "InvalidConfigMap"
 REASON = "MissingOrMalformedKey"
-CONFIG_MAP = "ConfigMap"  # what a decision waits for
+CONFIG_MAP = "ConfigMap"  # an entry of `waits_for`
 SECRET_UNUSABLE = "SecretUnusable"  # noqa: S105 - a name
 
 
 def told_by_account(world: AccountWorld, decision: Decision, now: datetime) -> Decision:
-    """The decision, which also says on the Account that a key is missing, or says so no more."""
+    """The decision, with a write of the Account's `InvalidConfigMap` if that changes."""
     account = world.account
     if account.metadata.deleting or account.paused:
         return decision
@@ -37,7 +37,7 @@ def told_by_account(world: AccountWorld, decision: Decision, now: datetime) -> D
 
 
 def told_by_claim(world: ClaimWorld, decision: Decision, now: datetime) -> Decision:
-    """The same of a claim."""
+    """The decision, with a write of the claim's `InvalidConfigMap` if that changes."""
     claim = world.claim
     conditions = _changed(claim.status.conditions, decision, now, needs_it=True)
     if conditions is None or claim.metadata.deleting:
@@ -49,7 +49,7 @@ def told_by_claim(world: ClaimWorld, decision: Decision, now: datetime) -> Decis
 def _changed(
     conditions: tuple[Condition, ...], decision: Decision, now: datetime, *, needs_it: bool
 ) -> tuple[Condition, ...] | None:
-    """The conditions as they should be; None where nothing changes, or other writes come first."""
+    """The changed conditions; None if unchanged, or while other writes come first."""
     if decision.actions:
         return None
     waits = needs_it and decision.waits_for == (CONFIG_MAP,)
@@ -57,7 +57,7 @@ def _changed(
 
 
 def secret_told(world: ClaimWorld, decision: Decision, now: datetime) -> Decision:
-    """The decision, which also shows on the claim that its Secret was refused, or that it is no more."""
+    """The decision, with a write of the claim's `SecretUnusable` if that changes."""
     claim = world.claim
     if claim.metadata.deleting:
         return decision

@@ -1,7 +1,7 @@
-"""The quotas that a pool can have raised, by AWS's quota code, and the service that each belongs to.
+"""The quotas that a pool may raise, by AWS's quota code, with their service.
 
-The first seven are those of the replaced operator; the others are the quotas of the same services that clusters reach
-first. A code is of one service in all regions, and never changes
+The first seven are the replaced operator's; the others are quotas of the same services that clusters reach first. A
+code belongs to one service in all regions, and never changes
 (https://docs.aws.amazon.com/general/latest/gr/aws-service-information.html).
 """
 
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-# What the ConfigMap's `quota.vcpu` is about: running On-Demand Standard instances.
+# The ConfigMap's `quota.vcpu`: running On-Demand Standard instances.
 VCPUS = "L-1216C47A"
 
 SERVICE_OF: Mapping[str, str] = {

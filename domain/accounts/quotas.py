@@ -1,19 +1,15 @@
-"""Service quotas of a pool's account: which are wanted where, and which requests may be open now.
+"""Service quotas of a pool's account: the wanted ones, and which requests may be open now.
 
     TODO --asked for--> IN_PROGRESS --approved, or high enough already--> COMPLETED
       |                      +--denied, not approved--> DENIED
       +--------------------- +--no such quota here, an invalid request--> MANUAL_ACTION
 
-What is wanted stands in the spec: `default` for every region, entries by region beside it, and the account-wide ones.
-It is expanded once into the status, over the regions that the account has and the ConfigMap does not disable. AWS has
-at most 20 requests open per account and 2 per opt-in region, and answers by no event: requests are made in the order of
-regions and codes, as many as fit, and each region has one look for all of its requests. Because the order is fixed and
-what is open comes first, a lifecycle that has lost its memory asks for the same ones again, which finds them. Requests
-for vCPUs that the initialisation of regions has made (`quota.vcpu`) are open at the same time: each takes one of the 20
-places until a look finds it ended, which is taken as long as a quota waits for a place.
-
-A status of IN_PROGRESS means that AWS has the request. A denied quota fails an account that was never Ready, as the
-replaced operator has it; a retry asks anew. MANUAL_ACTION holds nothing up: a condition names what is left to people.
+The spec has quotas for every region (`default`), for single regions, and for the account. They are expanded once into
+the status, over the enabled regions. AWS allows 20 open requests per account and 2 per opt-in region, and is polled:
+requests are made in the order of regions and codes, and each region has one query. Due to the fixed order a lifecycle
+without memory finds its own requests. Open vCPU requests of the initialisation (`quota.vcpu`) count, too, until a query
+finds them ended. A denied quota fails an account that was never Ready, as with the replaced operator; a retry asks
+again. MANUAL_ACTION does not block: a condition names these quotas.
 """
 
 from __future__ import annotations
@@ -43,13 +39,13 @@ OPEN = frozenset({TODO, IN_PROGRESS})
 
 DEFAULT = "default"  # in the spec: every region
 MANUAL_CONDITION = "ServiceQuotasManualAction"
-_TOLD = 5  # so many are named in a message
+_TOLD = 5  # the number of quotas named in a message
 
 
 class Raising(Model):
-    """How the quotas of an account stand: the status that says so, and what is done now.
+    """The state of an account's quotas: the status, and the next actions.
 
-    `open` are those that are not settled, `denied` those that AWS denied, each as region/code.
+    `open` are unsettled ones, `denied` those denied by AWS, each as region/code.
     """
 
     status: AccountStatus
@@ -59,17 +55,16 @@ class Raising(Model):
 
     @property
     def done(self) -> bool:
-        """True when nothing is left to do or to wait for."""
         return not (self.open or self.actions)
 
 
 def wanted(spec: AccountSpec) -> bool:
-    """True if the account is to have quotas raised."""
+    """Whether the account has quotas to raise."""
     return bool(any(spec.regional_service_quotas.values()) or spec.global_service_quotas)
 
 
 def raising(world: AccountWorld, *, through_denial: bool = False) -> Raising:
-    """What is to be done for the account's quotas now; nothing more once one is denied, unless `through_denial`."""
+    """The next actions for the account's quotas; none after a denial, unless `through_denial`."""
     account, known, config = world.account, world.known, world.config
     status = scrubbed(with_news(account.status, known.opt_in_news, known.quota_news), config)
     if _unexpanded(account.spec, status):
@@ -83,7 +78,7 @@ def raising(world: AccountWorld, *, through_denial: bool = False) -> Raising:
 
 
 def expanded(spec: AccountSpec, status: AccountStatus, regions: Iterable[str], config: OperatorConfig) -> AccountStatus:
-    """The status with every wanted quota; what it lists already stays as it is."""
+    """The status with every wanted quota; existing entries stay."""
     wanted_codes = spec.regional_service_quotas
     quotas: Quotas = {
         region: _todo({**wanted_codes.get(DEFAULT, {}), **wanted_codes.get(region, {})})
@@ -99,7 +94,7 @@ def expanded(spec: AccountSpec, status: AccountStatus, regions: Iterable[str], c
 
 
 def denied_again(status: AccountStatus) -> AccountStatus:
-    """The status of an account that begins its way to Ready anew: what AWS denied before is asked for again."""
+    """The status of an account that starts again: denied quotas are requested again."""
     quotas = quotas_of(status)
     if not _named(quotas, {DENIED}):
         return status
@@ -114,7 +109,7 @@ def denied_again(status: AccountStatus) -> AccountStatus:
 
 
 def _todo(codes: dict[str, ServiceQuota]) -> dict[str, ServiceQuota]:
-    """Wanted, nothing done yet; a code of no service that is known here is left to people."""
+    """New entries; unknown codes need a person."""
     return {
         code: ServiceQuota(value=codes[code].value, status=TODO if code in SERVICE_OF else MANUAL_ACTION)
         for code in sorted(codes)
@@ -127,14 +122,14 @@ def _unexpanded(spec: AccountSpec, status: AccountStatus) -> bool:
 
 
 def scrubbed(status: AccountStatus, config: OperatorConfig) -> AccountStatus:
-    """The status without the regions that the ConfigMap disables."""
+    """The status without the ConfigMap's disabled regions."""
     quotas = quotas_of(status)
     kept = {region: codes for region, codes in quotas.items() if region not in config.disabled_regions}
     return status if len(kept) == len(quotas) else with_quotas(status, kept)
 
 
 def batches(world: AccountWorld, standing: Quotas) -> tuple[RaiseQuotas, ...]:
-    """One look per region that has requests, with as many new ones as AWS has room for."""
+    """One action per region with requests, including as many new ones as AWS allows."""
     account, config = world.account, world.config
     asked = _vcpus_beside(world, standing)
     counts = [q.status for codes in standing.values() for q in codes.values()]
@@ -153,7 +148,7 @@ def batches(world: AccountWorld, standing: Quotas) -> tuple[RaiseQuotas, ...]:
 
 
 def _vcpus_beside(world: AccountWorld, standing: Quotas) -> tuple[str, ...]:
-    """Regions in which vCPUs are asked for, but for those where that is the request of a quota of the account."""
+    """Regions with a vCPU request that is not for one of the account's own quotas."""
     return tuple(
         region
         for region in world.known.vcpus_asked
@@ -172,14 +167,14 @@ def _batch(world: AccountWorld, region: str, quotas: dict[str, ServiceQuota], *,
 
 
 def _since(account: Account) -> datetime | None:
-    """From when on a refusal of AWS counts: the account's last way to Ready, or its last release."""
+    """Since when refusals by AWS count: the account's last way to Ready, or its last release."""
     entered = (condition_of(account.status.conditions, type_) for type_ in ("PendingVerification", "Ready", "Reused"))
     moments = [parse_timestamp(condition.last_probe_time) for condition in entered if condition is not None]
     return max((moment for moment in moments if moment is not None), default=None)
 
 
 def with_manual_actions(status: AccountStatus, now: datetime) -> AccountStatus:
-    """The status, with a condition that names the quotas that people have to see to."""
+    """The status, with a condition that names the quotas for people to raise."""
     named = _named(quotas_of(status), {MANUAL_ACTION})
     if not named:
         return status
@@ -189,7 +184,7 @@ def with_manual_actions(status: AccountStatus, now: datetime) -> AccountStatus:
 
 
 def told(names: tuple[str, ...]) -> str:
-    """The quotas, for people: the first ones by name."""
+    """The first quotas by name, for people."""
     return f"{len(names)} service quotas ({_listed(names)})"
 
 

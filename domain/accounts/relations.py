@@ -1,12 +1,12 @@
-"""What refers to what among pools, Accounts and claims, and what of it matters.
+"""Relations among pools, Accounts and claims, and which changes matter.
 
     AccountPool <── Account <──> AccountClaim ──> AccountPool
                        │              │
                        ▼              ▼
          Organization, validation   the customer's Secret       all ──> the operator's ConfigMap, the payer's Secret
 
-A pool links an Account to a claim first, and then the claim to the Account; both are woken by the second step alone.
-Links name an Account of the operator's namespace only, as the replaced operator binds no others.
+A pool links an Account to a claim first, then the claim to the Account; only the second step wakes both. Links name
+Accounts of the operator's namespace, as with the replaced operator.
 """
 
 from __future__ import annotations
@@ -47,17 +47,17 @@ CLOSE_BACKOFF = (
     "aws.managed.openshift.io/close-rate-limited-until",
     "aws.managed.openshift.io/close-backoff-seconds",
 )
-# The create budget counts from BUDGET_SINCE on: the pool's workflow writes it, the Organization's reads it.
+# The create budget counts from BUDGET_SINCE: the pool's workflow writes it, the Organization's reads it.
 POOL_ANNOTATIONS = (*levers.LEVERS, BUDGET_SINCE)
 _ANY_POOL = "any pool"
 _TOLD_APART = OPT_IN_STATES | {AccountState.NEW, AccountState.READY}
 
 
-# What refers to what.
+# References.
 
 
 def _pool_of(account: Account) -> Iterable[Hashable]:
-    """The pool that counts an Account; any may be the default pool. No pool counts a customer's."""
+    """The pool that counts an Account; without a name any may be the default pool. Customers' Accounts have none."""
     return [] if account.spec.byoc else _pool_named(account.spec.account_pool)
 
 
@@ -88,17 +88,17 @@ def is_settled(claim: AccountClaim) -> bool:
 
 
 def _key_awaited(claim: AccountClaim) -> Iterable[Hashable]:
-    """The Secret with the customer's key, while the claim waits for it or ends with it."""
+    """The Secret with the customer's key, while the claim waits for it or is being deleted."""
     spec, meta = claim.spec, claim.metadata
     name = spec.byoc_secret_ref.name if spec.byoc and not spec.manual_sts_mode else ""
     return [(meta.namespace, name)] if name and (not is_settled(claim) or meta.deleting) else []
 
 
-# What matters of it.
+# Changes that matter.
 
 
 def _counted_as(account: Account) -> Hashable:
-    """What pools count and match by; how far an Account has progressed is nothing to them."""
+    """The fields that pools count and match by; progress is not among them."""
     spec, status, meta = account.spec, account.status, account.metadata
     at_limit = not spec.aws_account_id and any(each.type == AT_LIMIT_CONDITION for each in status.conditions)
     held = account.paused or levers.paused(meta)
@@ -122,7 +122,7 @@ def _as_made_by_pool(account: Account) -> bool:
 
 
 def _shown_to_claim(account: Account) -> Hashable:
-    """An Account's state, why it cannot be entered, a person's hold and word, until when its closing is put off."""
+    """The Account's state, access problems, a person's hold and forced release, and the delay of its closing."""
     meta, conditions = account.metadata, account.status.conditions
     trouble = [each for each in conditions if each.type in (TROUBLE, "AccountClientError")]
     return (
@@ -134,7 +134,7 @@ def _shown_to_claim(account: Account) -> Hashable:
 
 
 def _asked_of_organization(account: Account) -> frozenset[Hashable]:
-    """A CreateAccount permit while an Account has no id; a look at its support case."""
+    """The need for a CreateAccount permit, or for a query of its support case."""
     spec, status = account.spec, account.status
     if not spec.aws_account_id:
         return frozenset({("id", status.state, account.metadata.deleting)})
@@ -143,13 +143,13 @@ def _asked_of_organization(account: Account) -> frozenset[Hashable]:
 
 
 def _given_back(account: Account) -> frozenset[Hashable]:
-    """The permit of an Account that has its id, and the turn of one that opts in to regions no more."""
+    """The return of a permit, of creation or of opting in."""
     permit = {"permit"} if account.spec.aws_account_id else set()
     return frozenset(permit | {"turn"} if account.status.state != AccountState.OPTING_IN_REGIONS else permit)
 
 
 def _validated(account: Account) -> frozenset[Hashable]:
-    """An Account whose place, tags or quotas may be others than they should be now, or that failed."""
+    """An Account that failed, or whose OU, tags or quotas may need validation."""
     spec, status = account.spec, account.status
     if account.metadata.deleting or status.state not in {AccountState.READY, AccountState.FAILED}:
         return frozenset()
@@ -157,7 +157,7 @@ def _validated(account: Account) -> frozenset[Hashable]:
 
 
 def _asked_of_pool(claim: AccountClaim) -> frozenset[Hashable]:
-    """What a claim without an account asks for."""
+    """The request of a claim without an account."""
     meta = claim.metadata
     if claim.spec.account_link or meta.deleting:
         return frozenset()
@@ -166,7 +166,7 @@ def _asked_of_pool(claim: AccountClaim) -> frozenset[Hashable]:
 
 
 def _terms(claim: AccountClaim) -> Hashable:
-    """What a customer's Account is made by."""
+    """The inputs of a customer's Account."""
     spec, meta = claim.spec, claim.metadata
     terms = {"aws", "byoc_secret_ref", "sts_role_arn", "sts_external_id", "custom_tags", "kms_key_id"}
     made_by = (meta.annotations.get(LET_GO), spec.model_dump_json(include=terms)) if spec.byoc else ()
@@ -194,7 +194,7 @@ def _pool_told(pool: AccountPool) -> Hashable:
 
 
 def _configuration(model: type[_ConfigMap], name: str) -> Relation:
-    """What everything may wait for, or decide otherwise by; an Organization without accounts does neither."""
+    """Everything may depend on it, except an Organization without accounts."""
     named = (name,)
     return Relation(
         of=(
@@ -224,7 +224,7 @@ RELATIONS = (
     Relation(of=Account, to=AccountClaim, by=_claim_of, told=News(_shown_to_claim, linked=Linked.FOLLOWED)),
     Relation(of=Account, to=ORGANIZATION, told=News(_asked_of_organization)),
     Relation(of=Account, to=ORGANIZATION, told=News(_given_back, on=frozenset({On.CHANGES}))),
-    # An Account that was there when the watcher began is validated when the sweep is due.
+    # Accounts that exist when the watcher starts are validated by the next sweep.
     Relation(of=Account, to=THE_VALIDATION, told=News(_validated, on=frozenset({On.CHANGES}))),
     Relation(
         of=AccountClaim,
@@ -241,7 +241,7 @@ RELATIONS = (
         matters=News(version, onward=(_CLAIM_TO_ACCOUNT,)),
         watched=WhileNamed(Scope.NAME, "customer's Secret", "customers' Secrets"),
     ),
-    # The Organization shares its limit out among the pools.
+    # The Organization shares its limit among the pools.
     Relation(of=AccountPool, to=ORGANIZATION, told=News(_pool_told)),
     CONFIG,
     PAYER,

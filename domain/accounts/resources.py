@@ -1,7 +1,7 @@
-"""The custom resources of the area, field for field (group aws.managed.openshift.io, version v1alpha1).
+"""The area's custom resources, with all fields (group aws.managed.openshift.io, version v1alpha1).
 
-Field names follow the wire through aliases. What Go's structs always emit (`awsAccountID: ""`, `legalEntity`) is
-required in the schema and empty by default here.
+Aliases have the wire names. Fields that Go's structs always emit (`awsAccountID: ""`, `legalEntity`) are required in
+the schema and empty by default here.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ class AccountState:
     FAILED = "Failed"
 
 
-# States that count as failed when somebody sets them; the operator itself only writes "Failed".
+# States that count as failed if they are set by others; the operator itself only writes "Failed".
 FAILED_STATES = frozenset(
     {
         "Failed",
@@ -55,7 +55,7 @@ FAILED_STATES = frozenset(
 )
 PROGRESSING_STATES = frozenset({"Creating", "PendingVerification", "InitializingRegions"})
 OPT_IN_STATES = frozenset({"OptingInRegions", "OptInRegionsEnabled"})
-# What a claim calls the default pool, whichever that is: there fleet managers' claims are like any other.
+# Names of the default pool in claims, where fleet managers' claims are not special.
 UNNAMED_POOLS = frozenset({"", "default"})
 
 
@@ -145,22 +145,21 @@ class Account(CustomResource):
 
     @property
     def always_written(self) -> dict[str, object]:
-        """What the replaced operator leaves in the spec of every Account that it writes, empty or not."""
+        """Fields that the replaced operator always leaves in the spec of an Account, even if empty."""
         return self.spec.model_dump(mode="json", include={"claim_link", "legal_entity"})
 
     @property
     def failed(self) -> bool:
-        """True in any of the states that count as failed."""
         return self.status.state in FAILED_STATES
 
     @property
     def customers(self) -> bool:
-        """True for an account that a customer has brought: nothing is removed there but what we have made."""
+        """Whether a customer owns the account, so that only our own objects are removed."""
         return self.spec.byoc or self.spec.manual_sts_mode
 
     @property
     def marks(self) -> dict[str, str]:
-        """The four tags that say of everything made in the AWS account whose it is."""
+        """The four tags of everything that we create in the AWS account."""
         return {
             "clusterAccountName": self.metadata.name,
             "clusterNamespace": self.metadata.namespace,
@@ -169,26 +168,25 @@ class Account(CustomResource):
         }
 
     def named_by(self, claim: Key) -> bool:
-        """True if it names the claim: by namespace and name, and by its uid where the Account says it.
+        """Whether it names the claim: by namespace and name, and by its uid if recorded.
 
-        Accounts that the replaced operator has bound do not say it until the claim's next pass.
+        Accounts bound by the replaced operator get the uid in the claim's next pass.
         """
         named = self.spec.claim_link == claim.name and self.spec.claim_link_namespace == claim.namespace
         return named and self.metadata.annotations.get(CLAIM_UID_ANNOTATION, claim.uid) == claim.uid
 
     @property
     def paused(self) -> bool:
-        """True under the replaced operator's own pause, which lets deletion proceed."""
+        """Whether the replaced operator's pause is set, which permits deletion."""
         return self.metadata.annotations.get(PAUSE_ANNOTATION) == "true"
 
     @property
     def iam_user_id(self) -> str:
-        """The six characters that name the account's IAM user and support role, empty if not given yet."""
+        """The six characters in the names of the account's IAM user and support role; empty if not set yet."""
         return self.metadata.labels.get(IAM_USER_ID_LABEL, "")
 
     @property
     def outside(self) -> tuple[str, ...]:
-        """The AWS account, what was made in it, the Secret with its key, the support case."""
         spec, meta = self.spec, self.metadata
         found = []
         if spec.aws_account_id:
@@ -206,7 +204,7 @@ class Account(CustomResource):
 
     @property
     def pool_owned(self) -> bool:
-        """True if it belongs to some AccountPool: by owner, or without owners by the pool it names."""
+        """Whether it belongs to an AccountPool: by owner, or without owners by its pool name."""
         owners = self.metadata.owner_references
         return any(owner.kind == "AccountPool" for owner in owners) if owners else bool(self.spec.account_pool)
 
@@ -255,7 +253,7 @@ class AccountPool(CustomResource):
 
 
 class ClaimState:
-    """Values of a claim's `status.state`; a broken claim is `Error`, never `Failed`."""
+    """Values of a claim's `status.state`; an invalid claim is `Error`, never `Failed`."""
 
     NEW = ""
     PENDING = "Pending"
@@ -338,47 +336,45 @@ class AccountClaim(CustomResource):
 
     @property
     def always_written(self) -> dict[str, object]:
-        """What the replaced operator leaves in the spec of every claim that it writes, empty or not."""
+        """Fields that the replaced operator always leaves in the spec of a claim, even if empty."""
         return self.spec.model_dump(mode="json", include={"byoc_secret_ref", "fleet_manager_config"})
 
     def holds(self, account: Account) -> bool:
-        """True if the Account names the claim as its holder.
+        """Whether the Account names the claim as its holder.
 
-        Where no uid decides, another legal entity does: a claim made again under an earlier one's name is not it.
+        Without a recorded uid the legal entity decides: a new claim may have an earlier one's name.
         """
         entity = account.spec.legal_entity.id
         same = CLAIM_UID_ANNOTATION in account.metadata.annotations or entity in {"", self.spec.legal_entity.id}
         return same and account.named_by(self.key)
 
     def still_names(self, account: Account) -> bool:
-        """True for a fulfilled claim whose Account names nobody any more: it has the key, and nothing was cleaned."""
+        """Whether a fulfilled claim's Account has lost its link: the claim has the key, and nothing was cleaned."""
         fulfilled = self.status.state == ClaimState.READY and not self.metadata.deleting
         return fulfilled and not account.spec.claim_link and self.spec.account_link == account.metadata.name
 
     @property
     def from_pool(self) -> bool:
-        """True if a pool account serves it; STS mode without `byoc` only keeps the support role off the claim."""
+        """Whether a pool account serves it; STS mode without `byoc` only omits the support role."""
         return not (self.spec.byoc or self.fake)
 
     @property
     def of_fleet_manager(self) -> bool:
-        """True if the claim wants a role that its principal may assume, in the place of a key."""
+        """Whether the claim gets a role for its principal instead of a key."""
         return bool(self.spec.fleet_manager_config.trusted_arn) and self.spec.account_pool not in UNNAMED_POOLS
 
     @property
     def secret_name(self) -> str:
-        """The Secret that the claim gets; a fleet manager's claim need not name one."""
+        """The claim's Secret; optional for a fleet manager's claim."""
         default = f"{self.metadata.name}-sts-secret" if self.of_fleet_manager else ""
         return self.spec.aws_credential_secret.name or default
 
     @property
     def fake(self) -> bool:
-        """True for a claim that wants only a dummy Secret."""
         return self.metadata.annotations.get(FAKE_ANNOTATION) == "true"
 
     @property
     def outside(self) -> tuple[str, ...]:
-        """The Account that it holds, with all that was made in it, and the copy of the key."""
         spec = self.spec
         found = []
         if spec.account_link:

@@ -1,8 +1,8 @@
-"""How states and conditions of the area are written, by the replaced operator's rules.
+"""States and conditions, by the replaced operator's rules.
 
-Conditions accumulate: each state leaves one behind, status True, and it is never set back. A second pass through it
-moves `lastProbeTime` only; message and `lastTransitionTime` stay those of the first. `oc wait --for=condition=Ready`
-and the support-case rule rest on their existence. Times are whole seconds, UTC.
+Conditions accumulate: each state adds one with status True, which stays. Entering a state again changes only
+`lastProbeTime`; message and `lastTransitionTime` stay. `oc wait --for=condition=Ready` and the support-case rule depend
+on this. Times are whole seconds, UTC.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def with_condition(
 ) -> tuple[Condition, ...]:
     """The conditions with this one True.
 
-    An existing True one keeps everything but (with `probe`) its lastProbeTime; one of another status is replaced.
+    An existing True one changes only its lastProbeTime (with `probe`); one with another status is replaced.
     """
     moment = timestamp(now)
     fresh = Condition(
@@ -36,9 +36,9 @@ def with_condition(
 def with_latest(
     conditions: tuple[Condition, ...], type_: str, reason: str, message: str, now: datetime
 ) -> tuple[Condition, ...]:
-    """The conditions with this one True and speaking of the present: for faults that come, change and go.
+    """The conditions with this one True and current, for problems that come and go.
 
-    One that has this reason already is left as it is, since its message may differ at each attempt (a request's id).
+    With the same reason it stays unchanged, because messages may contain request ids.
     """
     present = condition_of(conditions, type_)
     if present is not None and present.status == TRUE and present.reason == reason:
@@ -55,21 +55,19 @@ def lifted(conditions: tuple[Condition, ...], type_: str, now: datetime) -> tupl
 
 
 def with_account_state(status: AccountStatus, state: str, message: str, now: datetime) -> AccountStatus:
-    """The status in a new state, with the condition of that name."""
     return status.model_copy(
         update={"state": state, "conditions": with_condition(status.conditions, state, state, message, now)}
     )
 
 
 def with_failure(status: AccountStatus, type_: str, reason: str, message: str, now: datetime) -> AccountStatus:
-    """The status Failed, with the condition that says why."""
     return status.model_copy(
         update={"state": "Failed", "conditions": with_condition(status.conditions, type_, reason, message, now)}
     )
 
 
 def failure_of(status: AccountStatus) -> Condition | None:
-    """The condition that says why the account has failed: of those of all its failures, the one noted last."""
+    """The condition of the account's latest failure."""
     failures = [c for c in status.conditions if c.type in FAILED_STATES and c.status == TRUE]
     return max(reversed(failures), key=lambda c: c.last_probe_time or "", default=None)
 
@@ -77,13 +75,13 @@ def failure_of(status: AccountStatus) -> Condition | None:
 def with_claim_state(
     status: AccountClaimStatus, state: str, type_: str, reason: str, message: str, now: datetime
 ) -> AccountClaimStatus:
-    """The claim's status in a new state, with its condition (whose lastProbeTime moves only with a change)."""
+    """The claim's status in a new state; its condition's lastProbeTime changes only with the condition."""
     conditions = with_condition(status.conditions, type_, reason, message, now, probe=False)
     return status.model_copy(update={"state": state, "conditions": conditions})
 
 
 def released(status: AccountStatus, now: datetime) -> AccountStatus:
-    """The status of an account that its claim has let go: Ready again, for its legal entity only."""
+    """The status of an account after its release: Ready again, for its legal entity only."""
     return status.model_copy(
         update={
             "rotate_credentials": True,
@@ -107,7 +105,7 @@ def release_failed(status: AccountStatus, now: datetime) -> AccountStatus:
 def with_trouble(
     conditions: tuple[Condition, ...], kind: str, reason: str, message: str, now: datetime
 ) -> tuple[Condition, ...] | None:
-    """The conditions with one about a present trouble, or without it for an empty message; None if unchanged."""
+    """The conditions with a current problem, or without it for an empty message; None if unchanged."""
     present = condition_of(conditions, kind)
     others = tuple(condition for condition in conditions if condition.type != kind)
     if not message:

@@ -1,8 +1,8 @@
-"""What an Account's lifecycle has learnt of its regions and quotas and not written into the status yet.
+"""News of an Account's regions and quotas that are not in its status yet.
 
-Looks bring statuses, decisions write them. In between they are kept in the lifecycle's memory, and laid over the status
-that was observed; what the status shows by then is forgotten, so that the status stays what counts: people and tools
-change it.
+Actions bring them, decisions write them. In between the lifecycle's memory keeps them and merges them with the observed
+status. Once the status shows them they are dropped, so that the status, which people and tools may change, stays
+authoritative.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Mapping
 
 from domain.accounts.resources import AccountStatus, OptInRegion, ServiceQuota
 
-ACCOUNT_WIDE = ""  # where a region would stand
+ACCOUNT_WIDE = ""  # in place of a region
 
 RegionNews = Mapping[str, str]
 QuotaNews = Mapping[str, Mapping[str, ServiceQuota]]
@@ -19,14 +19,14 @@ Quotas = dict[str, dict[str, ServiceQuota]]
 
 
 def quotas_of(status: AccountStatus) -> Quotas:
-    """Every quota of a status, by region and code; the account-wide ones last."""
+    """All quotas of a status, by region and code; the account-wide ones last."""
     everywhere = {ACCOUNT_WIDE: status.global_service_quotas} if status.global_service_quotas else {}
     regional = {region: status.regional_service_quotas[region] for region in sorted(status.regional_service_quotas)}
     return {**regional, **everywhere}
 
 
 def with_quotas(status: AccountStatus, quotas: Quotas) -> AccountStatus:
-    """The status with these quotas in the place of all others."""
+    """The status with these quotas instead of all others."""
     regional = {region: codes for region, codes in quotas.items() if region != ACCOUNT_WIDE}
     return status.model_copy(
         update={"regional_service_quotas": regional, "global_service_quotas": quotas.get(ACCOUNT_WIDE, {})}
@@ -34,7 +34,7 @@ def with_quotas(status: AccountStatus, quotas: Quotas) -> AccountStatus:
 
 
 def with_news(status: AccountStatus, regions: RegionNews, quotas: QuotaNews) -> AccountStatus:
-    """The status with what is known by now; news of what it no longer lists change nothing."""
+    """The status merged with the news; news of removed entries are ignored."""
     opt_in = {name: OptInRegion(status=regions.get(name, has.status)) for name, has in status.opt_in_regions.items()}
     opt_in = {name: has for name, has in opt_in.items() if has.status}
     told = {
@@ -45,12 +45,12 @@ def with_news(status: AccountStatus, regions: RegionNews, quotas: QuotaNews) -> 
 
 
 def _newer(shown: ServiceQuota, news: ServiceQuota | None) -> ServiceQuota:
-    """The news, if they are of the value that is wanted now."""
+    """The news, if it is for the currently wanted value."""
     return news if news is not None and news.value == shown.value else shown
 
 
 def still_unwritten(status: AccountStatus, regions: RegionNews, quotas: QuotaNews) -> dict[str, object]:
-    """The facts of memory without those that the status shows; a region that AWS does not know is kept in mind."""
+    """The news that the status does not show yet; regions unknown to AWS are kept."""
     if not regions and not quotas:
         return {}
     shown = quotas_of(status)

@@ -1,21 +1,16 @@
-"""Validation of what stands already: accounts that drifted from the configuration are found, told and put right.
+"""Validation of existing accounts: drift from the configuration is found, reported and corrected.
 
-The aws-account-operator has two more controllers for that. Here it is one sweep over all Accounts:
-
-| check | looked at | mended if | by |
+| check | scope | corrected if | by |
 |---|---|---|---|
 | Accounts that failed without an id | state exactly `Failed` | `feature.validation_delete_account` | deleting it |
-| where an account stands | Ready, not the customer's own | `feature.validation_move_account` | moving it |
-| its tags | the same; `owner` where `shard-name` says one | `feature.validation_tag_account` | tagging it |
+| an account's OU | Ready, not the customer's own | `feature.validation_move_account` | moving it |
+| its tags | the same; `owner` if there is a `shard-name` | `feature.validation_tag_account` | tagging it |
 | its spec's quotas | of a pool in the ConfigMap | `feature.accountpool_validation` | its spec, a blank quota status |
 
-Each check stands for itself, and one whose flag is off asks nothing of AWS (`perdure audit accounts` tells of drift
-whatever the flags say). An account belongs into the root, or into the OU of the legal entity that it is, or was, used
-by. Payers, protected and paused accounts are left alone.
-
-All accounts are looked at when the sweep is due (every ten hours, as the replaced operator's resync was) and as soon
-as what they are measured by has changed; one account when its object was written, or five minutes after it could not
-be put right.
+Checks whose flag is off make no call (`perdure audit accounts` always reports drift). An account belongs to the root,
+or to the OU of its current or last legal entity. Payer, protected and paused accounts are skipped. All accounts are
+checked every ten hours, as in the replaced operator, and when the configuration changes; one account when it changes,
+or five minutes after a failed correction.
 """
 
 from __future__ import annotations
@@ -35,19 +30,17 @@ from domain.levers import paused
 from domain.model import Model
 from domain.passes import PassedWorld
 
-# What could not be put right is tried again after so long.
+# The delay after a failed correction.
 TRIED_AGAIN = timedelta(minutes=5)
-# A failing account more than so many is left to the next sweep: the memory stays small.
+# Further failing accounts wait for the next sweep, to limit the memory.
 MOST_REMEMBERED = 100
-# Clocks of API servers and ours are compared; written times are whole seconds.
+# A tolerance between the API server's clock and ours; timestamps have whole seconds.
 ALLOWED_FOR = timedelta(seconds=30)
-# The sources of an account's place in the organization: the root, as long as no legal entity has had it.
+# The location of an account without any legal entity: the root.
 ROOT = ""
 
 
 class Check(StrEnum):
-    """What can be validated."""
-
     REMOVAL = "removal"
     PLACE = "place"
     TAGS = "tags"
@@ -55,17 +48,16 @@ class Check(StrEnum):
 
 
 class Sighted(Model):
-    """An Account as a list shows it, and when anybody wrote it last (None where that is not said)."""
+    """An Account, and the time of its last write (None if unknown)."""
 
     account: Account
     written_at: datetime | None = None
 
 
 class ValidationKnown(Model):
-    """What one pass leaves to the next; losing it costs one look at all accounts.
+    """The memory of a pass; losing it costs one check of all accounts.
 
-    `measure` is a digest of what accounts were measured by, `failed` the Accounts (namespace/name) that could not be
-    put right.
+    `measure` is a digest of the configuration, `failed` are Accounts (namespace/name) with a failed correction.
     """
 
     measure: str = ""
@@ -75,13 +67,11 @@ class ValidationKnown(Model):
 
 
 class ValidationWorld(PassedWorld):
-    """What a pass over all accounts came to."""
-
     known: ValidationKnown = ValidationKnown()
 
 
 class PassValidation(Action):
-    """Look at the accounts that are due, and put right what the flags allow."""
+    """Check the due accounts, and correct what the flags allow."""
 
     activity: ClassVar[str] = "accounts.pass_validation"
     title: ClassVar[str] = "validate the places, tags and quotas of all accounts"
@@ -96,7 +86,7 @@ class PassValidation(Action):
 
 
 def enabled(config: OperatorConfig) -> frozenset[Check]:
-    """The checks that something would follow from."""
+    """The checks with an effect."""
     features = config.features
     flags = {
         Check.REMOVAL: features.validation_delete_account,
@@ -108,19 +98,19 @@ def enabled(config: OperatorConfig) -> frozenset[Check]:
 
 
 def measure(config: OperatorConfig) -> str:
-    """A digest of everything that accounts are measured by."""
+    """A digest of the configuration that accounts are checked against."""
     pools = {name: pool.model_dump() for name, pool in sorted((config.pools or {}).items())}
     parts = (sorted(enabled(config)), config.root, config.base, sorted(wanted_tags(config).items()), pools)
     return hashlib.sha256(repr(parts).encode()).hexdigest()[:16]
 
 
 def all_due(known: ValidationKnown, config: OperatorConfig, interval: timedelta, now: datetime) -> bool:
-    """True if every account is to be looked at."""
+    """Whether every account must be checked."""
     return known.swept_at is None or known.measure != measure(config) or now >= known.swept_at + interval
 
 
 def chosen(sighted: Iterable[Sighted], known: ValidationKnown, *, everything: bool) -> tuple[Account, ...]:
-    """The Accounts to look at: all of them, or those that were written since the last look or failed in it."""
+    """The Accounts to check: all, or those that changed since the last check or failed in it."""
     since = known.looked_at
     return tuple(
         each.account
@@ -134,35 +124,34 @@ def chosen(sighted: Iterable[Sighted], known: ValidationKnown, *, everything: bo
 
 
 def due_again(known: ValidationKnown, interval: timedelta) -> datetime | None:
-    """When to look next without being woken."""
+    """The time of the next check without a wake."""
     if known.failed and known.looked_at:
         return known.looked_at + TRIED_AGAIN
     return known.swept_at + interval if known.swept_at else None
 
 
 def name_of(account: Account) -> str:
-    """Namespace and name."""
     return f"{account.metadata.namespace}/{account.metadata.name}"
 
 
-# --- what each check wants ---
+# --- desired values ---
 
 
 def concerned(account: Account, protected: Iterable[str]) -> bool:
-    """True if anything may be done about the account."""
+    """Whether the account may be changed at all."""
     meta = account.metadata
     return not (meta.deleting or account.paused or paused(meta) or account.spec.aws_account_id in set(protected))
 
 
 def removable(account: Account) -> bool:
-    """True for an Account that failed before it had an AWS account: nothing is lost with it."""
+    """Whether the Account failed before it had an AWS account, so that it can be deleted."""
     return account.status.state == AccountState.FAILED and not account.spec.aws_account_id
 
 
 def settled(account: Account) -> bool:
-    """True for an account of ours whose place and tags are as they should be, or have drifted.
+    """Whether the account's OU and tags should be final.
 
-    One that its claim has just been given is being moved by that claim.
+    A newly bound account is excluded, because its claim is moving it.
     """
     spec, status = account.spec, account.status
     own = not (spec.byoc or spec.manual_sts_mode)
@@ -171,23 +160,23 @@ def settled(account: Account) -> bool:
 
 
 def legal_entity_of(account: Account) -> str:
-    """Whose OU the account belongs into; `ROOT` for one that nobody has had."""
+    """The legal entity whose OU the account belongs to; `ROOT` if there never was one."""
     return account.spec.legal_entity.id or ROOT
 
 
 def wanted_tags(config: OperatorConfig) -> dict[str, str]:
-    """The tags of every account of ours: its owner where the ConfigMap says one, and the compliance tags."""
+    """The tags of all our accounts: the owner if configured, and the compliance tags."""
     owner = {OWNER_TAG: config.shard_name} if config.shard_name else {}
     return {**owner, **config.compliance_tags}
 
 
 def differing_tags(present: Mapping[str, str], config: OperatorConfig) -> dict[str, str]:
-    """Those that are missing or say something else."""
+    """The tags that are missing or differ."""
     return {name: value for name, value in wanted_tags(config).items() if present.get(name) != value}
 
 
 def wanted_spec(account: Account, config: OperatorConfig) -> AccountSpec | None:
-    """The spec with its pool's quotas, None where the ConfigMap says none that can be read, or says these."""
+    """The spec with its pool's quotas; None if the ConfigMap has none, or the same."""
     pool = (config.pools or {}).get(account.spec.account_pool)
     if pool is None or pool.problem or not account.pool_owned:
         return None
@@ -204,7 +193,7 @@ def wanted_spec(account: Account, config: OperatorConfig) -> AccountSpec | None:
 
 
 def quotas_outdated(account: Account) -> bool:
-    """True if the quota status is that of other quotas than the spec's: whoever changed the spec died before this."""
+    """Whether the quota status is for former quotas of the spec, after an interrupted change."""
     spec, status = account.spec, account.status
     default = spec.regional_service_quotas.get("default", {})
     regional = any(
@@ -217,7 +206,7 @@ def quotas_outdated(account: Account) -> bool:
 
 
 def quotas_unbegun(account: Account) -> bool:
-    """True for a Ready account that wants quotas and tells of none."""
+    """Whether a Ready account has quotas in its spec and none in its status."""
     spec, status = account.spec, account.status
     wants = any(spec.regional_service_quotas.values()) or bool(spec.global_service_quotas)
     return settled(account) and wants and not (status.regional_service_quotas or status.global_service_quotas)

@@ -1,10 +1,10 @@
-"""The last step of a pool's account before Ready: AWS Support's case, and the quotas, side by side.
+"""The last step of a pool's account before Ready: AWS Support's case and the quotas, in parallel.
 
     InitializingRegions --> (case opened, quotas expanded) PendingVerification --case resolved, quotas settled--> Ready
                                                                    +--a quota is denied--> Failed
 
-AWS Support tells nobody: the organization's lifecycle looks at all open cases together and tells each Account. Quotas
-are seen to by `quotas.py`. In development mode there is neither.
+AWS Support sends no notification: the organization's lifecycle polls all open cases and informs the Accounts.
+`quotas.py` handles quotas. Development mode has neither.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ON_THE_WAY = frozenset({AccountState.INITIALIZING_REGIONS, AccountState.PENDING
 
 
 def to_pending_verification(world: AccountWorld, now: datetime, why: str) -> Decision:
-    """Leave InitializingRegions; the case, if it comes at the first try, and the quotas stand in the same write."""
+    """Leave InitializingRegions; the same write contains the quotas, and the case if its first attempt succeeds."""
     account = world.account
     if _case_first(world):
         return world.working(why, support_case(world, once=True))
@@ -43,25 +43,24 @@ def to_pending_verification(world: AccountWorld, now: datetime, why: str) -> Dec
 
 
 def _case_first(world: AccountWorld) -> bool:
-    """True while the case may still be asked for, to be written together with the state that waits for it.
+    """Whether to open the case before the state is written.
 
-    One try: a case that is refused is asked for again from PendingVerification, which has no deadline.
+    After one failed attempt it is opened in PendingVerification, which has no deadline.
     """
     has_case = world.account.status.support_case_id or world.known.case_id
     return not (has_case or world.dev_mode or world.refused(OpenSupportCase.activity))
 
 
 def support_case(world: AccountWorld, *, once: bool = False) -> OpenSupportCase:
-    """Open the account's case."""
     account = world.account
     search = bool(world.known.inherited or world.refused(OpenSupportCase.activity))
     return OpenSupportCase(account_id=account.spec.aws_account_id, name=account.metadata.name, search=search, once=once)
 
 
 def case_to_resolve(world: AccountWorld) -> ResolveSupportCase | None:
-    """The case that nobody waits for any more, of an Account that ends before AWS Support has answered.
+    """The case of an Account that ends before AWS Support has answered; None if there is none.
 
-    A refusal holds no deletion up: after a few the case is left to `perdure audit`.
+    After a few refusals the case is left to `perdure audit`, so that the deletion continues.
     """
     account, known = world.account, world.known
     case_id = account.status.support_case_id or known.case_id
@@ -74,14 +73,13 @@ def case_to_resolve(world: AccountWorld) -> ResolveSupportCase | None:
 
 
 def _verified(account: Account) -> bool:
-    """True for an Account that has been Ready since its case was opened, as it is only when that was resolved."""
+    """Whether the Account was Ready after its case was opened, which implies that it was resolved."""
     asked = entered_at(account, AccountState.PENDING_VERIFICATION)
     ready = entered_at(account, AccountState.READY)
     return ready is not None and (asked is None or ready >= asked) and account.status.state not in _ON_THE_WAY
 
 
 def pending_verification(world: AccountWorld, now: datetime) -> Decision:
-    """What an account in PendingVerification needs now."""
     account = world.account
     if world.dev_mode:
         why = "development mode opens no support case"
@@ -97,7 +95,7 @@ def pending_verification(world: AccountWorld, now: datetime) -> Decision:
 
 
 def _case(world: AccountWorld, status: AccountStatus, now: datetime) -> Decision:
-    """What the support case needs; Ready once it is resolved."""
+    """The next step of the support case; Ready once it is resolved."""
     account, known = world.account, world.known
     case_id = account.status.support_case_id
     if not case_id and known.case_id:
@@ -115,7 +113,7 @@ def _case(world: AccountWorld, status: AccountStatus, now: datetime) -> Decision
 
 
 def _with_quotas(world: AccountWorld, verified: Decision, quotas: Raising) -> Decision:
-    """The same while quotas are open: nobody is Ready before they are settled."""
+    """The decision while quotas are open, which prevents Ready."""
     account, known = world.account, world.known
     resolved = bool(known.resolved_case) and known.resolved_case == account.status.support_case_id
     why = f"waits for {told(quotas.open)}"
@@ -128,9 +126,9 @@ def _with_quotas(world: AccountWorld, verified: Decision, quotas: Raising) -> De
 
 
 def quotas_of_ready_account(world: AccountWorld, now: datetime) -> Decision | None:
-    """What an account that is Ready does for its quotas; None where there is nothing, or validation is off.
+    """The quota step of a Ready account; None if there is none, or validation is off.
 
-    A denied one is shown, and no reason to take an account away that may be in use.
+    A denial is shown, but does not fail an account that may be in use.
     """
     account = world.account
     if account.customers or world.dev_mode or not account.spec.aws_account_id:

@@ -1,4 +1,4 @@
-"""What the decisions of the area see: one world per kind, each small enough to be carried in a history."""
+"""The inputs of the area's decisions: one world per kind, small enough for a history."""
 
 from __future__ import annotations
 
@@ -29,19 +29,19 @@ from domain.writes import JsonPatch, Patch, difference
 
 
 class Verdict(StrEnum):
-    """The organization's answer to an Account that wants to be created."""
+    """The organization's answer to an Account without an AWS account."""
 
     GRANTED = "Granted"
-    LIMIT_REACHED = "LimitReached"  # or there is no limit that could be read
+    LIMIT_REACHED = "LimitReached"  # or the limit is unreadable
     BUDGET_SPENT = "BudgetSpent"
-    QUEUED = "Queued"  # others are in flight; an answer follows when one has landed
+    QUEUED = "Queued"  # others are pending; another answer follows
 
 
 class Permit(Model):
-    """What the organization's workflow tells an Account.
+    """The organization's permit for an Account.
 
-    A granted permit is valid `until` then. `request_id` and `account_id` name what the organization already has under
-    this Account's name: it is adopted, nothing is created.
+    A granted permit is valid `until` then. `request_id` and `account_id` are an existing request or account of this
+    name, to be adopted.
     """
 
     verdict: Verdict
@@ -52,9 +52,9 @@ class Permit(Model):
 
 
 class RegionOutcome(Model):
-    """How the initialisation of one region ended; `vcpus_asked` if a request for vCPUs is open there because of it.
+    """The outcome of one region's initialisation.
 
-    `given_up` after a while in which it was no use, without having been refused for good.
+    `given_up`: it did not work for a while, without a final refusal. `vcpus_asked`: a request for vCPUs is open.
     """
 
     region: str
@@ -65,9 +65,9 @@ class RegionOutcome(Model):
 
 
 class InputSecret(Model):
-    """What is known of the Secret with a customer's key; never its content.
+    """The state of the Secret with a customer's key, without its content.
 
-    `held` while it carries the finalizer by which we keep it until the claim is released.
+    `held`: it has our finalizer, which keeps it until the claim is released.
     """
 
     complete: bool
@@ -75,7 +75,7 @@ class InputSecret(Model):
 
 
 def key_fault(secret: InputSecret | None) -> tuple[str, str] | None:
-    """What is wrong with a customer's Secret, as reason and words; None if nothing is."""
+    """Reason and explanation of a problem with a customer's Secret; None if there is none."""
     if secret is None:
         return "BYOCSecretMissing", "does not exist"
     incomplete = "BYOCSecretIncomplete", "lacks aws_access_key_id or aws_secret_access_key"
@@ -83,65 +83,65 @@ def key_fault(secret: InputSecret | None) -> tuple[str, str] | None:
 
 
 class AreaWorld(ObjectWorld):
-    """What the worlds of Accounts and claims have in common: which AWS accounts are not touched."""
+    """The common input of Accounts and claims, including the AWS accounts that must not be touched."""
 
     config: OperatorConfig = OperatorConfig()
     protected: tuple[str, ...] = ()
     dev_mode: bool = False
 
     def untouchable(self, account_id: str) -> bool:
-        """True for a payer or another account of the blocklist: nothing is done in it."""
+        """Whether it is a payer or another account of the blocklist."""
         return bool(account_id) and account_id in {*self.config.payer_account_ids, *self.protected}
 
     def forbidden(self, account_id: str, waits_for: str = "its removal") -> Decision | None:
-        """The wait of an object in whose AWS account nothing is done; None for any other."""
+        """The wait of an object with an untouchable AWS account; None for any other."""
         if not self.untouchable(account_id):
             return None
         why = f"AWS account {account_id} is a payer or protected account: nothing is done in it"
         return self.waiting(why, waits_for)
 
     def lacking(self, *keys: str, deadline: datetime | None = None, at: str = "") -> Decision | None:
-        """The wait for keys of the ConfigMap; None where none of them is missing."""
+        """The wait for missing keys of the ConfigMap; None if none is missing."""
         missing = self.config.missing(*keys)
         why = f"missing in the operator's ConfigMap: {', '.join(missing)}"
         return self.waiting(why, "ConfigMap", deadline=deadline, at=at) if missing else None
 
     def member_of(self, account: Account) -> dict[str, str]:
-        """Where an effect in an Account's AWS account happens, as its action says it."""
+        """The location of an effect in an Account's AWS account."""
         return {"account_id": account.spec.aws_account_id, "partition": self.config.partition}
 
     def stands_in(self, account: Account) -> bool:
-        """True for the id that development mode records where it asks AWS for no account: many Accounts may have it."""
+        """Whether it has development mode's dummy id, which many Accounts may share."""
         return self.dev_mode and account.spec.aws_account_id == DEVELOPMENT_ACCOUNT and not account.customers
 
 
 class AccountKnown(Model):
-    """What an Account's workflow knows beside the custom resource; losing it costs look-ups, never a cloud object.
+    """The memory of an Account's workflow; losing it costs queries, never an object in AWS.
 
-    `inherited` is True when the first observation found a lifecycle under way: an earlier life may have made what this
-    one is about to make, so every first attempt searches.
+    `inherited`: the first observation found a lifecycle in progress, so every first attempt must search for objects of
+    an earlier workflow.
     """
 
     inherited: bool | None = None
     permit: Permit | None = None
     request_id: str = ""
     created_account_id: str = ""
-    failure: str = ""  # how the last create request ended without an account: AWS's code
+    failure: str = ""  # AWS's code for the last failed create request
     failed_at: datetime | None = None
     tagged: bool = False
     support_role: bool = False
     admin_secret: str = ""
     regions: tuple[str, ...] | None = None
     outcomes: dict[str, RegionOutcome] = {}
-    cleaned: dict[str, str] = {}  # regions whose initialisation was cut short, swept since
+    cleaned: dict[str, str] = {}  # regions with an interrupted initialisation, cleaned since
     case_id: str = ""
     resolved_case: str = ""
     identities_deleted: bool = False
-    opt_in_asked: bool = False  # the organization knows that this account wants to opt in to regions
-    opt_in_until: datetime | None = None  # how long its permit to begin with that is valid
-    opt_in_news: dict[str, str] = {}  # opt-in regions whose status is not written yet; "": AWS knows no such region
-    quota_news: dict[str, dict[str, ServiceQuota]] = {}  # the same of quotas, by region ("": account-wide) and code
-    vcpus_asked: tuple[str, ...] = ()  # regions in which the request of an initialisation was open when last seen
+    opt_in_asked: bool = False  # a permit to opt in to regions was requested
+    opt_in_until: datetime | None = None  # its expiry
+    opt_in_news: dict[str, str] = {}  # unwritten statuses of opt-in regions; "": unknown to AWS
+    quota_news: dict[str, dict[str, ServiceQuota]] = {}  # unwritten quotas, by region ("": account-wide) and code
+    vcpus_asked: tuple[str, ...] = ()  # regions with an open request of the initialisation, when last seen
 
 
 class AccountWorld(AreaWorld):
@@ -153,45 +153,44 @@ class AccountWorld(AreaWorld):
     account: Account = Account()
     claim: AccountClaim | None = None
     email_domain: str = ""
-    input_secret: InputSecret | None = None  # a BYOC claim's
+    input_secret: InputSecret | None = None  # of a BYOC claim
     known: AccountKnown = AccountKnown()
 
     @property
     def owner(self) -> str:
-        """What the Account was made for, a pool mostly."""
+        """The Account's controller, usually a pool."""
         meta = self.account.metadata
         owner = next((each for each in meta.owner_references if each.controller), None)
         return f"{owner.kind}/{meta.namespace}/{owner.name}" if owner else ""
 
     @property
     def is_protected(self) -> bool:
-        """True for an Account in whose AWS account nothing is done."""
         return self.untouchable(self.account.spec.aws_account_id)
 
     @property
     def out_of_bounds(self) -> bool:
-        """True where development mode's id is a payer's or protected: it is shown as an account, nothing is done in it.
+        """Whether development mode's dummy id is a payer's or protected one, so that the Account is only shown as
+        Ready.
 
-        Who the payer is, only AWS knows: its refusal tells.
+        Only AWS knows the payer, so its refusal counts.
         """
         refused = any(refusal.code == PROTECTED for refusal in self.refusals.values())
         return self.stands_in(self.account) and (self.is_protected or refused)
 
     @property
     def ownership_tags(self) -> dict[str, str]:
-        """The tags of what is made in the AWS account: our marks win over what tenants and configuration name."""
+        """The tags of objects in the AWS account: our marks override tenants' and configured ones."""
         custom = parse_tags(self.claim.spec.custom_tags) if self.claim else {}
         return {**self.config.managed_tags, **custom, **self.account.marks}
 
     @property
     def member(self) -> dict[str, str]:
-        """Where an effect in its AWS account happens."""
         return self.member_of(self.account)
 
     def entering(
         self, state: str, message: str, now: datetime, why: str = "", status: AccountStatus | None = None
     ) -> Decision:
-        """Write the state with its condition, onto `status` where more of it changes."""
+        """Write the state with its condition, based on `status` if that changes, too."""
         entered = with_account_state(status or self.account.status, state, message, now)
         return self.working(why or message, self.write_status(entered))
 
@@ -205,12 +204,12 @@ class AccountWorld(AreaWorld):
         why: str = "",
         status: AccountStatus | None = None,
     ) -> Decision:
-        """Write the state Failed with the condition that says why, onto `status` where more of it changes."""
+        """Write the state Failed with its condition, based on `status` if that changes, too."""
         failed = with_failure(status or self.account.status, type_, reason, message, now)
         return self.working(why or message, self.write_status(failed), *more)
 
     def noted(self, type_: str, reason: str, message: str, now: datetime) -> tuple[Action, ...]:
-        """The write of a condition that the Account does not have yet."""
+        """The write of a condition, unless it exists."""
         status = self.account.status
         if condition_of(status.conditions, type_) is not None:
             return ()
@@ -218,16 +217,13 @@ class AccountWorld(AreaWorld):
         return (self.write_status(status.model_copy(update={"conditions": conditions})),)
 
     def write_status(self, status: AccountStatus, note: str = "") -> Patch:
-        """The write that turns the Account's status into this one."""
         patch: JsonPatch = {"status": difference(self.account.status, status)}
         return self.write(patch, note or f"status {status.state}", "status")
 
     def write_spec(self, spec: AccountSpec, note: str) -> Patch:
-        """The write that turns the Account's spec into this one."""
         return self.write({"spec": difference(self.account.spec, spec)}, note)
 
     def recall(self, before: Self) -> Self:
-        """This new observation with the old knowledge."""
         known = before.known
         if known.inherited is None:
             found = bool(self.account.spec.aws_account_id or self.account.status.state)
@@ -236,14 +232,13 @@ class AccountWorld(AreaWorld):
         return recalled._after(before.account)
 
     def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:
-        """This world after a write of the Account."""
         return super().written(patch, resource_version, gone=gone)._after(self.account)
 
     def _after(self, before: Account) -> Self:
-        """A life ends at Ready, when blanked, when Failed is left: the next remembers nothing, no refusal either.
+        """Discard memory and refusals at Ready, when blanked, and on leaving Failed.
 
-        A key that was made for a Ready account is forgotten once it is recorded, or the account claimed: a fleet
-        manager's claim takes the key away, and after it another one is to be made.
+        A Ready account's new key is forgotten once recorded or claimed: a fleet manager's claim deletes the key, and
+        another one must be created afterwards.
         """
         was, is_ = before.status.state, self.account.status.state
         ended = is_ in {AccountState.READY, AccountState.NEW} and was not in {is_, AccountState.NEW}
@@ -258,32 +253,33 @@ class AccountWorld(AreaWorld):
 
 
 class ClaimKnown(Model):
-    """What a claim's workflow knows beside the custom resource; losing it costs a repetition, never a cloud object.
+    """The memory of a claim's workflow; losing it costs repeated steps, never an object in AWS.
 
-    `fulfilled` names the Account that was handed over on the way to Ready.
+    `fulfilled` names the Account that was handed over before Ready.
     """
 
     fulfilled: str = ""
-    made: str = ""  # the Account that was made for a customer's account
+    made: str = ""  # the Account created for a customer's account
     fleet_role: bool = False
     role_delivered: bool = False
     fleet_role_deleted: bool = False
     secret_held: bool = False
     secret_removed: bool = False
     secrets_let_go: bool = False
-    fake_secret: bool | None = None  # a fake claim's: True when it was put, False when it was removed
+    fake_secret: bool | None = None  # of a fake claim: True after writing, False after deletion
     keys_rotated: bool = False
     cleaned: dict[str, str] = {}  # region (or "global") -> report
-    closed: str = ""  # the AWS account that was closed instead of being freed
-    closing_limited: str = ""  # AWS's limit on closing accounts, until it is noted on the Account
+    closed: str = ""  # the AWS account that was closed instead of released
+    closing_limited: str = ""  # AWS's limit on closing accounts, until recorded on the Account
 
 
 class ClaimWorld(AreaWorld):
-    """One AccountClaim, and the Account it is linked to.
+    """One AccountClaim and its Account.
 
-    `account` is the one that `spec.accountLink` names or, for a claim without a link, one that names this claim; None
-    if there is none. `unserved` says why none of the pool's accounts fits. `accesses` are the federated accesses to a
-    customer's account, by name, that end with the claim.
+    Attributes:
+        account: by `spec.accountLink`, or without a link one that names this claim; None if there is none.
+        unserved: why none of the pool's accounts fits.
+        accesses: names of federated accesses to a customer's account that end with the claim.
     """
 
     about: ClassVar[str] = "claim"
@@ -294,27 +290,27 @@ class ClaimWorld(AreaWorld):
     unserved: str = ""
     by_pool: bool = False  # the pool's pass decides for the claim right after binding it
     rotate_keys: bool = True
-    input_secret: InputSecret | None = None  # a BYOC claim's, None where there is none
+    input_secret: InputSecret | None = None  # of a BYOC claim; None if absent
     delivered: bool = False  # whether a BYOC claim's own Secret exists
     accesses: tuple[str, ...] = ()
     known: ClaimKnown = ClaimKnown()
 
     @property
     def held(self) -> Account | None:
-        """The Account, if it names the claim as its holder: its link is the truth, a tenant can write the claim's."""
+        """The Account, if it names the claim as its holder: tenants can write the claim's link."""
         return self.account if self.account is not None and self.claim.holds(self.account) else None
 
     def with_spec(self, **fields: object) -> Self:
         """This world after an activity has written these fields of the claim's spec.
 
-        The resourceVersion is not known then, so the next write goes without.
+        The new resourceVersion is unknown, so the next write has no precondition.
         """
         spec = self.claim.spec.model_copy(update=fields)
         metadata = self.claim.metadata.model_copy(update={"resource_version": ""})
         return self.model_copy(update={"claim": self.claim.model_copy(update={"spec": spec, "metadata": metadata})})
 
     def paused(self, account: Account) -> Decision | None:
-        """Wait while a person holds the Account: what its claim would do with it, or in it, is held as well."""
+        """The wait while a person has paused the Account; otherwise None."""
         name = account.metadata.name
         return self.waiting(f"Account {name} is paused", f"Account/{name}") if paused(account.metadata) else None
 
@@ -327,29 +323,27 @@ class ClaimWorld(AreaWorld):
         why: str = "",
         status: AccountClaimStatus | None = None,
     ) -> Decision:
-        """Write the state with its condition, onto `status` where more of it changes."""
+        """Write the state with its condition, based on `status` if that changes, too."""
         entered = with_claim_state(status or self.claim.status, state, type_, "AccountClaimed", message, now)
         return self.working(why or message, self.write_status(entered))
 
     def write_status(self, status: AccountClaimStatus, note: str = "") -> Patch:
-        """The write of the claim's status; whether it enters a state is said in its note."""
+        """The note says whether the claim enters a state."""
         return super().write_status(status, entering(status.state) if status.state != self.state else "conditions")
 
     def recall(self, before: Self) -> Self:
-        """This new observation with the old knowledge."""
         return super().recall(before)._after()
 
     def written(self, patch: dict[str, object], resource_version: str, *, gone: bool = False) -> Self:
-        """This world after a write of the claim."""
         return super().written(patch, resource_version, gone=gone)._after()
 
     def _after(self) -> Self:
-        """A claim that leaves Ready again (by hand) is handed its account anew, Secret and all."""
+        """A claim that leaves Ready (by hand) is handed its account again, including the Secret."""
         if self.claim.status.state != ClaimState.READY:
             return self
         return self.learn(fulfilled="", fleet_role=False, role_delivered=False)
 
 
 def entering(state: str) -> str:
-    """The note of the write by which a claim enters a state: later writes of its whole status name the state, too."""
+    """The note of a write that enters a state; later writes of the whole status contain the state, too."""
     return f"status {state}"

@@ -10,16 +10,13 @@ from domain.model import Model
 
 
 class SupportCase(Facts):
-    """A support case by id."""
-
     case_id: str
 
 
 class OpenSupportCase(Action):
-    """Ask AWS Support to add the account to Enterprise Support; with `search`, a case of that subject is adopted.
+    """Ask AWS Support to add the account to Enterprise Support; with `search`, adopt a case of that subject.
 
-    `once` is for the moment in which the state is still to be written: whatever hinders the case is told at once, so
-    that the state is never held up by it.
+    `once`: report any failure at once, so that a pending state change is not delayed.
     """
 
     activity: ClassVar[str] = "aws.open_support_case"
@@ -35,12 +32,11 @@ class OpenSupportCase(Action):
 
     @property
     def most_attempts(self) -> int:
-        """One, where the state waits for it."""
         return 1 if self.once else 0
 
 
 class ResolveSupportCase(Action):
-    """Resolve a case whose account nobody has any more. One that is resolved, or that AWS does not know, is done."""
+    """Resolve a case that is no longer needed. Resolved and unknown cases count as done."""
 
     activity: ClassVar[str] = "aws.resolve_support_case"
     title: ClassVar[str] = "resolve support case {case_id} of {account_id}"
@@ -50,5 +46,4 @@ class ResolveSupportCase(Action):
     case_id: str
 
     def fold(self, world: AccountWorld, result: Model | None) -> AccountWorld:  # type: ignore[override]
-        """AWS Support has nothing to do for it any more."""
         return world.learn(resolved_case=self.case_id)

@@ -1,4 +1,4 @@
-"""The Secrets of claims: the customer's own is kept while it is needed, the claim's is filled and removed."""
+"""The Secrets of claims: the customer's own, and the claim's copy."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from domain.model import Model
 
 
 class HoldInputSecret(Action):
-    """Put our finalizer on the Secret with the customer's key, so that it is there as long as it may be needed."""
+    """Add our finalizer to the Secret with the customer's key, so that it exists as long as it may be needed."""
 
     activity: ClassVar[str] = "accounts.hold_input_secret"
     title: ClassVar[str] = "protect Secret {secret} from deletion while the claim exists"
@@ -27,8 +27,10 @@ class HoldInputSecret(Action):
 class DeliverCredentials(Action):
     """Copy the account's key into the claim's Secret, then write the support role into the claim's spec.
 
-    A claim whose two Secrets are one keeps the customer's key in it. Raises Denied when the Account does not name this
-    claim as its holder.
+    If both Secrets are the same, it keeps the customer's key.
+
+    Raises:
+        Denied: the Account does not name this claim as its holder.
     """
 
     activity: ClassVar[str] = "accounts.deliver_credentials"
@@ -43,18 +45,16 @@ class DeliverCredentials(Action):
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         one = self.secret == self.input_secret
         return "record its support role" if one else f"copy the account's key into Secret {self.secret}"
 
     def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
-        """Both are there."""
         written = world.with_spec(support_role_arn=self.support_role_arn)
         return written.model_copy(update={"delivered": True})
 
 
 class RemoveSecret(Action):
-    """Delete the claim's Secret where it is our copy of the Account's key: by its mark, or by the key that it holds."""
+    """Delete the claim's Secret if it is our copy of the Account's key, identified by its mark or the key."""
 
     activity: ClassVar[str] = "accounts.remove_secret"
     title: ClassVar[str] = "delete Secret {secret}"
@@ -67,7 +67,7 @@ class RemoveSecret(Action):
 
 
 class LetSecretsGo(Action):
-    """Take our finalizer off the customer's Secret, and delete the claim's Secret where it bears the claim's mark."""
+    """Remove our finalizer from the customer's Secret, and delete the claim's Secret if it has the claim's mark."""
 
     activity: ClassVar[str] = "accounts.let_secrets_go"
     title: ClassVar[str] = "stop protecting Secret {input_secret}, delete Secret {secret}"
@@ -80,9 +80,10 @@ class LetSecretsGo(Action):
 
 
 class DeliverRole(Action):
-    """The role's ARN into the claim's Secret; the Account's key Secret, whose user is gone, is deleted and forgotten.
+    """Write the role's ARN into the claim's Secret; delete the Account's key Secret, whose user is gone.
 
-    Raises Denied when the Account does not name this claim as its holder.
+    Raises:
+        Denied: the Account does not name this claim as its holder.
     """
 
     activity: ClassVar[str] = "accounts.deliver_role"
@@ -97,9 +98,9 @@ class DeliverRole(Action):
 
 
 class FakeSecret(Action):
-    """Put dummy keys into a Secret of the claim's namespace, or delete that Secret.
+    """Write dummy keys into a Secret of the claim's namespace, or delete that Secret.
 
-    One that exists is kept as it is, and one that holds anything but the dummy keys is never deleted.
+    An existing Secret stays unchanged, and one with other keys is never deleted.
     """
 
     activity: ClassVar[str] = "accounts.fake_secret"
@@ -111,9 +112,7 @@ class FakeSecret(Action):
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return f"{'write dummy keys into' if self.wanted else 'delete'} Secret {self.secret}"
 
     def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
-        """It is there, or is gone."""
         return world.learn(fake_secret=self.wanted)

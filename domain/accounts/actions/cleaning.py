@@ -1,4 +1,4 @@
-"""What a tenant left in an account, and its removal."""
+"""Removal of a tenant's objects in an account."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from domain.model import Model
 
 
 class Cleaned(Model):
-    """What a clean-up deleted, as a line for people."""
+    """The report of a clean-up, for people."""
 
     report: str
 
 
 class CleanRegion(MemberAction):
-    """Remove what the tenant left in one region: instances, snapshots, volumes, VPC endpoint services."""
+    """Remove the tenant's objects in one region: instances, snapshots, volumes, VPC endpoint services."""
 
     activity: ClassVar[str] = "aws.clean_region"
     slot_by: ClassVar[str] = "region"
@@ -28,13 +28,12 @@ class CleanRegion(MemberAction):
     region: str
 
     def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
-        """The region is clean."""
         assert isinstance(result, Cleaned)  # noqa: S101
         return world.learn(cleaned={**world.known.cleaned, self.region: result.report})
 
 
 class CleanGlobal(MemberAction):
-    """Remove what has no region: S3 buckets with all versions, Route 53 hosted zones."""
+    """Remove global objects: S3 buckets with all versions, Route 53 hosted zones."""
 
     activity: ClassVar[str] = "aws.clean_global"
     title: ClassVar[str] = "clean S3 and Route 53"
@@ -44,6 +43,5 @@ class CleanGlobal(MemberAction):
     region: str
 
     def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
-        """S3 and Route 53 are clean."""
         assert isinstance(result, Cleaned)  # noqa: S101
         return world.learn(cleaned={**world.known.cleaned, "global": result.report})

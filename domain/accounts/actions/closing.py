@@ -1,4 +1,4 @@
-"""Closing an AWS account instead of keeping it for its next use."""
+"""Closing an AWS account instead of keeping it for reuse."""
 
 from __future__ import annotations
 
@@ -11,15 +11,16 @@ from domain.model import Model
 
 
 class Closing(Model):
-    """What became of it: closed (or closing), or put off by AWS's limit on closing accounts, which says why."""
+    """Closed (or closing) if empty, otherwise postponed by this limit of AWS."""
 
     limited: str = ""
 
 
 class CloseAccount(Action):
-    """Ask the organization to close an account. One that is closed, or being closed, is done.
+    """Ask the organization to close an account. An account that is closed or closing counts as done.
 
-    Raises: Denied, Invalid, Absent where AWS will not close it.
+    Raises:
+        Denied, Invalid, Absent: AWS refuses to close it.
     """
 
     activity: ClassVar[str] = "aws.close_account"
@@ -31,7 +32,6 @@ class CloseAccount(Action):
     account_id: str
 
     def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
-        """Closed, or to be tried again when the limit may have room."""
         assert isinstance(result, Closing)  # noqa: S101 - the activity's type
         if result.limited:
             return world.learn(closing_limited=result.limited)
@@ -39,8 +39,7 @@ class CloseAccount(Action):
 
 
 class NoteClosing(PatchAccount):
-    """Note on the Account that its closing begins, or until when it is put off; the one who writes is its claim's."""
+    """Annotate the Account with the begin of its closing, or the time until which it is postponed."""
 
     def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
-        """The Account with the note."""
         return super().fold(world, result).learn(closing_limited="")

@@ -1,4 +1,4 @@
-"""Making an account in the organization: the request, the wait for its end, the tags that name its owner."""
+"""Creation of an account in the organization: the request, the wait, the tags with its owner."""
 
 from __future__ import annotations
 
@@ -14,22 +14,25 @@ from domain.refusal import ErrorType, Refusal
 PERMIT_EXPIRED = "PermitExpired"
 # The organization's own limit: waited for, never a failure of the account.
 LIMIT_CODES = frozenset({"ConstraintViolationException", "ACCOUNT_LIMIT_EXCEEDED"})
-# A request that ended so may be asked again at once.
+# Failures after which another request may be sent at once.
 TRANSIENT_REASONS = frozenset({"INTERNAL_FAILURE", "CONCURRENT_ACCOUNT_MODIFICATION"})
 
 
 class CreateRequest(Facts):
-    """The answer to CreateAccount, or the request (or account) of that name found instead."""
+    """The result of CreateAccount, or an existing request or account of that name."""
 
-    request_id: str = ""  # never asked for twice
+    request_id: str = ""  # never requested twice
     created_account_id: str = ""
 
 
 class CreateAccount(Action):
-    """Ask the organization for an account named as the custom resource is. Not asked after `until`.
+    """Request an account with the custom resource's name. Not sent after `until`.
 
-    Raises: Invalid (code = the AWS code, e.g. ConstraintViolationException), Denied; throttling, concurrent
-    modification and outages are retried by the server, each time after a search by name and e-mail.
+    The server retries throttling, concurrent modification and outages, each time after a search by name and e-mail.
+
+    Raises:
+        Invalid: with the AWS code, e.g. ConstraintViolationException.
+        Denied: the payer's credentials do not allow it.
     """
 
     activity: ClassVar[str] = "aws.create_account"
@@ -46,7 +49,7 @@ class CreateAccount(Action):
     search: bool
 
     def refuse(self, world: AccountWorld, refusal: Refusal) -> AccountWorld:  # type: ignore[override]
-        """A permit that came too late, or a limit reached, is asked for anew; the rest is remembered."""
+        """After an expired permit or a reached limit, request a new permit."""
         if refusal.code == PERMIT_EXPIRED:
             return world.learn(permit=None)
         if refusal.code in LIMIT_CODES:
@@ -55,15 +58,15 @@ class CreateAccount(Action):
 
 
 class CreatedAccount(Facts):
-    """An account that exists."""
-
     created_account_id: str
 
 
 class AwaitAccount(Action):
-    """Look at a create request until it has an end; a look every few seconds, by the server's retries.
+    """Poll a create request until it ends, by the server's retries every few seconds.
 
-    Raises Invalid with the FailureReason as its code when the request has failed, Absent for an unknown request.
+    Raises:
+        Invalid: the request failed; the code is the FailureReason.
+        Absent: the request is unknown.
     """
 
     activity: ClassVar[str] = "aws.await_account"
@@ -78,18 +81,18 @@ class AwaitAccount(Action):
     request_id: str
 
     def refuse(self, world: AccountWorld, refusal: Refusal) -> AccountWorld:  # type: ignore[override]
-        """The request has ended without an account: its reason decides whether to ask anew."""
+        """The request has ended without an account; its reason decides about another one."""
         if refusal.type in (ErrorType.INVALID, ErrorType.CONFLICT):
             return world.learn(request_id="", permit=None, failure=refusal.code, failed_at=refusal.at)
-        if refusal.type is ErrorType.ABSENT:  # AWS knows no such request: search before asking again
+        if refusal.type is ErrorType.ABSENT:  # unknown to AWS: search before another request
             return world.learn(request_id="", permit=None, inherited=True)
         return super().refuse(world, refusal)
 
 
 class TagAccount(Action):
-    """Tag the account in the organization: who owns it. Its failure never stops the lifecycle.
+    """Tag the account in the organization with its owner. A failure does not stop the lifecycle.
 
-    Unless `fresh`, an account that says whose it is stays as it is: a validation's flag decides about it.
+    Unless `fresh`, an account with an owner tag stays unchanged: the validation may change it.
     """
 
     activity: ClassVar[str] = "aws.tag_account"

@@ -1,4 +1,4 @@
-"""An account goes to its claim, and comes back from it."""
+"""Handover of an account to its claim, and back."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ class PatchAccount(Patch):
     """A write of the Account by the claim that holds it."""
 
     def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
-        """The world with the Account as it was written."""
         written = result if isinstance(result, Written) else Written()
         if world.account is None or written.gone:
             return world.model_copy(update={"account": None})
@@ -27,15 +26,13 @@ class PatchAccount(Patch):
 
 
 class MadeAccount(Facts):
-    """The Account that names the claim."""
-
-    made: str  # its name, which the claim's spec is to have
+    made: str  # its name, for the claim's spec
 
 
 class MakeCustomerAccount(Action):
-    """The Account for a customer's AWS account: the one that names this claim already, else a new one.
+    """Create the Account for a customer's AWS account, or find the one that names this claim.
 
-    Its name is made of the claim's uid, so a repeated creation finds the first.
+    Its name derives from the claim's uid, so a repeated creation finds the first.
     """
 
     activity: ClassVar[str] = "accounts.make_customer_account"
@@ -50,16 +47,17 @@ class MakeCustomerAccount(Action):
 
 
 class Fulfilled(Model):
-    """What the claim got: the OU, the support role, the Secret's resourceVersion is of no interest."""
+    """The claim's OU and support role."""
 
     account_ou: str
     support_role_arn: str
 
 
 class Fulfil(Action):
-    """Give a bound account to its claim: move it to the legal entity's OU, copy the key Secret. Quick, so one activity.
+    """Hand a bound account over to its claim: move it to the legal entity's OU, copy the key Secret.
 
-    Raises Denied when the Account does not name this claim as its holder.
+    Raises:
+        Denied: the Account does not name this claim as its holder.
     """
 
     activity: ClassVar[str] = "accounts.fulfil"
@@ -74,30 +72,28 @@ class Fulfil(Action):
     root: str
     base: str
     secret_name: str
-    source_secret: str  # "" for a claim that gets no key
+    source_secret: str  # empty for a claim without a key
     support_role_arn: str
-    placed: bool = False  # the claim names this account's OU and role already: only the Secret is missing
+    placed: bool = False  # the claim already has this account's OU and role: only the Secret is missing
 
     def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
-        """OU and support role stand in the claim's spec now, the Secret is there."""
         assert isinstance(result, Fulfilled)  # noqa: S101
         return world.with_spec(**dict(result)).learn(fulfilled=self.account)
 
 
 class Release(StrEnum):
-    """What becomes of an Account when its claim ends."""
+    """What happens to an Account after its claim."""
 
     FREE = "free"  # Ready for its legal entity
-    FAILED = "mark Failed"  # while cleaning fails
-    UNCLEANED = "release without a clean-up"  # a person lets it go as it is: it stays Failed, and is nobody's
+    FAILED = "mark Failed"  # while the clean-up fails
+    UNCLEANED = "release without a clean-up"  # released by a person: stays Failed and unassigned
     CLOSED = "delete"  # its AWS account is closed
 
 
 class ReleaseAccount(Action):
-    """Write the Account's side of a release.
+    """Write the Account's side of a release, if it names this claim.
 
-    Also deletes the claim's Secret where it holds a key of this account. Only an Account that names this claim is
-    written.
+    Also deletes the claim's Secret if it has a key of this account.
     """
 
     activity: ClassVar[str] = "accounts.release"
@@ -110,7 +106,6 @@ class ReleaseAccount(Action):
     secret_name: str = ""
 
     def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
-        """The Account as it was written."""
         if world.account is None:
             return world
         if self.how is not Release.FAILED:

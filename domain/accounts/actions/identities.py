@@ -1,4 +1,4 @@
-"""The IAM users and roles that are made in an Account's AWS account, their keys, and the end of them."""
+"""IAM users and roles in an Account's AWS account, and their keys."""
 
 from __future__ import annotations
 
@@ -11,12 +11,14 @@ from domain.decision import Facts
 from domain.identity import Key
 from domain.model import Model
 
-# A deletion that began meanwhile has to look again.
+# A deletion in progress must search again.
 _MADE = {"identities_deleted": False}
 
 
 class EnsureSupportRole(MemberAction):
-    """The role ManagedOpenShift-Support-<id>: trusted by the operator and the jump role, with AdministratorAccess."""
+    """Create the role ManagedOpenShift-Support-<id>: trusted by the operator and the jump role, with
+    AdministratorAccess.
+    """
 
     activity: ClassVar[str] = "aws.ensure_support_role"
     title: ClassVar[str] = "create support role ManagedOpenShift-Support-{iam_user_id}"
@@ -29,15 +31,16 @@ class EnsureSupportRole(MemberAction):
 
 
 class AdminSecret(Facts):
-    """Where the key was put; the key itself never leaves the activity."""
+    """The Secret with the key; the key itself never leaves the activity."""
 
     admin_secret: str
 
 
 class EnsureAdminUser(MemberAction):
-    """The user osdManagedAdmin-<id> with AdministratorAccess, and its one access key in the Secret `<account>-secret`.
+    """Create the user osdManagedAdmin-<id> with AdministratorAccess, and its one access key in the Secret
+    `<account>-secret`.
 
-    An existing Secret is kept; without one all keys of the user are deleted first, so that no key lives unknown.
+    An existing Secret is kept; without one all keys of the user are deleted first, so that no unknown key stays valid.
     """
 
     activity: ClassVar[str] = "aws.ensure_admin_user"
@@ -53,12 +56,12 @@ class EnsureAdminUser(MemberAction):
 
 
 class DeleteIdentities(MemberAction):
-    """Delete every IAM user and role in the account whose tags say that this Account made them."""
+    """Delete every IAM user and role with this Account's tags."""
 
     activity: ClassVar[str] = "aws.delete_identities"
     title: ClassVar[str] = "delete IAM users and roles of {name} in {account_id}"
     learns: ClassVar[Mapping[str, object]] = {"identities_deleted": True}
-    # A dozen changes in one attempt, and IAM throttles each by itself: one that went further soon goes on.
+    # One attempt makes a dozen changes, which IAM throttles separately: after progress it continues soon.
     longest_retry: ClassVar[timedelta] = timedelta(seconds=15)
 
     name: str
@@ -66,7 +69,7 @@ class DeleteIdentities(MemberAction):
 
 
 class RotateKeys(MemberAction):
-    """A new access key for the admin user, in the Account's Secret; every older key is deleted."""
+    """Create a new access key for the admin user in the Account's Secret, and delete all older ones."""
 
     activity: ClassVar[str] = "aws.rotate_keys"
     title: ClassVar[str] = "rotate the key of osdManagedAdmin-{iam_user_id}"
@@ -77,13 +80,13 @@ class RotateKeys(MemberAction):
     secret: str
 
 
-# --- of fleet managers' claims ---
+# --- fleet managers' claims ---
 
 
 class EnsureFleetRole(MemberAction):
-    """The role `managed-sts-role` with its one inline policy, trusted by one principal; no IAM user of ours beside it.
+    """Create the role `managed-sts-role` with one inline policy and one trusted principal; delete our IAM user.
 
-    A role that exists is made what it should be, without a moment in which it is not there.
+    An existing role is updated without interruption.
     """
 
     activity: ClassVar[str] = "aws.ensure_fleet_role"
@@ -98,7 +101,7 @@ class EnsureFleetRole(MemberAction):
 
 
 class DeleteFleetRole(MemberAction):
-    """Delete `managed-sts-role` with its policies: nobody from outside comes in any more."""
+    """Delete `managed-sts-role` with its policies, which ends all outside access."""
 
     activity: ClassVar[str] = "aws.delete_fleet_role"
     title: ClassVar[str] = "delete role managed-sts-role in {account_id}"

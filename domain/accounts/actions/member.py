@@ -1,4 +1,4 @@
-"""Where an effect is carried out: the base of every action inside a member account."""
+"""The base of actions inside a member account."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from domain.model import Model
 
 
 class Access(Model):
-    """How an account is entered that the organization has not made: one of three ways.
+    """One of three ways into an account that the organization has not created.
 
     Attributes:
-        support_role: this role of the account, which lets the payer in.
-        namespace, secret: the customer's own key, in this Secret.
+        support_role: a role in the account that the payer assumes.
+        namespace, secret: the Secret with the customer's own key.
         jump_role, sts_role, external_id: the customer's role, assumed from the payer's jump role with this external id.
     """
 
@@ -27,7 +27,7 @@ class Access(Model):
 
 
 class MemberAction(Action):
-    """An effect inside an account, under its OrganizationAccountAccessRole unless `access` says otherwise."""
+    """An effect inside an account, through its OrganizationAccountAccessRole unless `access` is set."""
 
     queue: ClassVar[str] = Queue.AWS
     start_to_close: ClassVar[timedelta] = timedelta(minutes=5)

@@ -1,4 +1,4 @@
-"""Opting in to the regions that AWS does not enable by itself: the permit, and the look that enables and waits."""
+"""Opting in to regions that AWS does not enable by default: the permit, and the action that enables and waits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from domain.model import Model
 
 
 class AskToOptIn(Action):
-    """Tell the organization's lifecycle that this Account waits for its turn to opt in to regions."""
+    """Request a permit to opt in to regions from the organization's lifecycle."""
 
     activity: ClassVar[str] = "accounts.ask_to_opt_in"
     title: ClassVar[str] = "request a turn to opt in to regions"
@@ -24,16 +24,16 @@ class AskToOptIn(Action):
 
 
 class RegionStatuses(Model):
-    """How opt-in regions stand: ENABLED, ENABLING, TODO, MANUAL_ACTION; empty for what is no region."""
+    """Opt-in statuses: ENABLED, ENABLING, TODO, MANUAL_ACTION; empty for an unknown region."""
 
     statuses: dict[str, str]
 
 
 class EnableRegions(MemberAction):
-    """Look at the opt-in regions of an account, all in one call, and ask for those that are not asked for yet.
+    """Read the statuses of an account's opt-in regions in one call, and enable those that are not requested yet.
 
-    Ends when one stands otherwise than `seen`; until then it looks again, by the server's retries. Never more than
-    `at_once` regions under way in the account, whoever asked for them.
+    Polls by the server's retries until a status differs from `seen`. At most `at_once` regions are pending in the
+    account, including those requested by others.
     """
 
     activity: ClassVar[str] = "aws.enable_regions"
@@ -45,10 +45,9 @@ class EnableRegions(MemberAction):
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return f"opt in to {', '.join(sorted(self.seen))}"
 
     def fold(self, world: AccountWorld, result: Model | None) -> AccountWorld:  # type: ignore[override]
-        """How they stand now; which regions the account has is not what it was."""
+        """Also discard the list of enabled regions."""
         assert isinstance(result, RegionStatuses)  # noqa: S101 - the activity's type
         return world.learn(opt_in_news={**world.known.opt_in_news, **result.statuses}, regions=None)

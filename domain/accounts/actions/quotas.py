@@ -12,9 +12,9 @@ from domain.model import Model
 
 
 class QuotaStatuses(Model):
-    """How quotas stand by code: TODO, IN_PROGRESS, COMPLETED, DENIED, MANUAL_ACTION.
+    """Statuses by quota code: TODO, IN_PROGRESS, COMPLETED, DENIED, MANUAL_ACTION.
 
-    `vcpus_asked` while the region's initialisation has a request open, for what is not among these codes.
+    `vcpus_asked`: the region's initialisation has an open request for a code that is not listed.
     """
 
     statuses: dict[str, str]
@@ -22,12 +22,15 @@ class QuotaStatuses(Model):
 
 
 class RaiseQuotas(MemberAction):
-    """Look at the requests for higher quotas in one region, all in one list, and make those that are missing.
+    """Read the quota requests in one region as one list, and create missing ones.
 
-    `quotas` are those that may have an open request now, as they stood last; no request is made for any other. Ends
-    when one stands otherwise; until then it looks again, by the server's retries. Refusals of AWS from before `since`
-    do not count: somebody wants it tried again. `region` is empty for the account-wide quotas. `vcpus_asked` says that
-    the request of the region's initialisation was open last: its end gives room to others.
+    Polls by the server's retries until a status changes.
+
+    Attributes:
+        region: empty for account-wide quotas.
+        quotas: those that may have an open request now, with their last statuses; no others are requested.
+        since: earlier refusals by AWS are ignored, because a retry was requested.
+        vcpus_asked: the region's initialisation had an open request, whose end frees a place.
     """
 
     activity: ClassVar[str] = "aws.raise_quotas"
@@ -41,18 +44,16 @@ class RaiseQuotas(MemberAction):
 
     @property
     def slot(self) -> str:
-        """Regions are seen to side by side."""
+        """Regions are handled in parallel."""
         return f"{self.activity}/{self.region or 'global'}"
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         if not self.quotas:
             return f"wait for the vCPU quota of {self.region}"
         return f"raise {len(self.quotas)} quotas {f'in {self.region}' if self.region else 'of the account'}"
 
     def fold(self, world: AccountWorld, result: Model | None) -> AccountWorld:  # type: ignore[override]
-        """How they stand now."""
         assert isinstance(result, QuotaStatuses)  # noqa: S101 - the activity's type
         stand = {
             code: quota.model_copy(update={"status": result.statuses[code]})

@@ -1,4 +1,4 @@
-"""The regions of a member account: which are enabled, the first instance in each, and the end of what is left of it."""
+"""The regions of a member account: the enabled ones, their initialisation by an instance, and its clean-up."""
 
 from __future__ import annotations
 
@@ -13,13 +13,11 @@ from domain.model import Model
 
 
 class Regions(Facts):
-    """The regions enabled in an account, by name."""
-
     regions: tuple[str, ...]
 
 
 class ListRegions(MemberAction):
-    """DescribeRegions in the default region of the partition; OptInRequired: a new account, looked at again."""
+    """DescribeRegions in the partition's default region; OptInRequired means a new account and is retried."""
 
     activity: ClassVar[str] = "aws.list_regions"
     title: ClassVar[str] = "list the regions of {account_id}"
@@ -29,11 +27,11 @@ class ListRegions(MemberAction):
 
 
 class InitializeRegion(MemberAction):
-    """Launch a micro instance in one region, see it run, and terminate it, always.
+    """Launch a micro instance in one region, wait until it runs, and terminate it in any case.
 
-    With `search`, running instances with the account's four marks are terminated first, and finding any counts as
-    initialised. The ClientToken is made of `owner.uid`, region and `round`, so a repeated launch is the same launch.
-    PendingVerification and OptInRequired are looked at again after 2, 4, 8, ... seconds.
+    With `search`, running instances with the account's four marks are terminated first, and count as initialisation.
+    The ClientToken derives from `owner.uid`, region and `round`, so a repeated launch is idempotent.
+    PendingVerification and OptInRequired are retried after 2, 4, 8, ... seconds.
     """
 
     activity: ClassVar[str] = "aws.initialize_region"
@@ -50,12 +48,11 @@ class InitializeRegion(MemberAction):
     round: str
     ami_owner: str
     kms_key_id: str = ""
-    vcpu_quota: int = 0  # asked for in the region, which does not wait for it; 0 asks for nothing
+    vcpu_quota: int = 0  # requested in the region without waiting for it; 0 requests nothing
     tags: dict[str, str]
     search: bool
 
     def fold(self, world: AccountWorld, result: Model | None) -> AccountWorld:  # type: ignore[override]
-        """The region's outcome."""
         assert isinstance(result, RegionOutcome)  # noqa: S101
         known = world.known
         asked = tuple(sorted({*known.vcpus_asked, *({self.region} if result.vcpus_asked else ())}))
@@ -63,7 +60,7 @@ class InitializeRegion(MemberAction):
 
 
 class EndLaunches(MemberAction):
-    """Terminate the instances of one region that carry this Account's marks, and no others."""
+    """Terminate only the instances of one region with this Account's marks."""
 
     activity: ClassVar[str] = "aws.end_launches"
     slot_by: ClassVar[str] = "region"
@@ -73,5 +70,4 @@ class EndLaunches(MemberAction):
     tags: dict[str, str]
 
     def fold(self, world: AccountWorld, result: Model | None) -> AccountWorld:  # type: ignore[override]
-        """Nothing of ours runs there."""
         return world.learn(cleaned={**world.known.cleaned, self.region: "no instance of ours runs there"})

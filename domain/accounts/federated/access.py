@@ -5,12 +5,10 @@ r"""The lifecycle of an AWSFederatedAccountAccess.
     Ready --its role or its spec changes--> the same steps, changing only what differs --> Ready
     deleted --> role and policies deleted --> gone
 
-The names end with the label `uid`; it and the account's id are written before anything is made, so that whatever was
-made is found again. An access that works and cannot be renewed stays Ready, and says so in the condition `Synced`.
-What is refused is tried again with a growing delay, and at once when the access or its role changes.
-
-A deletion that AWS refuses (the customer has taken its keys back, and the payer may not enter) is tried for a day; then
-the object goes, and what is left in the customer's account is the customer's to delete. A person may end it sooner.
+Names end with the label `uid`; it and the account's id are written before the first creation, so that all objects can
+be found again. A working access that cannot be updated stays Ready, with the condition `Synced` False. Refusals are
+retried with backoff, and at once when the access or its role changes. A refused deletion (e.g. the customer has revoked
+its keys) is retried for a day or until a person ends it; then remaining objects are left to the customer.
 """
 
 from __future__ import annotations
@@ -38,14 +36,13 @@ from domain.writes import JsonPatch
 
 GIVE_UP_AFTER = timedelta(hours=24)
 NAMESPACE_MISMATCH = "AWSCustomerCredentialSecretNamespaceMismatch"
-ANEW = "anew"  # in the place of a digest, which it never equals: a person wants all steps taken once more
+ANEW = "anew"  # differs from any digest: a person requests all steps again
 NO_ROLE = "Requested role does not exist"
-# What a failed access says that knew its account.
+# Messages of failures after the account was identified.
 _BEYOND = frozenset(message for step, message in FAILED_TO.items() if step != IdentifyCustomer.activity)
 
 
 def decide(world: FederatedAccessWorld, now: datetime) -> Decision:
-    """What an access needs now."""
     access, role = world.access, world.role
     if not world.exists:
         return world.gone()
@@ -63,7 +60,7 @@ def decide(world: FederatedAccessWorld, now: datetime) -> Decision:
     if patch := _marks(world, role):
         return world.working("set the finalizer and labels", world.write(patch, note="finalizer and labels"))
     if token := retry_wanted(access.metadata):
-        if is_granted(world, role):  # what was granted may have been changed in AWS since
+        if is_granted(world, role):  # the granted objects may have changed in AWS
             anew = access.status.model_copy(update={"granted": ANEW})
             return world.working("compare it with AWS again", world.write_status(anew))
         return world.retried(token)
@@ -73,7 +70,7 @@ def decide(world: FederatedAccessWorld, now: datetime) -> Decision:
 
 
 def spec_fault(world: FederatedAccessWorld) -> str:
-    """What is wrong with the access's own spec, empty if nothing is."""
+    """The fault of the access's own spec; empty if valid."""
     access = world.access
     secret = access.spec.aws_customer_credential_secret
     if secret.namespace and secret.namespace != access.metadata.namespace:
@@ -82,22 +79,21 @@ def spec_fault(world: FederatedAccessWorld) -> str:
 
 
 def is_granted(world: FederatedAccessWorld, role: AWSFederatedRole) -> bool:
-    """Whether the status says that all is as the role and the access want it now."""
+    """Whether the status shows the currently wanted grant."""
     status = world.access.status
     wanted = wanted_digest(world.access, role, world.config.partition)
     return status.state == AccessState.READY and status.granted == wanted
 
 
 def role_name(world: FederatedAccessWorld, role: AWSFederatedRole) -> str:
-    """The IAM role's name."""
     return named(role.metadata.name, uid_of(world.access))
 
 
 def _marks(world: FederatedAccessWorld, role: AWSFederatedRole) -> JsonPatch:
-    """Finalizer and labels, where they are not as they should be: before the first effect."""
+    """Missing finalizer and labels, which precede the first effect."""
     meta, place = world.access.metadata, world.access.place
     wanted = {UID_LABEL: uid_of(world.access), ROLE_LABEL: role.metadata.name}
-    if place.role:  # whoever took the account's label away, or changed it, has not moved the role
+    if place.role:  # a changed label does not change the account of an existing role
         wanted[ACCOUNT_LABEL] = place.account_id
     labels = {name: value for name, value in wanted.items() if meta.labels.get(name) != value}
     patch: dict[str, object] = {"labels": labels} if labels else {}
@@ -110,10 +106,10 @@ def _marks(world: FederatedAccessWorld, role: AWSFederatedRole) -> JsonPatch:
 
 
 def _granting(world: FederatedAccessWorld, role: AWSFederatedRole, now: datetime) -> Decision:
-    """The next step."""
+    """The next step of a grant."""
     access, known = world.access, world.known
     digest = wanted_digest(access, role, world.config.partition)
-    # The label may have come with a copy of another access, or with a backup of this one.
+    # The label may come from a copy of another access or from a backup.
     written_down = access.place.role or not known.account_id
     account_id = access.place.account_id if written_down and _begun(world) else known.account_id
     if not account_id:
@@ -131,7 +127,7 @@ def _granting(world: FederatedAccessWorld, role: AWSFederatedRole, now: datetime
 
 
 def _begun(world: FederatedAccessWorld) -> bool:
-    """True if something may have been made already, in the account that is written down."""
+    """Whether something may already exist in the recorded account."""
     access, known = world.access, world.known
     done = access.place.role or known.policy or known.role or known.attached
     told = any(each.type == AccessState.READY or each.message in _BEYOND for each in access.status.conditions)
@@ -139,7 +135,7 @@ def _begun(world: FederatedAccessWorld) -> bool:
 
 
 def _steps(world: FederatedAccessWorld, role: AWSFederatedRole, digest: str) -> tuple[Action, ...]:
-    """What is not known to be done for what is wanted now, in order."""
+    """The steps that are not known to be done for the current digest, in order."""
     access, known, spec = world.access, world.known, role.spec
     custom, uid, name = spec.aws_custom_policy, uid_of(access), role_name(world, role)
     common = {
@@ -168,7 +164,7 @@ def _steps(world: FederatedAccessWorld, role: AWSFederatedRole, digest: str) -> 
 
 
 def _moving(world: FederatedAccessWorld, before: str, now: datetime) -> Decision:
-    """Remove what it had under another AWSFederatedRole; then it is written down nowhere any more."""
+    """Delete the role of the former AWSFederatedRole, then remove it from the status."""
     if world.known.moved_from != before:
         return _step(world, _revoke(world, before, moving=True), now)
     status = world.access.status.model_copy(update={"state": AccessState.NEW, "console_url": "", "granted": ""})
@@ -176,13 +172,13 @@ def _moving(world: FederatedAccessWorld, before: str, now: datetime) -> Decision
 
 
 def _moved_from(world: FederatedAccessWorld, role: AWSFederatedRole) -> str:
-    """The role that it had under another AWSFederatedRole."""
+    """The IAM role of the former AWSFederatedRole; empty if unchanged."""
     recorded = world.access.place.role
     return recorded if recorded and recorded != role_name(world, role) else ""
 
 
 def _step(world: FederatedAccessWorld, action: Action, now: datetime) -> Decision:
-    """Take the step; what was refused is shown, and tried again when its time has come."""
+    """Do the step; a refusal is shown and retried with backoff."""
     refusal = world.refused(action.slot)
     if refusal is None or refusal.type is ErrorType.BUG:
         return world.working(action.summary, action)
@@ -199,7 +195,7 @@ def _what_lifts(world: FederatedAccessWorld, refusal: Refusal) -> str:
 
 
 def _faulty(world: FederatedAccessWorld, message: str, waits_for: str, now: datetime, detail: str = "") -> Decision:
-    """A fault that no call of AWS is needed to see."""
+    """A fault that is visible without AWS."""
     status = faulty(world.access.status, message, now)
     actions = () if status == world.access.status else (world.write_status(status),)
     why = f"{message}: {detail}" if detail else message
@@ -249,6 +245,6 @@ def _revoke(world: FederatedAccessWorld, role: str, *, moving: bool = False) -> 
 
 
 def _secret(world: FederatedAccessWorld) -> SecretReference:
-    """The customer's Secret: of the access's own namespace, whatever it says."""
+    """The customer's Secret, always in the access's own namespace."""
     name = world.access.spec.aws_customer_credential_secret.name
     return SecretReference(name=name, namespace=world.access.metadata.namespace)

@@ -1,8 +1,7 @@
-"""The statuses of an access: the replaced operator's words, and the condition `Synced` for what it kept to itself.
+"""The statuses of an access: the replaced operator's words, and the additional condition `Synced`.
 
-A fault that only the object's own relatives show (its spec, a role that is not there) makes it Failed. What AWS refuses
-makes an access Failed that never worked; one that works stays Ready. In both cases `Synced` is False with AWS's own
-words, until a renewal succeeds.
+Faults of its spec or role make it Failed. A refusal by AWS makes it Failed only if it never worked; a working access
+stays Ready. In both cases `Synced` is False with AWS's message, until an update succeeds.
 """
 
 from __future__ import annotations
@@ -33,7 +32,6 @@ FAILED_TO = {
 def ready(
     status: FederatedAccessStatus, partition: str, account_id: str, role: str, granted: str, now: datetime
 ) -> FederatedAccessStatus:
-    """The status of an access that works."""
     conditions = _with(status.conditions, AccessState.READY, AccessState.READY, "Account Access Ready", now)
     if condition_of(conditions, SYNCED) is not None:
         conditions = _synced(conditions, TRUE, "Granted", "the role is as it should be", now)
@@ -46,13 +44,13 @@ def ready(
 
 
 def faulty(status: FederatedAccessStatus, message: str, now: datetime) -> FederatedAccessStatus:
-    """The status of an access with a fault that everybody can see."""
+    """The status of an access with a fault of its spec or role."""
     conditions = _with(status.conditions, AccessState.FAILED, AccessState.FAILED, message, now)
     return status.model_copy(update={"state": AccessState.FAILED, "conditions": conditions})
 
 
 def failed(status: FederatedAccessStatus, message: str, refusal: Refusal, now: datetime) -> FederatedAccessStatus:
-    """The status of an access to which AWS refuses a step."""
+    """The status of an access after a refusal by AWS."""
     if status.state != AccessState.READY:
         status = faulty(status, message, now)
     reason = refusal.code if refusal.code.isalnum() else refusal.type.value
@@ -63,7 +61,7 @@ def failed(status: FederatedAccessStatus, message: str, refusal: Refusal, now: d
 def _with(
     conditions: tuple[Condition, ...], type_: str, reason: str, message: str, now: datetime
 ) -> tuple[Condition, ...]:
-    """The conditions with this one True; it says what holds now, not what held first."""
+    """The conditions with this one True, with its current reason and message."""
     present = condition_of(conditions, type_)
     if present is None or present.status != TRUE:
         return with_condition(conditions, type_, reason, message, now, probe=False)
@@ -76,7 +74,7 @@ def _with(
 def _synced(
     conditions: tuple[Condition, ...], status: str, reason: str, message: str, now: datetime
 ) -> tuple[Condition, ...]:
-    """The condition Synced. The same refusal in other words (a request's id) is no news."""
+    """The condition Synced; unchanged for the same reason, because messages contain request ids."""
     present, moment = condition_of(conditions, SYNCED), timestamp(now)
     if present is not None and (present.status, present.reason) == (status, reason):
         return conditions

@@ -1,7 +1,7 @@
 """The effects of federated roles and accesses.
 
-Every step looks at what is there, and changes only what is not as it should be: a repeated step changes nothing. The
-customer's keys are read by the activities, from the Secret that the access names, and never leave them.
+Every step reads the current state and changes only differences, so repetition is safe. Activities read the customer's
+keys from the access's Secret, and never return them.
 """
 
 from __future__ import annotations
@@ -17,17 +17,18 @@ from domain.identity import Key
 from domain.model import Model
 from domain.resource import SecretReference
 
-# A role may have hundreds of accesses, and the API server may let a client make only a few requests a second.
+# A role may have hundreds of accesses, and the API server may allow only a few requests a second.
 ALL_ACCESSES = timedelta(minutes=10)
 
 # --- of roles ---
 
 
 class ValidatePolicies(Action):
-    """Have IAM judge a custom policy, by making it in the payer's account and deleting it; look for AWS's policies.
+    """Validate a custom policy by creating and deleting it in the payer's account; check that AWS's managed policies
+    exist.
 
-    IAM's own verdict is the one that counts in the customers' accounts; Access Analyzer's ValidatePolicy has another
-    one (it finds fault with actions that IAM takes). What a torn attempt left is found by its name, and goes first.
+    IAM's own result is decisive in the customers' accounts; Access Analyzer's ValidatePolicy differs (it reports
+    actions that IAM accepts). Remains of an interrupted attempt are found by name and deleted first.
     """
 
     activity: ClassVar[str] = "aws.validate_policies"
@@ -42,13 +43,12 @@ class ValidatePolicies(Action):
     managed: tuple[str, ...]
 
     def fold(self, world: FederatedRoleWorld, result: Model | None) -> FederatedRoleWorld:  # type: ignore[override]
-        """The verdict."""
         assert isinstance(result, Verdict)  # noqa: S101 - the activity's type
         return world.learn(verdict=result)
 
 
 class ClearValidation(Action):
-    """Delete the policy that a torn validation may have left in the payer's account."""
+    """Delete the remains of an interrupted validation in the payer's account."""
 
     activity: ClassVar[str] = "aws.clear_validation"
     title: ClassVar[str] = "delete policies that a validation has left behind"
@@ -59,7 +59,7 @@ class ClearValidation(Action):
 
 
 class StampAccesses(Action):
-    """Write on each access of a role when the role was validated: they look at it anew."""
+    """Annotate each access with the time of its role's validation, which wakes it."""
 
     activity: ClassVar[str] = "accounts.stamp_accesses"
     start_to_close: ClassVar[timedelta] = ALL_ACCESSES
@@ -70,16 +70,14 @@ class StampAccesses(Action):
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return f"wake {len(self.accesses)} accesses"
 
     def fold(self, world: FederatedRoleWorld, result: Model | None) -> FederatedRoleWorld:  # type: ignore[override]
-        """They know."""
         return world.learn(stamped=self.generation)
 
 
 class DeleteAccesses(Action):
-    """Delete the accesses of a role that is being deleted; each cleans up by itself."""
+    """Delete the accesses of a deleted role; each cleans up by itself."""
 
     activity: ClassVar[str] = "accounts.delete_accesses"
     observed_after: ClassVar[bool] = True
@@ -89,7 +87,6 @@ class DeleteAccesses(Action):
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return f"delete {len(self.accesses)} accesses"
 
 
@@ -107,13 +104,13 @@ class CustomerAction(Action):
 
 
 class CustomerAccount(Facts):
-    """Whose account the customer's keys open."""
+    """The account of the customer's keys."""
 
     account_id: str
 
 
 class IdentifyCustomer(CustomerAction):
-    """Ask AWS which account the customer's keys open. Denied: none, dead ones, a protected account."""
+    """Find the account of the customer's keys. Denied: no or revoked keys, or a protected account."""
 
     activity: ClassVar[str] = "aws.identify_customer"
     title: ClassVar[str] = "find the owner of the account"
@@ -121,7 +118,7 @@ class IdentifyCustomer(CustomerAction):
 
 
 class GrantAction(CustomerAction):
-    """A step on the way to an access. `digest` is what is wanted; names end with `uid`."""
+    """A step of a grant. `digest` identifies the wanted state; names end with `uid`."""
 
     account_id: str
     uid: str
@@ -130,7 +127,7 @@ class GrantAction(CustomerAction):
 
 
 class EnsureAccessPolicy(GrantAction):
-    """The custom policy `<name>-<uid>`, with this document as its default version."""
+    """Create the custom policy `<name>-<uid>`, with this document as its default version."""
 
     activity: ClassVar[str] = "aws.ensure_access_policy"
     title: ClassVar[str] = "create policy {name} in {account_id}"
@@ -140,12 +137,11 @@ class EnsureAccessPolicy(GrantAction):
     document: str
 
     def fold(self, world: FederatedAccessWorld, result: Model | None) -> FederatedAccessWorld:  # type: ignore[override]
-        """Done."""
         return world.learn(policy=self.digest)
 
 
 class EnsureAccessRole(GrantAction):
-    """The role `<role>-<uid>`, which trusts the outside identity."""
+    """Create the role `<role>-<uid>`, which trusts the outside identity."""
 
     activity: ClassVar[str] = "aws.ensure_access_role"
     title: ClassVar[str] = "create role {name} in {account_id}"
@@ -155,14 +151,13 @@ class EnsureAccessRole(GrantAction):
     principal: str
 
     def fold(self, world: FederatedAccessWorld, result: Model | None) -> FederatedAccessWorld:  # type: ignore[override]
-        """Done."""
         return world.learn(role=self.digest)
 
 
 class AttachAccessPolicies(GrantAction):
-    """The role has these policies; with `exact` no others, whose custom ones of this access are deleted.
+    """Attach these policies to the role; with `exact` detach all others, and delete this access's custom ones.
 
-    What Perdure finds granted by the replaced operator is completed only: it does not know what else was agreed.
+    A grant by the replaced operator is only extended, because other agreements are unknown.
     """
 
     activity: ClassVar[str] = "aws.attach_access_policies"
@@ -174,15 +169,14 @@ class AttachAccessPolicies(GrantAction):
     exact: bool
 
     def fold(self, world: FederatedAccessWorld, result: Model | None) -> FederatedAccessWorld:  # type: ignore[override]
-        """Done."""
         return world.learn(attached=self.digest)
 
 
 class RevokeAccess(CustomerAction):
     """Delete an access's role and custom policies.
 
-    The payer enters the account, where it may and the role says whose it is; else the customer's own keys do it. An
-    account that AWS has closed keeps nothing that could be deleted. `custom` is the policy's name if it is known.
+    The payer's access is used if possible and the role shows its owner; otherwise the customer's keys. A closed account
+    counts as empty. `custom` is the policy's name, if known.
     """
 
     activity: ClassVar[str] = "aws.revoke_access"
@@ -195,8 +189,7 @@ class RevokeAccess(CustomerAction):
     role: str
     custom: str
     principal: str
-    moving: bool = False  # the access lives on, under another role
+    moving: bool = False  # the access continues with another role
 
     def fold(self, world: FederatedAccessWorld, result: Model | None) -> FederatedAccessWorld:  # type: ignore[override]
-        """Done."""
         return world.learn(moved_from=self.role) if self.moving else world.learn(revoked=True)

@@ -1,7 +1,7 @@
-"""Policies as IAM takes them, and the names of what is made in a customer's account.
+"""IAM policy documents, and names of objects in a customer's account.
 
-IAM's limits (IAM and AWS STS quotas, https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html): a
-role's name has at most 64 characters, a policy's 128, both of letters, digits and `+=,.@_-`.
+IAM's limits (https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_iam-quotas.html): a role's name has at most 64
+characters, a policy's 128, both of letters, digits and `+=,.@_-`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _CONSOLES = {"aws-us-gov": "signin.amazonaws-us-gov.com"}
 
 
 def document(policy: CustomPolicy) -> str:
-    """The policy's JSON, its keys in the replaced operator's order."""
+    """The policy's JSON, with keys in the replaced operator's order."""
     statements = [_statement(each) for each in policy.aws_statements]
     return _compact({"Version": "2012-10-17", "Statement": statements})
 
@@ -44,7 +44,7 @@ def _statement(statement: PolicyStatement) -> dict[str, object]:
 
 
 def trust(principal: str) -> str:
-    """The policy that lets the outside identity assume the role."""
+    """The trust policy for the outside identity."""
     allowed = {"Effect": "Allow", "Action": ["sts:AssumeRole"], "Principal": {"AWS": [principal]}}
     return _compact({"Version": "2012-10-17", "Statement": [allowed]})
 
@@ -54,12 +54,11 @@ def _compact(value: Mapping[str, object]) -> str:
 
 
 def uid_of(access: AWSFederatedAccountAccess) -> str:
-    """The six characters that end the names of what is made: those written down, else derived from the object's uid."""
+    """The six-character suffix of names: the recorded one, otherwise derived from the object's uid."""
     return access.place.uid or suffix_of(access.metadata.uid)
 
 
 def named(name: str, uid: str) -> str:
-    """The name of a role or policy in the customer's account."""
     return f"{name}-{uid}"
 
 
@@ -69,18 +68,18 @@ def policy_arn(partition: str, account_id: str, name: str) -> str:
 
 
 def console_url(partition: str, account_id: str, role: str) -> str:
-    """Where people assume the role."""
+    """The console's address for assuming the role."""
     host = _CONSOLES.get(partition, "signin.aws.amazon.com")
     return f"https://{host}/switchrole?account={account_id}&roleName={role}"
 
 
 def role_name_fault(name: str) -> str:
-    """Why IAM would not take a role of this name with a uid behind it; empty if it would."""
+    """Why IAM refuses a role of this name plus uid; empty if valid."""
     return _name_fault(name, _LONGEST_ROLE)
 
 
 def policy_name_fault(name: str) -> str:
-    """The same of a policy."""
+    """Why IAM refuses a policy of this name plus uid; empty if valid."""
     return _name_fault(name, _LONGEST_POLICY)
 
 
@@ -92,7 +91,7 @@ def _name_fault(name: str, longest: int) -> str:
 
 
 def wanted_digest(access: AWSFederatedAccountAccess, role: AWSFederatedRole, partition: str) -> str:
-    """What an access should have, in a few characters that change with it."""
+    """A digest of the wanted grant."""
     spec = role.spec
     custom = spec.aws_custom_policy if spec.aws_custom_policy.name else CustomPolicy()
     content = (

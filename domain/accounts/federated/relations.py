@@ -1,4 +1,4 @@
-"""What federated access refers to: a role, the customer's key, and the claims that outlive their accesses."""
+"""Relations of federated access: its role, the customer's key, and claims that wait for its revocation."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from domain.resource import condition_of
 
 
 def is_settled(access: AWSFederatedAccountAccess) -> bool:
-    """Whether an access works and nothing is left to do: its last renewal was not refused."""
+    """Whether an access works and its last update was not refused."""
     meta, status = access.metadata, access.status
     synced = condition_of(status.conditions, SYNCED)
     works = status.state == AccessState.READY and bool(status.granted)
@@ -22,7 +22,7 @@ def is_settled(access: AWSFederatedAccountAccess) -> bool:
 
 
 def _key_awaited(access: AWSFederatedAccountAccess) -> list[tuple[str, str]]:
-    """The Secret with the customer's key, while the access waits; of its own namespace, whatever it says."""
+    """The Secret with the customer's key in the access's own namespace, while the access waits."""
     name = access.spec.aws_customer_credential_secret.name
     waits = not is_settled(access) or access.metadata.deleting
     return [(access.metadata.namespace, name)] if name and waits else []
@@ -34,7 +34,7 @@ def _role_of(access: AWSFederatedAccountAccess) -> list[tuple[str, str]]:
 
 
 RELATIONS = (
-    # A role that is being deleted waits for its accesses to go.
+    # A deleted role waits for its accesses.
     Relation(
         of=AWSFederatedAccountAccess,
         to=AWSFederatedRole,
@@ -43,7 +43,7 @@ RELATIONS = (
         told=News(whom=Whom.DELETING),
         required=True,
     ),
-    # A claim that is being deleted waits for the accesses of its namespace to go.
+    # A deleted claim waits for the accesses of its namespace.
     Relation(
         of=AWSFederatedAccountAccess,
         to=AccountClaim,

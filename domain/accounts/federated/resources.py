@@ -1,8 +1,8 @@
-"""AWSFederatedRole and AWSFederatedAccountAccess, field for field (group aws.managed.openshift.io, version v1alpha1).
+"""AWSFederatedRole and AWSFederatedAccountAccess, with all fields (group aws.managed.openshift.io, version v1alpha1).
 
-`status.observedGeneration` of the role, and `status.granted` of the access, are Perdure's optional additions: they say
-for which spec the state is true, so that an unchanged object costs no call of AWS. Conditions accumulate, as those of
-claims do; an access has one more type, `Synced`, once a renewal was refused to an access that works.
+Perdure adds `status.observedGeneration` to the role and `status.granted` to the access: they identify the spec behind
+the state, so that unchanged objects need no call to AWS. Conditions accumulate, like those of claims; `Synced` is added
+to an access when an update is refused.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _STATE = PrinterColumn(name="State", type="string", json_path=".status.state")
 
 
 class RoleState:
-    """Values of an AWSFederatedRole's `status.state`; empty until validated, and where there is nothing to validate."""
+    """Values of an AWSFederatedRole's `status.state`; empty until validated, and if there is nothing to validate."""
 
     NEW = ""
     VALID = "Valid"
@@ -99,7 +99,6 @@ class AWSFederatedRole(CustomResource):
 
     @property
     def outside(self) -> tuple[str, ...]:
-        """What its accesses hold."""
         return (f"the accesses that name {self.metadata.name}, with their roles in customers' accounts",)
 
 
@@ -132,7 +131,7 @@ class FederatedAccessStatus(KubeModel):
 
 
 class Place(Model):
-    """Where an access's role is: the account, the suffix of its names, and the role's name where that is recorded."""
+    """The location of an access's role: account, suffix of names, and the role's recorded name."""
 
     account_id: str
     uid: str
@@ -150,13 +149,12 @@ class AWSFederatedAccountAccess(CustomResource):
 
     @property
     def owner(self) -> str:
-        """The AWSFederatedRole that it is an access of."""
         role = self.spec.aws_federated_role
         return f"{AWS_FEDERATED_ROLE.name}/{role.namespace}/{role.name}" if role.name else ""
 
     @property
     def place(self) -> Place:
-        """Where its role is, as far as that is written down: in the status, which tenants cannot write, else labels."""
+        """The recorded location: from the status, which tenants cannot write, otherwise from labels."""
         query = parse_qs(urlsplit(self.status.console_url).query)
         account_id, role = (query.get(name, [""])[0] for name in ("account", "roleName"))
         if account_id and "-" in role:
@@ -166,7 +164,6 @@ class AWSFederatedAccountAccess(CustomResource):
 
     @property
     def outside(self) -> tuple[str, ...]:
-        """The role and the custom policy in the customer's account."""
         place, role = self.place, self.spec.aws_federated_role.name
         if not (place.account_id and place.uid):
             return ()

@@ -3,9 +3,8 @@
     "" --IAM judges the policies--> Valid | Invalid --spec changes--> judged anew, its accesses told
     deleted --> its accesses deleted --> all gone --> gone
 
-A role is judged once for each generation of its spec. One that the replaced operator has found Valid is believed. The
-role waits for its accesses when it is deleted: only with it do they know what they have made. Under `fedramp` roles are
-left alone, as before.
+Each generation of the spec is validated once; a Valid status of the replaced operator is trusted. A deleted role waits
+for its accesses, which need it to find their objects. Under `fedramp` roles are ignored, as before.
 """
 
 from __future__ import annotations
@@ -34,12 +33,11 @@ MESSAGES = {
     BAD_MANAGED: "Managed policy does not exist",
     ALL_VALID: "All managed and custom policies are validated",
 }
-# How Go writes a time by RFC 850, which is what the stamp has always been.
+# Go's RFC 850 format, which the annotation has always had.
 _RFC850 = "%A, %d-%b-%y %H:%M:%S UTC"
 
 
 def decide(world: FederatedRoleWorld, now: datetime) -> Decision:
-    """What a role needs now."""
     role = world.role
     if not world.exists:
         return world.gone()
@@ -68,7 +66,7 @@ def decide(world: FederatedRoleWorld, now: datetime) -> Decision:
 
 
 def judged(role: AWSFederatedRole) -> bool:
-    """Whether the status speaks of the spec as it is, in a state that a judgement has given: people change it."""
+    """Whether the status shows a validation of the current spec; people may change it."""
     generation, state = role.metadata.generation, role.status.state
     fault = _fault(role, generation)
     empty = fault is not None and fault.reason == NOTHING
@@ -89,7 +87,7 @@ def _told(world: FederatedRoleWorld) -> Decision:
 
 
 def _retried(world: FederatedRoleWorld, token: str) -> Decision:
-    """A person wants it judged anew: what was found is forgotten first."""
+    """A person's retry discards the result of the validation."""
     if judged(world.role):
         status = world.role.status.model_copy(update={"observed_generation": 0, "state": RoleState.NEW})
         return world.working("validate the policies again", world.write_status(status))
@@ -97,7 +95,7 @@ def _retried(world: FederatedRoleWorld, token: str) -> Decision:
 
 
 def _verdict(world: FederatedRoleWorld) -> Verdict | None:
-    """What is known of this generation: by IAM, by the replaced operator, by the spec alone."""
+    """The validation of this generation: by IAM, by the replaced operator, or from the spec alone."""
     role, generation = world.role, world.role.metadata.generation
     if world.known.verdict is not None and world.known.verdict.generation == generation:
         return world.known.verdict
@@ -107,7 +105,7 @@ def _verdict(world: FederatedRoleWorld) -> Verdict | None:
 
 
 def _fault(role: AWSFederatedRole, generation: int) -> Verdict | None:
-    """What is wrong beyond doubt."""
+    """Faults that are visible without IAM."""
     custom, managed = role.spec.aws_custom_policy, role.spec.aws_managed_policies
     if not custom.name and not managed:
         return verdict_of(generation, NOTHING)
@@ -117,7 +115,6 @@ def _fault(role: AWSFederatedRole, generation: int) -> Verdict | None:
 
 
 def verdict_of(generation: int, reason: str, detail: str = "") -> Verdict:
-    """The verdict that has this reason."""
     valid, message = reason == ALL_VALID, MESSAGES[reason]
     return Verdict(generation=generation, valid=valid, reason=reason, message=message, detail=detail)
 
@@ -138,7 +135,7 @@ def _judging(world: FederatedRoleWorld) -> Decision:
 
 
 def status_of(role: AWSFederatedRole, verdict: Verdict, now: datetime) -> FederatedRoleStatus:
-    """The status that a verdict gives. Where there is nothing to judge, the state stays empty."""
+    """The status after a validation. Without policies the state stays empty."""
     type_ = RoleState.VALID if verdict.valid else RoleState.INVALID
     state = RoleState.NEW if verdict.reason == NOTHING else type_
     conditions = with_condition(role.status.conditions, type_, verdict.reason, verdict.message, now, probe=False)
@@ -150,7 +147,7 @@ def status_of(role: AWSFederatedRole, verdict: Verdict, now: datetime) -> Federa
 
 
 def _saying(condition: Condition, verdict: Verdict) -> Condition:
-    """The condition says what is wrong now, not what was wrong first."""
+    """The condition with the current reason."""
     return condition.model_copy(update={"reason": verdict.reason, "message": verdict.message})
 
 
@@ -172,7 +169,7 @@ def _ending(world: FederatedRoleWorld) -> Decision:
         why = f"{len(world.accesses)} accesses are still being cleaned up: {names}"
         return world.waiting(why, tuple(str(seen.key) for seen in world.accesses[:5]))
     clear = ClearValidation(uid=role.metadata.uid)
-    # Whether a torn validation has left something is not worth holding a role for: the audit finds it.
+    # Remains of an interrupted validation do not block the deletion: the audit finds them.
     if role.spec.aws_custom_policy.name and not world.known.cleared and world.refused(clear.slot) is None:
         return world.working(clear.summary, clear)
     return world.working("nothing that Perdure created for it is left", world.drop_finalizer())
