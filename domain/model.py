@@ -20,3 +20,10 @@ class Model(BaseModel):
         # Validators are built at first use: a process imports hundreds of models and uses few of them.
         defer_build=True,
     )
+
+
+def build_models(base: type[BaseModel] = Model) -> None:
+    """Build the validators of all models that are imported, for a process whose forks are to share them."""
+    for each in base.__subclasses__():
+        each.model_rebuild()
+        build_models(each)

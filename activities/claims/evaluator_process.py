@@ -130,16 +130,11 @@ def _place_listener() -> Callable[[Callable[[str], None]], None]:
     return announce_to
 
 
-def _complete(model: type[Any]) -> None:
-    """Build the validators of a model's subclasses now: an evaluator may import nothing, and shares what is built."""
-    for each in model.__subclasses__():
-        each.model_rebuild()
-        _complete(each)
-
-
 def _warm_up() -> None:
     """Import and build now whatever Python, Jinja2, pydantic and the C library would import or read later."""
-    _complete(importlib.import_module("domain.model").Model)
+    from domain.model import build_models
+
+    build_models()
     for module in IMPORTED_LATE:
         importlib.import_module(module)
     from datetime import UTC, datetime

@@ -21,6 +21,8 @@ import sys
 import time
 from collections.abc import Mapping
 
+from domain.model import build_models
+
 # How a client sends its request: the length, with its three standard files attached, and a marshalled Request.
 LENGTH_BYTES = 4
 # Module, arguments, directory, environment.
@@ -32,6 +34,7 @@ def main() -> None:
     before = dict(os.environ)
     for name in sys.argv[2:]:
         importlib.import_module(name)
+    build_models()
     _refuse_settings()
     imported = {name: value for name, value in os.environ.items() if before.get(name) != value}
     gc.freeze()
