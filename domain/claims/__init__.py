@@ -1,21 +1,20 @@
-"""Resource claims, handles, pools and providers of poolboy.gpte.redhat.com (or OPERATOR_DOMAIN), as Poolboy has them.
+"""Resource claims, handles, pools and providers of poolboy.gpte.redhat.com (or OPERATOR_DOMAIN), as in Poolboy.
 
-A claim asks for resources, by provider or by template; a handle holds them; a pool keeps handles ready; a provider says
-how resources are made, checked and kept. Claims live with their users, everything else in the operator's namespace.
-
-Whose workflow does the work for an object, and so writes it:
+A claim asks for resources, by provider or by template; a handle holds them; a pool keeps free handles; a provider
+defines how resources are created, checked and updated. Claims live in users' namespaces, everything else in the
+operator's. The workflow that reconciles an object is its only writer:
 
 | object | while | workflow |
 |---|---|---|
-| ResourceClaim | it has no handle | the ClaimBinder, which opens the claim's own behind it |
+| ResourceClaim | it has no handle | the ClaimBinder, which then starts the claim's own |
 | ResourceClaim | it has a handle, is detached, ignored or being deleted | its own |
-| ResourceClaim | its end has come, as claim and handle say | the ClaimBinder, for all that end together |
+| ResourceClaim | it expires, according to both claim and handle | the ClaimBinder, in a batch |
 | ResourceHandle | a claim holds it | the claim's: both are written in one pass, the handle first |
-| ResourceHandle | it is free, or its claim is gone or left alone | its own |
+| ResourceHandle | it is free, or its claim is gone or ignored | its own |
 | ResourcePool, its ResourcePoolScalings, the creation of its handles | always | the pool's |
 
-A managed resource is written by the workflow that writes its handle. Every write carries the resourceVersion that it
-was decided upon, so that two writers that overlap while an object changes hands refuse each other.
+Managed resources are written by their handle's workflow. Every write has the resourceVersion of its decision as
+precondition, so overlapping writers during a handover refuse each other.
 """
 
 from domain.claims.constants import VERSION
@@ -46,7 +45,7 @@ RESOURCE_POOL = Kind(
     area="claims",
     finalizer=PLACEHOLDER,
 )
-# A wish of its pool's: the pool's workflow does all its work.
+# Part of its pool: the pool's workflow handles it.
 RESOURCE_POOL_SCALING = Kind(
     name="ResourcePoolScaling",
     group=PLACEHOLDER,
@@ -55,7 +54,7 @@ RESOURCE_POOL_SCALING = Kind(
     area="claims",
     lifecycle=False,
 )
-# What it says is read by claims, handles and pools; nothing happens to itself.
+# Read by claims, handles and pools; not reconciled itself.
 RESOURCE_PROVIDER = Kind(
     name="ResourceProvider",
     group=PLACEHOLDER,
@@ -64,7 +63,7 @@ RESOURCE_PROVIDER = Kind(
     area="claims",
     lifecycle=False,
 )
-# A view of what is watched: written, and not read here.
+# Shows what is watched: written, and never read here.
 RESOURCE_WATCH = Kind(
     name="ResourceWatch",
     group=PLACEHOLDER,
@@ -73,12 +72,12 @@ RESOURCE_WATCH = Kind(
     area="claims",
     lifecycle=False,
 )
-# No custom resource: the one workflow that gives handles to claims, so that no handle is given twice.
+# Not a custom resource: the only workflow that binds handles to claims, so that no handle is bound twice.
 CLAIM_BINDER = Kind(name="ClaimBinder", group="", version="", plural="", area="claims")
 
 
 def binder(domain: str, cluster: str) -> Key:
-    """The key of the one ClaimBinder of a domain."""
+    """The key of a domain's ClaimBinder."""
     return Key(kind=CLAIM_BINDER.name, namespace="", name=domain, uid="0", cluster=cluster)
 
 

@@ -1,8 +1,7 @@
-"""Which provider makes each resource that a claim lists (list mode).
+"""The provider of each resource that a claim lists (list mode).
 
-The provider named in the entry counts; else the one assigned before, which the claim's status records; else the one
-whose `match` serves the entry's template. Only the name of a reference is ever looked at. No template is rendered here:
-comparing a claim's templates with all providers needs these, and no evaluating process.
+It is the provider named in the entry, else the one recorded in the claim's status, else the one whose `match` fits the
+entry's template. Only names of references matter. No template is rendered, so no evaluator process is needed.
 """
 
 from __future__ import annotations
@@ -24,14 +23,14 @@ INVALID_RESOURCES = "InvalidResources"
 
 
 class NotAssigned(Faulty):
-    """An entry has no provider, or several might serve it; the message names the entry and who might."""
+    """An entry has no provider, or several match; the message names both."""
 
 
 def assign(claim: JsonObject, providers: Mapping[str, JsonObject]) -> tuple[str, ...]:
-    """The provider of each entry of the claim's `spec.resources`, among all there are.
+    """The provider of each entry of the claim's `spec.resources`.
 
     Raises:
-        NotAssigned: an entry has none, or several might serve it, or the one named does not exist.
+        NotAssigned: an entry has none, several match, or the named one does not exist.
     """
     before = [provider_name(entry) for entry in objects_at(claim, "status", "resources")]
     matches = {name: value_at(provider, "spec", "match") for name, provider in providers.items()}
@@ -62,6 +61,6 @@ def _only_one(where: str, entry: JsonObject, matches: Mapping[str, JsonValue]) -
 
 
 def _words(index: int, entry: JsonObject) -> str:
-    """An entry of a list, for people: by its index, and by its name if it has one."""
+    """The entry's index, and its name if it has one, for people."""
     name = text_at(entry, "name")
     return f"spec.resources[{index}] ({name})" if name else f"spec.resources[{index}]"

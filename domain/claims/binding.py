@@ -1,13 +1,12 @@
-"""A free handle from the moment that a claim takes it, and a handle as a pool makes it.
+"""Binding a free handle to a claim, and the handle that a pool creates.
 
-Binding sets the claim's entries beside the handle's by index: names become the claim's (none, where it has none), what
-the handle lacks is added, and its own provider gives way to the claim's. Templates follow with the pass over the
-handle. A handle with a default lifespan begins to live now; one without keeps the end that it had as a free one, and
-the claim inherits it.
+Binding combines the entries of claim and handle by index: the claim's names replace the handle's, missing entries are
+added, and the claim's provider replaces the handle's. Templates follow in the handle's next pass. A default lifespan
+starts now; without one the handle keeps its unclaimed end, which the claim inherits.
 
-A pool's handle is made complete: with the resources that its provider yields, so that it can be matched from birth.
-Templates that speak of the handle itself need its name, which therefore is part of the question. Where they need what
-it has only once it is made (its uid), it is made without resources, and gets them in the first pass over it.
+A pool's handle is created with the resources that its provider yields, so that it can be matched at once. Templates may
+use the handle's name, which is therefore part of the question. If they use fields that exist only after the creation
+(uid), it is created without resources, and gets them in its first pass.
 """
 
 from __future__ import annotations
@@ -32,16 +31,16 @@ from domain.claims.templates import TemplateError
 from domain.claims.timestamps import end_of_handle, requested_end_of
 from domain.resource import timestamp
 
-# What a pool hands on to its handles as it stands.
+# Copied unchanged from a pool to its handles.
 _HANDED_ON = ("preferenceScore", "resourceAnnotations", "resourceLabels", "vars")
 _SOME_UID = "00000000-0000-0000-0000-000000000000"
 
 
-# --- a claim takes a handle ---
+# --- binding ---
 
 
 def plan_binding(question: BindingQuestion) -> BindingPlan:
-    """The handle as it has to be once the claim has it; on a fault nothing may be bound."""
+    """The handle after the binding; with a fault nothing may be bound."""
     claim, handle = question.claim, question.handle
     spec: JsonObject = {**object_at(handle, "spec"), "resourceClaim": claim_reference(question.names, claim)}
     spec["resources"] = _side_by_side(objects_at(spec, "resources"), question.wanted)
@@ -73,7 +72,7 @@ def claim_labels(names: DomainNames, claim: JsonObject) -> dict[str, str]:
 def new_handle(
     names: DomainNames, namespace: str, name: str, labels: Mapping[str, JsonValue], spec: JsonObject
 ) -> JsonObject:
-    """The body of a handle that is to be made."""
+    """The body of a new handle."""
     return {
         "apiVersion": names.api_version,
         "kind": RESOURCE_HANDLE.name,
@@ -100,11 +99,11 @@ def _side_by_side(held: Sequence[JsonObject], wanted: Sequence[WantedEntry]) -> 
     return [*entries, *held[len(wanted) :]]
 
 
-# --- a pool makes a handle ---
+# --- pool handles ---
 
 
 def plan_pool_handle(question: PoolQuestion) -> HandleBody:
-    """The handle that the pool makes; on a fault none is to be made."""
+    """The handle for the pool; with a fault none may be created."""
     pool = question.pool
     try:
         return HandleBody(labels=_pool_labels(question.names, pool), spec=_pool_spec(question))
@@ -136,7 +135,7 @@ def _pool_spec(question: PoolQuestion) -> JsonObject:
 
 
 def _scene_of_new(question: PoolQuestion, spec: JsonObject, **made: JsonValue) -> Scene:
-    """The scene of the handle that is about to be made; `made` is what its metadata will have from then on."""
+    """The scene of the new handle; `made` is metadata that exists only after its creation."""
     metadata: JsonObject = {"namespace": text_at(question.pool, "metadata", "namespace"), **made}
     if question.handle_name:
         metadata |= {"name": question.handle_name, "generateName": HANDLE_NAME_PREFIX}
@@ -150,11 +149,11 @@ def _scene_of_new(question: PoolQuestion, spec: JsonObject, **made: JsonValue) -
 
 
 def _yielded(question: PoolQuestion, spec: JsonObject, provider: str) -> JsonObject:
-    """The resources that the provider yields for the handle, as far as they can be told before it is made."""
+    """The provider's resources for the handle, if they can be computed before its creation."""
     try:
         resources: list[JsonValue] = [*resource_list(_scene_of_new(question, spec), provider)]
     except TemplateError:
-        if question.handle_name:  # what fails for a handle that is made as well is a fault
+        if question.handle_name:  # an error that also occurs after the creation is a fault
             made = _scene_of_new(question, spec, uid=_SOME_UID, creationTimestamp=timestamp(question.now))
             resource_list(made, provider)
         return {}

@@ -1,12 +1,12 @@
-"""What the binder does for a claim that has no handle: validated, bound to a free handle or given a new one, brought to ready.
+"""What the binder does for a claim without a handle: validate it, bind a free handle or create one, and reconcile it.
 
     not begun | held --> nothing
     validated --> approval pending, values refused, faults: said in the status
           '-> a handle that names it already | the best free one | a new one --> status --> its resources
 
-A free handle is taken out of the free ones when it is chosen, and bound over the version that was read, so that even
-two binders could not bind it twice. A handle made for a claim is named after the claim's uid: made again, it is found.
-"""  # noqa: E501 - a picture
+A chosen free handle is removed from the index, and bound with its resourceVersion as precondition, so that not even two
+binders can bind it twice. A new handle's name derives from the claim's uid, so a repeated creation finds it.
+"""
 
 from __future__ import annotations
 
@@ -34,18 +34,18 @@ from domain.decision import Decision
 from domain.identity import Key
 from domain.model import Model
 
-# Five characters of 27: two of a thousand claims meet with a chance of one in thirty, three times in a row never.
+# Five characters of 27: among a thousand claims, two collide with a probability of one in thirty.
 MOST_SALTS = 8
-# A handle that others write to at the same time is tried so often for one claim.
+# The attempts for a handle with concurrent writers, per claim.
 MOST_TRIES = 3
-# What one look at a claim takes at most until its handle is there; the clock of the API server may be another.
+# A pass gets the handle within this time; it also covers the clock difference to the API server.
 MADE_WITHIN = timedelta(seconds=10)
 
 _WITH_HANDLE = "status with its handle"
 
 
 def wanted_of(plan: ClaimPlan) -> Wanted:
-    """What the claim needs of a handle."""
+    """The claim's requirements for a handle."""
     resources = (
         WantedResource(entry.provider, entry.name, entry.template, entry.match_ignore) for entry in plan.wanted
     )
@@ -56,7 +56,7 @@ def wanted_of(plan: ClaimPlan) -> Wanted:
 
 
 class OfClaim(ClaimsAction):
-    """Something done for a claim, which has the status that it has to have."""
+    """An action for a claim with its wanted status."""
 
     key: Key
     at: datetime
@@ -65,13 +65,13 @@ class OfClaim(ClaimsAction):
 
 
 class Taken(Model):
-    """What came of one free handle.
+    """The result of an attempt to bind a free handle.
 
     Attributes:
-        name: the one that was chosen, empty where none fits.
-        handle: as it is bound; None where it was not to be had.
-        unusable: why it cannot be bound as it is written.
-        fault: why none can be bound.
+        name: the chosen one, empty if none matches.
+        handle: the bound handle; None if it was not available.
+        unusable: why this handle cannot be bound.
+        fault: why no handle can be bound.
     """
 
     name: str = ""
@@ -81,7 +81,7 @@ class Taken(Model):
 
 
 class TakeHandle(OfClaim):
-    """Bind the best free handle to the claim, but for those passed over."""
+    """Bind the best free handle to the claim, except those passed over."""
 
     activity: ClassVar[str] = "claims.take_handle"
     title: ClassVar[str] = "bind a free handle"
@@ -90,7 +90,6 @@ class TakeHandle(OfClaim):
     passed_over: tuple[str, ...] = ()
 
     def fold(self, world: Claim, result: Model | None) -> Claim:  # type: ignore[override]
-        """The claim with its handle; a handle that cannot be bound as it is written keeps it from no other."""
         taken = result if isinstance(result, Taken) else Taken()
         if taken.fault is not None:
             return world.at_fault(taken.fault)
@@ -99,7 +98,7 @@ class TakeHandle(OfClaim):
         if taken.unusable is not None:
             unusable = (*world.unusable, taken.unusable)
             after = world.model_copy(update={"unusable": unusable, "tries": {**world.tries, taken.name: MOST_TRIES}})
-            # Several mean that it lies elsewhere.
+            # Several failures mean that the cause is not one handle.
             return _without_free(after) if len(unusable) >= MOST_TRIES else after
         if not taken.name:
             return _without_free(world)
@@ -107,14 +106,14 @@ class TakeHandle(OfClaim):
 
 
 class Created(Model):
-    """The handle that was made for a claim, None where its name is taken; `fault` is why none can be."""
+    """The handle created for a claim; None if its name is taken. `fault`: why none can be created."""
 
     handle: GivenObject | None = None
     fault: Fault | None = None
 
 
 class CreateHandle(OfClaim):
-    """Make a handle for the claim, or find the one that an earlier attempt has made."""
+    """Create a handle for the claim, or find the one of an earlier attempt."""
 
     activity: ClassVar[str] = "claims.create_handle"
     title: ClassVar[str] = "create a handle for the claim"
@@ -123,7 +122,6 @@ class CreateHandle(OfClaim):
     salt: int = 0
 
     def fold(self, world: Claim, result: Model | None) -> Claim:  # type: ignore[override]
-        """The claim with its handle."""
         created = result if isinstance(result, Created) else Created()
         if created.fault is not None:
             return world.at_fault(created.fault)
@@ -148,7 +146,7 @@ def _with_handle(world: Claim, handle: JsonObject, *, made: bool = False) -> Cla
 
 
 def _without_free(world: Claim) -> Claim:
-    """No free handle fits: one is made, or the claim waits for one, or shows why there is none."""
+    """No free handle matches: create one, wait for one, or show the fault."""
     plan = world.validation
     if plan.creation is None and (fault := next(iter(world.unusable), plan.fault)) is not None:
         return world.at_fault(fault)
@@ -159,7 +157,7 @@ def _without_free(world: Claim) -> Claim:
 
 
 def decide(world: Claim, now: datetime) -> Decision:
-    """What the binder has to do for the claim now, and what its own workflow has to know."""
+    """The binder's next actions for the claim."""
     claim, plan = world.claim, world.validation
     if (interrupted := disturbed(world)) is not None:
         return interrupted
@@ -178,17 +176,17 @@ def decide(world: Claim, now: datetime) -> Decision:
     if not world.read and (first := world.to_write(_bound(world))):
         return RECONCILING.doing(*first)
     if is_left_alone(world.names, world.handle) or world.handle_hold:
-        # A backup may be restored in any order: the claim has its handle, which is looked after once it may be.
+        # During a restore, the claim may precede its handle's release; it is reconciled once that is permitted.
         as_it_is = HandlePlan(handle_status=object_at(world.handle, "status"))
         return _stands(world.model_copy(update={"answer": as_it_is}), now)
     if world.over:
-        # Nothing is ended here: its own workflow reads everything afresh before it does.
+        # The claim's own workflow ends it, after a fresh read.
         return standing.asked_binder(now).model_copy(update={"phase": "Bound", "why": "it has expired"})
     return reconciled(world, RECONCILING if world.answer is None else _stands(world, now))
 
 
 def lacks(world: Claim) -> Wanted | None:
-    """What the claim asks for, if no free handle is that, and only another one, or an edit, can change it."""
+    """The claim's requirements, if it waits and only another handle or an edit can help."""
     waits = world.none_free and not world.handle and not world.halted and world.validation.creation is None
     return wanted_of(world.validation) if waits and not world.validation.by_clock else None
 
@@ -209,7 +207,7 @@ def _without_handle(world: Claim, now: datetime) -> Decision:
         return binding.doing(TakeHandle(passed_over=passed_over, **common))
     if plan.creation is not None:
         return binding.doing(CreateHandle(salt=world.salt, **common))
-    # No free handle fits, and none may be made: no fault, the claim waits for one.
+    # No free handle matches, and none may be created: the claim waits.
     status = with_own_stalled(plan.status, None, world.question.now, bound=False)
     write = PutStatus(kind=RESOURCE_CLAIM, before=world.own, after={**world.own, "status": status})
     waits = standing.waits_for_free(plan, now + world.cadence.faulty)
@@ -217,9 +215,9 @@ def _without_handle(world: Claim, now: datetime) -> Decision:
 
 
 def _bound(world: Claim) -> PutStatus:
-    """The claim with its handle and its lifespan in the status: the two are always seen together.
+    """The write of handle and lifespan into the claim's status, which always appear together.
 
-    How long the lifespan may be at most follows when it is rendered.
+    The maximum lifespans are added when they are rendered.
     """
     claim, handle, now = world.validated, world.handle, world.question.now
     ready = value_at(handle, "status", "ready") is True
@@ -233,12 +231,12 @@ def _bound(world: Claim) -> PutStatus:
 
 
 def _bound_at(claim: JsonObject, handle: JsonObject, now: datetime) -> datetime:
-    """When the claim got the handle: earlier where another attempt was broken off, as the end it was given tells."""
+    """When the claim got the handle: the handle's end shows an earlier, interrupted attempt."""
     end, default = end_of_handle(handle), text_at(handle, "spec", "lifespan", "default")
     if end is None or not default or value_at(claim, "spec", "lifespan", "end"):
         return now
     try:
         began = end - parse_duration(default)
     except (UnreadableDuration, OverflowError):
-        return now  # a template, or cut by a maximum: the handle tells nothing of it
+        return now  # a template, or limited by a maximum: the start cannot be derived
     return began if max(born(handle), born(claim)) <= began + MADE_WITHIN and began < now else now

@@ -1,11 +1,11 @@
-"""What a ResourceClaim does that has its own workflow: bound, detached, left alone or on its way out.
+"""The lifecycle of a ResourceClaim in its own workflow: bound, detached, ignored or being deleted.
 
     left alone | being deleted | detached | not begun --> each its own short way
     no handle, or one that is not its --> the binder is asked
     bound --> validated (claim_validation.py) --> reconciled (handle_reconciliation.py) --> ended, detached or settled
 
-What cannot be undone is decided on what the API server says now: a pass that began with what was known looks again first.
-"""  # noqa: E501 - a picture
+Irreversible steps are decided on fresh reads: a pass that began with cached objects observes again first.
+"""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from domain.decision import Action, Decision
 from domain.identity import Key
 from domain.model import Model
 
-# A binder that was asked and has not answered by then is asked again.
+# If the binder has not answered by then, it is asked again.
 BINDER_PATIENCE = timedelta(seconds=15)
 BIND = "bind a free handle, or create one"
 
@@ -37,13 +37,13 @@ BIND = "bind a free handle, or create one"
 
 
 class ClaimRead(Model):
-    """A claim that may end as it is known; None where it may not."""
+    """A claim that may end; None if it may not."""
 
     claim: GivenObject | None = None
 
 
 class ReadClaim(ClaimsAction):
-    """Read the claim whose end has come, as it may ask for another; the handle ends only as it is known."""
+    """Read the expired claim, which may have a new end; the handle must be unchanged."""
 
     activity: ClassVar[str] = "claims.read_claim"
     result: ClassVar[type[Model] | None] = ClaimRead
@@ -53,7 +53,6 @@ class ReadClaim(ClaimsAction):
     handle: GivenObject
 
     def fold(self, world: Claim, result: Model | None) -> Claim:  # type: ignore[override]
-        """The claim as it is now; where it may not end, everything is observed again."""
         claim = result.claim if isinstance(result, ClaimRead) else None
         if claim is None:
             return world.model_copy(update={"lost": True})
@@ -63,14 +62,14 @@ class ReadClaim(ClaimsAction):
 
 
 class FindAnother(Finding):
-    """Find out whether some handle says that it holds the claim: a wrong name may have been written into the status."""
+    """Find out whether some handle names the claim, because the status may have a wrong name."""
 
     activity: ClassVar[str] = "claims.find_another_handle"
     fact: ClassVar[str] = "has_another"
 
 
 class DeleteClaim(ClaimsAction):
-    """Delete the claim; `expired`: it has no handle any more, and goes only as it was seen."""
+    """Delete the claim; `expired`: a claim without a handle, only if unchanged."""
 
     activity: ClassVar[str] = "claims.delete_claim"
     result: ClassVar[type[Model] | None] = Stored
@@ -81,11 +80,9 @@ class DeleteClaim(ClaimsAction):
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return f"delete the claim: {self.why}"
 
     def fold(self, world: Claim, result: Model | None) -> Claim:  # type: ignore[override]
-        """It is marked, or gone where nothing keeps it."""
         claim = result.obj if isinstance(result, Stored) else self.claim
         changes: dict[str, object] = {
             "question": world.question.model_copy(update={"claim": claim}),
@@ -96,13 +93,13 @@ class DeleteClaim(ClaimsAction):
 
 
 class ClaimEnded(HandleEnded):
-    """What came of the end of a handle, and the claim as it is then; None once it is gone."""
+    """The result of ending a handle, and the claim afterwards; None if it is gone."""
 
     claim: GivenObject | None = None
 
 
 class EndHandleAndClaim(EndHandle):
-    """Delete the handle's resources, its claim and itself, and see how the claim stands then."""
+    """Delete the handle's resources, its claim and itself; return the claim."""
 
     activity: ClassVar[str] = "claims.end_handle_and_claim"
     result: ClassVar[type[Model] | None] = ClaimEnded
@@ -111,18 +108,16 @@ class EndHandleAndClaim(EndHandle):
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return f"delete claim, handle and resources: {self.why}"
 
     def fold(self, world: Claim, result: Model | None) -> Claim:  # type: ignore[override]
-        """The claim lets go of itself, if it has ended."""
         ended = result if isinstance(result, ClaimEnded) else ClaimEnded(why=self.why)
         question = world.question.model_copy(update={"claim": ended.claim})
         return world.model_copy(update={"end": ended, "question": question, "exists": ended.claim is not None})
 
 
 class EndHandles(ClaimsAction):
-    """End the handles of a claim that is being deleted; what cannot be asked to go is the handle's to go on with."""
+    """Delete the handles of a claim that is being deleted; their own lifecycles continue after failures."""
 
     activity: ClassVar[str] = "claims.end_handles"
     title: ClassVar[str] = "delete its handle and its resources"
@@ -130,7 +125,6 @@ class EndHandles(ClaimsAction):
     claim: GivenObject
 
     def fold(self, world: Claim, result: Model | None) -> Claim:  # type: ignore[override]
-        """The claim lets go of itself."""
         return world.model_copy(update={"end": HandleEnded(why="its handle and resources are deleted")})
 
 
@@ -138,13 +132,12 @@ class EndHandles(ClaimsAction):
 
 
 def needs_its_handle(names: DomainNames, claim: JsonObject, now: datetime) -> bool:
-    """Whether how the claim stands depends on its handle."""
+    """Whether the claim's state depends on its handle."""
     goes_on = is_looked_after(names, claim) and not is_detached(claim)
     return goes_on and not_begun(claim, now) is None and bool(handle_name(claim))
 
 
 def decide(world: Claim, now: datetime) -> Decision:
-    """What the claim has to do now, and how it stands."""
     claim, handle = world.claim, world.handle
     if (first := disturbed(world)) is not None:
         return first
@@ -168,7 +161,8 @@ def decide(world: Claim, now: datetime) -> Decision:
         gone = DeleteClaim(claim=claim, why="its handle does not exist any more")
         return standing.ending(gone.why).doing(gone)
     if holder_of(handle) != name_of(claim):
-        # The handle is authoritative: what it does not confirm is dropped, and the binder finds the right one.
+        # The handle is authoritative: status fields that it does not confirm are dropped, and the binder finds the
+        # right handle.
         confirmed = without(object_at(claim, "status"), ("resourceHandle", "lifespan"))
         return _unbound(world, now, _with_status(claim, confirmed, "status without that handle"))
     if is_deleting(handle):
@@ -216,15 +210,15 @@ def _stands(world: Claim, now: datetime) -> Decision:
 
 
 def ends_with_others(world: Claim, now: datetime) -> datetime | None:
-    """When the binder ends the claim with others; None where its own workflow does.
+    """When the binder deletes the claim in a batch; None if its own workflow does.
 
-    The binder takes an end when it comes: what agrees only after that is for the claim's own workflow, at once.
+    The binder only considers future ends: a later agreement is handled by the claim's own workflow.
     """
     return ahead(agreed_end(world.claim, world.handle), now)
 
 
 def _validated_again(world: Claim) -> tuple[Action, ...]:
-    """An edit that was refused by statuses which are not so any more; our own write of them wakes nothing."""
+    """Validate a refused edit again if the statuses have changed; own writes cause no wake."""
     refused = world.halted and world.validation.halt is not Halt.FAULT
     if not refused or world.validated_again or world.answer is None or world.plans_only:
         return ()
@@ -233,7 +227,7 @@ def _validated_again(world: Claim) -> tuple[Action, ...]:
 
 
 def _over(world: Claim, claim: JsonObject) -> Decision:
-    """The end has come, or a condition of the claim says so."""
+    """The claim has expired, or one of its conditions is true."""
     if not world.fresh and not (world.claim_read and world.expired):
         return RECONCILING.doing(ObserveAgain())
     if world.expired:
@@ -248,7 +242,7 @@ def _over(world: Claim, claim: JsonObject) -> Decision:
 
 
 def _unbound(world: Claim, now: datetime, *first: Action) -> Decision:
-    """A claim without a handle; while it is held what the binder would do is found out."""
+    """A claim without a handle; while it is held, the binder's actions are planned."""
     asked = standing.asked_binder(now + BINDER_PATIENCE)
     if first and not world.plans_only:
         return asked.doing(*first)
@@ -265,7 +259,7 @@ def _with_status(claim: JsonObject, status: JsonObject, what: str) -> PutStatus:
     return PutStatus(kind=RESOURCE_CLAIM, before=claim, after={**claim, "status": status}, what=what)
 
 
-# --- ends ---
+# --- deletion ---
 
 
 def _ending(world: Claim, why: str, **seen: object) -> Decision:
@@ -274,7 +268,7 @@ def _ending(world: Claim, why: str, **seen: object) -> Decision:
 
 
 def _leaving(world: Claim, claim: JsonObject, now: datetime) -> Decision:
-    """A claim that is being deleted: its handle ends with it, and it waits for nothing."""
+    """Delete the handle of a claim that is being deleted, without waiting for it."""
     end = world.end
     if end is None:
         return standing.ending("it is being deleted").doing(EndHandles(claim=claim))
@@ -289,13 +283,13 @@ def _leaving(world: Claim, claim: JsonObject, now: datetime) -> Decision:
 
 
 def _refused(end: HandleEnded, now: datetime) -> Decision:
-    """What could not be asked to go is asked again soon; so is a claim that does not end with its handle."""
+    """Failed deletions are retried soon."""
     why = f"{end.why}; {end.refused[0]}" if end.refused else end.why
     return standing.ending(why, end.refused, now + standing.SOON)
 
 
 def _detached(world: Claim, claim: JsonObject, now: datetime) -> Decision:
-    """A claim without resources, until its end."""
+    """A claim without resources, until it expires."""
     end = end_of_detached(claim)
     stands = standing.detached(claim, end)
     if world.plan.auto_detach and world.end is None:

@@ -1,17 +1,16 @@
-"""One look at a claim: what its own object has to be, and which handle it needs while it has none.
+"""The evaluation of a claim: its wanted object, and its requirements for a handle.
 
     shape of the spec ─► provider(s) ─► approval ─► initialisation ─► validation ─► what it needs of a handle
          └ fault            └ fault       └ waits                        └ invalid      (only while it has none)
 
-Each step goes on from what the one before made of the claim, so templates see the claim as it will be written. A claim
-that halts keeps what it has: its handle is looked after as before, but nothing that the claim asks for reaches it.
+Each step continues with the changed claim, so templates see it as it will be written. A claim that stops at a step
+keeps its handle, which is reconciled as before, without the claim's changes.
+- Provider mode (`spec.provider`): the provider is immutable; its labels and annotations are added to the claim
+  permanently; required approval comes first. A claim with a handle counts as approved.
+- List mode (`spec.resources`): each entry has a provider; defaults are written into the spec, once.
 
-- Provider mode (`spec.provider`): the provider is never changed for another; its labels and annotations are put on the
-  claim, for good; where it requires approval nothing happens before that. Who has a handle has been approved.
-- List mode (`spec.resources`): each entry has its provider; defaults are written into the spec, once.
-
-Values that were accepted are never dropped. A claim whose status lost them (a crash between two writes, a person, a
-restore) finds them in its handle.
+Accepted values are never dropped. If the claim's status lost them (a crash, a person, a restore), they are taken from
+its handle.
 """
 
 from __future__ import annotations
@@ -36,17 +35,16 @@ from domain.resource import timestamp
 INVALID_SPEC = "InvalidSpec"
 PROVIDER_IMMUTABLE = "ProviderImmutable"
 
-# What a claim shows of its handle; none of it is there before the approval.
+# Status fields from the handle, absent before the approval.
 _NOT_YET = ("lifespan", "resourceHandle", "resources", "summary")
 
 
 def plan_claim(question: ClaimQuestion) -> ClaimPlan:
-    """What the claim has to be, and the handle that it needs while it has none."""
     return _Pass(question).plan()
 
 
 class _Pass:
-    """One look; `claim` is the claim as far as the steps have brought it."""
+    """One evaluation; `claim` is the claim after the steps so far."""
 
     def __init__(self, question: ClaimQuestion) -> None:
         self.question = question
@@ -105,7 +103,7 @@ class _Pass:
             self._needs()
         return Halt.NONE
 
-    # --- the claim as it becomes ---
+    # --- the changed claim ---
 
     def _status(self) -> JsonObject:
         bound = self.question.handle is not None
@@ -126,11 +124,11 @@ class _Pass:
     # --- steps ---
 
     def _check_shape(self) -> None:
-        """Hold that the spec says when it begins, if it says so, and in exactly one way what it wants.
+        """Check that the start is readable, and that the spec requests resources in exactly one way.
 
         Raises:
-            UnreadableMoment: its start is no moment.
-            Faulty: it says nothing, or contradicts itself.
+            UnreadableMoment: the start is not a time.
+            Faulty: nothing is requested, or both ways are used.
         """
         start_of(self.claim)
         entries = value_at(self.claim, "spec", "resources")
@@ -159,7 +157,7 @@ class _Pass:
         return self.question.providers[self.provider]
 
     def _take_up_values(self) -> None:
-        """Take the values of its handle for accepted where the claim's status has none."""
+        """Use the handle's values as accepted if the claim's status has none."""
         held = object_at(self.question.handle, "spec", "provider")
         status = object_at(self.claim, "status", "provider")
         values = held.get("parameterValues")
@@ -168,7 +166,7 @@ class _Pass:
             self._set_status(provider={**status, "parameterValues": values})
 
     def _put_on_claim(self, provider: JsonObject) -> None:
-        """The provider's annotations and labels for claims; none is ever taken away."""
+        """Add the provider's annotations and labels for claims; none is ever removed."""
         self.annotations = self._lacking("annotations", object_at(provider, "spec", "resourceClaimAnnotations"))
         self.labels = self._lacking("labels", object_at(provider, "spec", "resourceClaimLabels"))
         if self.annotations:
@@ -194,7 +192,7 @@ class _Pass:
         return False
 
     def _show_assigned(self) -> None:
-        """The entries of `status.resources` with their providers; once there is a handle, its providers stay shown."""
+        """The entries of `status.resources` with their providers; once bound, the recorded providers stay."""
         bound = self.question.handle is not None
         before = objects_at(self.claim, "status", "resources")
         shown: list[JsonValue] = []
@@ -212,7 +210,7 @@ class _Pass:
         return self.question.providers[name]
 
     def _initialise(self) -> None:
-        """The mark that defaults are applied, and in list mode the defaults; never a second time."""
+        """Mark the claim as initialised, and in list mode apply defaults; only once."""
         if self.question.names.init_timestamp_annotation in object_at(self.claim, "metadata", "annotations"):
             return
         if not self.provider:
@@ -223,7 +221,7 @@ class _Pass:
         self._add_to_metadata("annotations", mark)
 
     def _is_invalid(self) -> bool:
-        """Judge what the claim asks for, and show the outcome."""
+        """Validate the request, and record the result."""
         if self.provider:
             outcome = settle_parameters(self._scene(), self.question.providers[self.provider])
             self._set_status(provider=provider_status(self.claim, outcome))
@@ -238,9 +236,9 @@ class _Pass:
         return any(text is not None for text in errors)
 
     def _needs(self) -> None:
-        """What the claim needs of a handle, and the one that is made where none fits.
+        """The requirements for a handle, and a new handle if none matches.
 
-        A free handle is not made, so what is wrong with making one is told and hinders nothing else.
+        A fault of the new handle does not matter for a free one.
         """
         scene = self._scene()
         resources = resources_wanted(scene, self.assigned)

@@ -1,8 +1,8 @@
-"""What a claim shows of its handle: the state of each resource, health, readiness, summary, the lifespan in force.
+"""The parts of a claim's status that come from its handle: resources, health, readiness, summary, lifespan.
 
-It is made from the handle's status after that has been written, so that whoever sees something on the claim finds it on
-the handle. It shows whole live objects, which users and their programs read in place of rights on the objects. What is
-the claim's own stays: its provider and values, its validation errors, the names it gave, the moment it was first ready.
+They are written after the handle's status, so that everything shown by the claim is on the handle. The claim shows
+complete live objects, which users read instead of having permissions on them. The claim's own fields stay: provider and
+values, validation errors, names, and the time of first readiness.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ _COPIED = ("healthy", "ready", "summary")
 
 
 def claim_resources(claim: JsonObject, handle: JsonObject, states: Sequence[JsonObject | None]) -> list[JsonObject]:
-    """The claim's `status.resources`: the handle's entries, each with its provider, the claim's error and the object.
+    """The claim's `status.resources`: the handle's entries with provider, validation error and object.
 
-    `handle` carries the status just made. Names that the claim has are kept; entries the claim lacks are added.
+    `handle` has the new status. Existing names are kept; missing entries are added.
     """
     before = objects_at(claim, "status", "resources")
     specs = objects_at(handle, "spec", "resources")
@@ -45,9 +45,9 @@ def _claim_entry(before: JsonObject, provider: JsonObject, shown: JsonObject, st
 def claim_status(
     claim: JsonObject, handle: JsonObject, states: Sequence[JsonObject | None], lifespan: JsonObject
 ) -> JsonObject:
-    """The claim's whole status from its handle, whose status is the one just made.
+    """The claim's status from its handle's new status.
 
-    `lifespan` is what `mirrored_lifespan` gave. Health, readiness and summary vanish with the handle's.
+    `lifespan` comes from `mirrored_lifespan`. Health, readiness and summary are removed if the handle lacks them.
     """
     before = object_at(claim, "status")
     status = object_at(handle, "status")
@@ -69,10 +69,9 @@ def mirrored_lifespan(
     relative_maximum: str | None,
     first_ready: str | None,
 ) -> JsonObject:
-    """The claim's `status.lifespan`: the handle's end and its maxima as rendered and normalised for the claim's schema.
+    """The claim's `status.lifespan`: the handle's end, and its maxima normalized for the claim's schema.
 
-    `first_ready` is the moment to record if the handle has become ready; one recorded before is never changed, nor is
-    the start.
+    `first_ready` is recorded if the handle has become ready; recorded start and readiness never change.
     """
     before = object_at(claim, "status", "lifespan")
     recorded = value_at(before, "firstReady")

@@ -1,10 +1,10 @@
-"""A claim as a pass sees it, and the first half of each pass: what its own object has to be is found out and written.
+"""The first half of a claim's pass: find out and write its wanted object.
 
     validated --> metadata and defaults written --> status written --> its handle is reconciled, or it gets one
-                                                        '-> approval pending, refused, at fault: nothing reaches the handle
+    '-> approval pending, refused, at fault: nothing reaches the handle
 
-The binder leaves the status to the step that gives the claim its handle, so that both are seen together.
-"""  # noqa: E501 - a picture
+The binder writes the status together with the handle, so that both appear at once.
+"""
 
 from __future__ import annotations
 
@@ -39,26 +39,26 @@ from domain.identity import Key
 from domain.model import Model
 from domain.notices import Notice, warning
 
-VALIDATION_FAILED = "ValidationFailed"  # the reason of an Event
+VALIDATION_FAILED = "ValidationFailed"  # an Event's reason
 
 
 class Claim(HandleWorld):
-    """A claim as a pass has brought it, with the handle that it has; `handle` is empty while there is none.
+    """A claim and its handle during a pass; `handle` is empty while there is none.
 
     Attributes:
-        claim_observed: the claim as it was observed.
-        claim_read: the claim is as the API server has it, the handle as it is known: its end has come.
-        claim_plan: what the claim's own object has to be; None while that is not known.
-        validated_again: the plan was made a second time in this pass, upon the statuses that it has written.
-        plans_only: nothing is written, so what would follow upon a write is found out without it.
-        has_another: whether a handle holds the claim that names one which does not exist; None while that is not known.
+        claim_observed: the claim as observed.
+        claim_read: the claim is freshly read and the handle cached, because it has expired.
+        claim_plan: the claim's wanted object; None if unknown.
+        validated_again: the plan was made again in this pass, from its written statuses.
+        plans_only: nothing is written, so later steps are planned from the wanted objects.
+        has_another: whether a handle names the claim, whose own handle does not exist; None if unknown.
         binds: the pass is the binder's.
-        handle_hold: why nothing may be done with the handle.
-        made: the handle was made for the claim in this pass.
-        tries: how often a free handle could not be had, by name.
-        unusable: why free handles could not be bound as they are written.
-        none_free: no free handle fits.
-        salt: how many names for a new handle were taken.
+        handle_hold: why the handle may not be changed.
+        made: the handle was created in this pass.
+        tries: failed attempts by free handle.
+        unusable: why free handles cannot be bound.
+        none_free: no free handle matches.
+        salt: the number of taken names for a new handle.
     """
 
     claim_observed: GivenObject = {}
@@ -77,17 +77,16 @@ class Claim(HandleWorld):
 
     @property
     def names(self) -> DomainNames:
-        """The names under the installation's domain."""
         return self.question.names
 
     @property
     def own(self) -> JsonObject:
-        """The claim as it is stored."""
+        """The stored claim."""
         return self.claim_observed if self.plans_only else self.question.claim or {}
 
     @property
     def validation(self) -> ClaimPlan:
-        """What the claim's own object has to be; nothing else than it is, where that is not known."""
+        """The claim's wanted object; unchanged if unknown."""
         return self.claim_plan or ClaimPlan(status=object_at(self.claim, "status"))
 
     @property
@@ -97,30 +96,30 @@ class Claim(HandleWorld):
 
     @property
     def validated(self) -> JsonObject:
-        """The claim with the status that it has to have, whether that is written or not."""
+        """The claim with its wanted status, written or not."""
         return {**self.own, "status": self.validation.status}
 
     def stored(self, kind: str, obj: JsonObject) -> HandleWorld:
-        """What was written before the handle is evaluated is what that begins with."""
+        """The evaluation of the handle starts with the claim as written here."""
         after = super().stored(kind, obj)
         begins = kind == RESOURCE_CLAIM.name and not self.read
         return after.model_copy(update={"claim_before": obj}) if begins else after
 
     def at_fault(self, fault: Fault) -> Claim:
-        """The claim with a fault that was found after its plan was made."""
+        """The claim with a fault found after its plan."""
         status = {**self.validation.status, **only(object_at(self.own, "status"), "conditions")}
         return self.model_copy(update={"claim_plan": faulty_plan(status, fault, self.question.now)})
 
 
 class Validated(Model):
-    """What the claim's own object has to be, and the providers of its entries (list mode)."""
+    """The claim's wanted object, and the providers of its entries (list mode)."""
 
     plan: Annotated[ClaimPlan, SkipValidation] = ClaimPlan()
     assigned: tuple[str, ...] = ()
 
 
 class Validate(ClaimsAction):
-    """Find out what the claim's own object has to be."""
+    """Find out the claim's wanted object."""
 
     activity: ClassVar[str] = "claims.validate_claim"
     title: ClassVar[str] = "validate the claim"
@@ -133,7 +132,7 @@ class Validate(ClaimsAction):
     handle: GivenObject | None = None
 
     def fold(self, world: Claim, result: Model | None) -> Claim:  # type: ignore[override]
-        """The handle is evaluated upon it; anew where it was before."""
+        """Evaluate the handle afterwards, again if necessary."""
         answer = result if isinstance(result, Validated) else Validated()
         accepted = answer.plan.halt is Halt.NONE
         spec = object_at(self.claim, "spec")
@@ -151,7 +150,7 @@ class Validate(ClaimsAction):
 
 
 def to_validate(world: Claim) -> tuple[Action, ...]:
-    """What is to be done next until the claim's own object is as it has to be."""
+    """The next actions until the claim's own object is as wanted."""
     plan, claim = world.claim_plan, world.own
     if plan is None:
         return (validate(world),)
@@ -169,12 +168,12 @@ def to_validate(world: Claim) -> tuple[Action, ...]:
 
 
 def validate(world: Claim) -> Validate:
-    """The question after the claim as it is stored, and after its handle."""
+    """The validation of the stored claim."""
     return Validate(key=world.key, at=world.question.now, claim=world.own, handle=world.handle or None)
 
 
 def not_begun(claim: JsonObject, now: datetime) -> Decision | None:
-    """How a claim stands whose start lies ahead; None once it has come. An unreadable one is a fault, found later."""
+    """The decision before the claim's start; None afterwards, or if it is unreadable, which is a fault."""
     try:
         start = start_of(claim)
     except UnreadableMoment:
@@ -183,14 +182,14 @@ def not_begun(claim: JsonObject, now: datetime) -> Decision | None:
 
 
 def notices(world: Claim) -> tuple[Notice, ...]:
-    """What a person is told once the claim's status says something new."""
+    """Events about news in the claim's status."""
     if world.claim_plan is None or (world.binds and not world.halted):
         return ()
     return tuple(_notices(world.claim_observed, world.claim_plan))
 
 
 def faulty_plan(status: JsonObject, fault: Fault, now: datetime) -> ClaimPlan:
-    """The plan of a claim of which only its fault is known."""
+    """The plan of a claim with a fault and nothing else."""
     return ClaimPlan(status=with_own_stalled(status, fault, now, bound=False), halt=Halt.FAULT, fault=fault)
 
 
@@ -208,7 +207,7 @@ def _messages(conditions: Sequence[JsonObject]) -> str:
 
 
 def _prepared(names: DomainNames, claim: JsonObject, plan: ClaimPlan) -> JsonObject:
-    """The claim as one that we look after, with what its plan adds."""
+    """The claim with our finalizer and its plan's additions."""
     prepared = in_hand(names, RESOURCE_CLAIM, claim)
     for part, added in (("annotations", plan.annotations), ("labels", plan.labels)):
         if added:

@@ -1,8 +1,8 @@
-"""Whether the templates that were rendered for a handle or a claim give something else without any event.
+"""Whether rendered templates of a handle or claim may change without an event.
 
-Merely because time passes: such an object is looked at again by the clock, all others on events only. Or because of
-what the very pass has written into handle and claim: those are rendered once more by it. Counted are the templates of
-every provider that can be reached from it, whether or not its link holds now: it may the next moment.
+With time: the object is evaluated again periodically, all others only on events. By the pass's own writes to handle and
+claim: they are rendered again in the pass. The templates of all reachable providers count, even if a link's condition
+is false now.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from domain.claims.templates.renderer import condition_template
 
 
 def by_clock(handle: JsonObject, claim: JsonObject | None, providers: Mapping[str, JsonObject], *, newer: bool) -> bool:
-    """Whether the handle, or what its claim shows, has to be looked at again as time passes."""
+    """Whether the handle, or its claim's status, depends on time."""
     return depends_on_time(_texts(handle, claim, providers, newer))
 
 
 def by_own_writes(handle: JsonObject, providers: Mapping[str, JsonObject], *, newer: bool) -> bool:
-    """Whether what is rendered for the handle reads what a pass writes: statuses and lifespans of handle and claim."""
+    """Whether the handle's templates read statuses and lifespans that a pass writes."""
     texts = [
         text for provider in _reached(named_providers(handle), providers) for text in _provider_texts(provider, newer)
     ]
@@ -32,14 +32,14 @@ def by_own_writes(handle: JsonObject, providers: Mapping[str, JsonObject], *, ne
 
 
 def lifespan_by_own_writes(handle: JsonObject) -> bool:
-    """Whether the handle's lifespan reads what a pass writes, its end among it: it is settled anew by the next pass."""
+    """Whether the handle's lifespan reads what a pass writes, including its end: the next pass settles it again."""
     return reads_what_passes_write(lifespan_texts(handle))
 
 
 def claim_by_clock(claim: JsonObject, providers: Mapping[str, JsonObject], *, invalid: bool, newer: bool) -> bool:
-    """Whether a claim without a handle has to be looked at again as time passes: what it needs, or is refused for.
+    """Whether the requirements or validation of a claim without a handle depend on time.
 
-    Parameters count only while the values are `invalid`: those accepted are never judged again.
+    Parameters count only while the values are `invalid`: accepted ones are never validated again.
     """
     judged = _reached(named_providers(claim), providers) if invalid else ()
     checks = (text for provider in judged for text in _parameter_texts(provider))
@@ -60,7 +60,7 @@ def _texts(
 
 
 def _reached(names: Iterable[str], providers: Mapping[str, JsonObject]) -> list[JsonObject]:
-    """The providers of these names and all that they link to, each once."""
+    """The providers of these names and all that they link to, without duplicates."""
     found: dict[str, JsonObject] = {}
     ahead = list(names)
     while ahead:
@@ -72,7 +72,7 @@ def _reached(names: Iterable[str], providers: Mapping[str, JsonObject]) -> list[
 
 
 def _provider_texts(provider: JsonObject, newer: bool) -> Iterator[str]:
-    """Everything of a provider that is rendered while one of its resources lives; its vars are templates since 1.13."""
+    """Templates of a provider that are rendered while its resources exist; vars are templates since 1.13."""
     spec = object_at(provider, "spec")
     yield from _strings(value_at(spec, "template", "definition"))
     yield from _strings(spec.get("statusSummaryTemplate"))
@@ -89,7 +89,7 @@ def _provider_texts(provider: JsonObject, newer: bool) -> Iterator[str]:
 
 
 def _parameter_texts(provider: JsonObject) -> Iterator[str]:
-    """What is rendered of a provider's parameters until their values are accepted."""
+    """Templates of a provider's parameters, rendered until the values are accepted."""
     for parameter in objects_at(provider, "spec", "parameters"):
         checks = objects_at(parameter, "validation", "checks")
         yield text_at(parameter, "default", "template")
@@ -101,7 +101,7 @@ def _conditions(expressions: Iterable[str]) -> Iterator[str]:
 
 
 def _strings(value: JsonValue) -> Iterator[str]:
-    """Every string in a value; keys are no templates."""
+    """Every string in a value, except keys."""
     ahead: list[JsonValue] = [value]
     while ahead:
         each = ahead.pop()

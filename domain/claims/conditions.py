@@ -1,11 +1,10 @@
-"""The conditions of claim objects. Claims, handles and pools have one, `Stalled`: a person has to mend something.
+"""The condition `Stalled` of claims, handles and pools: something needs a person.
 
-kstatus (Argo CD, Flux) reads it as "will not go on by itself". It is there only while there is a fault, and is True
-then. ResourceProviders have one of their own (`provider_conditions.py`). All other conditions belong to others.
-
-A claim has faults of its own and those of its handle, found in different passes. Its handle's are shown under one
-reason, so that each pass knows which of the two the condition tells, and neither takes away what the other said. Its
-own come first: while there is one, nothing of the claim reaches the handle.
+kstatus (Argo CD, Flux) reads it as "will not progress by itself". It exists only while there is a fault, and is then
+True. ResourceProviders have another one (`provider_conditions.py`). All other conditions belong to others. A claim has
+its own faults and its handle's, found in different passes. The handle's have a common reason, so that each pass
+recognizes which kind is shown and leaves the other's alone. The claim's own have precedence: with one, nothing of the
+claim reaches the handle.
 """
 
 from __future__ import annotations
@@ -24,14 +23,13 @@ HANDLE_STALLED = "ResourceHandleStalled"
 
 
 def with_stalled(status: JsonObject, fault: Fault | None, now: datetime) -> JsonObject:
-    """The status with the condition for this fault, or without it."""
     return with_fault(status, STALLED, fault, now)
 
 
 def with_fault(status: JsonObject, type_: str, fault: Fault | None, now: datetime) -> JsonObject:
-    """The status with the condition of this type, True for the fault, or without it.
+    """The status with the condition True for the fault, or without it.
 
-    `lastTransitionTime` stays while the reason does; else it is `now`.
+    `lastTransitionTime` changes only with the reason.
     """
     others = [condition for condition in objects_at(status, "conditions") if condition.get("type") != type_]
     if fault is not None:
@@ -40,13 +38,12 @@ def with_fault(status: JsonObject, type_: str, fault: Fault | None, now: datetim
 
 
 def condition_at(status: JsonObject, type_: str) -> JsonObject | None:
-    """The condition of a type in a status, None without one."""
     found = (condition for condition in objects_at(status, "conditions") if condition.get("type") == type_)
     return next(found, None)
 
 
 def with_own_stalled(status: JsonObject, fault: Fault | None, now: datetime, *, bound: bool) -> JsonObject:
-    """A claim's status with the condition for a fault of its own; without one, what its handle's pass said stays."""
+    """A claim's status with the condition for its own fault; without one, the handle's stays."""
     if fault is None and bound and stalled_by_handle(status):
         return status
     return with_stalled(status, fault, now)
@@ -55,7 +52,7 @@ def with_own_stalled(status: JsonObject, fault: Fault | None, now: datetime, *, 
 def with_handles_stalled(status: JsonObject, faults: Iterable[Fault], now: datetime, *, accepted: bool) -> JsonObject:
     """A claim's status with the condition for its handle's faults.
 
-    A fault of its own stays unless the claim was `accepted` in this pass, which says that it has none any more.
+    The claim's own fault stays unless the claim was `accepted` in this pass.
     """
     stalled = condition_at(status, STALLED) is not None
     if stalled and not accepted and not stalled_by_handle(status):
@@ -65,7 +62,7 @@ def with_handles_stalled(status: JsonObject, faults: Iterable[Fault], now: datet
 
 
 def stalled_by_handle(status: JsonObject) -> bool:
-    """Whether a claim's status tells a fault of its handle."""
+    """Whether the claim's condition is for its handle."""
     return any(
         condition.get("type") == STALLED and condition.get("reason") == HANDLE_STALLED
         for condition in objects_at(status, "conditions")

@@ -1,4 +1,4 @@
-"""Texts and timings of the claims area, as the replaced Poolboy has them; names under its domain: `domain_names.py`."""
+"""Texts and timings of the claims area, from the replaced Poolboy; names with its domain are in `domain_names.py`."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from datetime import timedelta
 
 VERSION = "v1"
 
-# Not the operator's: who asked for the claim's Namespace (OpenShift writes it).
+# OpenShift's: the requester of the claim's Namespace.
 NAMESPACE_REQUESTER_ANNOTATION = "openshift.io/requester"
 
-# Under which handles write the objects that they manage. It is another one than that of Perdure's other writes: such an
-# object may have a lifecycle of its own here (an AccountClaim, another ResourceClaim), to which those writes are news,
-# as its status is to the handle.
+# The field manager of handles' writes to managed resources. It differs from that of Perdure's other writes, because
+# such a resource may have its own lifecycle here (an AccountClaim, another ResourceClaim), for which those writes are
+# news.
 RESOURCE_FIELD_MANAGER = "perdure-handles"
 
 # Texts that clients compare.
@@ -31,25 +31,25 @@ LIFESPAN_EVENT_ACTION = "LifespanChange"
 LIFESPAN_END_CHANGED = "Lifespan end changed"
 LIFESPAN_END_CLEARED = "Lifespan end cleared"
 
-# Handles and what they manage.
+# Handles and their resources.
 HANDLE_NAME_PREFIX = "guid-"
 HANDLE_SUFFIX_LENGTH = 5
 
 DEFAULT_ALLOWED_OPS = ("add", "remove", "replace")
 
-# A handle that ends sooner than this is bound by no claim.
+# A handle that expires sooner is not bound.
 NEAR_EXPIRY = timedelta(seconds=120)
 
-# The defaults of Poolboy's intervals. Here they are upper bounds: events are noticed when they happen, and only
-# templates that depend on time are rendered anew at the handles' interval.
+# The defaults of Poolboy's intervals. Here they are upper bounds: events are handled at once, and only time-dependent
+# templates are rendered at the handles' interval.
 MANAGE_CLAIMS_INTERVAL = timedelta(seconds=60)
 MANAGE_HANDLES_INTERVAL = timedelta(seconds=60)
 MANAGE_POOLS_INTERVAL = timedelta(seconds=10)
 RESOURCE_REFRESH_INTERVAL = timedelta(seconds=600)
-# One slow look covers what is not watched, such as the requester of a namespace.
+# A slow resync covers what is not watched, such as the requester of a namespace.
 SAFETY_RESYNC = timedelta(minutes=10)
 
-# Poolboy's variables about its own processes and endpoints: accepted, and said in one log line to be without effect.
+# Poolboy's variables about its own processes and endpoints: accepted and ignored, with one log line.
 IGNORED_VARIABLES = (
     "KOPF_OPTIONS",
     "METRICS_ENABLED",

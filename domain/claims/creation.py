@@ -1,9 +1,9 @@
-"""What a claim needs of a handle, and the handle that is made for it where no free one fits.
+"""A claim's requirements for a handle, and the new handle if no free one matches.
 
-In provider mode the resources are what the provider yields for the accepted values, and the lifespan is that provider's
-alone. In list mode they are the claim's own, the variables of their providers come along (later ones win), and each
-setting of the lifespan is the shortest of all providers'. A provider of one of the resources, or the claim, can forbid
-that a handle is made; a top-level provider that makes nothing of its own forbids nothing.
+In provider mode the provider yields the resources for the accepted values, and gives the lifespan. In list mode the
+resources are the claim's, with the variables of their providers (later ones override), and each lifespan setting is the
+shortest of all providers'. The claim, or a provider of a resource, can forbid the creation of a handle; a top-level
+provider without its own resource does not.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from domain.claims.timestamps import requested_end_of
 
 
 def resources_wanted(scene: Scene, assigned: Sequence[str]) -> list[JsonObject]:
-    """The entries that the scene's claim needs in its handle; `assigned` are its providers in list mode.
+    """The entries that the claim needs in its handle; `assigned` are its providers in list mode.
 
     Raises:
-        ProviderError: a provider is missing, or links wrongly.
+        ProviderError: a provider is missing, or has invalid links.
         TemplateError: a template of a provider fails.
     """
     if provider := text_at(scene.claim, "spec", "provider", "name"):
@@ -37,7 +37,7 @@ def resources_wanted(scene: Scene, assigned: Sequence[str]) -> list[JsonObject]:
 
 
 def wanted_entries(scene: Scene, resources: Sequence[JsonObject]) -> tuple[WantedEntry, ...]:
-    """The same for who looks for a free handle, with the differences that each provider tolerates."""
+    """The requirements for a free handle, including tolerated differences."""
     return tuple(
         WantedEntry(
             provider=provider_name(resource),
@@ -51,7 +51,7 @@ def wanted_entries(scene: Scene, resources: Sequence[JsonObject]) -> tuple[Wante
 
 
 def creation_forbidden(scene: Scene, resources: Sequence[JsonObject]) -> str:
-    """Why no handle may be made for the claim, in words; empty where one may."""
+    """Why no handle may be created for the claim; empty if allowed."""
     if value_at(scene.claim, "spec", "disableCreation") is True:
         return "the claim disables creation"
     names = dict.fromkeys(provider_name(resource) for resource in resources)
@@ -60,12 +60,12 @@ def creation_forbidden(scene: Scene, resources: Sequence[JsonObject]) -> str:
 
 
 def handle_for_claim(scene: Scene, resources: Sequence[JsonObject]) -> JsonObject:
-    """The handle that is made for the scene's claim, without name, finalizer and labels.
+    """The new handle for the claim, without name, finalizer and labels.
 
     Raises:
         TemplateError: a provider's lifespan cannot be rendered.
-        UnreadableDuration: it is none.
-        UnreadableMoment: the end that the claim asks for is none.
+        UnreadableDuration: it is not a duration.
+        UnreadableMoment: the requested end is not a time.
     """
     claim = scene.claim or {}
     names = [provider_name(resource) for resource in resources]
@@ -88,7 +88,7 @@ def handle_for_claim(scene: Scene, resources: Sequence[JsonObject]) -> JsonObjec
 
 
 def effective_provider(claim: JsonObject) -> JsonObject:
-    """A handle's `spec.provider` for a claim in provider mode: the claim's, with the values that are in force."""
+    """A handle's `spec.provider` in provider mode: the claim's, with the accepted values."""
     provider: JsonObject = {"name": text_at(claim, "spec", "provider", "name")}
     values = value_at(claim, "status", "provider", "parameterValues")
     return provider if values is None else {**provider, "parameterValues": values}

@@ -1,19 +1,14 @@
-"""What resource number i of a handle has to look like now, or what it waits for.
+"""The definition of each resource of a handle, or what it waits for.
 
-In one pass, per resource: a provider that requires a claim waits for one; each link of its provider to another
-resource of the same handle may wait (`waitFor`) and lends values of that resource's live state (`templateVars`); then
-the handle's template is merged with the provider's `override`, which wins, and gets its name, its labels and the
-operator's annotations. Parameter values are no variables here: they reach a resource through `template.definition`.
-While a resource waits it is neither created nor updated, although it may exist.
+A provider may require a claim; links to other resources of the handle may wait (`waitFor`) and provide values of that
+resource's live state (`templateVars`). Then the provider's `override` is merged over the handle's template, which gets
+name, labels and the operator's annotations. Parameter values reach a resource only through `template.definition`. A
+waiting resource is neither created nor updated.
 
-A resource is pinned to its recorded reference: name and namespace silently follow it, so that editing a template never
-makes a second object, and a change of apiVersion or kind is an error. Not so where the API server does not know what is
-recorded: of a kind that its group serves in no version there can be no object, and a version that is not served gives
-way to another.
-
-Names end in the handle's guid, so two entries with one generateName come to the same name. One object cannot be two
-resources (their annotations alone differ): the one that was first recorded, else the one that stands first, has it; the
-other waits for a definition of its own.
+A resource is pinned to its recorded reference: edits of name and namespace are ignored, so that they never create a
+second object; a change of apiVersion or kind is an error, unless the API server does not serve the recorded one. Names
+end with the handle's guid, so two entries with the same generateName have the same name: the first recorded one, else
+the first in order, owns the object, and the other waits for a new definition.
 """
 
 from __future__ import annotations
@@ -34,23 +29,23 @@ _KIND = ("apiVersion", "kind")
 
 
 class WaitingFor(StrEnum):
-    """The values of `status.resources[].waitingFor`."""
+    """Values of `status.resources[].waitingFor`."""
 
     CLAIM = "ResourceClaim"
     LINKED = "Linked ResourceProvider"
-    DEFINITION = "Resource Definition"  # as it is, it would be the object of another resource
+    DEFINITION = "Resource Definition"  # it would be the object of another resource
 
 
 class DefinitionError(Exception):
-    """A definition that can be no object, or another one than was made from it: a status, until someone edits it."""
+    """An invalid definition, or one of a different kind than recorded; shown until it is edited."""
 
 
 def definitions(resources: Resources) -> list[JsonObject | WaitingFor]:
-    """Every resource's definition, or what it waits for, in order; each sees the references recorded before it.
+    """Every resource's definition, or what it waits for; each uses the references recorded before it.
 
     Raises:
-        DefinitionError: a definition is no object of a kind, or of another kind than the one recorded.
-        ProviderError: a provider is missing or links wrongly.
+        DefinitionError: a definition is invalid, or of a different kind than recorded.
+        ProviderError: a provider is missing or has invalid links.
         TemplateError: a template of a provider fails.
     """
     found: list[JsonObject | WaitingFor] = []
@@ -65,7 +60,7 @@ def definitions(resources: Resources) -> list[JsonObject | WaitingFor]:
 
 
 def definition_or_wait(resources: Resources, index: int) -> JsonObject | WaitingFor:
-    """The object that resource `index` has to be, or what it waits for; raises as `definitions` does."""
+    """The definition of resource `index`, or what it waits for; raises as `definitions` does."""
     provider = resources.scene.provider(provider_name(resources.entries[index]))
     bound = bool(object_at(resources.handle, "spec", "resourceClaim"))
     if value_at(provider, "spec", "resourceRequiresClaim") is True and not bound:
@@ -75,16 +70,16 @@ def definition_or_wait(resources: Resources, index: int) -> JsonObject | Waiting
 
 
 def reference_of(defined: JsonObject) -> JsonObject:
-    """The reference that is recorded for a definition, before the object is made."""
+    """The reference that is recorded before the object is created."""
     metadata = object_at(defined, "metadata")
     found: JsonObject = {"apiVersion": defined["apiVersion"], "kind": defined["kind"], "name": metadata["name"]}
     return {**found, "namespace": metadata["namespace"]} if metadata.get("namespace") else found
 
 
 def reference_for(resources: Resources, index: int, defined: JsonObject) -> JsonObject:
-    """The reference to record for resource `index`: the one recorded, to which the definition is pinned.
+    """The reference of resource `index`; a recorded one stays.
 
-    Without a namespace no object of a namespaced kind can be made: what is not there takes the one it has got since.
+    Exception: a missing object of a namespaced kind was recorded without a namespace, and gets the current one.
     """
     recorded, namespace = resources.recorded(index), text_at(defined, "metadata", "namespace")
     if any(defined[field] != recorded.get(field) for field in _KIND):
@@ -94,7 +89,7 @@ def reference_for(resources: Resources, index: int, defined: JsonObject) -> Json
 
 
 def doubled(resources: Resources, outcomes: Sequence[JsonObject | WaitingFor]) -> dict[int, int]:
-    """The resources that would be another one's object, each with the resource whose it is."""
+    """Resources that duplicate another one's object, with the owner's index."""
     owners: dict[tuple[str, ...], int] = {}
     found: dict[int, int] = {}
     for index in sorted(range(len(outcomes)), key=lambda number: (not resources.recorded(number), number)):
@@ -108,7 +103,7 @@ def doubled(resources: Resources, outcomes: Sequence[JsonObject | WaitingFor]) -
 
 
 def _identity(defined: JsonObject) -> tuple[str, ...]:
-    """What tells the object from others: its group, whatever the version, kind, namespace and name."""
+    """The object's identity: group (any version), kind, namespace and name."""
     metadata = object_at(defined, "metadata")
     return _group(defined), text_at(defined, "kind"), text_at(metadata, "namespace"), text_at(metadata, "name")
 
@@ -118,7 +113,7 @@ def _group(obj: JsonObject) -> str:
 
 
 def definition(resources: Resources, index: int, provider: JsonObject, lent: Lent) -> JsonObject:
-    """The handle's template under the provider's override, named, annotated and pinned to its reference."""
+    """The handle's template with the provider's override, named, annotated and pinned to its reference."""
     template = object_at(resources.entries[index], "template")
     here = where(resources, index)
     try:
@@ -144,9 +139,9 @@ def _override(resources: Resources, index: int, provider: JsonObject, lent: Lent
 
 
 def _fixed_variables(resources: Resources, index: int) -> dict[str, object]:
-    """The names that no variable of provider, handle or link can take.
+    """Variables that no variable of provider, handle or link can override.
 
-    `resource_reference` comes from the spec alone, as it always has.
+    `resource_reference` comes from the spec alone, as always.
     """
     entries, requester = resources.entries, resources.requester
     return {
@@ -166,7 +161,7 @@ def _fixed_variables(resources: Resources, index: int) -> dict[str, object]:
 
 
 def _metadata(resources: Resources, index: int, provider: JsonObject, merged: JsonObject) -> JsonObject:
-    """The metadata of the definition: pinned name and namespace, the handle's labels, the operator's annotations."""
+    """The definition's metadata: pinned name and namespace, the handle's labels, the operator's annotations."""
     spec = object_at(resources.handle, "spec")
     metadata = {**object_at(merged, "metadata"), **_pinned(resources, index, merged)}
     annotations: JsonObject = {
@@ -179,7 +174,7 @@ def _metadata(resources: Resources, index: int, provider: JsonObject, merged: Js
 
 
 def _pinned(resources: Resources, index: int, merged: JsonObject) -> JsonObject:
-    """The name, and the namespace if it has one: of the recorded reference, else of the definition."""
+    """Name and namespace, from the recorded reference or the definition."""
     recorded = resources.recorded(index)
     differs = [field for field in _KIND if merged[field] != recorded.get(field)]
     if not recorded or (differs and index in resources.unserved):
@@ -194,7 +189,7 @@ def _pinned(resources: Resources, index: int, merged: JsonObject) -> JsonObject:
 
 
 def own_annotations(resources: Resources, index: int, provider: JsonObject) -> JsonObject:
-    """The operator's annotations on a managed resource: whose it is, and for whom."""
+    """The operator's annotations on a managed resource."""
     names = resources.scene.names
     meta, spec = object_at(resources.handle, "metadata"), object_at(resources.handle, "spec")
     annotations: JsonObject = {
@@ -231,6 +226,6 @@ def _guid(handle: JsonObject) -> str:
 
 
 def where(resources: Resources, index: int) -> str:
-    """A resource as people are told of it."""
+    """The resource, for people."""
     name = text_at(resources.entries[index], "name") or str(index)
     return f"resource {name} of ResourceProvider {provider_name(resources.entries[index])}"

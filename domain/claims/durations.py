@@ -1,9 +1,9 @@
-"""Durations and moments as lifespans write them.
+"""Durations and times in lifespans.
 
-Durations are read as Poolboy reads them (pytimeparse: `30m`, `1h30m`, `2 days`, `1:24:11`; a bare number is none).
-They are written in two ways: `1d2h3m4s` on handles, and in one single unit in the claim's status, whose schema takes
-nothing else: a maximum of `1h30m` once made every write of that status fail. Moments are RFC 3339; fractions of a
-second and offsets are read kindly, and everything is written in UTC with whole seconds, as Kubernetes does.
+Durations are parsed like Poolboy's (pytimeparse: `30m`, `1h30m`, `2 days`, `1:24:11`; a bare number is invalid). They
+are written as `1d2h3m4s` on handles, and with a single unit in the claim's status, whose schema accepts nothing else.
+Times are RFC 3339; fractions and offsets are accepted, and everything is written in UTC with whole seconds, like
+Kubernetes.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ from pytimeparse.timeparse import timeparse
 
 from domain.resource import parse_timestamp
 
-# Later than any date-time that the API server and Python can both write.
+# The latest time that the API server and Python can both represent.
 FOREVER = datetime(9999, 12, 31, 23, 59, 59, tzinfo=UTC)
 EARLIEST = datetime(1, 1, 1, tzinfo=UTC)
 
-# Real durations have below 40 characters; the parser's expressions slow down with the square of the length.
+# Real durations have less than 40 characters; the parser is quadratic.
 LONGEST_TEXT = 100
 _ONE_UNIT = re.compile(r"[0-9]+[smhd]")
 _UNITS = (("d", timedelta(days=1)), ("h", timedelta(hours=1)), ("m", timedelta(minutes=1)), ("s", timedelta(seconds=1)))
 
 
 class UnreadableDuration(ValueError):  # noqa: N818 - says what the text is
-    """The text is no duration; the message quotes it and names what it was meant to be."""
+    """The text is not a duration; the message quotes it and names the field."""
 
     def __init__(self, what: str, text: str) -> None:
         shown = text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}..."
@@ -36,7 +36,7 @@ class UnreadableDuration(ValueError):  # noqa: N818 - says what the text is
 
 
 class UnreadableMoment(ValueError):  # noqa: N818 - says what the text is
-    """The text is no moment; the message quotes it and names what it was meant to be."""
+    """The text is not a time; the message quotes it and names the field."""
 
     def __init__(self, what: str, text: str) -> None:
         shown = text if len(text) <= LONGEST_TEXT else f"{text[:LONGEST_TEXT]}..."
@@ -46,10 +46,10 @@ class UnreadableMoment(ValueError):  # noqa: N818 - says what the text is
 
 
 def parse_duration(text: str, what: str = "duration") -> timedelta:
-    """The duration that the text says; `what` names it in the error.
+    """The duration of the text; `what` names the field in the error.
 
     Raises:
-        UnreadableDuration: the text is no duration, or one beyond what can be counted.
+        UnreadableDuration: the text is invalid or too large.
     """
     seconds = timeparse(text) if len(text) <= LONGEST_TEXT else None
     if seconds is None:
@@ -61,9 +61,9 @@ def parse_duration(text: str, what: str = "duration") -> timedelta:
 
 
 def format_duration(duration: timedelta) -> str:
-    """The duration as `1d2h3m4s`, units of zero left out; fractions of a second are dropped.
+    """The duration as `1d2h3m4s`, without zero units and fractions of a second.
 
-    Reading the result again gives the same whole seconds.
+    Parsing the result gives the same whole seconds.
     """
     sign, rest = ("-", -duration) if duration < timedelta(0) else ("", duration)
     parts = []
@@ -75,10 +75,10 @@ def format_duration(duration: timedelta) -> str:
 
 
 def in_one_unit(text: str, what: str = "duration") -> str:
-    """The duration as the claim's status takes it: a count and one of s, m, h, d; a text that is so already stays.
+    """The duration as a count and one of s, m, h, d, for the claim's status; such a text is unchanged.
 
     Raises:
-        UnreadableDuration: the text is no duration, or a negative one, which the schema cannot say.
+        UnreadableDuration: the text is invalid, or negative, which the schema does not allow.
     """
     if _ONE_UNIT.fullmatch(text):
         return text
@@ -91,22 +91,22 @@ def in_one_unit(text: str, what: str = "duration") -> str:
 
 
 def parse_moment(text: str, what: str = "moment") -> datetime:
-    """The moment that the text says, in UTC and whole seconds; `what` names it in the error.
+    """The time of the text, in UTC and whole seconds; `what` names the field in the error.
 
     Raises:
-        UnreadableMoment: the text is no RFC 3339 moment.
+        UnreadableMoment: the text is not RFC 3339.
     """
     try:
         moment = parse_timestamp(text.strip().upper())
         if moment is not None:
             return moment.astimezone(UTC).replace(microsecond=0)
     except OverflowError:
-        pass  # an offset leads out of the calendar
+        pass  # the offset leads out of the calendar
     raise UnreadableMoment(what, text)
 
 
 def after(moment: datetime, duration: timedelta) -> datetime:
-    """The moment so much later, kept within the calendar: a maximum of 9999999d means for ever."""
+    """The sum, limited to the calendar: a maximum of 9999999d means unlimited."""
     try:
         return min(moment + duration, FOREVER)
     except OverflowError:
@@ -114,5 +114,5 @@ def after(moment: datetime, duration: timedelta) -> datetime:
 
 
 def whole_seconds(moment: datetime) -> datetime:
-    """The moment in UTC as it reads after it was written and read again."""
+    """The time in UTC, as if written and parsed again."""
     return moment.astimezone(UTC).replace(microsecond=0)

@@ -1,8 +1,7 @@
-"""Faults that a person has to mend, and the errors they come from.
+"""Faults that need a person, and their errors.
 
-The small rules raise errors of their own, each of which names its place; a pass catches them where the rest of it can
-go on without, and tells them in its plan, in a condition and as an Event. Any other exception is a bug and is not
-caught here.
+Small rules raise their own errors, which name the place. A pass catches them where it can continue, and reports them in
+its plan, in a condition and as an Event. Other exceptions are bugs and are not caught.
 """
 
 from __future__ import annotations
@@ -18,12 +17,12 @@ from domain.claims.providers import ProviderError, ProviderMissing
 from domain.claims.templates import TemplateError
 from domain.claims.update_filters import BadPattern
 
-# A status is read by people, and hundreds of resources may have the same fault.
+# People read statuses, and hundreds of resources may have the same fault.
 LONGEST_MESSAGE = 4_000
 
 
 class Faulty(Exception):  # noqa: N818 - says what the object is
-    """An object that cannot be worked with as it is."""
+    """An object that cannot be processed unchanged."""
 
     def __init__(self, reason: str, message: str) -> None:
         super().__init__(message)
@@ -31,7 +30,7 @@ class Faulty(Exception):  # noqa: N818 - says what the object is
         self.message = message
 
 
-# The first that fits an error counts: a ProviderMissing is a ProviderError.
+# The first match counts: a ProviderMissing is a ProviderError.
 _REASONS: tuple[tuple[type[Exception], str], ...] = (
     (TemplateError, "TemplateFailed"),
     (ProviderMissing, "ProviderMissing"),
@@ -46,7 +45,7 @@ FAULTS: tuple[type[Exception], ...] = (Faulty, *(kind for kind, _ in _REASONS))
 
 
 def fault_of(error: Exception, where: str = "") -> Fault:
-    """The fault that one of `FAULTS` tells; `where` is put before its text where that names no place."""
+    """The fault of one of the `FAULTS`; `where` is a prefix for errors without a place."""
     message = f"{where}: {error}" if where else str(error)
     if isinstance(error, Faulty):
         return Fault(reason=error.reason, message=message)
@@ -55,7 +54,7 @@ def fault_of(error: Exception, where: str = "") -> Fault:
 
 @contextmanager
 def told(faults: list[Fault], where: str = "") -> Iterator[None]:
-    """Add what goes wrong inside to the faults, and go on."""
+    """Collect errors inside as faults, and continue."""
     try:
         yield
     except FAULTS as error:
@@ -63,12 +62,12 @@ def told(faults: list[Fault], where: str = "") -> Iterator[None]:
 
 
 def each_once(faults: Iterable[Fault]) -> tuple[Fault, ...]:
-    """The faults in order, none of them twice: one unreadable text is met by several steps."""
+    """The faults in order, without duplicates."""
     return tuple(dict.fromkeys(faults))
 
 
 def summed(faults: Iterable[Fault]) -> Fault | None:
-    """Several faults as one: the reason of the first, the messages of all; None where there is none."""
+    """One fault with the reason of the first and all messages; None if there is none."""
     several = each_once(faults)
     if not several:
         return None

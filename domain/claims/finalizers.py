@@ -1,4 +1,4 @@
-"""Our finalizers on the area's objects, and with them the mark that a person's retry was honoured."""
+"""Our finalizers on the area's objects, and the record of an honoured retry."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from domain.levers import RETRIED, RETRY
 
 
 def in_hand(names: DomainNames, kind: Kind, obj: JsonObject) -> JsonObject:
-    """The object as one that we look after: with our finalizer, and a person's retry honoured."""
+    """The object with our finalizer, and a person's retry honoured."""
     taken = with_metadata(obj, finalizers=_with_ours(names, kind, obj))
     token = text_at(obj, "metadata", "annotations", RETRY)
     if not token:
@@ -19,23 +19,22 @@ def in_hand(names: DomainNames, kind: Kind, obj: JsonObject) -> JsonObject:
 
 
 def finalizers_of(obj: JsonObject) -> list[str]:
-    """All finalizers of the object."""
     found = value_at(obj, "metadata", "finalizers")
     return [str(each) for each in found] if isinstance(found, list) else []
 
 
 def others_finalizers(names: DomainNames, obj: JsonObject) -> list[str]:
-    """The finalizers that are not ours, nor of a former installation."""
+    """The finalizers that are neither ours nor a former installation's."""
     return [each for each in finalizers_of(obj) if each not in names.our_finalizers]
 
 
 def is_in_hand(names: DomainNames, obj: JsonObject) -> bool:
-    """Whether a finalizer of ours keeps the object."""
+    """Whether the object has a finalizer of ours."""
     return len(others_finalizers(names, obj)) < len(finalizers_of(obj))
 
 
 def _with_ours(names: DomainNames, kind: Kind, obj: JsonObject) -> list[str]:
-    """The finalizers with ours among them; a handle has no other of former installations."""
+    """The finalizers including ours; a handle's former ones are removed."""
     held = finalizers_of(obj)
     if kind is RESOURCE_HANDLE:
         held = [each for each in held if each not in names.former_finalizers]

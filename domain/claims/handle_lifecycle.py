@@ -1,11 +1,12 @@
-"""What a ResourceHandle does that no claim looks after: a free one, or one whose claim is gone or left alone.
+"""The lifecycle of a ResourceHandle that no claim reconciles: a free one, or one whose claim is gone or ignored.
 
     being deleted | its claim is gone, detached or has another handle | expired --> resources and handle deleted
-    a claim holds it --> nothing: the claim's lifecycle looks after both; the binder is asked where the claim says nothing
+    a claim holds it --> nothing: the claim's lifecycle looks after both; the binder is asked where the claim says
+        nothing
     free, or its claim is left alone --> reconciled (handle_reconciliation.py)
 
-What cannot be undone is decided on what the API server says now: a pass that began with what was known looks again first.
-"""  # noqa: E501 - a picture
+Irreversible steps are decided on fresh reads: a pass that began with cached objects observes again first.
+"""
 
 from __future__ import annotations
 
@@ -27,12 +28,12 @@ RECONCILING = Decision(phase="Reconciling", outcome=Outcome.WORKING, why="its re
 
 
 class Handle(HandleWorld):
-    """A handle as its own lifecycle sees it.
+    """The input of a handle's own lifecycle.
 
     Attributes:
         holder: the key of the claim that it names, if that exists.
-        claim_left_alone: nothing looks after the claim, so the handle looks after itself.
-        duplicate: whether its claim has another handle, which says so too; None while that is not known.
+        claim_left_alone: the claim is ignored, so the handle reconciles itself.
+        duplicate: whether its claim also has another handle that names it; None if unknown.
     """
 
     holder: Key | None = None
@@ -41,7 +42,7 @@ class Handle(HandleWorld):
 
 
 class ObserveAgain(ClaimsAction):
-    """Observe what the API server has, before something is done that cannot be undone."""
+    """Observe again from the API server, before an irreversible step."""
 
     activity: ClassVar[str] = "claims.observe_again"
     reads: ClassVar[bool] = True
@@ -57,22 +58,18 @@ class AskBinder(ClaimsAction):
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return f"wake the binder for {self.claim.path}"
 
     def fold(self, world: HandleWorld, result: Model | None) -> HandleWorld:  # type: ignore[override]
-        """It was asked."""
         return world.model_copy(update={"asked": True})
 
 
 class Found(Model):
-    """The answer to a question about other handles."""
-
     found: bool = False
 
 
 class Finding(ClaimsAction):
-    """A question about other handles, whose answer is one fact of the world."""
+    """A question about other handles, whose answer is stored in the field `fact`."""
 
     result: ClassVar[type[Model] | None] = Found
     reads: ClassVar[bool] = True
@@ -81,12 +78,11 @@ class Finding(ClaimsAction):
     claim: GivenObject
 
     def fold(self, world: HandleWorld, result: Model | None) -> HandleWorld:  # type: ignore[override]
-        """It is known."""
         return world.model_copy(update={self.fact: isinstance(result, Found) and result.found})
 
 
 class FindDuplicate(Finding):
-    """Find out whether the claim has another handle, which says so too."""
+    """Find out whether the claim also has another handle that names it."""
 
     activity: ClassVar[str] = "claims.find_duplicate"
     fact: ClassVar[str] = "duplicate"
@@ -98,10 +94,10 @@ class EndHandle(ClaimsAction):
     """Delete the handle's resources, its claim and itself.
 
     Attributes:
-        as_seen: only if it has not changed.
-        expired: because its lifespan has ended.
-        claim: the claim, where the pass has read it: it is deleted by its uid.
-        states: the same of the resources.
+        as_seen: only if unchanged.
+        expired: its lifespan has ended.
+        claim: the claim if the pass has read it; deleted by its uid.
+        states: the resources if the pass has read them.
     """
 
     activity: ClassVar[str] = "claims.end_handle"
@@ -116,12 +112,11 @@ class EndHandle(ClaimsAction):
     states: tuple[GivenObject | None, ...] = ()
 
     def fold(self, world: HandleWorld, result: Model | None) -> HandleWorld:  # type: ignore[override]
-        """It has ended, or is about to."""
         return world.model_copy(update={"end": result})
 
 
 def disturbed(world: HandleWorld) -> Decision | None:
-    """What comes first: what was observed is not so any more, or something was made for a handle that ends."""
+    """First steps: observe again if the observation is outdated, or delete what was created for an ended handle."""
     if world.lost:
         return RECONCILING.doing(ObserveAgain())
     if world.begun and (not world.exists or not world.handle or is_deleting(world.handle)):
@@ -130,7 +125,6 @@ def disturbed(world: HandleWorld) -> Decision | None:
 
 
 def decide(world: Handle, now: datetime) -> Decision:
-    """What the handle has to do now, and how it stands."""
     handle = world.handle
     if (first := disturbed(world)) is not None:
         return first
@@ -148,7 +142,7 @@ def decide(world: Handle, now: datetime) -> Decision:
 
 
 def _held(world: Handle) -> Decision | None:
-    """A handle that names a claim; None where it looks after itself all the same."""
+    """A handle that names a claim; None if it reconciles itself nevertheless."""
     handle, claim = world.handle, world.claim
     carried = standing.carried(handle)
     if world.hold:
@@ -173,7 +167,7 @@ def _held(world: Handle) -> Decision | None:
 
 def _free(world: Handle, now: datetime) -> Decision:
     claimed = world.claim is not None
-    # While it is held, what its resources are changes nothing of its end.
+    # While it is held, its end does not depend on its resources.
     if world.expired or (world.hold and passed(end_of_handle(world.handle), world.question.now)):
         if not world.fresh:
             return RECONCILING.doing(ObserveAgain())
@@ -193,7 +187,7 @@ def _ending(world: Handle, why: str, *, as_seen: bool = False, expired: bool = F
 
 
 def _ended(world: Handle, end: HandleEnded, now: datetime) -> Decision:
-    """What cannot be asked to go is asked again soon."""
+    """Failed deletions are retried soon."""
     if end.refused:
         return standing.ending(f"{end.why}; {end.refused[0]}", end.refused, now + standing.SOON)
     if others := others_finalizers(world.question.names, world.handle):

@@ -1,14 +1,10 @@
-"""The lifespan of a handle in one pass: the end it gets, and what its claim shows and is asked to keep.
+"""The lifespan of a bound handle in one pass: its end, and what its claim shows and requests.
 
-The handle's end is settled when its claim, accepted in this pass, asks for one; and when the handle is ready for the
-first time, where the default begins anew, unless the handle's end has passed: who looks late, after an outage, gives
-nothing that a look in time would not have given. A claim that does not know since when it has its handle (just bound,
-or its status was blanked) starts now. A handle that was ready when the claim took it counts as ready from the start,
-and its end was counted then.
-
-An end in the past that a person gives the handle itself counts, unless its claim has asked for another meanwhile.
-
-What cannot be rendered or read leaves the end as it is, and what the claim shows too.
+The end is settled if the claim was accepted in this pass and requests one, and at first readiness, when the default
+starts again, unless the end has passed: a late pass, after an outage, must not extend it. A claim without a recorded
+start (just bound, or blanked) starts now; a handle that was ready at binding counts as ready from the start. An end in
+the past that a person writes into the handle counts, unless the claim has requested another one since. Unreadable
+settings leave end and status unchanged.
 """
 
 from __future__ import annotations
@@ -29,10 +25,10 @@ from domain.resource import timestamp
 
 
 class HandleLifespan(Model):
-    """What a pass makes of the lifespan.
+    """The result of a pass.
 
-    `end` is to be the handle's, None to leave it. `shown` is the claim's `status.lifespan` but for the handle's end,
-    see `claim_lifespan`. `requested_end` is to be written into the claim's spec.
+    `end` is the handle's new end; None leaves it. `shown` is the claim's `status.lifespan` without the end, see
+    `claim_lifespan`. `requested_end` must be written into the claim's spec.
     """
 
     end: datetime | None = None
@@ -45,12 +41,12 @@ class HandleLifespan(Model):
 
 
 def handle_lifespan(scene: Scene, *, ready: bool, accepted: bool, honoured: Wish | None) -> HandleLifespan:
-    """The lifespan of the scene's handle, which its claim holds.
+    """The lifespan of the scene's handle and claim.
 
     Args:
-        scene: with the claim, and the handle as it will be but for its lifespan.
-        ready: whether the handle is ready, by its resources as they are.
-        accepted: whether what the claim asks for reaches the handle.
+        scene: with the claim, and the handle complete except for its lifespan.
+        ready: whether the resources are ready.
+        accepted: whether the claim's requests reach the handle.
         honoured: the wish that was settled last.
     """
     claim, handle, now = scene.claim or {}, scene.handle or {}, whole_seconds(scene.now)
@@ -97,13 +93,13 @@ def handle_lifespan(scene: Scene, *, ready: bool, accepted: bool, honoured: Wish
 def _set_by_hand(
     claim: JsonObject, handle: JsonObject, terms: Terms | None, wish: datetime | None, honoured: Wish | None
 ) -> bool:
-    """Whether the handle's end is none that was settled: not shown by its claim, whose wish is the one settled last.
+    """Whether a person set the handle's end: the claim does not show it, and its wish was already settled.
 
-    A rolling end is another each time, but always a later one: one before that which the claim shows is a person's.
+    A rolling end only moves forward, so an earlier end than the claim shows is a person's.
     """
     rolls = terms is not None and terms.relative_maximum is not None
     end, shown_end = end_of_handle(handle), _recorded(claim, "end")
-    # A claim shows its wish only once that was settled: who has not been told of it knows it by that.
+    # A claim shows its wish only after it was settled, which replaces lost memory.
     kept = wish is not None and whole_seconds(wish) in (honoured.end if honoured else None, shown_end)
     if rolls:
         return kept and end is not None and shown_end is not None and end < shown_end
@@ -111,7 +107,7 @@ def _set_by_hand(
 
 
 def ended(obj: JsonObject, end: datetime | None) -> JsonObject:
-    """The handle or claim with this end in its spec, if it is another one than it has."""
+    """The object with this end in its spec, if it differs."""
     if end is None or end == end_of_handle(obj):
         return obj
     spec = object_at(obj, "spec")
@@ -119,7 +115,7 @@ def ended(obj: JsonObject, end: datetime | None) -> JsonObject:
 
 
 def claim_lifespan(claim: JsonObject, handle: JsonObject, lifespan: HandleLifespan) -> JsonObject:
-    """The claim's `status.lifespan`; `handle` has the end that was settled."""
+    """The claim's `status.lifespan`; `handle` has the settled end."""
     before, terms = object_at(claim, "status", "lifespan"), lifespan.terms
     readable = without(before, [field for field in ("start", "firstReady") if _recorded(claim, field) is None])
     started: JsonObject = {"start": timestamp(lifespan.start), **readable}
@@ -133,7 +129,7 @@ def claim_lifespan(claim: JsonObject, handle: JsonObject, lifespan: HandleLifesp
 
 
 def _terms(scene: Scene, faults: list[Fault]) -> Terms | None:
-    """The handle's terms; None where they cannot be rendered. What is no duration is told, needed now or not."""
+    """The handle's terms; None if they cannot be rendered. Invalid durations are reported even if unused."""
     terms: Terms | None = None
     with told(faults):
         terms = handle_terms(scene)
@@ -147,7 +143,7 @@ def _terms(scene: Scene, faults: list[Fault]) -> Terms | None:
 
 
 def _asked(claim: JsonObject, faults: list[Fault]) -> tuple[datetime | None, bool]:
-    """The end that the claim asks for, and whether what stands there can be read."""
+    """The requested end, and whether it is readable."""
     asked: datetime | None = None
     before = len(faults)
     with told(faults):
@@ -156,7 +152,7 @@ def _asked(claim: JsonObject, faults: list[Fault]) -> tuple[datetime | None, boo
 
 
 def _recorded(claim: JsonObject, field: str) -> datetime | None:
-    """A moment of the claim's status; what people have spoilt reads as absent."""
+    """A time of the claim's status; None if unreadable."""
     try:
         return parse_moment(text_at(claim, "status", "lifespan", field))
     except UnreadableMoment:

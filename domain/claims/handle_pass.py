@@ -1,18 +1,13 @@
-"""One look at a handle: what its resources, its status and its claim's status have to be.
+"""The evaluation of a handle: its resources, its status and its claim's status.
 
     claim's edits ─► resource list ─► lifespan ─► definitions ─► creations, updates ─► handle's status ─► claim's status
                                                                                               └─► autoDelete, autoDetach
 
-What the claim asks for reaches the handle only if the claim was accepted (`push`); everything else happens in any case.
-Templates may read what the pass itself writes (that the handle is ready, when it ends). Where one does, and that has
-become another than it was rendered with, the part from the resource list on is done once more with it; once, as such a
-template may give something else each time.
-
-A fault ends its own step only, and is told: a handle whose templates fail creates and changes nothing, and still shows
-how its resources are and ends in time. A resource list that cannot be made again stays as it is.
-
-Conditions of the claim's author are judged on the statuses just made, never on those of the pass before. One that
-cannot be evaluated counts as false.
+Only an accepted claim's requests reach the handle (`push`). Templates may read what the pass writes (readiness, end):
+if that changes, the steps from the resource list on are repeated, once, because such a template may change each time. A
+fault ends only its own step and is reported: a handle with failing templates changes nothing, and still shows its
+resources and expires in time. A resource list that cannot be computed stays. The claim author's conditions use the new
+statuses; one that cannot be evaluated is false.
 """
 
 from __future__ import annotations
@@ -46,12 +41,12 @@ from domain.decision import earliest
 from domain.resource import timestamp
 
 SOON = timedelta(seconds=1)
-# What each resource has to be or waits for; None where that could not be found out.
+# Each resource's definition or wait; None if that failed.
 Outcomes = Sequence[JsonObject | WaitingFor] | None
 
 
 class _Look(NamedTuple):
-    """What came of one look at the resources, and the statuses that it was made with."""
+    """The result of one evaluation of the resources, and its input statuses."""
 
     saw: tuple[JsonObject, JsonObject]
     outcomes: Outcomes
@@ -61,12 +56,11 @@ class _Look(NamedTuple):
 
 
 def plan_handle(question: HandleQuestion) -> HandlePlan:
-    """What the handle, its resources and its claim have to be."""
     return _Pass(question).plan()
 
 
 class _Pass:
-    """One look; the scene's handle and claim are as far as the steps have brought them."""
+    """One evaluation; the scene has handle and claim after the steps so far."""
 
     def __init__(self, question: HandleQuestion) -> None:
         self.question = question
@@ -133,10 +127,10 @@ class _Pass:
             question.unreadable,
         )
 
-    # --- what the pass itself writes ---
+    # --- own writes ---
 
     def _look(self, lifespan: HandleLifespan | None) -> _Look:
-        """The resources and the statuses, as they follow from handle and claim as they are now."""
+        """Resources and statuses from the current handle and claim."""
         saw = self._written()
         outcomes = self._define()
         self._record(outcomes)
@@ -144,17 +138,17 @@ class _Pass:
         return _Look(saw, outcomes, creations, updates, self._show(outcomes, lifespan))
 
     def _written(self) -> tuple[JsonObject, JsonObject]:
-        """What templates may read that this pass writes; the handle's end stands in the claim's status."""
+        """The statuses, which templates may read; the claim's contains the handle's end."""
         return object_at(self.handle, "status"), object_at(self.scene.claim, "status")
 
     def _soon(self, before: tuple[JsonObject, JsonObject], lifespan: HandleLifespan | None) -> datetime | None:
-        """When to look again, as the lifespan was settled by other statuses, and no write of ours wakes."""
-        if lifespan is None or not self.question.shown:  # nothing was settled, or what is shown is not written
+        """When to evaluate again, if the lifespan was settled by older statuses; own writes cause no wake."""
+        if lifespan is None or not self.question.shown:  # nothing was settled, or the claim is not written
             return None
         if before == self._written() or not lifespan_by_own_writes(self.handle):
             return None
         with suppress(TemplateError):
-            if handle_terms(self.scene) == lifespan.terms:  # by the new statuses it comes to the same
+            if handle_terms(self.scene) == lifespan.terms:  # the new statuses give the same terms
                 return None
         return self.question.now + SOON
 
@@ -171,7 +165,7 @@ class _Pass:
             self._set_spec(provider=edits.provider)
 
     def _recompute(self) -> None:
-        """The entries that the handle's provider yields now, for the values in force."""
+        """Recompute the handle's entries from its provider for the current values."""
         name = text_at(self.handle, "spec", "provider", "name")
         if not name:
             return
@@ -180,7 +174,7 @@ class _Pass:
             self._set_entries(recomputed(objects_at(self.handle, "spec", "resources"), yielded, own=name))
 
     def _values(self, provider: str) -> JsonObject:
-        """The claim's accepted values, those of the handle where it has none for this provider."""
+        """The claim's accepted values, or the handle's if it has none for this provider."""
         accepted = object_at(self.scene.claim, "status", "provider")
         values = accepted.get("parameterValues")
         if text_at(accepted, "name") == provider and isinstance(values, dict):
@@ -191,7 +185,7 @@ class _Pass:
         if self.scene.claim is None:
             return None
         question = self.question
-        # What the claim cannot record would begin again at each look, and the handle never end.
+        # If the claim cannot record readiness, the lifespan would start again each time.
         ready = question.shown and self._is_ready()
         lifespan = handle_lifespan(self.scene, ready=ready, accepted=question.push, honoured=question.honoured)
         self.faults += lifespan.faults
@@ -200,7 +194,7 @@ class _Pass:
         return lifespan
 
     def _is_ready(self) -> bool:
-        """Whether the resources are ready; asked before the status is made, as the end may depend on it."""
+        """Whether the resources are ready; computed before the status, because the end may depend on it."""
         resources = self._resources()
         each = (health_at(resources, index) for index in range(len(resources.entries)))
         return overall(health.ready for health, _ in each) is True
@@ -223,7 +217,7 @@ class _Pass:
         return None
 
     def _record(self, outcomes: Outcomes) -> None:
-        """Write down what each entry stands for, before it is made; what only the status says is put in the spec."""
+        """Record each entry's reference before its creation, including references from the status."""
         resources = self._resources()
         entries = []
         for index, entry in enumerate(resources.entries):
@@ -241,7 +235,7 @@ class _Pass:
         self._set_entries(entries)
 
     def _deeds(self, outcomes: Outcomes) -> tuple[tuple[tuple[int, JsonObject], ...], tuple[Operations, ...]]:
-        """What has to be made, and what has to be changed in what is there."""
+        """The missing resources to create, and patches of existing ones."""
         resources = self._resources()
         creations: list[tuple[int, JsonObject]] = []
         updates: list[Operations] = []
@@ -268,7 +262,7 @@ class _Pass:
     # --- the statuses ---
 
     def _show(self, outcomes: Outcomes, lifespan: HandleLifespan | None) -> tuple[str, ...]:
-        """Make the statuses, but for their conditions; the texts of checks that could not be evaluated."""
+        """Build the statuses without conditions; return the texts of failed checks."""
         made = handle_status(self._resources(), self._waiting_for(outcomes))
         self.scene = replace(self.scene, handle={**self.handle, "status": made.status})
         claim = self.scene.claim
@@ -279,20 +273,20 @@ class _Pass:
         return made.faults
 
     def _shown_states(self, claim: JsonObject) -> list[JsonObject | None]:
-        """The live objects as the claim shows them: of what may not be read now the last one that is known."""
+        """The live objects for the claim's status; unreadable ones keep their last state."""
         states, before = [*self.question.states], objects_at(claim, "status", "resources")
         for index in self.question.unreadable:
             states[index] = object_at(before[index], "state") or None if index < len(before) else None
         return states
 
     def _waiting_for(self, outcomes: Outcomes) -> list[str | None]:
-        if outcomes is None:  # as it was shown before
+        if outcomes is None:  # as before
             before = objects_at(self.handle, "status", "resources")
             return [text_at(entry, "waitingFor") or None for entry in before]
         return [outcome.value if isinstance(outcome, WaitingFor) else None for outcome in outcomes]
 
     def _repaired(self, claim: JsonObject) -> JsonObject:
-        """The claim with the reference to this handle in its status, whatever stood there."""
+        """The claim with the reference to this handle in its status."""
         status, reference = object_at(claim, "status"), handle_reference(self.scene.names, self.handle)
         before = object_at(status, "resourceHandle")
         kept = before if text_at(before, "name") == reference["name"] else {}
@@ -305,7 +299,7 @@ class _Pass:
         return with_handles_stalled(status, faults, self.question.now, accepted=self.question.push)
 
     def _requested_end(self, lifespan: HandleLifespan | None) -> str:
-        """What the claim's `spec.lifespan.end` becomes; empty where it stays."""
+        """The new `spec.lifespan.end` of the claim; empty if unchanged."""
         asked = lifespan.requested_end if lifespan else None
         if asked is None or asked == requested_end_of(self.question.claim or {}):
             return ""
@@ -314,7 +308,7 @@ class _Pass:
     # --- the claim's conditions ---
 
     def _holds(self, field: str) -> bool:
-        """Whether the claim's `autoDelete.when` or `autoDetach.when` is true by the new statuses."""
+        """Whether the claim's `autoDelete.when` or `autoDetach.when` is true with the new statuses."""
         claim = self.scene.claim
         expression = text_at(claim, "spec", field, "when")
         if claim is None or not expression or not self.question.push:

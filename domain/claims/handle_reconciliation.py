@@ -1,14 +1,14 @@
-"""A handle, its resources and its claim, brought together to what they have to be.
+"""Reconciliation of a handle, its resources and its claim.
 
     read --> evaluate --> end passed, auto-delete, auto-detach --> (nothing is written: the caller ends it)
        .--------'
        |    .-> spec of the handle, with references (the intent) --> create, adopt, update resources --> evaluate again
        '-----> nothing left to do --> status of the handle --> status of the claim
 
-Safe to repeat at any point: names follow from the handle's, a reference is recorded before its object is made, what
-exists is adopted, and every write is made over the version that was read. A resource that cannot be made is a fault in
-the status; the others are made all the same, except those that wait for it. What was made while the handle was ended
-beside it is taken back: no other pass knows of it.
+Safe to repeat at any point: names derive from the handle's, references are recorded before creation, existing objects
+are adopted, and writes have the read resourceVersion as precondition. A resource that cannot be created is a fault in
+the status; others are created, except dependents. Resources created while another process ended the handle are deleted,
+because no other pass knows them.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ from domain.notices import Notice, normal, warning
 from domain.refusal import Refusal
 from domain.resource import timestamp
 
-# So often one object is patched in one pass: linked resources lend values to each other down a chain, and a template
-# that depends on chance asks for another change each time.
+# The patches of one object in one pass: linked resources pass on values along chains, and a random template requests
+# another change each time.
 MOST_PATCHES = 4
 
 _SPEC = "spec"
@@ -48,34 +48,34 @@ _RECONCILING = Decision(phase="Reconciling", outcome=Outcome.WORKING, why="handl
 
 
 class HandleEnded(Model):
-    """What came of an end: why the handle ended, and what could not be asked to go."""
+    """The result of ending a handle: the reason, and failed deletions."""
 
     why: str = ""
     refused: tuple[str, ...] = ()
 
 
 class HandleWorld(ObjectsWorld):
-    """A handle as a pass has brought it, with its claim and its resources.
+    """A handle with its claim and its resources during a pass.
 
     Attributes:
-        question: handle, claim and live objects as they are now; these are read first.
-        states_known: the live objects are, because nothing was made yet.
-        read: everything that the question names was read.
-        handle_before: the handle as it was observed.
-        claim_before: the same of the claim.
-        answer: the evaluator's, None where something has changed since.
-        conditional: the claim's author has written conditions, without which the rest is evaluated if they fail.
+        question: handle, claim and live objects; read first.
+        states_known: live objects are known, because none was created yet.
+        read: everything in the question was read.
+        handle_before: the handle as observed.
+        claim_before: the claim as observed.
+        answer: the evaluator's; None after a change.
+        conditional: the claim has conditions; if evaluation fails, it is repeated without them.
         unevaluated: why conditions could not be evaluated.
-        failed: why a resource could not be made or changed, by index.
-        sent: the patches that were tried, by index of the resource.
-        changed: what has changed live objects.
-        begun: the definitions of what may have been made, an answer that was lost included.
-        begun_upon: the handle as it was then.
-        lost: the handle has ended meanwhile, or what was observed is not so any more.
-        fresh: handle and claim are as the API server has them.
-        asked: the binder was.
-        end: what came of the handle's end.
-        cadence: when its lifecycle looks again by itself.
+        failed: why a resource could not be created or changed, by index.
+        sent: tried patches, by resource index.
+        changed: changes of live objects.
+        begun: definitions of possibly created objects, including lost answers.
+        begun_upon: the handle at that time.
+        lost: the handle has ended, or the observation is outdated.
+        fresh: handle and claim were read from the API server.
+        asked: the binder was asked.
+        end: the result of the handle's end.
+        cadence: when its lifecycle evaluates again by itself.
     """
 
     known: ObjectKnown = ObjectKnown()
@@ -100,13 +100,13 @@ class HandleWorld(ObjectsWorld):
 
     @classmethod
     def of(cls, key: Key, **more: Any) -> Self:
-        """What was observed of handle and claim; other fields of the question and of the world by their names."""
+        """A world of the observed handle and claim; further fields of question and world by name."""
         asked = {name: more.pop(name) for name in HandleQuestion.model_fields if name in more}
         before = {"handle_before": asked["handle"], "claim_before": asked.get("claim")}
         return cls(key=key, question=HandleQuestion.model_construct(**asked), **before, **more)
 
     def recall(self, before: World) -> Self:
-        """What may have been made is known by the pass that made it."""
+        """Keep the possibly created objects of this pass."""
         kept: dict[str, object] = {"refusals": before.refusals, "known": before.known}
         if isinstance(before, HandleWorld):
             kept |= {"begun": before.begun, "begun_upon": before.begun_upon}
@@ -114,58 +114,52 @@ class HandleWorld(ObjectsWorld):
 
     @property
     def handle(self) -> JsonObject:
-        """The handle as it is now."""
         return self.question.handle
 
     @property
     def claim(self) -> JsonObject | None:
-        """The claim as it is now."""
         return self.question.claim
 
     @property
     def states(self) -> tuple[JsonObject | None, ...]:
-        """The live objects as they are now."""
         return self.question.states
 
     @property
     def plan(self) -> HandlePlan:
-        """The evaluator's answer; one that asks for nothing where there is none."""
+        """The evaluator's answer; an empty plan if there is none."""
         return self.answer or HandlePlan()
 
     @property
     def expired(self) -> bool:
-        """Whether its end has come."""
         return passed(self.plan.end, self.question.now)
 
     @property
     def over(self) -> bool:
-        """Whether the handle is to be ended or given up, so that nothing is written."""
+        """Whether the handle is to be ended or detached, so that nothing is written."""
         return self.expired or self.plan.auto_delete or self.plan.auto_detach
 
     @property
     def faults(self) -> tuple[Fault, ...]:
-        """What a person has to mend."""
         refused = (Fault(reason="ChangeRefused", message=refusal) for refusal in self.plan.refused)
         return each_once((*self.plan.faults, *self.unevaluated, *self.failed.values(), *refused))
 
     @property
     def memory(self) -> ObjectKnown:
-        """What the lifecycle carries on."""
+        """The memory for the next pass."""
         struggle = struggle_after(self.known.struggle, self.changed, self.question.now)
         return ObjectKnown(honoured=self.plan.wish, struggle=struggle)
 
     def stored(self, kind: str, obj: JsonObject) -> HandleWorld:
-        """The object as the API server has answered it."""
         field = "handle" if kind == RESOURCE_HANDLE.name else "claim"
         return self.model_copy(update={"question": self.question.model_copy(update={field: obj})})
 
     def state(self, index: int) -> JsonObject | None:
-        """The live object of a resource; one whose entry is new has none yet."""
+        """The live object of a resource; None for a new entry."""
         states = self.question.states
         return states[index] if index < len(states) else None
 
     def with_state(self, index: int, outcome: ResourceOutcome) -> HandleWorld:
-        """After a resource was made or changed, which is to be evaluated again."""
+        """This world after a resource was created or changed; it must be evaluated again."""
         if outcome.fault is not None:
             return self.model_copy(update={"failed": {**self.failed, index: outcome.fault}, "answer": None})
         states = [*self.question.states, *[None] * (index + 1 - len(self.question.states))]
@@ -179,14 +173,14 @@ class HandleWorld(ObjectsWorld):
 
 
 class Read(Model):
-    """The question with the live objects, or why it cannot be asked."""
+    """The question with the live objects, or a fault."""
 
     question: Annotated[HandleQuestion | None, SkipValidation] = None
     fault: Fault | None = None
 
 
 class ReadResources(ClaimsAction):
-    """Read the live objects of the resources, and what else the templates may see."""
+    """Read the live objects of the resources, and other inputs of templates."""
 
     activity: ClassVar[str] = "claims.read_resources"
     title: ClassVar[str] = "read the resources"
@@ -198,7 +192,6 @@ class ReadResources(ClaimsAction):
     states_known: bool = False
 
     def fold(self, world: HandleWorld, result: Model | None) -> HandleWorld:  # type: ignore[override]
-        """The whole question."""
         answer = result if isinstance(result, Read) else Read()
         if answer.fault is not None:
             return world.model_copy(update={"read": True, "answer": blind_plan(world.question, answer.fault)})
@@ -206,14 +199,14 @@ class ReadResources(ClaimsAction):
 
 
 class Evaluated(Model):
-    """The evaluator's answer, or why there is none."""
+    """The evaluator's answer, or a fault."""
 
     plan: Annotated[HandlePlan | None, SkipValidation] = None
     fault: Fault | None = None
 
 
 class Evaluate(ClaimsAction):
-    """Ask what handle, resources and statuses have to be."""
+    """Evaluate the wanted handle, resources and statuses."""
 
     activity: ClassVar[str] = "claims.evaluate_handle"
     title: ClassVar[str] = "evaluate templates"
@@ -223,7 +216,7 @@ class Evaluate(ClaimsAction):
     question: Annotated[HandleQuestion, SkipValidation]
 
     def fold(self, world: HandleWorld, result: Model | None) -> HandleWorld:  # type: ignore[override]
-        """The plan; where there is none, it is asked for without the conditions that the claim's author wrote."""
+        """After a failure, evaluate again without the claim author's conditions."""
         answer = result if isinstance(result, Evaluated) else Evaluated()
         rest = tuple(each for each in world.wrote if each != _HANDLES_SPEC)
         if answer.fault is None:
@@ -236,30 +229,26 @@ class Evaluate(ClaimsAction):
 
 
 class ResourceOutcome(Model):
-    """A live object after it was made or changed, or why it was not."""
+    """A live object after its creation or change, or a fault."""
 
     state: GivenObject | None = None
     fault: Fault | None = None
 
 
 class ResourceAction(ClaimsAction):
-    """Something done to one resource of a handle."""
-
     result: ClassVar[type[Model] | None] = ResourceOutcome
 
     @property
     def slot(self) -> str:
-        """One action at a time per resource."""
         return f"resource {self.place}"
 
     @property
     def place(self) -> int:
-        """The resource's index."""
         raise NotImplementedError
 
 
 class CreateResource(ResourceAction):
-    """Make a resource from its definition, or adopt the object that is there."""
+    """Create a resource from its definition, or adopt the existing object."""
 
     activity: ClassVar[str] = "claims.create_resource"
 
@@ -269,23 +258,20 @@ class CreateResource(ResourceAction):
 
     @property
     def place(self) -> int:
-        """The resource's index."""
         return self.index
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return f"create {text_at(self.definition, 'kind')} {text_at(self.definition, 'metadata', 'name')}"
 
     def fold(self, world: HandleWorld, result: Model | None) -> HandleWorld:  # type: ignore[override]
-        """The resource is there, or cannot be made."""
         outcome = result if isinstance(result, ResourceOutcome) else ResourceOutcome()
         changed = () if outcome.fault else (whole(self.index, self.definition),)
         after = self._begun(world).with_state(self.index, outcome)
         return after.model_copy(update={"changed": (*world.changed, *changed)})
 
     def refuse(self, world: HandleWorld, refusal: Refusal) -> HandleWorld:  # type: ignore[override]
-        """It may have been made all the same."""
+        """It may have been created despite the failure."""
         return super().refuse(self._begun(world), refusal)
 
     def _begun(self, world: HandleWorld) -> HandleWorld:
@@ -293,7 +279,7 @@ class CreateResource(ResourceAction):
 
 
 class UpdateResource(ResourceAction):
-    """Change a live resource, as it was read."""
+    """Patch a live resource as it was read."""
 
     activity: ClassVar[str] = "claims.update_resource"
 
@@ -302,16 +288,14 @@ class UpdateResource(ResourceAction):
 
     @property
     def place(self) -> int:
-        """The resource's index."""
         return self.operations.index
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return f"patch resource {self.operations.index}: {len(self.operations.patch)} operations"
 
     def fold(self, world: HandleWorld, result: Model | None) -> HandleWorld:  # type: ignore[override]
-        """The resource as it is then; what the API server takes without changing anything is no change."""
+        """A patch without effect on the API server does not count as a change."""
         outcome = result if isinstance(result, ResourceOutcome) else ResourceOutcome()
         after = world.with_state(self.place, outcome)
         version = ("metadata", "resourceVersion")
@@ -330,9 +314,9 @@ class TakenBack(Model):
 
 
 class TakeBack(ClaimsAction):
-    """Delete what was made if the handle has ended meanwhile.
+    """Delete created resources if the handle has ended meanwhile.
 
-    Its end is marked before its resources are deleted: what came after that no other pass sees.
+    The handle is marked before its resources are deleted, and later ones are invisible to other passes.
     """
 
     activity: ClassVar[str] = "claims.take_back"
@@ -343,7 +327,6 @@ class TakeBack(ClaimsAction):
     definitions: tuple[GivenObject, ...]
 
     def fold(self, world: HandleWorld, result: Model | None) -> HandleWorld:  # type: ignore[override]
-        """Nothing is left to take back."""
         return world.model_copy(update={"begun": (), "lost": isinstance(result, TakenBack) and result.ended})
 
 
@@ -351,7 +334,7 @@ class TakeBack(ClaimsAction):
 
 
 def blind_plan(question: HandleQuestion, fault: Fault) -> HandlePlan:
-    """Of what could not be evaluated at all everything stays as it is, but the end still counts."""
+    """The plan after a failed evaluation: nothing changes, but the end still counts."""
     handle, claim = question.handle, question.claim
     return HandlePlan(
         spec=object_at(handle, "spec"),
@@ -364,12 +347,12 @@ def blind_plan(question: HandleQuestion, fault: Fault) -> HandlePlan:
 
 
 def decide(world: HandleWorld, now: datetime) -> Decision:
-    """What is to be done now for the handle, its resources and its claim; how they stand is the caller's to say."""
+    """The next actions for the handle, its resources and its claim; the caller decides the state."""
     return reconciled(world, _RECONCILING)
 
 
 def reconciled(world: HandleWorld, stands: Decision) -> Decision:
-    """This decision with what is to be done now and what follows on it; people are told when all is done."""
+    """This decision with the next actions, and with Events once all is done."""
     actions, later = _steps(world)
     notices = () if actions or world.over else tuple(_notices(world))
     planned = tuple(each.summary for each in later)
@@ -377,7 +360,7 @@ def reconciled(world: HandleWorld, stands: Decision) -> Decision:
 
 
 def _steps(world: HandleWorld) -> tuple[tuple[Action, ...], tuple[Action, ...]]:
-    """The actions that can be done now, and those that follow on them as far as they are known."""
+    """The actions possible now, and known later ones."""
     plan, handle = world.plan, world.handle
     if not world.read:
         return (ReadResources(key=world.key, question=world.question, states_known=world.states_known),), ()
@@ -394,7 +377,7 @@ def _steps(world: HandleWorld) -> tuple[tuple[Action, ...], tuple[Action, ...]]:
         return intent, resources
     actions = resources or tuple(_statuses(world, plan)) or tuple(_last(world))
     if world.begun and any(each.slot in world.refusals for each in actions):
-        # No other pass knows what was made.
+        # No other pass knows the created objects.
         return (*actions, TakeBack(handle=world.handle, definitions=world.begun)), ()
     return actions, ()
 
@@ -413,20 +396,20 @@ def _updates(world: HandleWorld, plan: HandlePlan) -> Iterator[Action]:
 
 
 def _last(world: HandleWorld) -> Iterator[Action]:
-    """A write of the handle after its resources were made has shown that it lives; without one it is asked."""
+    """Check that the handle still exists, unless a later write of it has shown that."""
     version = ("metadata", "resourceVersion")
     if world.begun and text_at(world.handle, *version) == text_at(world.begun_upon, *version):
         yield TakeBack(handle=world.handle, definitions=world.begun)
 
 
 def _is_to_send(world: HandleWorld, operations: Operations) -> bool:
-    """Once more where a linked resource has just changed what it lends; never what did not take effect."""
+    """Repeat only new patches, e.g. after a linked resource changed; never one without effect."""
     tried = world.sent.get(operations.index, ())
     return operations.patch not in tried and len(tried) < MOST_PATCHES
 
 
 def _statuses(world: HandleWorld, plan: HandlePlan) -> Iterator[Action]:
-    """The handle's first; the claim's spec where its end moves."""
+    """The handle's status first; the claim's spec if its end moves."""
     handle, claim, now = world.handle, world.claim, world.question.now
     if _HANDLES_STATUS not in world.wrote:
         status = with_stalled(plan.handle_status, summed(world.faults), now)
@@ -445,11 +428,11 @@ def _statuses(world: HandleWorld, plan: HandlePlan) -> Iterator[Action]:
     yield from world.to_write(PutStatus(kind=RESOURCE_CLAIM, before=claim, after={**claim, "status": shown}))
 
 
-# --- what a person is told ---
+# --- Events ---
 
 
 def _notices(world: HandleWorld) -> Iterator[Notice]:
-    """A fault is told when it is another than before, an end when it was cut or has moved."""
+    """Report new faults, and ends that were cut or have moved."""
     plan = world.plan
     before = world.handle_before if world.claim_before is None else world.claim_before
     shown = " ".join(text_at(each, "message") for each in objects_at(before, "status", "conditions"))
@@ -463,7 +446,7 @@ def _notices(world: HandleWorld) -> Iterator[Notice]:
 
 
 def _moved_end(world: HandleWorld, plan: HandlePlan) -> str:
-    """What to say of a claim's end that has moved; nothing of the first one, nor of one that rolls on by itself."""
+    """The message about a moved end; empty for the first one, and for rolling ends."""
     before, after = _shown_end(world.claim_before), _shown_end(world.claim)
     rolls = plan.wish is not None and plan.wish == world.known.honoured
     if not before or before == after or rolls:
@@ -472,5 +455,4 @@ def _moved_end(world: HandleWorld, plan: HandlePlan) -> str:
 
 
 def _shown_end(claim: JsonObject | None) -> str:
-    """The end that a claim shows."""
     return text_at(claim, "status", "lifespan", "end")

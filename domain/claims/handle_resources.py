@@ -1,18 +1,11 @@
-"""The handle's resource list over time: what a provider yields anew and what a claim changes, entry by entry.
+"""The handle's resource list: changes by its provider and its claim, entry by entry.
 
-An entry of the handle stands for an object in the cluster, so it is identified by its provider and its name, never
-moved, never removed and never given to another provider. What a provider yields for the first time (a link whose
-`when` has become true) is appended at the end, although it stands earlier in the provider's own order; what it yields
-no more stays as it is. Poolboy identified entries by their index: a flipping `when` put one provider's template into
-another's resource.
-
-A claim's list (list mode) is different: people number its entries, its names may change, and binding has set both lists
-side by side. There entries meet by index, and one whose provider differs is refused, template and all.
-
-Claim edits are merged over the handle's templates without any filter, and take nothing away; filters stand between
-the handle and the live resource only. In provider mode the claim hands over its parameter values, and its handle's
-templates then follow from these, whole: merging a rendering made without the handle's variables first, as Poolboy does,
-would only be overwritten by that.
+An entry stands for an object in the cluster. It is identified by provider and name, and never moved, removed or given
+to another provider. New resources of the provider (a link's `when` became true) are appended, and no longer yielded
+ones stay. (Poolboy's identification by index put one provider's template into another's resource.) In list mode people
+number the entries, and names may change: entries are paired by index, and one with another provider is refused. Claim
+edits are merged over the handle's templates without filters, and remove nothing; filters only apply between handle and
+live resource. In provider mode the claim passes its parameter values, and templates follow from these.
 """
 
 from __future__ import annotations
@@ -26,7 +19,7 @@ from domain.model import Model
 
 
 class Pushed(Model):
-    """What a claim's edit makes of its handle's spec; `provider` None means the handle has none (list mode)."""
+    """The handle's spec after a claim's edit; `provider` is None in list mode."""
 
     provider: JsonObject | None
     resources: tuple[JsonObject, ...]
@@ -34,9 +27,9 @@ class Pushed(Model):
 
 
 def recomputed(entries: Sequence[JsonObject], yielded: Sequence[JsonObject], own: str = "") -> list[JsonObject]:
-    """The handle's entries with the templates that its provider yields now, and what it yields newly at the end.
+    """The handle's entries with its provider's current templates, and new resources appended.
 
-    `own` is the handle's provider: the one resource of its own is the same under whatever name.
+    `own` is the handle's provider: its own resource is the same under any name.
     """
     result = list(entries)
     for resource, index in zip(yielded, paired(entries, yielded, own), strict=True):
@@ -48,10 +41,10 @@ def recomputed(entries: Sequence[JsonObject], yielded: Sequence[JsonObject], own
 
 
 def paired(entries: Sequence[JsonObject], yielded: Sequence[JsonObject], own: str = "") -> list[int | None]:
-    """For each yielded resource the index of its entry: of the same provider and name, else a nameless one of it.
+    """For each yielded resource the index of its entry: same provider and name, else a nameless one of the provider.
 
-    Handles that older releases extended have entries without a name; they are taken in order and named from then on.
-    Where a provider's own resource has got another name, its entry keeps the former one.
+    Handles extended by older releases have nameless entries, taken in order and named from then on. A renamed own
+    resource keeps its entry with the former name.
     """
     free = list(range(len(entries)))
     found: list[int | None] = [None] * len(yielded)
@@ -70,10 +63,9 @@ def paired(entries: Sequence[JsonObject], yielded: Sequence[JsonObject], own: st
 
 
 def _in_order(yielded: Sequence[JsonObject], found: Sequence[int | None]) -> list[int | None]:
-    """The same entries, given in their own order to resources that nothing tells apart.
+    """Assign indistinguishable resources to their entries in order.
 
-    A provider linked twice under one name yields such resources. Once all their entries bear the name they are met in
-    order; handing them out otherwise this time would swap the templates of two objects the next time.
+    A provider linked twice under one name yields such resources; another order would swap their templates next time.
     """
     groups: dict[tuple[str, str], list[int]] = {}
     for resource, index in zip(yielded, found, strict=True):
@@ -92,13 +84,13 @@ def _take(free: list[int], entries: Sequence[JsonObject], provider: str, name: s
 
 
 def _replaced(entry: JsonObject, resource: JsonObject) -> JsonObject:
-    """The entry with the resource's template whole, and its name if it had none; its reference stays."""
+    """The entry with the resource's template, and its name if it had none; its reference stays."""
     named = entry if text_at(entry, "name") else {**entry, **only(resource, "name")}
     return {**named, **only(resource, "template")}
 
 
 def pushed(scene: Scene, provider_names: Sequence[str]) -> Pushed:
-    """What the handle's spec has to be after the claim's edits; both stand in the scene.
+    """The handle's spec after the claim's edits.
 
     In list mode `provider_names` are the providers assigned to the claim's entries.
 

@@ -1,10 +1,8 @@
-"""How a handle's resources are: healthy, ready, waiting, each by itself and summed up, as its status shows it.
+"""Health, readiness and waits of a handle's resources, individually and in total, for its status.
 
-Health and readiness have three values, the third being unknown, which is shown by leaving the field out. They follow
-from the live objects alone and are computed on each change of one; where a provider has gone, or an object may not be
-read, they stay as they were, since neither tells of the object. A check that cannot be evaluated gives unknown,
-because a check is often written for fields that a young object does not have yet; the texts of such failures are handed
-on for people. The handle's status is written before the claim's, which is made from it (`claim_status`).
+Health and readiness are true, false or unknown, which is shown as an absent field. Resources that cannot be read keep
+their values. A check that cannot be evaluated is unknown, because young objects often lack the checked fields; the
+error texts are returned for people. The handle's status precedes the claim's, which derives from it (`claim_status`).
 """
 
 from __future__ import annotations
@@ -31,14 +29,14 @@ class Health(Model):
 
 
 class HandleStatus(Model):
-    """The handle's whole status, and what could not be evaluated, a line each."""
+    """The handle's status, and a line for each failed evaluation."""
 
     status: dict[str, JsonValue]
     faults: tuple[str, ...] = ()
 
 
 def resource_health(scene: Scene, provider: JsonObject, state: JsonObject | None) -> tuple[Health, list[str]]:
-    """The health of one resource by its provider's checks, and what is wrong with the checks."""
+    """The health of one resource by its provider's checks, and errors of the checks."""
     if state is None:
         return Health(ready=False), []
     healthy, faults = _checked(scene, provider, state, "healthCheck")
@@ -49,7 +47,7 @@ def resource_health(scene: Scene, provider: JsonObject, state: JsonObject | None
 
 
 def health_at(resources: Resources, index: int) -> tuple[Health, list[str]]:
-    """The health of the handle's resource, and what is wrong with the checks; as it was where it cannot be told."""
+    """A resource's health, and errors of the checks; the previous health if it cannot be determined."""
     state = resources.state(index)
     provider = resources.scene.providers.get(provider_name(resources.entries[index]))
     if index in resources.unreadable or (provider is None and state is not None):
@@ -60,7 +58,7 @@ def health_at(resources: Resources, index: int) -> tuple[Health, list[str]]:
 
 
 def _checked(scene: Scene, provider: JsonObject, state: JsonObject, check: str) -> tuple[bool | None, list[str]]:
-    """A check's answer over the live object's own fields; unknown where there is no check or it cannot answer."""
+    """A check's result for the live object's fields; unknown without a check or after an error."""
     expression = text_at(provider, "spec", check)
     if not expression:
         return None, []
@@ -73,7 +71,7 @@ def _checked(scene: Scene, provider: JsonObject, state: JsonObject, check: str) 
 
 
 def overall(each: Iterable[bool | None]) -> bool | None:
-    """False if any is false, else unknown if any is unknown or there is none, else true."""
+    """False if any is false, unknown if any is unknown or there is none, else true."""
     found = list(each)
     if any(one is False for one in found):
         return False
@@ -83,8 +81,7 @@ def overall(each: Iterable[bool | None]) -> bool | None:
 def handle_status(resources: Resources, waits: Sequence[str | None]) -> HandleStatus:
     """The handle's status after a pass or a change of a live object.
 
-    `waits` has for each resource what it waits for, as `definitions` found it. Fields of the status that are not
-    Perdure's stay.
+    `waits` has each resource's wait from `definitions`. Fields of others stay.
     """
     before = object_at(resources.handle, "status")
     entries_before = objects_at(before, "resources")
@@ -113,9 +110,9 @@ def handle_status(resources: Resources, waits: Sequence[str | None]) -> HandleSt
 
 
 def _summary(resources: Resources) -> tuple[JsonValue, list[str]]:
-    """The provider's `statusSummaryTemplate` over the resources; the old summary stays when it cannot be rendered.
+    """The provider's rendered `statusSummaryTemplate`; the old summary after an error.
 
-    `resource_claim` is none in it, as it has always been.
+    `resource_claim` is None in it, as always.
     """
     handle = resources.handle
     entries = resources.entries

@@ -1,21 +1,15 @@
-"""How long claims and handles live: when they begin, when they end, and when that end moves.
+"""Lifespans of claims and handles: start, end, and moves of the end.
 
     made for a pool --unclaimed--> gone
     bound or made for a claim: end = asked for, else default --first ready: the default begins anew--> end --> gone
 
-Providers, pools and handles give terms: a default, a maximum counted from first ready (before that from the start),
-and a relative maximum, the farthest that the end may lie ahead at any time. Terms may be templates: they come in here
-as the text that stands there and the text it was rendered to, afresh for each use. Handles keep the former, claims show
-the latter.
-
-Everything of one step is taken from one `now`, cut to whole seconds as it will be written: clients compare differences
-(end - start, end - firstReady) to the second. Only an end that a claim asks for is cut to the maxima; the default is
-not, and an end in the past is allowed: it means now.
-
-A relative maximum below the wish makes the end creep forward as long as the wish lies ahead. Poolboy moved it at every
-poll; here it moves when less than half of the relative maximum is left, or when the wish or the term has changed, which
-is known by comparing with the `Wish` that was honoured last. So an outage of less than half a relative maximum ends
-nothing, and whoever looks after a longer one must settle the end before asking whether it has passed.
+Providers, pools and handles give terms: a default, a maximum counted from first readiness (before that from the start),
+and a relative maximum, the farthest distance of the end from now. Terms may be templates, rendered at each use; handles
+store the template, claims show the result. One step uses one `now` in whole seconds, because clients compare
+differences exactly. Only a requested end is cut to the maxima, and an end in the past means now. With a relative
+maximum below the wish the end moves forward while the wish is ahead: when less than half of the relative maximum is
+left, or when wish or term differ from the last honoured `Wish`. So an outage of less than half a relative maximum ends
+nothing; after a longer one, settle the end before checking whether it has passed.
 """
 
 from __future__ import annotations
@@ -39,22 +33,22 @@ from domain.resource import timestamp
 
 
 class Setting(Model):
-    """One duration of the terms: the text that stands there, and what it says now."""
+    """One duration of the terms: its text, and the rendered text."""
 
     raw: str
     rendered: str
 
     def duration(self, what: str) -> timedelta:
-        """What it says now.
+        """The rendered duration.
 
         Raises:
-            UnreadableDuration: it says no duration.
+            UnreadableDuration: it is not a duration.
         """
         return parse_duration(self.rendered, what)
 
 
 class Terms(Model):
-    """What a provider, a pool or a handle says about lifespans; None where it says nothing."""
+    """The lifespan settings of a provider, pool or handle; None if not set."""
 
     default: Setting | None = None
     maximum: Setting | None = None
@@ -62,22 +56,22 @@ class Terms(Model):
 
     @property
     def default_duration(self) -> timedelta | None:
-        """The lifespan of who asks for no end."""
+        """The lifespan without a requested end."""
         return self.default.duration("lifespan.default") if self.default else None
 
     @property
     def maximum_duration(self) -> timedelta | None:
-        """The longest lifespan from first ready on."""
+        """The longest lifespan from first readiness."""
         return self.maximum.duration("lifespan.maximum") if self.maximum else None
 
     @property
     def relative_maximum_duration(self) -> timedelta | None:
-        """The farthest that the end may lie ahead."""
+        """The farthest distance of the end from now."""
         return self.relative_maximum.duration("lifespan.relativeMaximum") if self.relative_maximum else None
 
 
 class HandleLifespan(Model):
-    """A handle's `spec.lifespan` as it is made."""
+    """A new handle's `spec.lifespan`."""
 
     default: str = ""
     end: datetime | None = None
@@ -85,7 +79,7 @@ class HandleLifespan(Model):
     relative_maximum: str = ""
 
     def as_json(self) -> JsonObject:
-        """The object without empty members; `{}` when there is nothing to say."""
+        """The object without empty members; `{}` if there are none."""
         return present(
             default=self.default or None,
             end=timestamp(self.end) if self.end else None,
@@ -95,17 +89,17 @@ class HandleLifespan(Model):
 
 
 class Wish(Model):
-    """An end that was asked for, and the relative maximum under which it was settled."""
+    """A requested end, and the relative maximum under which it was settled."""
 
     end: datetime
     relative_maximum: timedelta | None = None
 
 
 class SettledEnd(Model):
-    """The end of a bound handle whose claim asks for one.
+    """The end of a bound handle with a requested end.
 
-    `cut` is true when the terms allow less than asked for, `news` when that has not been said for this wish. At
-    `moves_at` the end has to be settled again, to be moved.
+    `cut`: the terms allow less than requested; `news`: not yet reported for this wish. At `moves_at` the end must be
+    settled again.
     """
 
     end: datetime
@@ -116,7 +110,7 @@ class SettledEnd(Model):
 
 
 class FirstReady(Model):
-    """What is written when a claim's handle is ready for the first time: `requested_end` into the claim's spec."""
+    """The changes when a claim's handle is ready for the first time: `requested_end` goes into the claim's spec."""
 
     first_ready: datetime
     requested_end: datetime | None = None
@@ -126,7 +120,7 @@ class FirstReady(Model):
 
 
 def terms_of(lifespan: JsonValue, rendered: Mapping[str, JsonValue]) -> Terms:
-    """The terms that stand in a `lifespan`, with what its texts were rendered to by field; null means nothing."""
+    """The terms of a `lifespan`, with rendered texts by field; null means not set."""
     settings: dict[str, Setting | None] = {}
     for name, field in (("default", "default"), ("maximum", "maximum"), ("relative_maximum", "relativeMaximum")):
         raw, said = text_at(lifespan, field), rendered.get(field)
@@ -135,10 +129,10 @@ def terms_of(lifespan: JsonValue, rendered: Mapping[str, JsonValue]) -> Terms:
 
 
 def least(terms: Iterable[Terms]) -> Terms:
-    """Of several providers' terms the shortest of each kind, with its own text; the first of equals.
+    """The shortest of each setting among several providers, with its own text; the first of equals.
 
     Raises:
-        UnreadableDuration: one of them is no duration.
+        UnreadableDuration: one of them is not a duration.
     """
     several = tuple(terms)
     return Terms(
@@ -152,10 +146,10 @@ def least(terms: Iterable[Terms]) -> Terms:
 
 
 def for_claim(terms: Terms, requested_end: datetime | None, now: datetime) -> HandleLifespan:
-    """The lifespan of a handle that is made for a claim, now: the end asked for (cut at once), else the terms' own.
+    """The lifespan of a new handle for a claim: the requested end (cut), else from the terms.
 
     Raises:
-        UnreadableDuration: a term is no duration.
+        UnreadableDuration: a term is not a duration.
     """
     now = whole_seconds(now)
     default, maximum, relative = terms.default_duration, terms.maximum_duration, terms.relative_maximum_duration
@@ -173,14 +167,13 @@ def for_claim(terms: Terms, requested_end: datetime | None, now: datetime) -> Ha
 
 
 def for_pool_handle(pool: JsonValue, provider: JsonValue, created: datetime) -> HandleLifespan:
-    """The lifespan of a handle that is made for a pool, which gives it its own terms or else its provider's.
+    """The lifespan of a new handle for a pool, by the pool's terms or else its provider's.
 
-    `pool` and `provider` are the `spec.lifespan` of each, None where there is none. The end is counted from `created`:
-    call it with `now` for the object that is sent, and again with the `creationTimestamp` that came back; where the
-    ends differ the handle's is corrected.
+    `pool` and `provider` are their `spec.lifespan`. The end counts from `created`: call it with `now` for the request,
+    and again with the returned `creationTimestamp`; if the ends differ, correct the handle's.
 
     Raises:
-        UnreadableDuration: `unclaimed` is no duration.
+        UnreadableDuration: `unclaimed` is not a duration.
     """
     lifespan = pool if isinstance(pool, dict) else provider
     unclaimed = text_at(lifespan, "unclaimed")
@@ -196,12 +189,12 @@ def for_pool_handle(pool: JsonValue, provider: JsonValue, created: datetime) -> 
 def end_at_binding(
     terms: Terms, *, current: datetime | None, requested_end: datetime | None, now: datetime
 ) -> datetime | None:
-    """The end of a free handle from the moment that a claim takes it; `terms` are the handle's, `current` its end.
+    """The end of a free handle after binding; `terms` and `current` end are the handle's.
 
-    Without a default and a wish the handle keeps its unclaimed end, and the claim inherits it.
+    Without default and wish the unclaimed end stays, and the claim inherits it.
 
     Raises:
-        UnreadableDuration: a term that counts is no duration.
+        UnreadableDuration: a used term is not a duration.
     """
     now = whole_seconds(now)
     if requested_end is not None:
@@ -211,7 +204,7 @@ def end_at_binding(
 
 
 def bound_status(terms: Terms, end: datetime | None, *, ready: bool, now: datetime) -> JsonObject:
-    """The claim's `status.lifespan` when it gets its handle, whose terms and end these are."""
+    """The claim's `status.lifespan` at binding, from the handle's terms and end."""
     start = timestamp(now)
     return present(
         start=start,
@@ -223,7 +216,7 @@ def bound_status(terms: Terms, end: datetime | None, *, ready: bool, now: dateti
 
 
 def shown(setting: Setting | None) -> str | None:
-    """A term as the claim's status can show it; None for one that it cannot, whose fault is told elsewhere."""
+    """A term for the claim's status; None if it is unreadable, which is reported elsewhere."""
     try:
         return in_one_unit(setting.rendered) if setting else None
     except UnreadableDuration:
@@ -242,18 +235,18 @@ def settled_end(
     now: datetime,
     honoured: Wish | None = None,
 ) -> SettledEnd:
-    """The end of a handle whose claim asks for one, cut to the handle's terms.
+    """The end of a handle with a requested end, cut to the handle's terms.
 
     Args:
         terms: the handle's.
         requested_end: the claim's `spec.lifespan.end`.
-        current: the handle's end as it is.
-        base: from when the maximum counts, see `moments.base_of`.
-        now: the step's one clock reading.
-        honoured: the `wish` that this gave last time; None if not known, then the end is settled anew.
+        current: the handle's current end.
+        base: the start of the maximum, see `timestamps.base_of`.
+        now: the time of the step.
+        honoured: the last returned `wish`; None if unknown, which settles the end again.
 
     Raises:
-        UnreadableDuration: a maximum is no duration.
+        UnreadableDuration: a maximum is not a duration.
     """
     now, asked = whole_seconds(now), whole_seconds(requested_end)
     maximum, relative = terms.maximum_duration, terms.relative_maximum_duration
@@ -269,13 +262,12 @@ def settled_end(
 
 
 def first_ready(terms: Terms, *, requested_end: datetime | None, start: datetime, now: datetime) -> FirstReady:
-    """What changes when the handle is ready and `firstReady` is unset: the default begins anew unless another end is
-    asked for.
+    """The changes at first readiness: the default starts again, unless another end is requested.
 
     The caller settles the end with this `requested_end` and `base=first_ready`.
 
     Raises:
-        UnreadableDuration: the default is no duration.
+        UnreadableDuration: the default is not a duration.
     """
     now = whole_seconds(now)
     default = terms.default_duration
@@ -285,7 +277,7 @@ def first_ready(terms: Terms, *, requested_end: datetime | None, start: datetime
     return FirstReady(first_ready=now, requested_end=after(now, default) if by_default else None)
 
 
-# --- steps of the above ---
+# --- helpers ---
 
 
 def _shortest(settings: Iterable[Setting | None], what: str) -> Setting | None:

@@ -1,6 +1,6 @@
-"""The terms of providers and handles as they read now: their lifespans are templates, rendered afresh at each use.
+"""The current terms of providers and handles: their lifespans are templates, rendered at each use.
 
-So an annotation of the claim can change the maximum of an environment that runs. Each setting is rendered by itself.
+So an annotation of the claim can change the maximum of a running environment. Each setting is rendered separately.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ FIELDS = ("default", "maximum", "relativeMaximum")
 
 
 def provider_terms(scene: Scene, provider: JsonObject) -> Terms:
-    """What a provider says about lifespans for the scene's claim.
+    """A provider's terms for the scene's claim.
 
     Raises:
-        TemplateError: one of its settings cannot be rendered.
+        TemplateError: a setting cannot be rendered.
     """
     variables = {"resource_claim": scene.claim_view}
     return _terms(scene, provider, variables, object_at(provider, "spec", "vars"), "ResourceProvider")
 
 
 def handle_terms(scene: Scene) -> Terms:
-    """What the scene's handle says about lifespans, with the claim in context where there is one.
+    """The terms of the scene's handle, with its claim in the context.
 
     Raises:
-        TemplateError: one of its settings cannot be rendered.
+        TemplateError: a setting cannot be rendered.
     """
     handle = scene.handle or {}
     variables = {"resource_claim": scene.claim_view, "resource_handle": scene.handle_view}
@@ -36,7 +36,6 @@ def handle_terms(scene: Scene) -> Terms:
 
 
 def lifespan_texts(resource: JsonObject) -> Iterator[str]:
-    """The templates in an object's lifespan."""
     return (text_at(resource, "spec", "lifespan", field) for field in FIELDS)
 
 

@@ -1,9 +1,8 @@
-"""The resources of one handle as a pass sees them, and what they lend to each other.
+"""The resources of one handle during a pass, and the values that they exchange.
 
-A provider may link to others whose resources live in the same handle. Such a link can make a resource wait until the
-linked one is ready for it (`waitFor`, judged on the live state, so the state's change is what ends the wait), and it
-can lend values of that state to the `override` (`templateVars`). A link whose provider has no resource in the handle
-(its `when` was false) neither waits nor lends.
+A provider may link to others with resources in the same handle. A link can make a resource wait for the linked one
+(`waitFor`, evaluated on the live state, so its change ends the wait), and provide values of that state to the
+`override` (`templateVars`). A link without a resource in the handle (its `when` was false) does neither.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from domain.model import Model
 
 
 class Requester(Model):
-    """Who asked for the claim's namespace: the `user` object, and its identities; both empty where nobody is named."""
+    """The requester of the claim's namespace: the `user` object and its identities; both empty if unknown."""
 
     user: dict[str, JsonValue] | None = None
     identities: tuple[dict[str, JsonValue], ...] = ()
@@ -30,7 +29,7 @@ NOBODY = Requester()
 
 @dataclass(frozen=True)
 class Resources:
-    """The handle's resources as one pass sees them; `states` are the live objects, None for one that is not there.
+    """The handle's resources in one pass; `states` are the live objects, None if missing.
 
     `unserved`, `outdated` and `unreadable`: see `HandleQuestion`.
     """
@@ -44,32 +43,28 @@ class Resources:
 
     @property
     def handle(self) -> JsonObject:
-        """The handle whose resources these are."""
         return self.scene.handle or {}
 
     @property
     def entries(self) -> list[JsonObject]:
-        """`spec.resources` of the handle."""
         return objects_at(self.handle, "spec", "resources")
 
     def with_reference(self, index: int, recorded: JsonObject) -> Resources:
-        """These resources once the reference of one is recorded in the handle's spec."""
+        """These resources with one reference recorded in the handle's spec."""
         entries: list[JsonValue] = [*self.entries]
         entries[index] = {**self.entries[index], "reference": recorded}
         handle: JsonObject = {**self.handle, "spec": {**object_at(self.handle, "spec"), "resources": entries}}
         return replace(self, scene=replace(self.scene, handle=handle))
 
     def state(self, index: int) -> JsonObject | None:
-        """The live object of a resource."""
         return self.states[index] if index < len(self.states) else None
 
     def recorded(self, index: int) -> JsonObject:
-        """The reference of a resource, `{}` if none is recorded yet."""
         return recorded_reference(self.handle, index)
 
 
 def recorded_reference(handle: JsonObject, index: int) -> JsonObject:
-    """The reference of a handle's resource, in the spec (up to 1.13) or in the status (1.14 on); `{}` if none."""
+    """The reference of a handle's resource, in the spec (up to 1.13) or the status (1.14 on); `{}` if none."""
     for part in ("spec", "status"):
         for entry in objects_at(handle, part, "resources")[index : index + 1]:
             if found := object_at(entry, "reference"):
@@ -81,24 +76,24 @@ def recorded_reference(handle: JsonObject, index: int) -> JsonObject:
 class Lent:
     """Variables from the live states of linked resources.
 
-    `missing` are those whose pointer leads nowhere: undefined, although another variable may bear the name.
+    `missing` are those without a value: undefined, even if another variable has the name.
     """
 
     values: Mapping[str, JsonValue]
     missing: frozenset[str] = frozenset()
 
     def beside(self, variables: JsonObject) -> JsonObject:
-        """Weaker variables without those that would stand in for a missing one."""
+        """These weaker variables, except names that are missing here."""
         return {name: value for name, value in variables.items() if name not in self.missing}
 
     def then(self, later: Lent) -> Lent:
-        """These, and those of a later link over them."""
+        """These values, overridden by a later link's."""
         kept = {name: value for name, value in self.values.items() if name not in later.missing}
         return Lent({**kept, **later.values}, (self.missing | later.missing) - later.values.keys())
 
 
 def lent_by_links(resources: Resources, index: int, provider: JsonObject) -> Lent | None:
-    """What the provider's links lend to resource `index`; None while one of them has to be waited for."""
+    """The values for resource `index` from the provider's links; None while one of them must wait."""
     lent = Lent({})
     for link in links(provider):
         linked = _linked_resource(resources, provider, link)
@@ -113,11 +108,10 @@ def lent_by_links(resources: Resources, index: int, provider: JsonObject) -> Len
 
 
 def _linked_resource(resources: Resources, provider: JsonObject, link: JsonObject) -> int | None:
-    """The handle's resource that a link means: of that provider and of the link's resource name, else the first.
+    """The handle's resource for a link: by provider and resource name, else the provider's first.
 
-    By name because a provider may be linked twice; without regard to the name because handles of lists, and older
-    ones, may name their resources otherwise. One that bears the name of another link to that provider is that link's:
-    it stands for no resource that there is not (its `when` was false).
+    The name matters because a provider may be linked twice; it may differ in list mode and in older handles. A resource
+    with the name of another link to the provider belongs to that link.
     """
     linked = text_at(link, "name")
     names = {link_resource_name(other) for other in links(provider) if text_at(other, "name") == linked}
@@ -151,7 +145,7 @@ def _waits(
 
 
 def _lent(provider: JsonObject, link: JsonObject, state: JsonObject | None) -> Lent:
-    """The link's `templateVars`; none of them while there is no state."""
+    """The link's `templateVars`; empty without a state."""
     if state is None:
         return Lent({})
     values: JsonObject = {}
@@ -172,7 +166,7 @@ def _lent(provider: JsonObject, link: JsonObject, state: JsonObject | None) -> L
 
 
 def pointed(document: JsonValue, pointer: str) -> tuple[bool, JsonValue]:
-    """Whether a JSON pointer (RFC 6901) leads somewhere, and what is there; `""` means the document itself."""
+    """Whether a JSON pointer (RFC 6901) has a target, and its value; `""` is the whole document."""
     for token in pointer.split("/")[1:]:
         key = token.replace("~1", "/").replace("~0", "~")
         if isinstance(document, dict) and key in document:

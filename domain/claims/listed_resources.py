@@ -1,10 +1,9 @@
-"""Resources that a claim lists itself (list mode): their defaults, applied once, and their validation on each pass.
+"""Resources listed by a claim (list mode): defaults, applied once, and validation in each pass.
 
-Initialisation happens once in a claim's life, marked by an annotation: each entry gets the full reference to its
-provider, and its template is filled up with the provider's `default` and then with the defaults of its schema; what
-the user wrote always wins. Later edits of claim or provider never apply defaults again. From then on every pass holds
-the claim's own template against the provider's schema and then against its checks; the first fault is told in
-`status.resources[].validationError`, in texts that clients compare.
+Initialisation, marked by an annotation, adds the full reference to each entry's provider, and fills its template with
+the provider's `default` and its schema's defaults; the user's values have precedence. Defaults are never applied again.
+Every pass validates the claim's template against the provider's schema and checks; `status.resources[].validationError`
+has the first fault, in texts that clients compare.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from domain.claims.templates import TemplateError
 
 
 def initialised_resources(scene: Scene, provider_names: Sequence[str]) -> list[JsonObject]:
-    """The claim's whole `spec.resources` with references and defaults; the names are those assigned, one per entry.
+    """The claim's `spec.resources` with references and defaults; `provider_names` has one per entry.
 
     Raises:
         ProviderMissing: an assigned provider does not exist.
@@ -62,7 +61,7 @@ def _schema_default(provider: JsonObject) -> JsonValue:
 
 
 def validation_errors(scene: Scene, provider_names: Sequence[str]) -> list[str | None]:
-    """For each entry of the claim's list the text of its first fault, None while it is valid.
+    """The first fault of each entry; None if valid.
 
     Raises:
         ProviderMissing: an assigned provider does not exist.
@@ -85,7 +84,7 @@ def _fault(scene: Scene, template: JsonObject, provider: JsonObject) -> str | No
 
 
 def _failed_check(scene: Scene, template: JsonObject, provider: JsonObject) -> str | None:
-    """The first check that is false or raises; the template's own top-level keys win over every other variable."""
+    """The first check that is false or fails; the template's top-level keys override all variables."""
     variables = {**scene.views(provider), **template}
     weaker = scene.vars(provider)
     for check in objects_at(provider, "spec", "validation", "checks"):

@@ -1,4 +1,4 @@
-"""What claims and handles say of themselves in a word: on their way out, left alone, held, given up."""
+"""States of claims and handles: being deleted, ignored, held, detached."""
 
 from __future__ import annotations
 
@@ -10,46 +10,43 @@ Name = tuple[str, str]
 
 
 def name_of(obj: JsonObject) -> Name:
-    """Namespace and name."""
     return text_at(obj, "metadata", "namespace"), text_at(obj, "metadata", "name")
 
 
 def is_deleting(obj: JsonObject | None) -> bool:
-    """Whether the object is on its way out."""
     return bool(value_at(obj, "metadata", "deletionTimestamp"))
 
 
 def is_left_alone(names: DomainNames, obj: JsonObject) -> bool:
-    """Whether a label excludes the object from reconciliation."""
+    """Whether the ignore label excludes the object from reconciliation."""
     return names.ignore_label in object_at(obj, "metadata", "labels")
 
 
 def handle_name(claim: JsonObject | None) -> str:
-    """The name of the handle that the claim says it has, empty for none."""
+    """The handle's name in the claim's status; empty if none."""
     return text_at(claim, "status", "resourceHandle", "name")
 
 
 def is_detached(claim: JsonObject | None) -> bool:
-    """Whether the claim has given its handle up."""
     return value_at(claim, "status", "resourceHandle", "detached") is True
 
 
 def is_held_by(handle: JsonObject | None, claim: Name) -> bool:
-    """Whether the handle names the claim, and is not on its way out."""
+    """Whether the handle names the claim and is not being deleted."""
     return holder_of(handle) == claim and not is_deleting(handle)
 
 
 def is_looked_after(names: DomainNames, claim: JsonObject) -> bool:
-    """Whether the claim may have a handle: it is neither being deleted nor left alone."""
+    """Whether the claim may have a handle: it is neither being deleted nor ignored."""
     return not (is_deleting(claim) or is_left_alone(names, claim))
 
 
 def is_unbound(names: DomainNames, claim: JsonObject) -> bool:
-    """Whether the claim is the binder's: it has no handle, and is neither being deleted nor left alone."""
+    """Whether the binder handles the claim: it has no handle, and is neither being deleted nor ignored."""
     return is_looked_after(names, claim) and not handle_name(claim)
 
 
 def may_end(names: DomainNames, claim: JsonObject, handle: JsonObject) -> bool:
-    """Whether the claim holds the handle, and neither is left alone or given up."""
+    """Whether the claim holds the handle, and neither is ignored or detached."""
     holds = handle_name(claim) == text_at(handle, "metadata", "name") and not is_detached(claim)
     return holds and not any(is_left_alone(names, each) for each in (claim, handle))

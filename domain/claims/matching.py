@@ -1,15 +1,13 @@
-"""Which provider serves a template, and which free handle serves a claim.
+"""Matching: the provider for a template, and the free handle for a claim.
 
-A provider serves a template when its `match` is part of it. A claim takes the free handle that differs least from what
-it asks for; only handles whose differences the providers tolerate (`matchIgnore`) are candidates. Candidates are
-ordered by: fewest resources missing, fewest names that differ, fewest tolerated differences, healthy before unknown,
-ready before anything else, higher preference score, older, name. What a handle has beyond the claim's template does not
-count as a difference, nor do namespaces, labels, parameters or the handle's own top-level provider.
+A provider serves a template that contains its `match`. A claim gets the free handle with the fewest differences, all of
+them tolerated by the providers (`matchIgnore`). Order: fewest missing resources, different names, tolerated
+differences; healthy before unknown, ready first, higher preference score, older, name. Additional content of a handle
+is no difference, nor are namespaces, labels, parameters or its top-level provider.
 
-One writer binds for a whole namespace, so the choice must be cheap with thousands of free handles. They stand in
-shelves: handles of one shelf have the same providers, names, templates and pool, so a shelf is compared once with what
-a claim asks for, the answer is remembered for the next claim that asks for the same, and within a shelf the handles are
-kept in order. A claim looks only at shelves whose providers begin its own list.
+One writer binds for a whole namespace, so matching must be cheap with thousands of free handles. Handles with equal
+providers, names, templates and pool form a shelf: it is compared once with a request, the result is cached, and its
+handles are sorted. Only shelves whose providers are a prefix of the claim's list are considered.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ REMEMBERED_COMPARISONS = 100_000
 
 
 class WantedResource(NamedTuple):
-    """One resource that a claim asks for, and the differences from it that its provider tolerates."""
+    """A requested resource, and the differences that its provider tolerates."""
 
     provider: str
     name: str = ""
@@ -46,7 +44,7 @@ class WantedResource(NamedTuple):
 
 
 class Wanted(NamedTuple):
-    """What a claim asks for. `pool` restricts it to that pool's handles, `provider` is its top-level one, if any."""
+    """A request. `pool` restricts it to that pool's handles; `provider` is the top-level one, if any."""
 
     resources: tuple[WantedResource, ...]
     pool: str = ""
@@ -54,15 +52,13 @@ class Wanted(NamedTuple):
 
 
 class HeldResource(NamedTuple):
-    """One resource of a free handle."""
-
     provider: str
     name: str = ""
     template: JsonObject = {}
 
 
 class FreeHandle(NamedTuple):
-    """What binding reads of a handle that no claim holds; `healthy` None is unknown."""
+    """The parts of a free handle that matter for binding; None in `healthy` is unknown."""
 
     name: str
     resources: tuple[HeldResource, ...]
@@ -75,7 +71,7 @@ class FreeHandle(NamedTuple):
     end: datetime | None = None
 
 
-# Healthy, ready, score, age, name: the order of handles that differ equally from the claim.
+# Healthy, ready, score, age, name: the order of handles with equal differences.
 _Rank = tuple[bool, bool, float, datetime, str]
 
 
@@ -88,12 +84,12 @@ class _Shelf:
         self.ranked: list[tuple[_Rank, FreeHandle]] = []
 
 
-# What makes two handles alike: the pool, the top-level provider if there is nothing else, the resources.
+# The key of a shelf: pool, top-level provider if there are no resources, resources.
 _Likeness = tuple[str, str, tuple[tuple[str, str, str], ...]]
 
 
 class FreeHandles:
-    """All free handles of a namespace, and which of them a claim may take."""
+    """The index of a namespace's free handles."""
 
     def __init__(self, handles: Iterable[FreeHandle] = ()) -> None:
         self._where: dict[str, tuple[_Likeness, FreeHandle]] = {}
@@ -110,12 +106,11 @@ class FreeHandles:
         return name in self._where
 
     def get(self, name: str) -> FreeHandle | None:
-        """The handle, if it is known."""
         known = self._where.get(name)
         return known[1] if known else None
 
     def add(self, handle: FreeHandle) -> None:
-        """Take the handle in, or what is new about it."""
+        """Add or replace the handle."""
         self.remove(handle.name)
         likeness = _likeness(handle)
         shelf = self._shelves.get(likeness)
@@ -126,7 +121,7 @@ class FreeHandles:
         self._where[handle.name] = (likeness, handle)
 
     def remove(self, name: str) -> None:
-        """Forget the handle, if it is known."""
+        """Remove the handle, if present."""
         if (known := self._where.pop(name, None)) is None:
             return
         likeness, handle = known
@@ -140,13 +135,13 @@ class FreeHandles:
                 del self._by_providers[_providers(handle.resources)]
 
     def candidates(self, wanted: Wanted, now: datetime) -> Iterator[FreeHandle]:
-        """The handles that the claim may take, best first, found while they are asked for.
+        """The matching handles, best first, computed lazily.
 
-        What is added or removed meanwhile is not seen, so take what is needed at once.
+        Later changes of the index are not seen, so consume it at once.
 
         Raises:
-            BadPattern: a provider's `matchIgnore` cannot be used.
-            TooDeep: a template is nested beyond reason.
+            BadPattern: a provider's `matchIgnore` is invalid.
+            TooDeep: a template is nested too deeply.
         """
         scored = sorted(
             ((score, shelf) for shelf, score in self._fitting(wanted)),
@@ -166,13 +161,13 @@ class FreeHandles:
                 if wanted.pool and wanted.pool != shelf.like.pool:
                     continue
                 if not held and shelf.like.provider and shelf.like.provider != wanted.provider:
-                    continue  # not rendered yet, and of another provider: nothing says that it fits
+                    continue  # not rendered yet, and of another provider: it may not match
                 tolerated = self._tolerated(wanted.resources, digests, shelf)
                 if tolerated is not None:
                     yield shelf, (len(providers) - held, _names_that_differ(wanted, shelf), tolerated)
 
     def _tolerated(self, wanted: tuple[WantedResource, ...], digests: tuple[str, ...], shelf: _Shelf) -> int | None:
-        """How many differences there are, all of them tolerated; None if one is not."""
+        """The number of differences; None if one is not tolerated."""
         total = 0
         for resource, digest, held, held_digest in zip(
             wanted, digests, shelf.like.resources, shelf.digests, strict=False
@@ -195,12 +190,12 @@ class FreeHandles:
 
 
 def serves(match: JsonValue, template: JsonObject) -> bool:
-    """True if a provider with this `match` serves the template."""
+    """Whether a provider with this `match` serves the template."""
     return isinstance(match, dict) and bool(match) and contains(template, match)
 
 
 def serving(template: JsonObject, providers: Mapping[str, JsonValue]) -> tuple[str, ...]:
-    """The names of the providers, given with their `match`, that serve the template; exactly one should."""
+    """The names of the providers (given with their `match`) that serve the template; exactly one should."""
     return tuple(sorted(name for name, match in providers.items() if serves(match, template)))
 
 
@@ -208,14 +203,14 @@ def serving(template: JsonObject, providers: Mapping[str, JsonValue]) -> tuple[s
 
 
 def tolerated_differences(held: JsonObject, wanted: JsonObject, match_ignore: Iterable[str]) -> int | None:
-    """In how many places the wanted template adds to or replaces what is held; None if one of them is not tolerated."""
+    """The number of places where the wanted template adds or replaces something; None if one is not tolerated."""
     patterns = tuple(match_ignore)
     if not patterns:
         return 0 if contains(held, wanted) else None
     count = 0
     for operation in differences(held, wanted):
         if operation.op == "remove":
-            continue  # more than was asked for
+            continue  # additional content
         if not any(matches(pattern, operation.path) for pattern in patterns):
             return None
         count += 1
@@ -223,7 +218,7 @@ def tolerated_differences(held: JsonObject, wanted: JsonObject, match_ignore: It
 
 
 def free_handle(names: DomainNames, handle: JsonObject) -> FreeHandle | None:
-    """What binding reads of a ResourceHandle; None for one that is bound, being deleted, left alone or unhealthy."""
+    """The parts that matter for binding; None if the handle is bound, being deleted, ignored or unhealthy."""
     held = value_at(handle, "spec", "resourceClaim")
     deleting = is_deleting(handle)
     left_alone = is_left_alone(names, handle) or paused(handle)
@@ -245,7 +240,7 @@ def free_handle(names: DomainNames, handle: JsonObject) -> FreeHandle | None:
 
 
 def may_fit_now(before: FreeHandle | None, after: FreeHandle | None) -> bool:
-    """Whether a claim may take the handle that could not take it before."""
+    """Whether the handle may match a claim that it did not match before."""
     if before is None or after is None:
         return after is not None
     if (before.resources, before.pool, before.provider) != (after.resources, after.pool, after.provider):
@@ -287,7 +282,7 @@ def _likeness(handle: FreeHandle) -> _Likeness:
 
 
 def _digest(template: JsonObject) -> str:
-    """The same for the same template, however its keys are ordered."""
+    """The same for equal templates, whatever the order of keys."""
     try:
         return hashlib.sha256(json.dumps(template, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
     except RecursionError as error:

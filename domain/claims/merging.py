@@ -1,11 +1,9 @@
-"""Deep merges: how templates, defaults and overrides come together, and whether one template is part of another.
+"""Deep merges of templates, defaults and overrides, and whether one template contains another.
 
-One rule everywhere: mappings merge key by key; lists index by index; what the target lacks is copied; anything else
-(two scalars, two different types) is overwritten if that is allowed and stays if not. Poolboy appended the whole list
-once for every surplus index of the update; here each surplus element is appended once, which is what everybody means.
-
-Results share nothing with the arguments, so whoever puts a name or an annotation into one changes no template.
-Templates are written by users, and Python bounds recursion: what is nested deeper than any real object is refused.
+Mappings merge by key, lists by index; missing parts are copied; other conflicts are overwritten or kept, as requested.
+Surplus list elements are appended once (Poolboy appended the whole list for each). Results share nothing with the
+arguments, so changing them is safe. Templates come from users, so excessive nesting is refused before Python's
+recursion limit.
 """
 
 from __future__ import annotations
@@ -14,7 +12,7 @@ from typing import overload
 
 from pydantic import JsonValue
 
-# Real objects stay below 30 levels; Python's own bound lies near 1,000 calls, of which the caller has used some.
+# Real objects have less than 30 levels; Python's limit is about 1,000 calls, including the caller's.
 DEEPEST = 100
 
 
@@ -30,37 +28,37 @@ def merge(target: dict[str, JsonValue], update: dict[str, JsonValue], *, overwri
 @overload
 def merge(target: JsonValue, update: JsonValue, *, overwrite: bool) -> JsonValue: ...
 def merge(target: JsonValue, update: JsonValue, *, overwrite: bool) -> JsonValue:
-    """The target with the update merged in; with `overwrite` the update wins over the target's leaves.
+    """The target with the update merged in; with `overwrite` the update's leaves have precedence.
 
     Raises:
-        TooDeep: when either is nested beyond reason.
+        TooDeep: one is nested too deeply.
     """
     return _merged(target, update, overwrite, 0)
 
 
 def contains(whole: JsonValue, part: JsonValue) -> bool:
-    """True if merging the part over the whole would change nothing.
+    """Whether merging the part over the whole changes nothing.
 
     Raises:
-        TooDeep: when both are nested beyond reason.
+        TooDeep: both are nested too deeply.
     """
     return _contains(whole, part, 0)
 
 
 def same(one: JsonValue, other: JsonValue) -> bool:
-    """Equality of JSON: 1 is 1.0 but not true, which Python's own comparison takes for 1.
+    """JSON equality: 1 equals 1.0 but not true, unlike in Python.
 
     Raises:
-        TooDeep: when both are nested beyond reason.
+        TooDeep: both are nested too deeply.
     """
     return _same(one, other, 0)
 
 
 def schema_defaults(schema: JsonValue) -> dict[str, JsonValue]:
-    """The defaults that an OpenAPI schema gives to an object's properties.
+    """The defaults of an object's properties in an OpenAPI schema.
 
-    A property of type object whose own properties have defaults takes these instead of its own default. Arrays and
-    combinations (`allOf` and the like) are not descended into. What is no schema has no defaults.
+    Defaults of nested properties replace an object property's own default. Arrays and combinations (`allOf` etc.) are
+    skipped; an invalid schema has no defaults.
     """
     return _defaults(schema, 0)
 
@@ -93,7 +91,7 @@ def _contains(whole: JsonValue, part: JsonValue, depth: int) -> bool:
 
 def _same(one: JsonValue, other: JsonValue, depth: int) -> bool:
     if one is other:
-        return True  # most of an object is handed on as it is; walking it would cost more than the pass
+        return True  # most of an object is shared unchanged, so comparing it would be the most expensive part
     below = _deeper(depth)
     if isinstance(one, dict) and isinstance(other, dict):
         return one.keys() == other.keys() and all(_same(value, other[key], below) for key, value in one.items())

@@ -1,13 +1,10 @@
-"""Parameter values of a claim in provider mode: completed, held against the provider, accepted or rejected.
+"""Parameter values of a claim in provider mode: completed, validated, accepted or rejected.
 
-Values are sticky: what was accepted stays in the claim's `status.provider.parameterValues` and counts although it was
-removed from the spec, although the provider would not accept it today, and although its parameter is gone. So a value
-that equals the accepted one is never checked again, a default rendered once (a generated password) stays, and a
-rejected edit changes nothing anywhere until it is corrected. Everything is judged on each pass from what the user wrote
-and what was accepted; the claim's spec is never completed in place.
-
-Clients compare the texts of the errors; they stand in `constants`. What the provider itself gets wrong (a default
-template or a schema that cannot be used) is told among them, so that a claim never waits without saying why.
+Accepted values are sticky: they stay in the claim's `status.provider.parameterValues` even if they are removed from the
+spec, would be refused today, or their parameter is gone. An unchanged value is never validated again, a rendered
+default (a generated password) stays, and a rejected edit changes nothing until corrected. Each pass evaluates the
+user's and the accepted values; the claim's spec is never completed. Clients compare the error texts in `constants`.
+Faults of the provider (an unusable default template or schema) are included, so that a claim always shows why it waits.
 """
 
 from __future__ import annotations
@@ -24,26 +21,25 @@ from domain.model import Model
 
 
 class Accepted(Model):
-    """The complete values in force; they are what handles and templates get."""
+    """The complete current values, for handles and templates."""
 
     values: dict[str, JsonValue]
 
 
 class Rejected(Model):
-    """Why the values are not accepted, one line for each fault, in the order of the parameters."""
+    """One line for each fault, in the order of the parameters."""
 
     errors: tuple[str, ...]
 
 
 def settle_parameters(scene: Scene, provider: JsonObject) -> Accepted | Rejected:
-    """The claim's values as this provider takes them."""
     return _Settling(scene, provider).settle()
 
 
 def provider_status(claim: JsonObject, outcome: Accepted | Rejected) -> JsonObject:
-    """What `status.provider` has to be, whole: the accepted values stay beside the errors of an edit.
+    """The complete `status.provider`: accepted values stay beside the errors of an edit.
 
-    It is written as it stands, not merged: merging would keep members of values that are gone.
+    It must replace the old one, because a merge would keep removed members.
     """
     status: JsonObject = {"name": text_at(claim, "spec", "provider", "name")}
     if isinstance(outcome, Accepted):
@@ -54,13 +50,13 @@ def provider_status(claim: JsonObject, outcome: Accepted | Rejected) -> JsonObje
 
 
 def _accepted(claim: JsonObject | None) -> JsonObject | None:
-    """The values accepted so far, None before the first acceptance."""
+    """The accepted values; None before the first acceptance."""
     values = value_at(claim, "status", "provider", "parameterValues")
     return values if isinstance(values, dict) else None
 
 
 class _Settling:
-    """One judgement: `values` grow from what the user wrote to what is complete."""
+    """One evaluation; `values` start with the user's and are completed."""
 
     def __init__(self, scene: Scene, provider: JsonObject) -> None:
         self.scene = scene
@@ -83,7 +79,7 @@ class _Settling:
         return Rejected(errors=tuple(self.errors)) if self.errors else Accepted(values=self._complete_values())
 
     def _complete(self, parameter: JsonObject) -> None:
-        """Take the accepted value, else the default; a default template sees the values before it."""
+        """Use the accepted value, else the default; a default template sees the values before it."""
         name = text_at(parameter, "name")
         if self.accepted is not None and name in self.accepted:
             self.values[name] = self.accepted[name]
@@ -120,7 +116,7 @@ class _Settling:
         self._validate(parameter, name)
 
     def _validate(self, parameter: JsonObject, name: str) -> None:
-        """The schema first; a value that breaks it is not checked further."""
+        """The schema first; checks are skipped after a violation."""
         value = self.values[name]
         schema = value_at(parameter, "validation", "openAPIV3Schema")
         what = f"ResourceProvider {self.provider_name}, schema of parameter {name}"
@@ -153,5 +149,5 @@ class _Settling:
         return self.accepted is not None and name in self.accepted and same(self.accepted[name], self.values[name])
 
     def _complete_values(self) -> JsonObject:
-        """With the accepted values of parameters that the provider no longer declares: none is ever dropped."""
+        """Includes the accepted values of removed parameters, which are never dropped."""
         return {**(self.accepted or {}), **self.values}

@@ -1,4 +1,4 @@
-"""The passes of the area: each is one activity that reads, evaluates, writes, and hands back what it came to."""
+"""The area's passes: each is one activity that reads, evaluates, writes, and returns its result."""
 
 from __future__ import annotations
 
@@ -13,19 +13,19 @@ from domain.identity import Key
 from domain.model import Model
 from domain.passes import Pass, PassedWorld
 
-# A pass makes some tens of requests at most; a killed worker is noticed by its heartbeats, long before.
+# A pass makes tens of requests at most; missed heartbeats reveal a dead worker much earlier.
 LONGEST_PASS = timedelta(minutes=2)
-# Claims named in one message to the binder or in one batch's input: 50 KB.
+# Claims in one message to the binder or in one batch's input: 50 KB.
 MOST_ASKED = 200
 
 
 class Cadence(Model):
-    """After how long an object is looked at again without being woken.
+    """When an object is evaluated again without a wake.
 
     Attributes:
-        by_clock: where templates depend on the clock.
-        refresh: for what no event tells of.
-        faulty: where something is at fault.
+        by_clock: the interval for time-dependent templates.
+        refresh: the interval for changes without events.
+        faulty: the interval for faults.
     """
 
     by_clock: timedelta = timedelta(0)
@@ -33,14 +33,13 @@ class Cadence(Model):
     faulty: timedelta = timedelta(0)
 
     def next(self, now: datetime, *, by_clock: bool, faulty: bool) -> datetime:
-        """When to look again."""
         interval = self.by_clock if by_clock else self.refresh
         return now + (min(interval, self.faulty) if faulty else interval)
 
 
 class ObjectKnown(Model):
-    """What a claim's or handle's workflow carries: the end asked for that was settled last, and whether somebody takes
-    back what it changes. Losing it costs a look.
+    """The memory of a claim's or handle's workflow: the last settled wish, and repeated changes by others. Losing it
+    costs a pass.
     """
 
     honoured: Wish | None = None
@@ -48,58 +47,56 @@ class ObjectKnown(Model):
 
 
 class ObjectWorld(PassedWorld):
-    """What a pass over a claim or handle came to; `at` is when it began.
+    """The result of a pass over a claim or handle; `at` is when it began.
 
-    The binder and the object's own workflow both look at a claim while it gets its handle, and what they say may cross:
-    the newer counts. A claim that has asked the binder takes any answer, since it knows nothing itself.
+    During binding the binder and the claim's own workflow report concurrently: the newer result counts. A claim that
+    has asked the binder accepts any answer, because it knows nothing itself.
     """
 
     known: ObjectKnown = ObjectKnown()
     at: datetime | None = None
 
     def recall(self, before: World) -> ObjectWorld:
-        """The pass knew what was known before, unless something newer was said meanwhile."""
+        """The pass had the old memory, so its result counts, unless a newer one arrived meanwhile."""
         if self.exists and isinstance(before, ObjectWorld) and self.at and before.at and before.at > self.at:
             return before
         return self
 
     def heard(self, told: ObjectWorld) -> ObjectWorld:
-        """The world after another workflow has told how the object stands."""
+        """This world after a report by another workflow."""
         stale = self.at is not None and told.at is not None and told.at < self.at
         return self if stale and self.decision.phase != BINDING else told.recall(self.model_copy(update={"at": None}))
 
 
 class PoolKnown(Model):
-    """What a pool's workflow carries: when unhealthy handles were given up last. Losing it costs a handle."""
+    """The memory of a pool's workflow: the last deletion of unhealthy handles. Losing it costs a handle."""
 
     gave_up: datetime | None = None
 
 
 class PoolWorld(PassedWorld):
-    """What a pass over a pool came to."""
-
     known: PoolKnown = PoolKnown()
 
 
 class BinderKnown(Model):
-    """What the binder's workflow carries: the claims that have asked and that no batch has answered yet."""
+    """The memory of the binder's workflow: claims that have asked and were not answered yet."""
 
     asked: tuple[Key, ...] = ()
 
 
 class BinderWorld(PassedWorld):
-    """What a batch came to; `more` when it has stopped before everything was served."""
+    """The result of a batch; `more`: it stopped before all claims were handled."""
 
     known: BinderKnown = BinderKnown()
     more: bool = False
 
     def recall(self, before: World) -> BinderWorld:
-        """Who has asked is heard by the workflow, also while a batch runs: what it knows counts."""
+        """The workflow's own memory counts, because claims may ask during a batch."""
         return self.model_copy(update={"known": before.known})
 
 
 class _Pass(Pass):
-    """A pass over one object; one that was woken reads everything from the API server."""
+    """A pass over one object; after a wake it reads everything from the API server."""
 
     queue: ClassVar[str] = Queue.CLAIMS
     start_to_close: ClassVar[timedelta] = LONGEST_PASS
@@ -112,21 +109,21 @@ class _ObjectPass(_Pass):
 
 
 class PassClaim(_ObjectPass):
-    """Bring a claim, its handle and their resources to what they have to be; ask the binder while there is none."""
+    """Reconcile a claim, its handle and their resources; without a handle ask the binder."""
 
     activity: ClassVar[str] = "claims.pass_claim"
     title: ClassVar[str] = "reconcile the claim, its handle and their resources"
 
 
 class PassHandle(_ObjectPass):
-    """Bring a handle that no claim looks after and its resources to what they have to be."""
+    """Reconcile a handle without a claim, and its resources."""
 
     activity: ClassVar[str] = "claims.pass_handle"
     title: ClassVar[str] = "reconcile the handle and its resources"
 
 
 class PassPool(_Pass):
-    """Count the pool's handles, make those that lack, give up those that are unhealthy, write the status."""
+    """Count the pool's handles, create missing ones, delete unhealthy ones, write the status."""
 
     activity: ClassVar[str] = "claims.pass_pool"
     title: ClassVar[str] = "count the pool's handles, create missing and delete surplus ones, write the status"
@@ -136,15 +133,15 @@ class PassPool(_Pass):
 
 
 class Asked(Model):
-    """Claims without a handle that want to be served, at most `MOST_ASKED`."""
+    """Claims without a handle, at most `MOST_ASKED`."""
 
     claims: tuple[Key, ...]
 
 
 class Serve(Action):
-    """Serve the claims that have no handle, as they come, for some seconds, and end those whose time has come.
+    """Bind claims without a handle for some seconds, as they come, and delete expired ones.
 
-    `asked` are to be looked at in any case, at most `MOST_ASKED`.
+    `asked` are handled in any case, at most `MOST_ASKED`.
     """
 
     activity: ClassVar[str] = "claims.serve"
@@ -166,7 +163,7 @@ def idle(
     deadline: datetime | None = None,
     at_deadline: str = "",
 ) -> Decision:
-    """Nothing to do until a wake, or until then."""
+    """A decision without actions until a wake or the deadline."""
     return Decision(
         phase=phase,
         outcome=Outcome.SETTLED,

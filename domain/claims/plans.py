@@ -1,15 +1,15 @@
-"""What the passes over claims, handles and pools ask to be computed, and what they get: the border of the evaluator.
+"""The evaluator's interface: questions of the passes over claims, handles and pools, and answers.
 
-Everything that renders a template is one of four questions, each answered by a pure function in a process that can only
-compute (`activities/claims/evaluator.py`):
+Everything that renders templates is one of four pure functions, in a process that can only compute
+(`activities/claims/evaluator.py`):
 
-    plan_claim(ClaimQuestion) -> ClaimPlan       what the claim's own object has to be, and which handle it needs
-    plan_binding(BindingQuestion) -> BindingPlan what a free handle has to be when this claim takes it
-    plan_pool_handle(PoolQuestion) -> HandleBody the handle that a pool makes
-    plan_handle(HandleQuestion) -> HandlePlan    what a handle's resources, its status and its claim's status have to be
+    plan_claim(ClaimQuestion) -> ClaimPlan       the claim's wanted object, and its requirements for a handle
+    plan_binding(BindingQuestion) -> BindingPlan the free handle after this claim's binding
+    plan_pool_handle(PoolQuestion) -> HandleBody a pool's new handle
+    plan_handle(HandleQuestion) -> HandlePlan    a handle's resources, its status and its claim's status
 
-The answers are whole objects as they have to be, not changes: the pass compares them with what is there and writes
-what differs. A fault of a template or a provider is part of the answer, so that the rest still happens.
+Answers are whole wanted objects; the pass writes the differences. Faults of templates or providers are part of the
+answer, so that the rest still happens.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ JsonObject = dict[str, JsonValue]
 
 
 class Fault(Model):
-    """Something that a person has to mend. `reason` is a CamelCase word for conditions and Events."""
+    """Something that needs a person. `reason` is a CamelCase word for conditions and Events."""
 
     reason: str
     message: str
@@ -38,10 +38,10 @@ class Fault(Model):
 
 
 class ClaimQuestion(Question):
-    """A claim that is neither being deleted nor detached, whose start has come.
+    """A started claim that is neither being deleted nor detached.
 
-    `handle` is the one that holds it, None before it has one. `assigned` are the providers of the entries of
-    `spec.resources` (list mode), see `assignment.assign`; `unassigned` is why there are none.
+    `handle` is the one that holds it. `assigned` are the providers of the entries of `spec.resources` (list mode), from
+    `assignment.assign`; `unassigned` is the fault if there are none.
     """
 
     claim: JsonObject
@@ -51,16 +51,16 @@ class ClaimQuestion(Question):
 
 
 class Halt(StrEnum):
-    """Why a claim's pass goes no further: nothing is bound, created or pushed to its handle."""
+    """Why nothing is bound, created or pushed to the claim's handle."""
 
     NONE = ""
-    APPROVAL = "approval"  # pending or rejected; the status says which
-    INVALID = "invalid"  # values or templates are not accepted; the status says why
+    APPROVAL = "approval"  # pending or rejected, see the status
+    INVALID = "invalid"  # refused values or templates, see the status
     FAULT = "fault"  # see `fault`
 
 
 class WantedEntry(Model):
-    """One resource that the claim needs; what its provider tolerates when a free handle differs."""
+    """A required resource, with the differences that its provider tolerates."""
 
     provider: str
     name: str = ""
@@ -70,12 +70,14 @@ class WantedEntry(Model):
 
 
 class ClaimPlan(Model):
-    """What the claim has to be, and the handle that it needs while it has none.
+    """The claim's wanted object, and its requirements for a handle.
 
-    `annotations` and `labels` are to be added to what is there (the init timestamp among them); `resources` is the
-    whole `spec.resources`, None to leave it. `status` is the whole status as it stands before a handle is bound.
-    `creation` is a handle for it without name, finalizer and claim labels; None where nothing may be created, which
-    `no_creation` then explains.
+    Attributes:
+        annotations, labels: to be added (including the init timestamp).
+        resources: the complete `spec.resources`; None leaves it.
+        status: the complete status before binding.
+        creation: a new handle without name, finalizer and claim labels; None if forbidden, for the reason
+            `no_creation`.
     """
 
     annotations: dict[str, str] = {}
@@ -86,17 +88,17 @@ class ClaimPlan(Model):
     fault: Fault | None = None
     wanted: tuple[WantedEntry, ...] = ()
     wanted_pool: str = ""
-    provider: str = ""  # the top-level one, empty in list mode
+    provider: str = ""  # the top-level one; empty in list mode
     creation: JsonObject | None = None
     no_creation: str = ""
-    by_clock: bool = False  # without handle, or refused: the answer may differ merely because time passes
+    by_clock: bool = False  # unbound or refused: the answer depends on time
 
 
 # --- binding ---
 
 
 class BindingQuestion(Question):
-    """A claim with the status that `ClaimPlan` gave, and the free handle that it takes."""
+    """A claim with the status of its `ClaimPlan`, and a free handle."""
 
     claim: JsonObject
     handle: JsonObject
@@ -104,7 +106,7 @@ class BindingQuestion(Question):
 
 
 class BindingPlan(Model):
-    """The handle's labels to add and its whole spec once the claim has it."""
+    """The handle's additional labels and complete spec after binding."""
 
     labels: dict[str, str] = {}
     spec: JsonObject = {}
@@ -112,7 +114,7 @@ class BindingPlan(Model):
 
 
 class HandleBody(Model):
-    """A handle to make: labels and spec; the end is counted from the question's `now`."""
+    """A new handle; its end counts from the question's `now`."""
 
     labels: dict[str, str] = {}
     spec: JsonObject = {}
@@ -120,7 +122,7 @@ class HandleBody(Model):
 
 
 class PoolQuestion(Question):
-    """A pool that needs a handle, and the name that it will have, as far as that is known."""
+    """A pool that needs a handle, and the handle's name if known."""
 
     pool: JsonObject
     handle_name: str = ""
@@ -130,13 +132,16 @@ class PoolQuestion(Question):
 
 
 class HandleQuestion(Question):
-    """A handle that is not being deleted, with the live objects of its resources in the order of its entries.
+    """A handle that is not being deleted, with the live objects of its entries.
 
-    `claim` is the one that holds it, None for a free one. `push`: what the claim asks for reaches the handle, because
-    the claim was accepted in this pass. `shown`: the claim's own object may be written. `honoured` is the `wish` of the
-    last answer, None if it is not known. `unserved` are the resources whose recorded kind its group serves in no
-    version, `outdated` those where it does in another one only; `unreadable` are those that may not be read, which says
-    nothing about them. A handle that is about to be made has no uid yet: only `spec` of the answer counts then.
+    Attributes:
+        claim: the one that holds it; None for a free handle.
+        push: the claim was accepted in this pass, so its requests reach the handle.
+        shown: the claim's own object may be written.
+        honoured: the `wish` of the last answer; None if unknown.
+        unserved: resources whose recorded kind is served in no version.
+        outdated: resources whose kind is served only in another version.
+        unreadable: resources that may not be read, whose state is unknown.
     """
 
     handle: JsonObject
@@ -153,20 +158,19 @@ class HandleQuestion(Question):
 
 
 class Operations(Model):
-    """A JSON Patch for one live resource, filtered."""
+    """A filtered JSON Patch for one live resource."""
 
     index: int
     patch: tuple[JsonObject, ...]
 
 
 class HandlePlan(Model):
-    """What the handle, its resources and its claim have to be.
+    """The wanted handle, resources and claim.
 
-    Act in this order: `spec`; `creations` (in order, each an index with its whole definition); `updates`; then ask
-    again with the new states, until there is neither of them. The statuses count then: the handle's first.
-    `requested_end` is to be written into the claim's `spec.lifespan.end` (first ready with a default lifespan).
-    `auto_delete` and `auto_detach` end everything else. `end` is when the handle is to be deleted, `look_at` when the
-    end has to be settled again; `by_clock` says that the templates give something else as time passes.
+    Apply in this order: `spec`; `creations` (index and definition); `updates`; then evaluate again with the new states,
+    until both are empty. Then write the statuses, the handle's first. `requested_end` goes into the claim's
+    `spec.lifespan.end` (first readiness with a default lifespan). `auto_delete` and `auto_detach` end everything else.
+    `end` is the handle's expiry, `look_at` when it must be settled again; `by_clock`: the templates depend on time.
     """
 
     spec: JsonObject = {}
@@ -180,9 +184,9 @@ class HandlePlan(Model):
     end: datetime | None = None
     look_at: datetime | None = None
     wish: Wish | None = None
-    end_was_cut: bool = False  # news: tell the claim's author
-    waits: tuple[str, ...] = ()  # a sentence for each resource that waits
-    refused: tuple[str, ...] = ()  # claim edits that are not carried out, a sentence each
+    end_was_cut: bool = False  # news for the claim's author
+    waits: tuple[str, ...] = ()  # a sentence for each waiting resource
+    refused: tuple[str, ...] = ()  # refused claim edits, a sentence each
     faults: tuple[Fault, ...] = ()
-    unevaluated: tuple[str, ...] = ()  # checks and summaries that gave nothing, as with young objects: for the log
+    unevaluated: tuple[str, ...] = ()  # failed checks and summaries, as with young objects: for the log
     by_clock: bool = False

@@ -1,12 +1,11 @@
-"""What a ResourcePool does: make the handles that it lacks, give up unhealthy ones, serve its scalings, say how it is.
+"""Replenishment of a ResourcePool: create missing handles, delete unhealthy ones, serve its scalings, write the status.
 
     taken in hand --> slots of scalings given back --> unhealthy handles deleted --> handles made, with their resources
       --> statuses of scalings --> status of the pool --> lifecycles of the new handles opened
     being deleted --> its free handles deleted --> let go
 
-How many handles are made and which are given up is `pools.plan`'s to say. A handle of a scaling is named after the
-scaling and its serial number, any other after the pass that makes it and its number there, so a second attempt finds
-what the first has made.
+`pools.plan` decides the numbers. A scaling's handle is named by the scaling and its serial number, any other by the
+pass and its number there, so a second attempt finds the first one's handles.
 """
 
 from __future__ import annotations
@@ -31,28 +30,28 @@ from domain.decision import Action, Decision, World, earliest
 from domain.identity import Key
 from domain.model import Model
 
-# Handles that are ready at once make room for further ones under `maxUnready`; so often in one pass.
+# Handles that become ready at once make room for more under `maxUnready`; the limit in one pass.
 MOST_TURNS = 50
 
 
 class Opened(Model):
-    """A new handle's lifecycle, and how the handle stands."""
+    """A new handle's key and state, to start its lifecycle."""
 
     key: Key
     world: ObjectWorld
 
 
 class Pool(ObjectsWorld):
-    """A pool as a pass sees it.
+    """A pool during a pass.
 
     Attributes:
-        handles: its free ones that are not being deleted.
-        scalings: as their statuses say.
-        made: the slots of the handles that this pass has made.
-        opened: those of them whose lifecycles are still to be opened.
-        fault: why no handle can be made.
-        interval: after how long a fault is looked at again.
-        pace: how long replacements of unhealthy handles are spared.
+        handles: free ones that are not being deleted.
+        scalings: from their statuses.
+        made: the slots of handles created in this pass.
+        opened: new handles whose lifecycles are not started yet.
+        fault: why no handle can be created.
+        interval: the pause after a fault.
+        pace: how long unhealthy replacements are spared.
     """
 
     known: PoolKnown = PoolKnown()
@@ -67,25 +66,22 @@ class Pool(ObjectsWorld):
     pace: timedelta = MANAGE_POOLS_INTERVAL
 
     def recall(self, before: World) -> Pool:
-        """What this pass has made is known by its answers."""
+        """Keep what this pass has created."""
         kept: dict[str, object] = {"refusals": before.refusals, "known": before.known}
         if isinstance(before, Pool):
             kept |= {"made": before.made, "opened": before.opened, "fault": before.fault}
         return self.model_copy(update=kept)
 
     def stored(self, kind: str, obj: JsonObject) -> Pool:
-        """The pool as the API server has answered it."""
         return self.model_copy(update={"pool": obj})
 
 
 class OfPool(ClaimsAction):
-    """What a pool does."""
-
     pool: GivenObject
 
 
 class Made(Model):
-    """A handle that was made, or that an earlier attempt has made; `fault` is why none can be."""
+    """A new handle, or that of an earlier attempt; `fault`: why none can be created."""
 
     handle: PoolHandle | None = None
     opened: Opened | None = None
@@ -93,7 +89,7 @@ class Made(Model):
 
 
 class MakeHandle(OfPool):
-    """Make a handle with its resources; `number` names one of no scaling within its pass."""
+    """Create a handle with its resources; `number` identifies one without a scaling in its pass."""
 
     activity: ClassVar[str] = "claims.make_pool_handle"
     title: ClassVar[str] = "create a handle with its resources"
@@ -104,11 +100,9 @@ class MakeHandle(OfPool):
 
     @property
     def slot(self) -> str:
-        """One for each handle."""
         return self.new.slot(self.number)
 
     def fold(self, world: Pool, result: Model | None) -> Pool:  # type: ignore[override]
-        """The pool with its new handle."""
         made = result if isinstance(result, Made) else Made()
         if made.fault is not None:
             return world.model_copy(update={"fault": made.fault})
@@ -124,7 +118,7 @@ class MakeHandle(OfPool):
 
 
 class DeleteHandle(OfPool):
-    """Delete a free handle with its resources; one that was bound meanwhile stays. `at`: when that was decided."""
+    """Delete a free handle with its resources, unless it was bound meanwhile. `at`: the time of the decision."""
 
     activity: ClassVar[str] = "claims.delete_pool_handle"
 
@@ -133,16 +127,13 @@ class DeleteHandle(OfPool):
 
     @property
     def slot(self) -> str:
-        """One for each handle."""
         return f"delete {self.name}"
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return f"delete ResourceHandle {self.name}"
 
     def fold(self, world: Pool, result: Model | None) -> Pool:  # type: ignore[override]
-        """The pool without it."""
         kept = tuple(handle for handle in world.handles if handle.name != self.name)
         return world.model_copy(update={"handles": kept, "known": PoolKnown(gave_up=self.at)})
 
@@ -157,17 +148,15 @@ class WriteScalings(OfPool):
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return f"write the status of ResourcePoolScaling {', '.join(scaling.name for scaling in self.scalings)}"
 
     def fold(self, world: Pool, result: Model | None) -> Pool:  # type: ignore[override]
-        """The scalings as they were written."""
         written = {scaling.name: scaling for scaling in self.scalings}
         return world.model_copy(update={"scalings": tuple(written.get(each.name, each) for each in world.scalings)})
 
 
 class OpenHandles(OfPool):
-    """Open the lifecycles of new handles, after everything else: nothing waits for them."""
+    """Start the lifecycles of new handles, last because nothing depends on it."""
 
     activity: ClassVar[str] = "claims.open_pool_handles"
     title: ClassVar[str] = "open the lifecycles of the new handles"
@@ -176,7 +165,6 @@ class OpenHandles(OfPool):
     opened: tuple[Opened, ...]
 
     def fold(self, world: Pool, result: Model | None) -> Pool:  # type: ignore[override]
-        """They are open."""
         return world.model_copy(update={"opened": ()})
 
 
@@ -184,7 +172,6 @@ class OpenHandles(OfPool):
 
 
 def decide(world: Pool, now: datetime) -> Decision:
-    """What the pool has to do now, and how it stands."""
     if not world.exists:
         return standing.GONE
     if is_left_alone(world.names, world.pool):
@@ -211,7 +198,7 @@ def decide(world: Pool, now: datetime) -> Decision:
 
 
 def _leaving(world: Pool, now: datetime) -> Decision:
-    """The free handles go with the pool; those that claims hold live on."""
+    """Delete the pool's free handles; bound ones stay."""
     if not world.handles:
         letting_go = let_go(world.names, RESOURCE_POOL, world.pool)
         return standing.ending("it is being deleted").doing(*letting_go) if letting_go else standing.GONE
@@ -224,7 +211,7 @@ def _leaving(world: Pool, now: datetime) -> Decision:
 
 
 def _actions(world: Pool, planned: PoolPlan, now: datetime) -> Iterator[Action]:
-    """What comes later in the order waits for what comes before it, but not for what is refused."""
+    """Later steps wait for earlier ones, except refused ones."""
     pool, taken = world.pool, in_hand(world.names, RESOURCE_POOL, world.pool)
     if first := world.to_write(PutObject(kind=RESOURCE_POOL, before=pool, after=taken, what="finalizers")):
         yield from first

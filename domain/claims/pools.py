@@ -1,22 +1,18 @@
-"""How many handles a pool makes and which it gives up.
+"""The numbers of handles that a pool creates and deletes.
 
-A pool keeps `minAvailable` handles that no claim has taken. Unready handles, those of unknown readiness and those that
-wait for a claim count as available; `maxUnready` bounds how many there are that are not ready, and each new handle is
-unready at once. Unhealthy ones are given up where the pool says so, and replaced from its current spec. Pools never
-scale down: a lower minimum deletes nothing. Replacements that are unhealthy as well are given up at the pace of
-Poolboy's polls: of a provider whose resources all fail, or whose check is wrong, they would else be made and deleted
-without rest.
+A pool keeps `minAvailable` unclaimed handles, including unready ones; `maxUnready` limits unready ones, which every new
+handle is at first. Unhealthy ones are deleted if configured, and replaced from the current spec. Pools never scale
+down. Unhealthy replacements are deleted at the pace of Poolboy's polls, otherwise a failing provider would cause
+endless creations and deletions.
 
 A ResourcePoolScaling adds `count` handles once, at its time, after the minimum is met:
 
     waiting --at--> scaling --count reached--> done        (an unhealthy handle given up reopens it for one more)
 
-It counts what it has made in its status, since its handles may be claimed and long gone. A process may die between any
-two writes, so each of its handles has a serial number, from which its name is derived (made again, it is found), and
-the handles given up are listed by name in `status.givenBack` before they are deleted (given up again, they count once).
-`status.serials` is how many serial numbers are used up.
-
-Order of the writes: statuses of scalings that give slots back, deletions, creations, statuses.
+Its status counts created handles, because these may be claimed and deleted. For crashes between writes, each handle has
+a serial number from which its name derives, and deleted ones are listed in `status.givenBack` first, so that they count
+once; `status.serials` is the number of used serials. Order of writes: statuses that give slots back, deletions,
+creations, statuses.
 """
 
 from __future__ import annotations
@@ -37,16 +33,16 @@ from domain.claims.timestamps import born
 from domain.decision import earliest
 from domain.model import Model
 
-# A status with two hundred handles is 15 KB to be written, and read by all who watch.
+# A status with two hundred handles has 15 KB, which all watchers receive.
 MANY = 100
 REST_PER_HANDLE = timedelta(milliseconds=5)
 LONGEST_REST = timedelta(seconds=2)
 
 
 class PoolHandle(Model):
-    """A handle of the pool that no claim has taken; None is unknown. `scaling` names what made it, if a scaling did.
+    """An unclaimed handle of the pool; None is unknown. `scaling` names the scaling that created it.
 
-    One that is `paused` counts, and is not given up.
+    A `paused` one counts, and is not deleted.
     """
 
     name: str
@@ -58,7 +54,7 @@ class PoolHandle(Model):
 
 
 class Scaling(Model):
-    """A ResourcePoolScaling of the pool: what it asks for, and how far it has come."""
+    """A ResourcePoolScaling of the pool, with its progress."""
 
     name: str
     uid: str = ""
@@ -71,31 +67,31 @@ class Scaling(Model):
 
 
 class Wants(Model):
-    """What the pool's spec asks for."""
-
     min_available: int = 0
     max_unready: int | None = None
     delete_unhealthy: bool = False
 
 
 class NewHandle(Model):
-    """A handle to make; for a scaling with its uid and the serial number that names it."""
+    """A handle to create; for a scaling with its uid and serial number."""
 
     scaling: str = ""
     scaling_uid: str = ""
     serial: int | None = None
 
     def slot(self, number: int) -> str:
-        """What making it is called within a pass: by its serial number, or by a number of the pass."""
+        """The slot of its creation within a pass."""
         return f"create handle {number}" if self.serial is None else f"create handle {self.serial} of {self.scaling}"
 
 
 class PoolPlan(Model):
-    """What one look at the pool asks for.
+    """The changes of a pool.
 
-    `scalings` are those whose status changes, as they are when all of `create` is made. `giving_back` are those whose
-    status must be written before `delete` is done. `begins_at` is when the next scaling begins, `gives_up_at` when
-    unhealthy handles that are spared for now are given up.
+    Attributes:
+        scalings: changed statuses, after the creation of `create`.
+        giving_back: statuses to write before `delete`.
+        begins_at: when the next scaling begins.
+        gives_up_at: when spared unhealthy handles are deleted.
     """
 
     delete: tuple[str, ...] = ()
@@ -116,10 +112,10 @@ def plan(
     pace: timedelta = MANAGE_POOLS_INTERVAL,
     made: Collection[str] = (),
 ) -> PoolPlan:
-    """What the pool needs now.
+    """The changes that the pool needs now.
 
-    `handles` are its free ones that are not being deleted. `gave_up` is when it gave unhealthy ones up last: what was
-    made since then is given up `pace` later. `made` are the slots of the new handles that no status tells of yet.
+    `handles` are free ones that are not being deleted. `gave_up` is the last deletion of unhealthy ones: newer ones are
+    spared for `pace`. `made` are the slots of new handles that no status counts yet.
     """
     unhealthy = _unhealthy(wants, handles)
     at_once = gave_up is None or now >= gave_up + pace
@@ -142,7 +138,7 @@ def plan(
 
 
 def pool_status(kept: Iterable[PoolHandle], made: Iterable[str]) -> JsonObject:
-    """The pool's `resourceHandles` and `resourceHandleCount`, those just made included; unknown is absent."""
+    """The pool's `resourceHandles` and `resourceHandleCount`, including new ones; unknown values are absent."""
     shown = sorted(kept, key=lambda handle: (handle.created, handle.name))
     entries: list[JsonValue] = [
         present(healthy=handle.healthy, name=handle.name, ready=handle.ready) for handle in shown
@@ -159,16 +155,15 @@ def pool_status(kept: Iterable[PoolHandle], made: Iterable[str]) -> JsonObject:
 
 
 def rest(handles: int) -> timedelta:
-    """The least time from one look at a pool with so many free handles to the next.
+    """The least time between passes over a pool with this many free handles.
 
-    Each look counts them all and writes them all into the status, and each of them that is taken, made or ready asks
-    for one: a large pool in a burst would be looked at as often as it has handles. A lone change is still seen at once.
+    Each pass counts all handles and writes them into the status, and each change of one requests a pass. A single
+    change is still handled at once.
     """
     return min(LONGEST_REST, handles * REST_PER_HANDLE) if handles >= MANY else timedelta(0)
 
 
 def wants_of(pool: JsonObject) -> Wants:
-    """What a ResourcePool asks for."""
     spec = object_at(pool, "spec")
     return Wants(
         min_available=_number(spec.get("minAvailable")) or 0,
@@ -178,7 +173,7 @@ def wants_of(pool: JsonObject) -> Wants:
 
 
 def pool_handle(names: DomainNames, handle: JsonObject, pool: JsonObject) -> PoolHandle | None:
-    """A ResourceHandle as the pool counts it; None if it is another's, bound, being deleted or ignored."""
+    """A ResourceHandle as counted by the pool; None if another's, bound, being deleted or ignored."""
     owner = object_at(handle, "spec", "resourcePool")
     ours = all(text_at(owner, field) == text_at(pool, "metadata", field) for field in ("name", "namespace"))
     labels = object_at(handle, "metadata", "labels")
@@ -197,10 +192,7 @@ def pool_handle(names: DomainNames, handle: JsonObject, pool: JsonObject) -> Poo
 
 
 def scaling_of(scaling: JsonObject, pool: JsonObject) -> Scaling | None:
-    """A ResourcePoolScaling as the pool serves it; None if it is for another pool, being deleted, or at no moment.
-
-    Nothing is made at a time that was not meant.
-    """
+    """A ResourcePoolScaling of the pool; None if another's, being deleted, or without a readable time."""
     name = text_at(scaling, "spec", "resourcePool", "name")
     here = text_at(scaling, "metadata", "namespace") == text_at(pool, "metadata", "namespace")
     if name != text_at(pool, "metadata", "name") or not here or is_deleting(scaling):
@@ -225,7 +217,6 @@ def scaling_of(scaling: JsonObject, pool: JsonObject) -> Scaling | None:
 
 
 def scaling_status(scaling: Scaling) -> JsonObject:
-    """A ResourcePoolScaling's status."""
     given_back: list[JsonValue] = [*scaling.given_back]
     return {
         "count": scaling.made,
@@ -243,12 +234,12 @@ def _unhealthy(wants: Wants, handles: Iterable[PoolHandle]) -> tuple[PoolHandle,
 
 
 def _older(handle: PoolHandle, moment: datetime | None) -> bool:
-    """Whether the handle was made before that second."""
+    """Whether the handle was created before that second."""
     return moment is not None and handle.created < whole_seconds(moment)
 
 
 def _given_back(scaling: Scaling, handles: Iterable[PoolHandle], given_up: Iterable[PoolHandle]) -> Scaling:
-    """The scaling with the slots of its unhealthy handles free again, those that were not given back before."""
+    """The scaling with the slots of newly deleted unhealthy handles free again."""
     new = tuple(h.name for h in given_up if h.scaling == scaling.name and h.name not in scaling.given_back)
     if not new:
         return scaling
@@ -277,7 +268,7 @@ def _still_lacking(scaling: Scaling) -> Iterable[NewHandle]:
 
 
 def _advanced(scaling: Scaling, made: Collection[str]) -> Scaling:
-    """The scaling with the handles that were made, up to the first that was not: its serial number is used once."""
+    """The scaling with its created handles, up to the first gap: serial numbers are used once."""
     new = next(each for each in count() if _numbered(scaling, scaling.serials + each).slot(0) not in made)
     return scaling.model_copy(update={"made": scaling.made + new, "serials": scaling.serials + new}) if new else scaling
 

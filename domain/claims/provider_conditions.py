@@ -1,7 +1,7 @@
-"""The condition `VarsAreTemplates` of a ResourceProvider whose vars render differently under the two sets of rules.
+"""The condition `VarsAreTemplates` of a ResourceProvider whose vars depend on the template rules.
 
-Poolboy 1.13 to 1.17 render a template in `spec.vars` wherever the variable is used; Poolboy 1.12 used it as plain text.
-Nothing else tells an administrator that `PERDURE_CLAIMS_OLDER_TEMPLATES` matters for the provider.
+Poolboy 1.13 to 1.17 render templates in `spec.vars` when the variable is used; Poolboy 1.12 used them as plain text.
+Only this condition tells administrators that `PERDURE_CLAIMS_OLDER_TEMPLATES` matters for the provider.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ def with_vars_condition(provider: JsonObject, now: datetime, *, newer: bool) -> 
     """The provider's status with the condition if a variable is a template, else without it.
 
     Args:
-        provider: The ResourceProvider.
-        now: The transition time of a condition that is new or has another reason.
+        provider: the ResourceProvider.
+        now: the transition time of a new or changed condition.
         newer: True for the rules of Poolboy 1.13 and later.
     """
     named = sorted(name for name, value in object_at(provider, "spec", "vars").items() if is_rendered_when_used(value))
@@ -33,7 +33,6 @@ def with_vars_condition(provider: JsonObject, now: datetime, *, newer: bool) -> 
 
 
 def vars_condition(status: JsonObject) -> JsonObject | None:
-    """The condition in a provider's status, None without it."""
     return condition_at(status, VARS_ARE_TEMPLATES)
 
 

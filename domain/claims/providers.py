@@ -1,14 +1,11 @@
-"""What a provider yields: its resources with their templates, those of the providers it links to before its own.
+"""The resources that a provider yields: those of linked providers first, then its own.
 
-A provider makes at most one resource of its own (when it has an `override` or a `template.definition`); everything
-else comes through `linkedResourceProviders`, each evaluated with parameter values that the linking provider renders for
-it. The list is a tree walked depth first, so the order is: linked resources in the order of the links, then the own
-one. It is computed for a claim (its accepted values), for a pool's handle (the handle's values) or for values not yet
-accepted. Values handed to a linked provider are not held against that provider's parameters, as in Poolboy.
-
-Poolboy walks without a guard, so two providers that link to each other stop it. Here a provider that meets itself on
-its way down with the same values is an error that names the ring; one that meets itself with other values may still
-end by its `when`, so only depth and number bound it.
+A provider has at most one own resource (with an `override` or a `template.definition`); others come from
+`linkedResourceProviders`, with parameter values rendered by the linking provider. The list is a depth-first walk in the
+order of links. It is computed for a claim (accepted values), a pool's handle (the handle's values) or values not yet
+accepted. Values for a linked provider are not validated, as in Poolboy. A provider that reaches itself with the same
+values is an error with the cycle (Poolboy hangs); with other values its `when` may end it, so only depth and number are
+limited.
 """
 
 from __future__ import annotations
@@ -26,13 +23,13 @@ from domain.claims.objects import JsonObject, object_at, objects_at, only, text_
 from domain.claims.question import Question
 from domain.claims.templates import ClaimView, HandleView, ProviderView, Renderer
 
-# Real bundles link one to three deep and hold tens of resources; each level and each provider costs renderings.
+# Real links are one to three deep with tens of resources; each level and provider costs renderings.
 DEEPEST_LINK = 16
 MOST_PROVIDERS = 256
 
 
 class ProviderError(Exception):
-    """A provider that cannot be used as it is: shown in the status of what uses it, until the provider is edited."""
+    """An unusable provider; shown in the status of its users until it is edited."""
 
     def __init__(self, provider: str, text: str) -> None:
         super().__init__(f"ResourceProvider {provider}: {text}")
@@ -41,7 +38,7 @@ class ProviderError(Exception):
 
 
 class ProviderMissing(ProviderError):  # noqa: N818 - names what is the case
-    """A provider that is named and does not exist (yet, or any more)."""
+    """A referenced provider that does not exist."""
 
     def __init__(self, provider: str) -> None:
         super().__init__(provider, "not found")
@@ -49,7 +46,7 @@ class ProviderMissing(ProviderError):  # noqa: N818 - names what is the case
 
 @dataclass(frozen=True)
 class Scene:
-    """What every rendering for one claim or one handle sees; `providers` are those that exist, by name."""
+    """The context of every rendering for one claim or handle; `providers` are the existing ones, by name."""
 
     now: datetime
     names: DomainNames
@@ -60,30 +57,25 @@ class Scene:
 
     @classmethod
     def of(cls, question: Question, *, claim: JsonObject | None = None, handle: JsonObject | None = None) -> Self:
-        """The scene of a question to the evaluator, by its template rules."""
+        """The scene of a question to the evaluator, with its template rules."""
         renderer = Renderer(question.now, newer=question.newer)
         return cls(question.now, question.names, renderer, question.providers, claim, handle)
 
     def provider(self, name: str) -> JsonObject:
-        """The provider of the name.
-
-        Raises:
-            ProviderMissing: there is none.
-        """
         if name not in self.providers:
             raise ProviderMissing(name)
         return self.providers[name]
 
     def vars(self, provider: JsonObject) -> JsonObject:
-        """The provider's variables, those of the handle over them: weaker than everything else, maybe templates."""
+        """The provider's variables, overridden by the handle's: weaker than everything else, maybe templates."""
         return {**object_at(provider, "spec", "vars"), **object_at(self.handle, "spec", "vars")}
 
     def newer_vars(self, provider: JsonObject) -> JsonObject:
-        """The same for what saw no variables before Poolboy 1.13: `default`, `healthCheck` and `readinessCheck`."""
+        """The variables for `default`, `healthCheck` and `readinessCheck`, which saw none before Poolboy 1.13."""
         return self.vars(provider) if self.renderer.newer else {}
 
     def views(self, provider: JsonObject) -> dict[str, object]:
-        """The three objects that most renderings see; claim and handle may be None."""
+        """The three objects in most renderings; claim and handle may be None."""
         return {
             "resource_claim": self.claim_view,
             "resource_handle": self.handle_view,
@@ -91,25 +83,21 @@ class Scene:
         }
 
     def provider_view(self, provider: JsonObject) -> ProviderView:
-        """A provider as templates see it."""
         return ProviderView(provider, now=self.now, domain=self.names.domain)
 
     @cached_property
     def claim_view(self) -> ClaimView | None:
-        """The claim as templates see it, None while there is none."""
         return None if self.claim is None else ClaimView(self.claim, now=self.now, domain=self.names.domain)
 
     @cached_property
     def handle_view(self) -> HandleView | None:
-        """The handle as templates see it, None while there is none."""
         return None if self.handle is None else HandleView(self.handle, now=self.now, domain=self.names.domain)
 
 
 def resource_list(scene: Scene, name: str, values: JsonObject | None = None) -> list[JsonObject]:
     """The resources that the provider yields, each `{name, provider, template?}`.
 
-    Without `values`, those of the claim count as far as they are accepted, or those of the handle where there is no
-    claim.
+    Without `values` the claim's accepted ones are used, or the handle's without a claim.
 
     Raises:
         ProviderError: a provider is missing, or the links have no end.
@@ -119,14 +107,14 @@ def resource_list(scene: Scene, name: str, values: JsonObject | None = None) -> 
 
 
 def accepted_values(scene: Scene) -> JsonObject:
-    """The parameter values that are in force: the claim's accepted ones, or the handle's where there is no claim."""
+    """The current parameter values: the claim's accepted ones, or the handle's without a claim."""
     if scene.claim is not None:
         return object_at(scene.claim, "status", "provider", "parameterValues")
     return object_at(scene.handle, "spec", "provider", "parameterValues")
 
 
 def parameter_defaults(provider: JsonObject) -> JsonObject:
-    """The parameters' default values; default templates do not count, so a pool's handles never see them."""
+    """The parameters' default values, without default templates, which a pool's handles never use."""
     defaults: JsonObject = {}
     for parameter in objects_at(provider, "spec", "parameters"):
         given, value = default_value(parameter)
@@ -136,7 +124,7 @@ def parameter_defaults(provider: JsonObject) -> JsonObject:
 
 
 def default_value(parameter: JsonObject) -> tuple[bool, JsonValue]:
-    """Whether a parameter has a default value, and which: its own, else its schema's."""
+    """Whether a parameter has a default value, and the value: its own, else its schema's."""
     for holder, key in (
         (object_at(parameter, "default"), "value"),
         (object_at(parameter, "validation", "openAPIV3Schema"), "default"),
@@ -147,7 +135,7 @@ def default_value(parameter: JsonObject) -> tuple[bool, JsonValue]:
 
 
 def reference(names: DomainNames, provider: JsonObject) -> JsonObject:
-    """The full reference to a provider, in the configured domain whatever domain the object was named by."""
+    """The full reference to a provider, in the configured domain."""
     return {
         "apiVersion": names.api_version,
         "kind": "ResourceProvider",
@@ -157,28 +145,28 @@ def reference(names: DomainNames, provider: JsonObject) -> JsonObject:
 
 
 def referring(names: DomainNames, entry: JsonObject, providers: Mapping[str, JsonObject]) -> JsonObject:
-    """An entry of a resource list with what it says of its provider's domain and namespace as they are here."""
+    """An entry of a resource list, with its provider reference corrected to this domain and namespace."""
     said, provider = object_at(entry, "provider"), providers.get(provider_name(entry))
     here = only(reference(names, provider), *said) if provider else {}
     return {**entry, "provider": {**said, **here}} if here else entry
 
 
 def provider_name(entry: JsonValue) -> str:
-    """The provider that an entry of a resource list refers to; only the name counts."""
+    """The provider's name in an entry of a resource list."""
     return text_at(entry, "provider", "name")
 
 
 def named_providers(resource: JsonValue) -> set[str]:
-    """The providers that a claim, handle or pool names itself, in spec and status."""
+    """The providers that a claim, handle or pool names, in spec and status."""
     names = {text_at(resource, part, "provider", "name") for part in ("spec", "status")}
     names |= {provider_name(entry) for part in ("spec", "status") for entry in objects_at(resource, part, "resources")}
     return names - {""}
 
 
 def providers_to_fetch(names: Iterable[str], known: Mapping[str, JsonObject]) -> set[str]:
-    """The providers still unknown among those named and all that they link to; asked again until it is empty.
+    """The unknown providers among those named and linked; repeat until empty.
 
-    A link is followed whether or not its `when` holds now: it may the next moment.
+    Links are followed even if their `when` is false now.
     """
     unknown: set[str] = set()
     reached: set[str] = set()
@@ -196,18 +184,17 @@ def providers_to_fetch(names: Iterable[str], known: Mapping[str, JsonObject]) ->
 
 
 def links(provider: JsonObject) -> list[JsonObject]:
-    """The provider's links to others, in order."""
     return objects_at(provider, "spec", "linkedResourceProviders")
 
 
 def link_resource_name(link: JsonObject) -> str:
-    """The name that the linked provider's resource bears here."""
+    """The name of the linked provider's resource here."""
     return text_at(link, "resourceName") or text_at(link, "name")
 
 
 @dataclass
 class _Expansion:
-    """One walk through a provider and what it links to."""
+    """One walk through a provider and its links."""
 
     scene: Scene
     evaluated: int = 0
@@ -239,7 +226,7 @@ class _Expansion:
 
 
 class _Evaluation:
-    """One provider with its parameter values, which its own templates see over its variables."""
+    """One provider with its parameter values, which override its variables in its templates."""
 
     def __init__(self, scene: Scene, provider: JsonObject, values: JsonObject) -> None:
         self.names = scene.names
@@ -250,19 +237,17 @@ class _Evaluation:
         self.variables: dict[str, object] = {**values, **scene.views(provider)}
 
     def wants(self, link: JsonObject) -> bool:
-        """Whether the link's `when` holds; one without counts always."""
+        """Whether the link's `when` is true or missing."""
         when, what = text_at(link, "when"), f"{self._link(link)}, when"
         return not when or self.renderer.condition(when, self.variables, what=what, lazy=self.vars)
 
     def values_for(self, link: JsonObject) -> JsonObject:
-        """The values that the linked provider gets."""
         return {
             key: self._rendered(template, f"{self._link(link)}, parameterValues.{key}")
             for key, template in object_at(link, "parameterValues").items()
         }
 
     def own_resource(self, resource_name: str) -> list[JsonObject]:
-        """The provider's own resource, if it makes one."""
         definition = value_at(self.provider, "spec", "template", "definition")
         if not definition and not value_at(self.provider, "spec", "override"):
             return []

@@ -1,4 +1,4 @@
-"""What every question to the evaluator has."""
+"""The common part of questions to the evaluator."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from domain.model import Model
 
 
 class Question(Model):
-    """The clock, the names under the domain, and the providers that may matter, by name."""
+    """The time, the names with the domain, and potentially relevant providers by name."""
 
     now: datetime
     names: DomainNames

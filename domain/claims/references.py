@@ -1,7 +1,4 @@
-"""References between claims, handles and pools, in the configured domain whatever domain the object was named by.
-
-And keys, by which their lifecycles are known.
-"""
+"""References between claims, handles and pools, in the configured domain, and the keys of their lifecycles."""
 
 from __future__ import annotations
 
@@ -11,28 +8,27 @@ from domain.identity import Key, Kind
 
 
 def claim_reference(names: DomainNames, claim: JsonObject) -> JsonObject:
-    """What a handle's `spec.resourceClaim` says of its claim."""
+    """A handle's `spec.resourceClaim`."""
     return _reference(names, "ResourceClaim", claim)
 
 
 def handle_reference(names: DomainNames, handle: JsonObject) -> JsonObject:
-    """What a claim's `status.resourceHandle` says of its handle."""
+    """A claim's `status.resourceHandle`."""
     return _reference(names, "ResourceHandle", handle)
 
 
 def pool_reference(names: DomainNames, pool: JsonObject) -> JsonObject:
-    """What a handle's `spec.resourcePool` says of its pool."""
+    """A handle's `spec.resourcePool`."""
     return _reference(names, "ResourcePool", pool)
 
 
 def holder_of(handle: JsonObject | None) -> tuple[str, str] | None:
-    """Namespace and name of the claim that the handle names as its own."""
+    """Namespace and name of the claim that the handle names."""
     holder = object_at(handle, "spec", "resourceClaim")
     return (text_at(holder, "namespace"), text_at(holder, "name")) if holder else None
 
 
 def key_of(kind: Kind, obj: JsonObject, cluster: str) -> Key:
-    """The key of an object's lifecycle."""
     meta = object_at(obj, "metadata")
     namespace, name, uid = (text_at(meta, field) for field in ("namespace", "name", "uid"))
     return Key(kind=kind.name, namespace=namespace, name=name, uid=uid, cluster=cluster)

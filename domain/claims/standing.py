@@ -1,7 +1,6 @@
-"""How claims, handles and pools stand, as decisions for people: phase, why, what they wait for, until when.
+"""The states of claims, handles and pools as decisions for people: phase, reason, what they wait for, until when.
 
-The statuses are what programs read; here the same is said in sentences, with the moment at which the lifecycle looks
-again by itself.
+Programs read statuses; this is the same in sentences, with the time of the next evaluation.
 """
 
 from __future__ import annotations
@@ -16,12 +15,12 @@ from domain.claims.pools import PoolHandle, Wants
 from domain.decision import Decision, Outcome, earliest
 
 BINDING, STALLED, DELETING, BUG = "Binding", "Stalled", "Deleting", "Bug"
-# The binder ends claims when their time has come; one that it has not ended by then ends itself. Sooner, those who end
-# together would also look at themselves together, which takes longer than all their ends.
+# The binder deletes expired claims; after this time a claim deletes itself. A shorter time would make claims of one
+# batch evaluate themselves at once, which takes longer than the batch.
 LEFT_TO_BINDER = timedelta(seconds=20)
-# What could not be deleted is tried again then.
+# The pause after a failed deletion.
 SOON = timedelta(seconds=10)
-# Where a person's retry means something: after a mend that nothing tells of, it is looked at again at once.
+# Where a person's retry is useful: after a correction without an event.
 RETRYABLE = (STALLED, DELETING, BUG)
 
 GONE = Decision(phase="Deleted", outcome=Outcome.GONE, why="it does not exist any more")
@@ -32,7 +31,6 @@ LEFT_ALONE = Decision(phase="Ignored", outcome=Outcome.SETTLED, why="its ignore 
 
 
 def not_begun(start: datetime) -> Decision:
-    """A claim whose start lies ahead."""
     return Decision(
         phase="Waiting",
         outcome=Outcome.WAITING,
@@ -44,7 +42,6 @@ def not_begun(start: datetime) -> Decision:
 
 
 def asked_binder(look_at: datetime) -> Decision:
-    """A claim without a handle."""
     return Decision(
         phase=BINDING,
         outcome=Outcome.WORKING,
@@ -56,7 +53,7 @@ def asked_binder(look_at: datetime) -> Decision:
 
 
 def halted(plan: ClaimPlan, look_at: datetime) -> Decision:
-    """A claim whose pass went no further; looked at again only where that may give something else by itself."""
+    """A claim that stopped before binding; evaluated again only if time may change that."""
     if plan.halt is Halt.APPROVAL:
         state = text_at(plan.status, "approval", "state")
         message = text_at(plan.status, "approval", "message")
@@ -81,7 +78,7 @@ def halted(plan: ClaimPlan, look_at: datetime) -> Decision:
 def halted_holding(
     plan: ClaimPlan, held: HandlePlan, look_at: datetime, binder_ends_at: datetime | None = None
 ) -> Decision:
-    """The same for one that has a handle, which is looked after as ever, and ends as ever."""
+    """A stopped claim with a handle, which is reconciled and expires as usual."""
     deadline = earliest([held.end, look_at])
     at_deadline = _ends(claimed=True) if deadline == held.end else "observe again"
     patience = _patience(deadline, binder_ends_at)
@@ -91,7 +88,7 @@ def halted_holding(
 
 
 def faulty(fault: Fault, look_at: datetime) -> Decision:
-    """Something that a person has to mend."""
+    """A fault that needs a person."""
     return Decision(
         phase=STALLED,
         outcome=Outcome.WAITING,
@@ -103,7 +100,7 @@ def faulty(fault: Fault, look_at: datetime) -> Decision:
 
 
 def waits_for_free(plan: ClaimPlan, look_at: datetime) -> Decision:
-    """A claim for which no handle may be made, and that no free one fits."""
+    """A claim without a matching free handle, for which none may be created."""
     return Decision(
         phase="WaitingForHandle",
         outcome=Outcome.WAITING,
@@ -122,9 +119,9 @@ def settled(
     look_at: datetime | None,
     binder_ends_at: datetime | None = None,
 ) -> Decision:
-    """A handle whose resources are as they have to be, or as near to it as they can come now.
+    """A handle whose resources are reconciled as far as possible now.
 
-    `binder_ends_at`: when the binder ends it with its claim, None if their own lifecycle does.
+    `binder_ends_at`: when the binder deletes it with its claim; None if their own lifecycle does.
     """
     status = plan.handle_status
     name, end = text_at(handle, "metadata", "name"), plan.end
@@ -167,20 +164,19 @@ def settled(
 
 
 def would_stand(handle: JsonObject, plan: HandlePlan, *, claimed: bool) -> Decision:
-    """The same of a plan that is not carried out: what is not written is as it was also a moment later."""
+    """The state for a plan that is not executed."""
     undone = plan.model_copy(update={"look_at": None})
     return settled(handle, undone, plan.faults, claimed=claimed, look_at=None)
 
 
 def carried(handle: JsonObject) -> Decision:
-    """A handle whose claim looks after it."""
+    """A handle reconciled by its claim."""
     holder = object_at(handle, "spec", "resourceClaim")
     claim = f"ResourceClaim/{text_at(holder, 'namespace')}/{text_at(holder, 'name')}"
     return Decision(phase="Bound", outcome=Outcome.SETTLED, why=f"bound to {claim}, which reconciles it", owner=claim)
 
 
 def detached(claim: JsonObject, end: datetime | None) -> Decision:
-    """A claim that has given its resources up."""
     return Decision(
         phase="Detached",
         outcome=Outcome.SETTLED,
@@ -191,7 +187,6 @@ def detached(claim: JsonObject, end: datetime | None) -> Decision:
 
 
 def ending(why: str, waits_for: Sequence[str] = (), look_at: datetime | None = None) -> Decision:
-    """An object on its way out."""
     return Decision(
         phase=DELETING,
         outcome=Outcome.WORKING,
@@ -210,7 +205,6 @@ def filled(
     begins_at: datetime | None = None,
     look_at: datetime | None = None,
 ) -> Decision:
-    """A pool with the free handles that it has now."""
     ready = sum(handle.ready is True for handle in handles)
     why = f"{len(handles)} of {wants.min_available} handles are available, {ready} of them ready"
     if fault is not None:
@@ -235,7 +229,7 @@ def filled(
 
 
 def owner(handle: JsonObject, *, claimed: bool) -> str:
-    """Whose the object is: a claim's is its pool or none, a handle's its claim or its pool."""
+    """The pool of a handle; empty if it has none."""
     pool = object_at(handle, "spec", "resourcePool")
     if pool:
         return f"ResourcePool/{text_at(pool, 'namespace')}/{text_at(pool, 'name')}"
@@ -243,14 +237,14 @@ def owner(handle: JsonObject, *, claimed: bool) -> str:
 
 
 def shown_validation_errors(status: JsonObject) -> list[str]:
-    """Why values or templates are not accepted, as a claim's status says."""
+    """The validation errors in a claim's status."""
     of_values = value_at(status, "provider", "validationErrors")
     of_entries = [text_at(entry, "validationError") for entry in objects_at(status, "resources")]
     return [str(each) for each in (of_values if isinstance(of_values, list) else [])] + [e for e in of_entries if e]
 
 
 def _by_clock(plan: ClaimPlan, look_at: datetime) -> dict[str, Any]:
-    """When to look again at a claim without a handle, if what it waits for may come by itself."""
+    """The next evaluation of a claim without a handle, if time may change its state."""
     return {"deadline": look_at, "at_deadline": "observe again"} if plan.by_clock else {}
 
 
@@ -263,7 +257,6 @@ def _ends(*, claimed: bool) -> str:
 
 
 def _unready(status: JsonObject) -> tuple[str, ...]:
-    """The resources that are not ready, by name."""
     entries = value_at(status, "resources")
     found = [each for each in entries if isinstance(each, dict)] if isinstance(entries, list) else []
     return tuple(

@@ -1,7 +1,6 @@
-"""When claims and handles begin and end, as their objects say.
+"""Start and end of claims and handles, from their objects.
 
-What users write into a spec must be a moment, or the claim is told so. What programs write into a status may have been
-spoilt by people: it reads as absent, and the next best moment counts.
+An unreadable time in a user's spec is reported. An unreadable time in a status, damaged by people, counts as absent.
 """
 
 from __future__ import annotations
@@ -13,10 +12,10 @@ from domain.claims.objects import JsonObject, text_at, value_at
 
 
 def start_of(claim: JsonObject) -> datetime:
-    """When the claim begins: its status (the bind), else its spec, else its creation. Before that nothing is done.
+    """The claim's start: from its status (the binding), else its spec, else its creation. Nothing is done before.
 
     Raises:
-        UnreadableMoment: the spec's start is no moment.
+        UnreadableMoment: the spec's start is not a time.
     """
     recorded = _recorded(claim, "status", "lifespan", "start")
     if recorded is not None:
@@ -27,40 +26,40 @@ def start_of(claim: JsonObject) -> datetime:
 
 
 def base_of(claim: JsonObject) -> datetime:
-    """From when the maximum counts: first ready, else the start."""
+    """The start of the maximum: first readiness, else the start."""
     return _recorded(claim, "status", "lifespan", "firstReady") or start_of(claim)
 
 
 def requested_end_of(claim: JsonObject) -> datetime | None:
-    """The end that the claim asks for.
+    """The requested end.
 
     Raises:
-        UnreadableMoment: it is no moment.
+        UnreadableMoment: it is not a time.
     """
     asked = text_at(claim, "spec", "lifespan", "end")
     return parse_moment(asked, "spec.lifespan.end") if asked else None
 
 
 def born(resource: JsonObject) -> datetime:
-    """When the object was created; one not created yet counts as older than any."""
+    """The creation time; an object not created yet counts as the oldest."""
     return _recorded(resource, "metadata", "creationTimestamp") or EARLIEST
 
 
 def end_of_handle(handle: JsonObject) -> datetime | None:
-    """When the handle is deleted, bound or free; None if never, or if what stands there is no moment."""
+    """When the handle is deleted, bound or free; None if never, or if unreadable."""
     return _recorded(handle, "spec", "lifespan", "end")
 
 
 def end_of_detached(claim: JsonObject) -> datetime | None:
-    """When a claim that has given up its handle is deleted; None for one that has not, or that has no end."""
+    """When a detached claim is deleted; None if it is not detached or has no end."""
     detached = value_at(claim, "status", "resourceHandle", "detached") is True
     return _recorded(claim, "status", "lifespan", "end") if detached else None
 
 
 def agreed_end(claim: JsonObject | None, handle: JsonObject | None) -> datetime | None:
-    """When both end, where claim and handle say the same of it: then nothing is left to settle at that moment.
+    """When both end, if claim and handle agree, so that nothing is left to settle then.
 
-    None where they differ (a limit has cut what the claim asks for, somebody has written one of them) or there is none.
+    None if they differ (a limit has cut the requested end, or a person changed one) or there is no end.
     """
     if claim is None or handle is None:
         return None
@@ -71,12 +70,12 @@ def agreed_end(claim: JsonObject | None, handle: JsonObject | None) -> datetime 
 
 
 def ahead(moment: datetime | None, now: datetime) -> datetime | None:
-    """The moment, None once it has come."""
+    """The time if it is in the future, else None."""
     return None if passed(moment, now) else moment
 
 
 def passed(moment: datetime | None, now: datetime) -> bool:
-    """True from the moment on; never for none."""
+    """Whether the time has come; False for None."""
     return moment is not None and moment <= now
 
 

@@ -1,17 +1,12 @@
-"""Differences as JSON Patch, in Poolboy's fixed order, and the filters that decide which of them reach a live object.
+"""JSON Patches in Poolboy's fixed order, and the filters that decide which operations reach a live object.
 
-Order: for a mapping first the changes and removes in the order of the old keys, then the adds in the order of the new
-ones; for a list first the shared prefix, then removes from the end, then adds at the end. There is no move, copy or
-test: a renamed key is a remove and an add, a reordered list one replace per changed index. What changes its type is one
-replace at its path, a new subtree one add at its top: a filter on a leaf below that does not match it.
-
-A live object has much that its definition lacks (status, uid, defaults of the API server), so the raw difference is
-full of removes; only the filters save them. The first filter whose `pathMatch` matches the whole path decides; what no
-filter matches stays as it is. One filter is implied after the provider's own: the operator's annotations.
-
-The expressions come from administrators, the paths partly from users (keys of templates), and one expression with
-nested repeats can run for hours on thirty characters. Therefore the `regex` package, which reads Python's syntax and
-stops after a time: a `BadPattern` tells the provider's author, and everybody else goes on.
+Mappings: changes and removals in the order of the old keys, then additions in the order of the new ones. Lists: the
+common prefix, removals from the end, additions at the end. No move, copy or test; a type change is one replace, a new
+subtree one add at its top, which a filter on a leaf does not match. A live object has much that its definition lacks
+(status, uid, defaults), so most raw operations are removals: only filtered ones pass. The first filter whose
+`pathMatch` matches the whole path decides; without a match nothing changes. The operator's annotations are an implied
+last filter. Patterns come from administrators and paths partly from users, so matching uses the `regex` package with a
+timeout: a `BadPattern` is reported on the provider, and others are not affected.
 """
 
 from __future__ import annotations
@@ -30,7 +25,7 @@ from domain.claims.merging import DEEPEST, TooDeep
 Op = Literal["add", "remove", "replace"]
 
 ANNOTATIONS_PATH = "/metadata/annotations"
-# Paths of real objects stay below 300 characters; matching takes microseconds.
+# Real paths have less than 300 characters; matching takes microseconds.
 LONGEST_PATH = 2_000
 LONGEST_PATTERN = 2_000
 PATTERN_SECONDS = 0.05
@@ -38,7 +33,7 @@ CACHED_PATTERNS = 1_024
 
 
 class BadPattern(ValueError):  # noqa: N818 - says what the expression is
-    """A regular expression of an administrator cannot be used; the text quotes it and says why."""
+    """An administrator's regular expression is unusable; the text quotes it with the reason."""
 
     def __init__(self, pattern: str, reason: str) -> None:
         shown = pattern if len(pattern) <= 100 else f"{pattern[:100]}..."
@@ -48,36 +43,36 @@ class BadPattern(ValueError):  # noqa: N818 - says what the expression is
 
 
 class Operation(NamedTuple):
-    """One operation of a JSON Patch; `value` means nothing for a remove."""
+    """One operation of a JSON Patch; removals have no `value`."""
 
     op: Op
     path: str
     value: JsonValue = None
 
     def as_json(self) -> dict[str, JsonValue]:
-        """The operation as the API server reads it."""
+        """The operation for the API server."""
         body: dict[str, JsonValue] = {"op": self.op, "path": self.path}
         return body if self.op == "remove" else {**body, "value": self.value}
 
 
 class UpdateFilter(NamedTuple):
-    """What may be updated in a live object: the operations allowed on the paths that the expression matches whole."""
+    """The operations allowed on paths that the expression matches completely."""
 
     path_match: str
     allowed_ops: tuple[str, ...] = DEFAULT_ALLOWED_OPS
 
 
 def differences(old: JsonValue, new: JsonValue) -> Iterator[Operation]:
-    """The operations that turn `old` into `new`, in the fixed order, found while they are asked for.
+    """The operations from `old` to `new`, in the fixed order, computed lazily.
 
     Raises:
-        TooDeep: when both are nested beyond reason.
+        TooDeep: both are nested too deeply.
     """
     return _differences(old, new, "", 0)
 
 
 def update_filters(update_filters: JsonValue) -> tuple[UpdateFilter, ...]:
-    """A provider's `updateFilters` as they stand in its spec; without `allowedOps` a filter allows every operation."""
+    """A provider's `updateFilters`; without `allowedOps` a filter allows every operation."""
     if not isinstance(update_filters, list):
         return ()
     return tuple(
@@ -90,15 +85,14 @@ def update_filters(update_filters: JsonValue) -> tuple[UpdateFilter, ...]:
 def update(
     live: dict[str, JsonValue], definition: dict[str, JsonValue], filters: Iterable[UpdateFilter], *, own_path: str
 ) -> tuple[Operation, ...]:
-    """What is patched in a live object to bring it to its definition, as far as the provider's filters let it.
+    """The patch of a live object towards its definition, as far as the filters allow.
 
-    Nothing marks an adopted object that has no annotations at all as ours: the difference is then one add of all
-    annotations, which the implied filter does not match. So of these the operator's own are added all the same: those
-    that `own_path` matches.
+    An adopted object without annotations needs one add of all, which the implied filter does not match: then only the
+    operator's own, matched by `own_path`, are added.
 
     Raises:
         BadPattern: a filter's expression is unusable.
-        TooDeep: when both are nested beyond reason.
+        TooDeep: both are nested too deeply.
     """
     every = (*filters, UpdateFilter(own_path))
     patch = []
@@ -111,10 +105,10 @@ def update(
 
 
 def matches(pattern: str, path: str) -> bool:
-    """True if the expression matches the path from its beginning to its end.
+    """Whether the expression matches the whole path.
 
     Raises:
-        BadPattern: it cannot be compiled, or takes too long on this path.
+        BadPattern: it cannot be compiled, or takes too long.
     """
     if len(path) > LONGEST_PATH:
         raise BadPattern(pattern, f"not tried on a path of {len(path)} characters, more than {LONGEST_PATH}")
@@ -125,7 +119,7 @@ def matches(pattern: str, path: str) -> bool:
 
 
 def apply(document: JsonValue, patch: Sequence[Operation]) -> JsonValue:
-    """The document after the patch; the argument stays as it is.
+    """The document after the patch; the argument is unchanged.
 
     Raises:
         jsonpatch.JsonPatchException: the patch does not fit the document.
@@ -135,7 +129,6 @@ def apply(document: JsonValue, patch: Sequence[Operation]) -> JsonValue:
 
 
 def pointer_token(key: str) -> str:
-    """A key as it stands in a JSON pointer."""
     return key.replace("~", "~0").replace("/", "~1")
 
 

@@ -1,11 +1,9 @@
-"""How long a claim or handle rests while another controller takes back, each time, what it changes in a live object.
+"""Backoff when another controller reverts a claim's or handle's changes of a live object.
 
-A provider's update filters may allow what another controller insists on: its change is news, so the next pass undoes it
-at once, which is news to the other side. Poolboy looked once a minute. Here the first changes are answered at once, as
-ever, since a person may have made them; from the sixth time on that the very same change is needed again, the rest
-between two passes grows. So it does for an object that is deleted each time it is made (its owner does not exist, or it
-goes by itself). A moment at which something ends is never rested over. What the API server takes without changing
-anything (a default removed, which it sets again) is no change.
+A provider's update filters may allow fields that another controller sets: each write wakes the other side. The first
+changes are made at once, because a person may have caused them; from the sixth identical change on, the pause between
+passes grows. The same applies to objects that are deleted after each creation. Pauses never delay an expiry. Patches
+without effect on the API server (a removed default) do not count.
 """
 
 from __future__ import annotations
@@ -26,7 +24,7 @@ FORGOTTEN = timedelta(seconds=30)
 
 
 class Struggle(Model):
-    """How often in a row passes have made the same changes, told by their digest, and when last."""
+    """The number of consecutive passes with the same changes, by digest, and the last time."""
 
     changes: str = ""
     times: int = 0
@@ -34,12 +32,12 @@ class Struggle(Model):
 
 
 def whole(index: int, definition: JsonObject) -> Operations:
-    """The making of an object, as a change."""
+    """The creation of an object, as a change."""
     return Operations(index=index, patch=({"op": "add", "path": "", "value": definition},))
 
 
 def struggle_after(before: Struggle, made: Sequence[Operations], now: datetime) -> Struggle:
-    """The struggle after a pass that has made these changes in live objects."""
+    """The state after a pass with these changes."""
     if before.at is None or now - before.at > FORGOTTEN:
         before = Struggle()
     if not made:
@@ -50,7 +48,7 @@ def struggle_after(before: Struggle, made: Sequence[Operations], now: datetime) 
 
 
 def rest_in(struggle: Struggle, now: datetime, deadline: datetime | None) -> timedelta:
-    """The least time until the next pass; not beyond the deadline."""
+    """The least time until the next pass, not beyond the deadline."""
     more = struggle.times - AT_ONCE
     if more <= 0:
         return timedelta(0)

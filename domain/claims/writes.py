@@ -1,4 +1,4 @@
-"""Writes of the area's objects as actions: whole, and only over the version that was decided upon."""
+"""Writes of the area's objects as actions: complete, with the decision's resourceVersion as precondition."""
 
 from __future__ import annotations
 
@@ -14,16 +14,15 @@ from domain.model import Model
 
 
 class ObjectsWorld(World):
-    """A world that holds objects of the area. `wrote` are the marks of what this pass has written."""
+    """A world with objects of the area. `wrote` are the marks of this pass's writes."""
 
     wrote: tuple[str, ...] = ()
 
     def stored(self, kind: str, obj: JsonObject) -> ObjectsWorld:
-        """This world with the object as the API server has answered it."""
         raise NotImplementedError(f"{type(self).__name__} holds no {kind}")
 
     def to_write(self, *writes: PutObject) -> tuple[PutObject, ...]:
-        """Those that change something; each once in a pass, since the API server may drop what it does not know."""
+        """The writes that change something; each once in a pass, because the API server may drop unknown fields."""
         return tuple(each for each in writes if each.mark not in self.wrote and each.differs)
 
 
@@ -31,19 +30,19 @@ W = TypeVar("W", bound=ObjectsWorld)
 
 
 class ClaimsAction(Action):
-    """What the area's own workers do."""
+    """An action on the area's own workers."""
 
     queue: ClassVar[str] = Queue.CLAIMS
 
 
 class Stored(Model):
-    """An object as the API server has answered it."""
+    """An object as returned by the API server."""
 
     obj: GivenObject
 
 
 class PutObject(ClaimsAction):
-    """Write metadata and spec of an object where they differ."""
+    """Write an object's metadata and spec, if different."""
 
     activity: ClassVar[str] = "claims.put"
     result: ClassVar[type[Model] | None] = Stored
@@ -55,33 +54,30 @@ class PutObject(ClaimsAction):
 
     @property
     def mark(self) -> str:
-        """Which part of which object it writes."""
+        """The object and the part that it writes."""
         return f"{self.kind.name} {self.what}"
 
     @property
     def differs(self) -> bool:
-        """Whether it changes anything."""
         return not all(same(self.before.get(part), self.after.get(part)) for part in ("metadata", "spec"))
 
     @property
     def slot(self) -> str:
-        """One write at a time per object, so that each sees the resourceVersion of the one before."""
+        """One write at a time per object, so that each has the resourceVersion of the one before."""
         return f"write {self.kind.name} {text_at(self.before, 'metadata', 'name')}"
 
     @property
     def summary(self) -> str:
-        """For the timeline."""
         return f"write {self.what} of {self.kind.name} {text_at(self.before, 'metadata', 'name')}"
 
     def fold(self, world: W, result: Model | None) -> W:  # type: ignore[override]
-        """The object is as it was answered."""
         obj = result.obj if isinstance(result, Stored) else self.after
         after = world.stored(self.kind.name, obj)
         return after.model_copy(update={"wrote": (*world.wrote, self.mark)})  # type: ignore[return-value]
 
 
 class PutStatus(PutObject):
-    """Write the status of an object where it differs; after everything that it tells of."""
+    """Write an object's status, if different, after everything that it reports."""
 
     activity: ClassVar[str] = "claims.put_status"
     last: ClassVar[bool] = True
@@ -90,12 +86,11 @@ class PutStatus(PutObject):
 
     @property
     def differs(self) -> bool:
-        """Whether the status is another."""
         return not same(object_at(self.before, "status"), object_at(self.after, "status"))
 
 
 class LetGo(PutObject):
-    """Drop our finalizers from the object; nothing looks after it afterwards."""
+    """Remove our finalizers; the lifecycle ends afterwards."""
 
     activity: ClassVar[str] = "claims.let_go"
     last: ClassVar[bool] = True
@@ -104,7 +99,7 @@ class LetGo(PutObject):
 
 
 def let_go(names: DomainNames, kind: Kind, obj: JsonObject) -> tuple[LetGo, ...]:
-    """Drop our finalizers, where the object has any."""
+    """Remove our finalizers, if the object has any."""
     if not is_in_hand(names, obj):
         return ()
     return (LetGo(kind=kind, before=obj, after=with_metadata(obj, finalizers=others_finalizers(names, obj))),)

@@ -1,10 +1,9 @@
-"""The custom resources of the area, field for field: the superset of Poolboy 1.12 to 1.17.3, so that nothing is pruned.
+"""The area's custom resources: the superset of Poolboy 1.12 to 1.17.3, so that nothing is pruned.
 
-One file per kind; `shared.py` has what several of them say. Reading is tolerant: free-form parts (templates, variables,
-parameter values, schemas, states) are plain JSON, times and durations are the strings that were written, a model keeps
-the fields that it does not know, and only a field of another type than its own makes an object unreadable
-(`domain/reading.py` then names it). What is absent is None where absence means something, and the operator's default
-otherwise; the schemas have no defaults.
+One file per kind; `shared.py` has common parts. Reading is tolerant: free-form parts (templates, variables, parameter
+values, schemas, states) are plain JSON, times and durations stay strings, unknown fields are kept, and only a wrong
+type makes an object unreadable (`domain/reading.py` names it). Absent fields are None where absence has a meaning,
+otherwise the operator's default; the schemas have no defaults.
 """
 
 from domain.claims.resources.claim import (

@@ -1,7 +1,7 @@
-"""ResourceClaim: what a user asks for, in the user's own namespace, and how it stands.
+"""ResourceClaim: a user's request in the user's namespace, and its state.
 
-A claim names a provider with parameter values (provider mode) or lists resources (list mode), never both; the schema
-allows both and neither, and the lifecycle says what is wrong. Outside approvers and restore tools write `/status`.
+A claim names a provider with parameter values (provider mode) or lists resources (list mode); the schema allows both
+and neither, and the lifecycle reports errors. Approvers and restore tools write `/status`.
 """
 
 from __future__ import annotations
@@ -142,7 +142,7 @@ class ResourceClaim(CustomResource):
         PrinterColumn(name="Healthy", type="boolean", json_path=".status.healthy"),
         PrinterColumn(name="Ready", type="boolean", json_path=".status.ready"),
         AGE,
-        # Poolboy has no column that says why a claim gets no further.
+        # Poolboy has no column with the reason why a claim does not progress.
         PrinterColumn(name="Approval", type="string", json_path=".status.approval.state"),
         PrinterColumn(name="Stalled", type="string", json_path='.status.conditions[?(@.type=="Stalled")].reason'),
     )
@@ -152,19 +152,18 @@ class ResourceClaim(CustomResource):
 
     @property
     def approved(self) -> bool:
-        """True if an approver said so, or if it was served before anybody had to."""
+        """Whether an approver approved it, or it was bound before approval was required."""
         status = self.status
         granted = status.approval is not None and status.approval.state == ApprovalState.APPROVED
         return granted or status.resource_handle is not None
 
     @property
     def detached(self) -> bool:
-        """True once it has given its resources up."""
         return self.status.resource_handle is not None and self.status.resource_handle.detached
 
     @property
     def outside(self) -> tuple[str, ...]:
-        """The handle, which holds what was made for it."""
+        """The handle with the claim's resources."""
         handle = self.status.resource_handle
         if handle is None or handle.detached:
             return ()
@@ -173,6 +172,6 @@ class ResourceClaim(CustomResource):
 
 
 def described(reference: ResourceReference) -> str:
-    """A managed resource in words."""
+    """A managed resource, for people."""
     name = f"{reference.namespace}/{reference.name}" if reference.namespace else reference.name
     return f"{reference.kind} {name} ({reference.api_version})"

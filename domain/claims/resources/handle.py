@@ -1,8 +1,7 @@
-"""ResourceHandle: what holds the resources of a claim, or of a pool until a claim takes them.
+"""ResourceHandle: the holder of a claim's resources, or of a pool's until a claim takes them.
 
-All handles live in the operator's namespace. Where a resource's reference stands has moved between releases: clients of
-Poolboy up to 1.13 read `spec.resources[].reference`, those of 1.14 on `status.resources[].reference`. Perdure writes
-both and reads either. How a handle's durations may be written is the provider's matter: they may be templates.
+All handles are in the operator's namespace. Clients of Poolboy up to 1.13 read `spec.resources[].reference`, later ones
+`status.resources[].reference`; Perdure writes both and reads either. Durations may be templates.
 """
 
 from __future__ import annotations
@@ -104,11 +103,11 @@ class ResourceHandle(CustomResource):
 
     @property
     def guid(self) -> str:
-        """What tells the names of its resources from others'."""
+        """The unique part of its resources' names."""
         return guid_of(self.metadata.name, self.metadata.generate_name)
 
     def reference(self, index: int) -> ResourceReference | None:
-        """Where the resource is, as the status says or, in objects of older releases, the spec."""
+        """The resource's reference, from the status or, in objects of older releases, the spec."""
         for resources in (self.status.resources, self.spec.resources):
             if index < len(resources) and (found := resources[index].reference):
                 return found
@@ -116,17 +115,15 @@ class ResourceHandle(CustomResource):
 
     @property
     def references(self) -> tuple[ResourceReference, ...]:
-        """Where its resources are, those that have a name, in the order of their creation."""
+        """The existing references, in order of creation."""
         count = max(len(self.status.resources), len(self.spec.resources))
         return tuple(found for index in range(count) if (found := self.reference(index)))
 
     @property
     def carrier(self) -> str:
-        """The claim that holds it."""
         claim = self.spec.resource_claim
         return f"ResourceClaim/{claim.namespace}/{claim.name}" if claim and not self.metadata.deleting else ""
 
     @property
     def outside(self) -> tuple[str, ...]:
-        """The resources that it holds."""
         return tuple(f"{described(reference)}, without a holder" for reference in self.references)

@@ -1,4 +1,4 @@
-"""ResourcePool: a wanted number of handles that no claim has taken; ResourcePoolScaling: some more of them, once.
+"""ResourcePool: a wanted number of unclaimed handles; ResourcePoolScaling: additional ones, once.
 
 Pools never scale down: a smaller `minAvailable` deletes nothing.
 """
@@ -103,7 +103,6 @@ class ResourcePool(CustomResource):
 
     @property
     def outside(self) -> tuple[str, ...]:
-        """Its free handles, with their resources."""
         return tuple(f"ResourceHandle {handle.name}, free and of no pool" for handle in self.status.resource_handles)
 
 

@@ -1,7 +1,8 @@
-"""ResourceProvider: how a resource is made, checked and kept, and what claims may ask of it. Administrators write it.
+"""ResourceProvider: how a resource is created, checked and updated, and what claims may request. Administrators write
+it.
 
-Its status is no subresource, and holds what Perdure adds: conditions. Expressions and templates stay the strings that
-they are until somebody renders them; regular expressions likewise.
+Its status is no subresource, and contains Perdure's conditions. Expressions, templates and regular expressions stay
+strings until they are used.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What several kinds of the area say: references, choices of a provider, durations, states, rules of names."""
+"""Common parts: references, choices of a provider, durations, states, rules of names."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pydantic import Field
 from domain.resource import Definition, KubeModel
 from domain.schema import JsonObject, Marker, Required
 
-# Whole numbers with one unit: what Poolboy's schemas take where the value is no template.
+# Whole numbers with one unit, which Poolboy's schemas require for values that are not templates.
 Duration = Annotated[str, Marker(pattern=r"^[0-9]+[smhd]$")]
 LabelValue = Annotated[str, Marker(pattern=r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$")]
 Count = Annotated[int, Marker(minimum=0)]
@@ -17,7 +17,7 @@ Count = Annotated[int, Marker(minimum=0)]
 NAME_LENGTH = 63
 NAME_PATTERN = r"^[a-z0-9A-Z]([a-z0-9A-Z\-._]*[a-z0-9A-Z])?$"
 
-# Poolboy's definitions are written by hand and carry no generator's annotation.
+# Poolboy's CRDs are written by hand and have no generator's annotation.
 DEFINITION = Definition(
     annotations={},
     required=("apiVersion", "kind", "metadata", "spec"),

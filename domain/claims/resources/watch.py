@@ -1,6 +1,6 @@
-"""ResourceWatch: a view of which kinds of managed resources are watched, one object per kind and namespace.
+"""ResourceWatch: shows which kinds of managed resources are watched, one object per kind and namespace.
 
-Perdure writes it for people to list, and reads it never. Poolboy (1.14 on) started its watch processes by it.
+Perdure writes it for people and never reads it. Poolboy (1.14 on) started its watch processes by it.
 """
 
 from __future__ import annotations

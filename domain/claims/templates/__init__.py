@@ -1,13 +1,10 @@
-"""Templates of resource claims: Jinja2 as Poolboy's users know it, in a sandbox, by a clock that is given.
+"""Templates of resource claims: Jinja2 as in Poolboy, in a sandbox, with a given time.
 
-Everybody writes templates here: administrators in providers and pools, and anybody who may create a claim, in
-`autoDelete.when` and `autoDetach.when`. All of them render in one sandbox (`environment`), with one set of names
-(`moments`, `filters`), typing and `omit` (`renderer`), on views of the objects (`views`) that cannot be changed. Soft
-limits (`limits`) turn what grows without bound into an error that says so; what slips through them is ended by the
-process that evaluates (activities/claims/evaluator.py).
-
-Pure: no clock, file or network is read; `now` and all that depends on it come from the instant a `Renderer` is made
-with. Never imported by workflow code: Jinja2 compiles and imports as it goes.
+Authors are administrators (providers and pools) and every creator of a claim (`autoDelete.when`, `autoDetach.when`).
+All templates use one sandbox (`environment`), one set of names (`moments`, `filters`), typing and `omit` (`renderer`),
+and read-only views (`views`). Soft limits (`limits`) turn excessive templates into clear errors; the evaluating process
+ends the rest (activities/claims/evaluator.py). Pure: no clock, file or network is read; all times derive from a
+`Renderer`'s `now`. Never import it in workflow code, because Jinja2 compiles and imports at run time.
 """
 
 from domain.claims.templates.cadence import depends_on_time, reads_what_passes_write

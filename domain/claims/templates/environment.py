@@ -1,18 +1,16 @@
-"""The sandbox in which every template of a claim, provider or pool renders.
+"""The sandbox for all templates of claims, providers and pools.
 
-Jinja2 3.1 as Poolboy sets it up (default delimiters, no autoescape, chainable undefined that raises when printed, no
-extension, no loader), so that an expression using the documented names gives the same result; and shut in:
+Jinja2 3.1 configured as in Poolboy (default delimiters, no autoescape, chainable undefined that fails when printed, no
+extensions, no loader), so that expressions with documented names give the same results, with restrictions:
+- attributes that begin with an underscore or lead into Python's internals are errors; Jinja2's own sandbox returns
+  undefined, which conditions treat as false;
+- inputs cannot be changed: otherwise a claim's `autoDelete.when` could rewrite the provider for the next rendering.
+  Lists and mappings created by the template may change;
+- the machine's clock is unreachable: methods of `datetime` and `date` use the rendering's clock;
+- loop rounds, calls, sums, products, powers, concatenations and formats are counted or measured first (`limits`).
 
-- no attribute that begins with an underscore or leads into Python is reachable; touching one is an error, where
-  Jinja2's own sandbox gives an undefined value that a condition would silently take for false;
-- what a template is given cannot be changed by it: otherwise the author of a claim could, from `autoDelete.when`,
-  rewrite the provider that is rendered next. Lists and mappings it makes itself it may fill, as people do;
-- the machine's clock cannot be read: the ways of `datetime` and `date` to it lead to the rendering's clock;
-- each round of a loop, call, sum, product, power, concatenation and format is counted or measured first (`limits`).
-
-Loops and macros are counted by a step that is put at the beginning of their bodies when a template is compiled;
-concatenation (`~`) is measured by compiling it to a call. Compiling costs about thirty times a rendering, so compiled
-templates are kept by their text, the most recently used ones within a bound on their number and length.
+Loops and macros get a counting step at compilation, and `~` compiles to a measuring call. Compiling costs about thirty
+renderings, so compiled templates are cached by text, limited in number and length.
 """
 
 from __future__ import annotations
@@ -37,26 +35,25 @@ from domain.claims.templates.filters import filters
 from domain.claims.templates.moments import Clock
 from domain.claims.templates.views import View
 
-# Of the compiled templates kept: a short one takes about 5 KiB, a long one some eighty times its text.
+# Limits of the cache: a short compiled template takes about 5 KiB, a long one eighty times its text.
 COMPILED = 6_000
 COMPILED_LENGTH = 512 * 1024
 
 _CLOCK_WAYS = frozenset({"now", "utcnow", "today"})
-# Methods of Python's own types whose integers say how long the result is.
+# Methods of Python's types with integer arguments that determine the result's length.
 _SIZED_METHODS = frozenset({"center", "expandtabs", "ljust", "rjust", "to_bytes", "zfill"})
-_JINJA_NAMES = ("_loop_vars", "_block_vars")  # passed to every call beside the author's own arguments
+_JINJA_NAMES = ("_loop_vars", "_block_vars")  # added by Jinja2 to every call's arguments
 
 clock_of_rendering: ContextVar[Clock] = ContextVar("clock_of_rendering")
 
 
 class RenderingContext(Context):
-    """Jinja2's context with what the rendering may still do, and what it must not change."""
+    """Jinja2's context with the rendering's budget and its read-only inputs."""
 
     budget: limits.Budget
     _given: frozenset[int] | None = None
 
     def derived(self, locals: dict[str, object] | None = None) -> RenderingContext:
-        """A context within this one (of a scoped block); the same budget goes on."""
         context = super().derived(locals)
         assert isinstance(context, RenderingContext)  # noqa: S101 - made by the environment's context_class
         context.budget = self.budget
@@ -64,18 +61,18 @@ class RenderingContext(Context):
         return context
 
     def resolve_or_missing(self, key: str) -> object:
-        """The value of a name; of a variable that is a template itself, what it renders to."""
+        """A template variable resolves to its rendered value."""
         value = super().resolve_or_missing(key)
         return value.value() if isinstance(value, LazyVariable) else value
 
     def was_given(self, value: object) -> bool:
-        """Whether a list or mapping is part of what the template was given; looked up only when one is to change."""
+        """Whether a list or mapping is part of the inputs; computed only before a change."""
         if self._given is None:
             self._given = frozenset(_containers(self.parent.values()))
         return id(value) in self._given
 
     def joined(self, parts: tuple[object, ...]) -> str:
-        """What `~` makes of its operands."""
+        """The result of `~`."""
         texts = []
         for part in parts:
             limits.values(part)
@@ -85,7 +82,7 @@ class RenderingContext(Context):
 
 
 class LazyVariable:
-    """A variable that is a template itself: rendered when a template first names it, and then a plain value."""
+    """A variable that is a template: rendered at its first use."""
 
     __slots__ = ("_render", "_text", "_value")
 
@@ -94,9 +91,9 @@ class LazyVariable:
         self._text = text
 
     def value(self) -> object:
-        """What it renders to; where it cannot be rendered, a value that fails when it is used.
+        """The rendered value; after an error, a value that fails when used.
 
-        A name is looked up when a template begins, also where the branch that uses it is not taken.
+        Jinja2 resolves names at the start of a template, even for branches not taken.
         """
         if not hasattr(self, "_value"):
             try:
@@ -141,17 +138,16 @@ def _containers(values: Iterable[object]) -> set[int]:
 
 
 class _Generator(CodeGenerator):
-    """Jinja2's compiler with steps counted and concatenation measured."""
+    """Jinja2's compiler with counted steps and measured concatenation."""
 
     def visit_ExprStmt(self, node: nodes.ExprStmt, frame: Frame) -> None:  # noqa: N802 - Jinja2's name
-        """A bare reference to the context, which no template can write, is a step."""
+        """A bare context reference, which templates cannot contain, marks a step."""
         if isinstance(node.node, nodes.ContextReference):
             self.writeline("context.budget.step()", node)
         else:
             super().visit_ExprStmt(node, frame)
 
     def visit_Concat(self, node: nodes.Concat, frame: Frame) -> None:  # noqa: N802 - Jinja2's name
-        """`a ~ b` measures before it joins."""
         self.write("context.joined((")
         for each in node.nodes:
             self.visit(each, frame)
@@ -160,12 +156,12 @@ class _Generator(CodeGenerator):
 
 
 class _Formatter(SandboxedFormatter):
-    """`str.format` without attribute walks, and within a length."""
+    """`str.format` without attribute access, and with limited length."""
 
     length = 0
 
     def format_field(self, value: object, format_spec: str) -> str:
-        """One field; its width may have come from an argument, so it is measured here."""
+        """Measured here, because its width may come from an argument."""
         limits.field(format_spec)
         limits.values(value)
         text = str(super().format_field(value, format_spec))
@@ -189,11 +185,11 @@ class Sandbox(SandboxedEnvironment):
         self._compiled_length = 0
 
     def template(self, text: str) -> Template:
-        """The compiled template of a text.
+        """The compiled template of a text, cached.
 
         Raises:
-            TemplateSyntaxError: It is none.
-            LimitExceeded: It is too long, or too deep.
+            TemplateSyntaxError: it is not a template.
+            LimitExceeded: it is too long or too deep.
         """
         template = self._compiled.get(text)
         if template is not None:
@@ -209,7 +205,6 @@ class Sandbox(SandboxedEnvironment):
         return template
 
     def run(self, template: Template, names: Mapping[str, object], budget: limits.Budget) -> str:
-        """The text a template renders to."""
         context = template.new_context(dict(names))
         assert isinstance(context, RenderingContext)  # noqa: S101 - made by context_class
         context.budget = budget
@@ -229,25 +224,23 @@ class Sandbox(SandboxedEnvironment):
         return super()._generate(source, name, filename, defer_init)
 
     def getattr(self, obj: object, attribute: str) -> object:
-        """An attribute or item; ways to the machine's clock lead to the rendering's."""
         if attribute in _CLOCK_WAYS and (kind := _date_kind(obj)) is not None:
             return clock_of_rendering.get().way(kind, attribute)
         return super().getattr(obj, attribute)
 
     def getitem(self, obj: object, argument: object) -> object:
-        """An item or attribute; ways to the machine's clock lead to the rendering's."""
         if isinstance(argument, str) and argument in _CLOCK_WAYS and _date_kind(obj) is not None:
             return self.getattr(obj, str(argument))
         return super().getitem(obj, argument)
 
     def unsafe_undefined(self, obj: object, attribute: str) -> Undefined:
-        """Refuse at once; an undefined value would be false in a condition."""
+        """Fail at once, because an undefined value is false in a condition."""
         if isinstance(obj, Undefined):
             return obj
         raise SecurityError(f"access to attribute {attribute!r} of {type(obj).__name__!r} object is unsafe.")
 
     def wrap_str_format(self, value: object) -> Callable[..., str] | None:
-        """`format` and `format_map` of a text, shut in."""
+        """`format` and `format_map` of a text, restricted."""
         if not isinstance(value, types.BuiltinMethodType) or value.__name__ not in ("format", "format_map"):
             return None
         text = value.__self__
@@ -264,7 +257,7 @@ class Sandbox(SandboxedEnvironment):
         return formatted
 
     def call_binop(self, context: Context, operator: str, left: object, right: object) -> object:
-        """An operator whose result can be large: measured first."""
+        """Measure operators with potentially large results first."""
         if operator == "+":
             limits.added(left, right)
         elif operator == "*":
@@ -276,7 +269,7 @@ class Sandbox(SandboxedEnvironment):
         return super().call_binop(context, operator, left, right)
 
     def call(__self, __context: Context, __obj: object, *args: object, **kwargs: object) -> object:  # noqa: N805
-        """A call by a template: counted, measured, and refused where it would change what was given."""
+        """Count and measure calls, and refuse changes of the inputs."""
         assert isinstance(__context, RenderingContext)  # noqa: S101 - made by context_class
         __context.budget.step()
         if isinstance(__obj, types.BuiltinMethodType):
@@ -288,7 +281,7 @@ class Sandbox(SandboxedEnvironment):
 
 
 def _printed(value: object) -> object:
-    """What is about to be written into the result."""
+    """Checks before a value is printed."""
     if isinstance(value, Undefined):
         value._fail_with_undefined_error()
     if not isinstance(value, (str, int, float)):
@@ -297,14 +290,14 @@ def _printed(value: object) -> object:
 
 
 def _date_kind(value: object) -> type[date] | None:
-    """The date or datetime class that a value is, or is of."""
+    """The date or datetime class of a value; the value itself if it is such a class."""
     if isinstance(value, date):
         return type(value)
     return value if isinstance(value, type) and issubclass(value, date) else None
 
 
 def _check_method(context: RenderingContext, method: types.BuiltinMethodType, args: tuple[object, ...]) -> None:
-    """A method of one of Python's own types."""
+    """Checks before a method of a built-in type."""
     owner, name = method.__self__, method.__name__
     if name in _SIZED_METHODS:
         for each in args:
@@ -334,7 +327,7 @@ def _check_text_method(text: str | bytes, name: str, args: tuple[object, ...]) -
 
 
 def _lipsum(n: int = 5, html: bool = True, min: int = 20, max: int = 100) -> str:
-    """Jinja2's `lipsum`, within a number of words."""
+    """Jinja2's `lipsum`, with a limited number of words."""
     if n * max > limits.WORDS:
         raise LimitExceeded(f"more than {limits.WORDS} words of lipsum")
     return generate_lorem_ipsum(n, html, min, max)

@@ -1,4 +1,4 @@
-"""What a template can fail with: one error, which names the place and keeps the text people know."""
+"""Errors of templates, with their place and the familiar text."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ LONGEST_TEXT = 1000
 
 
 class TemplateError(Exception):
-    """A template that cannot be rendered: a fault in it, or a limit it went beyond.
+    """A template that cannot be rendered, because of an error or a limit.
 
     Attributes:
-        what: The place of the template, as its author knows it: "provider x, override".
-        text: What went wrong, as Jinja2 or Python says it; statuses that quote the exception of a template show this.
+        what: the place, for its author: "provider x, override".
+        text: Jinja2's or Python's message, which some statuses quote.
     """
 
     def __init__(self, what: str, text: str) -> None:
@@ -20,16 +20,16 @@ class TemplateError(Exception):
 
 
 class LimitExceeded(Exception):  # noqa: N818 - its text says the limit, which becomes a TemplateError's
-    """A template asks for more than any sane one needs; see `limits`."""
+    """A template exceeds a limit; see `limits`."""
 
 
 def _encodable(text: str) -> str:
-    """The text with `?` for each surrogate, half a character that no JSON can hold."""
+    """The text with `?` for surrogates, which JSON cannot contain."""
     return text.encode(errors="replace").decode()
 
 
 def text_of(error: BaseException) -> str:
-    """An exception's own words, or its kind where it has none."""
+    """An exception's message, or its type if it has none."""
     if isinstance(error, RecursionError):
         return "nested too deeply"
     return str(error) or type(error).__name__

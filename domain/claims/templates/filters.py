@@ -1,9 +1,8 @@
-"""The filters: those Poolboy adds, and Jinja2's own with a guard around each.
+"""The filters: Poolboy's additions and Jinja2's own, each guarded.
 
-Poolboy's: `bool`, `json_query`, `merge_list_of_dicts`, `object` and `to_json`, `parse_time_interval`, `strgen`,
-`to_datetime`; all of Jinja2's remain. `json_query` is JMESPath in its community edition (`zip`, `from_items`, `items`,
-`let`, ...), which is distributed under two module names: under `jmespath` it would take the place of the library that
-boto3 needs, so it is the one under its own name.
+Poolboy's are `bool`, `json_query`, `merge_list_of_dicts`, `object` and `to_json`, `parse_time_interval`, `strgen`,
+`to_datetime`. `json_query` is the community edition of JMESPath (`zip`, `from_items`, `items`, `let`, ...), installed
+under its own module name, because as `jmespath` it would replace the library that boto3 needs.
 """
 
 from __future__ import annotations
@@ -29,10 +28,10 @@ _FALSE = {"n", "no", "f", "false", "off", "0"}
 
 
 def truth(value: object, *, unknown_is_false: bool = False) -> bool:
-    """The truth of a value; of a text by its word.
+    """The truth of a value; texts by their word.
 
     Raises:
-        ValueError: The word is neither of yes nor of no.
+        ValueError: the word means neither yes nor no.
     """
     if not isinstance(value, str):
         return bool(value)
@@ -45,15 +44,14 @@ def truth(value: object, *, unknown_is_false: bool = False) -> bool:
 
 
 def json_query(value: object, expression: str) -> object:
-    """What a JMESPath expression finds in a value."""
-    limits.string(len(expression) * 16)  # 64 KiB: its parser is slow
+    limits.string(len(expression) * 16)  # 64 KiB: the parser is slow
     found = jmespath.search(expression, value)
     limits.values(found)
     return limits.sized(found)
 
 
 def merge_list_of_dicts(value: object) -> object:
-    """The mappings of a list in one, later ones winning; nulls are skipped."""
+    """The mappings of a list merged, later ones override; nulls are skipped."""
     if not value:
         return {}
     if isinstance(value, Mapping):
@@ -71,23 +69,20 @@ def merge_list_of_dicts(value: object) -> object:
 
 
 def to_json(value: object) -> str:
-    """A value as JSON text."""
     return json.dumps(value)
 
 
 def parse_time_interval(value: object) -> timedelta:
-    """A time interval ("1h30m") as a timedelta."""
     return interval(value)
 
 
 def strgen(pattern: str) -> str:
-    """A random text made by a pattern (`[0-9a-f]{8}`)."""
+    """A random text for a pattern (`[0-9a-f]{8}`)."""
     limits.pattern(pattern)
     return str(StringGenerator(pattern).render())
 
 
 def to_datetime(text: str, fmt: str = "%Y-%m-%d %H:%M:%S") -> datetime:
-    """A moment read from a text."""
     return datetime.strptime(text, fmt)  # noqa: DTZ007 - naive where the format has no offset, as Poolboy's
 
 
@@ -111,7 +106,7 @@ ADDED: dict[str, Filter] = {
     "to_json": to_json,
 }
 
-# They write a value out, so all that is within it counts.
+# They print a value, so its whole content counts.
 _WRITES_OUT = {
     "e",
     "escape",
@@ -129,12 +124,12 @@ _WRITES_OUT = {
 }
 
 
-# The first argument of these is a width or count by which the result, or the work on it, grows: its name.
+# The first argument is a width or count that determines the cost, under this name.
 _SIZED = {"batch": "linecount", "center": "width", "indent": "width", "round": "precision", "slice": "slices"}
 
 
 def guarded(name: str, filter_: Filter) -> Filter:
-    """A filter that refuses what would make it slow or its result huge."""
+    """A filter that refuses slow or huge results."""
     first = 1 if hasattr(filter_, "jinja_pass_arg") else 0
     check = _CHECKS.get(name)
     size = _SIZED.get(name)
@@ -200,6 +195,5 @@ _CHECKS: dict[str, Callable[..., None]] = {
 
 
 def filters(*, newer: bool) -> dict[str, Filter]:
-    """All filters of an environment, by name."""
     named = {**FILTERS, **ADDED, "bool": newer_bool_filter if newer else bool_filter}
     return {name: guarded(name, filter_) for name, filter_ in named.items()}

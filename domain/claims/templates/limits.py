@@ -1,10 +1,8 @@
-"""Soft limits of templates: what grows without bound becomes an error that says which limit it met.
+"""Soft limits of templates: excessive growth becomes an error that names the limit.
 
-They stand far above what templates of claims need and far below what hurts. They are not the wall: a template can still
-be slow in ways nobody lists, and then the process that evaluates it is ended (activities/claims/evaluator.py). They are
-what makes the usual mistakes cheap and their errors clear.
-
-The sizes follow what can ever be stored: the API server takes no request above 3 MiB and etcd no object above 1.5 MiB.
+They are far above normal use and far below damage. A template can be slow in other ways; then its process is ended
+(activities/claims/evaluator.py). They make common mistakes cheap and clear. Sizes follow what can be stored: the API
+server refuses requests above 3 MiB, and etcd objects above 1.5 MiB.
 """
 
 from __future__ import annotations
@@ -17,25 +15,25 @@ from jinja2.sandbox import MAX_RANGE
 
 from domain.claims.templates.errors import LimitExceeded
 
-TEMPLATE_LENGTH = 256 * 1024  # characters of one template with tags; texts without tags are not compiled
+TEMPLATE_LENGTH = 256 * 1024  # characters of a template with tags; texts without tags are not compiled
 TEMPLATE_NODES = 20_000
-TEMPLATE_DEPTH = 150  # Python itself compiles no more than 200 nested brackets
-STEPS = 200_000  # rounds of loops, calls of macros, functions and methods, per rendering
+TEMPLATE_DEPTH = 150  # Python compiles at most 200 nested brackets
+STEPS = 200_000  # loop rounds and calls per rendering
 STRING_LENGTH = 1024 * 1024
-RESULT_LENGTH = 2 * 1024 * 1024  # all texts of one rendering together
-ITEMS = MAX_RANGE  # of a list, and all the values within what is printed
+RESULT_LENGTH = 2 * 1024 * 1024  # all texts of one rendering
+ITEMS = MAX_RANGE  # of a list, and of all values in a printed one
 RESULT_NODES = 200_000
-DEPTH = 100  # of mappings and lists within each other
+DEPTH = 100  # of nested mappings and lists
 INTEGER_BITS = 16_384
 FIELD_WIDTH = 10_000  # of a number or text in a format
 WORDS = 10_000  # of lipsum
-PATTERN_LENGTH = 100_000  # of what strgen makes
+PATTERN_LENGTH = 100_000  # of strgen's result
 
 _NUMBER = re.compile(r"\d+")
 
 
 class Budget:
-    """What one rendering may still do."""
+    """The remaining allowance of one rendering."""
 
     __slots__ = ("length", "nodes", "steps")
 
@@ -45,32 +43,28 @@ class Budget:
         self.nodes = RESULT_NODES
 
     def step(self) -> None:
-        """One round of a loop, or one call."""
         self.steps -= 1
         if self.steps < 0:
             raise LimitExceeded(f"more than {STEPS} steps (rounds of loops, calls)")
 
     def printed(self, length: int) -> None:
-        """So many characters of result."""
         self.length -= length
         if self.length < 0:
             raise LimitExceeded(f"a result of more than {RESULT_LENGTH} characters")
 
     def node(self) -> None:
-        """One value within the result."""
         self.nodes -= 1
         if self.nodes < 0:
             raise LimitExceeded(f"a result of more than {RESULT_NODES} values")
 
 
 def template_text(text: str) -> None:
-    """Refuse a template that is too long to compile."""
     if len(text) > TEMPLATE_LENGTH:
         raise LimitExceeded(f"a template of more than {TEMPLATE_LENGTH} characters")
 
 
 def template_tree(tree: nodes.Node) -> None:
-    """Refuse a template of too many parts, or with parts too deep within each other."""
+    """Refuse a template with too many or too deeply nested parts."""
     seen = 0
     level: list[nodes.Node] = [tree]
     for _ in range(TEMPLATE_DEPTH):
@@ -84,27 +78,24 @@ def template_tree(tree: nodes.Node) -> None:
 
 
 def string(length: int) -> None:
-    """Refuse a text of that length."""
     if length > STRING_LENGTH:
         raise LimitExceeded(f"a text of more than {STRING_LENGTH} characters")
 
 
 def items(count: int) -> None:
-    """Refuse a list of that many items."""
     if count > ITEMS:
         raise LimitExceeded(f"a list of more than {ITEMS} items")
 
 
 def bits(count: int) -> None:
-    """Refuse an integer of that many bits."""
     if count > INTEGER_BITS:
         raise LimitExceeded(f"an integer of more than {INTEGER_BITS} bits")
 
 
 def values(value: object) -> None:
-    """Refuse what is too large, or too deep, to be written out.
+    """Refuse values that are too large or too deep to print.
 
-    A list that holds one list many times over, and so on for some levels, is small in memory and endless on paper.
+    Nested lists that share members are small in memory and endless in print.
     """
     if not _is_container(value):
         return
@@ -141,7 +132,7 @@ def _within(value: object) -> Iterator[object]:
 
 
 def sized(value: object) -> object:
-    """A result of a call or filter, unless it is too large."""
+    """The result of a call or filter; too large ones are refused."""
     if isinstance(value, (str, bytes)):
         string(len(value))
     elif isinstance(value, (list, tuple)):
@@ -152,7 +143,6 @@ def sized(value: object) -> object:
 
 
 def added(left: object, right: object) -> None:
-    """Refuse a sum of texts or lists that is too long."""
     if isinstance(left, (str, bytes)) and isinstance(right, (str, bytes)):
         string(len(left) + len(right))
     elif isinstance(left, (list, tuple)) and isinstance(right, (list, tuple)):
@@ -160,7 +150,7 @@ def added(left: object, right: object) -> None:
 
 
 def multiplied(left: object, right: object) -> None:
-    """Refuse a product that is too large: a text or list repeated, or integers."""
+    """Refuse a product that is too large: repeated texts or lists, or integers."""
     if isinstance(left, int) and isinstance(right, int):
         bits(left.bit_length() + right.bit_length())
         return
@@ -178,19 +168,18 @@ def raised(base: object, power: object) -> None:
 
 
 def number(value: object) -> None:
-    """Refuse an integer that is too large for a length, a width or a count."""
     if isinstance(value, int) and abs(value) > STRING_LENGTH:
         raise LimitExceeded(f"a length, width or count of more than {STRING_LENGTH}")
 
 
 def field(spec: str) -> None:
-    """Refuse a format, or one field's specification, that pads to a great width."""
+    """Refuse a format specification with a large width."""
     if any(int(digits) > FIELD_WIDTH for digits in _NUMBER.findall(spec)):
         raise LimitExceeded(f"a field of more than {FIELD_WIDTH} characters in a format")
 
 
 def percent_format(text: str, arguments: object) -> None:
-    """Refuse `text % arguments` that would be too long, or whose widths are not written in it."""
+    """Refuse a `text % arguments` that is too long, or has widths in arguments."""
     for spec in re.findall(r"%%|%(?:\([^)]*\))?([-+ #0-9.*]*)", text):
         if "*" in spec:
             raise LimitExceeded("a field whose width is an argument in a format")
@@ -203,7 +192,7 @@ def percent_format(text: str, arguments: object) -> None:
 
 
 def pattern(text: str) -> None:
-    """Refuse a pattern of `strgen` that makes a text too long."""
+    """Refuse a `strgen` pattern with a result that is too long."""
     counts = _NUMBER.findall(" ".join(re.findall(r"\{[^}]*", text)))
     if len(text) > FIELD_WIDTH or sum(map(int, counts)) > PATTERN_LENGTH:
         raise LimitExceeded(f"a pattern that makes a text of more than {PATTERN_LENGTH} characters")

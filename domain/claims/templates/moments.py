@@ -1,12 +1,9 @@
-"""The names of time that every rendering has: `datetime`, `timedelta`, `timezone`, `now` and `timestamp`.
+"""The time-related names in templates: `datetime`, `timedelta`, `timezone`, `now` and `timestamp`.
 
-All of them tell the time of one `Clock`: the instant the pass began, as the engine gave it, plus the monotonic time
-elapsed since. The classes' own ways to the machine's clock (`datetime.now()`, `utcnow()`, `today()`, from the class or
-from any date) are led here by the sandbox, see `environment`.
-
-Kept from Poolboy: the moment is printed in seconds with a `Z`, is called with one format only, and compares with its
-own kind only. Mended, as a superset: a number of seconds can be added, a parsed offset is converted to UTC before it is
-printed with `Z`, and `timedelta("10m")` works as its README says.
+All use one `Clock`: the start of the pass, as given by the engine, plus the elapsed monotonic time. The classes' own
+methods (`datetime.now()`, `utcnow()`, `today()`, on class or instance) use it too. As in Poolboy, a timestamp prints
+seconds with a `Z`, parses only one format, and compares only with its kind. Additions: seconds can be added, a parsed
+offset is converted to UTC before printing, and `timedelta("10m")` works as documented.
 """
 
 from __future__ import annotations
@@ -22,8 +19,6 @@ LONGEST_INTERVAL_TEXT = 200
 
 
 class Clock:
-    """The time of one rendering."""
-
     __slots__ = ("_began", "_instant")
 
     def __init__(self, instant: datetime) -> None:
@@ -31,11 +26,10 @@ class Clock:
         self._began = time.monotonic()  # noqa: TID251 - elapsed time, not the time of day
 
     def instant(self) -> datetime:
-        """The present moment, in UTC."""
         return self._instant + timedelta(seconds=time.monotonic() - self._began)  # noqa: TID251 - elapsed time
 
     def now(self, utc: bool = False, fmt: str | None = None) -> datetime | str:
-        """The template's `now`: naive in the process's time zone, or aware in UTC; as text where a format is given."""
+        """The template's `now`: naive in the process's time zone, or aware in UTC; as text with a format."""
         moment = self.instant() if utc else self._local()
         return moment.strftime(fmt) if fmt else moment
 
@@ -43,7 +37,7 @@ class Clock:
         return self.instant().astimezone().replace(tzinfo=None)
 
     def way(self, kind: type[date], name: str) -> Callable[..., date]:
-        """What `now`, `utcnow` or `today` of a date or datetime class means by this clock."""
+        """`now`, `utcnow` or `today` of a date or datetime class, with this clock."""
 
         def now(tz: timezone | None = None) -> datetime:
             return self.instant().astimezone(tz) if tz else self._local()
@@ -58,10 +52,10 @@ class Clock:
 
 
 def interval(value: object) -> timedelta:
-    """An interval as people write it ("30m", "1h30m", "2 days", "1:24:11"), a number of seconds, or a timedelta.
+    """An interval ("30m", "1h30m", "2 days", "1:24:11"), a number of seconds, or a timedelta.
 
     Raises:
-        TypeError: It cannot be read.
+        TypeError: it cannot be parsed.
     """
     if isinstance(value, timedelta):
         return value
@@ -75,17 +69,16 @@ def interval(value: object) -> timedelta:
 
 
 class Timedelta(timedelta):
-    """The class that templates know as `timedelta`: makes plain ones, also from text."""
+    """The templates' `timedelta`: creates plain ones, also from text."""
 
     def __new__(cls, *args: float | str, **units: float) -> timedelta:  # type: ignore[misc]
-        """A plain timedelta, so that it prints and compares as one."""
         if args and isinstance(args[0], str):
             return interval(args[0])
         return timedelta(*args, **units)  # type: ignore[arg-type]
 
 
 class Timestamp:
-    """A moment in UTC, to the second when printed; `timestamp` in a template is the present one."""
+    """A time in UTC, printed in seconds; a template's `timestamp` is the current one."""
 
     __slots__ = ("_clock", "_moment")
 
@@ -94,9 +87,9 @@ class Timestamp:
         self._moment = moment or clock.instant()
 
     def __call__(self, moment: str | datetime | Timestamp | None = None) -> Timestamp:
-        """The moment of a text in the one format `2021-05-01T12:30:00Z`, or of a datetime; the present one for None.
+        """The time of a text such as `2021-05-01T12:30:00Z`, or of a datetime; the current one for None.
 
-        A datetime without a zone is in UTC, as the moments of claims and handles are.
+        A datetime without a zone is UTC, like the times of claims and handles.
 
         Raises:
             ValueError: the text has another format.
@@ -111,16 +104,14 @@ class Timestamp:
 
     @property
     def utcnow(self) -> Timestamp:
-        """The present moment."""
         return Timestamp(self._clock)
 
     @property
     def datetime(self) -> datetime:
-        """As Python's own, aware."""
         return self._moment
 
     def add(self, value: object) -> Timestamp:
-        """The moment that much later; the interval as text, timedelta or seconds."""
+        """The sum with an interval as text, timedelta or seconds."""
         return Timestamp(self._clock, self._moment + interval(value))
 
     def __add__(self, value: object) -> Timestamp:
@@ -148,7 +139,7 @@ class Timestamp:
 
 
 def names(clock: Clock) -> dict[str, object]:
-    """The names every rendering has; they hide variables of the same name."""
+    """The names in every rendering; they hide variables of the same name."""
     return {
         "datetime": datetime,
         "timedelta": Timedelta,

@@ -1,17 +1,17 @@
-"""Rendering: a value whose every string is a template becomes a value; a condition becomes a truth.
+"""Rendering of values whose strings are templates, and of conditions.
 
-Mapping values and list items are rendered, keys are not, and what comes out is not rendered again. A string is typed
-only if the whole of it is one expression that ends in a typing filter:
+Mapping values and list items are rendered, keys are not, and results are not rendered again. A string is typed only if
+it consists of one expression that ends with a typing filter:
 
     "{{ 1 + 1 }}"              "2"
     "{{ 1 + 1 | int }}"        2         also bool, float, object (JSON)
-    " {{ 1 + 1 | int }}"       " 2"      a blank outside switches typing off, as does a second {{ or a second line
-    "{{ omit }}"               the entry, or item, is left out; null where it is the whole value
+    " {{ 1 + 1 | int }}"       " 2"      an outer blank, a second {{ or a second line prevents typing
+    "{{ omit }}"               the entry or item is left out; null for the whole value
 
-There are two sets of rules. With `newer`, the product's default, those of Poolboy 1.13 and later hold: what cannot be
-typed stays text, `bool` takes an unknown word for false, `| list }}` gives a list, and the vars named in `lazy` are
-rendered when used. Without it those of 1.12 hold: what cannot be typed is null, an unknown word raises, `| list }}`
-gives text, and vars that contain Jinja text are plain text.
+There are two sets of rules. With `newer`, the default, those of Poolboy 1.13 and later: untypable values stay text,
+`bool` treats unknown words as false, `| list }}` gives a list, and vars in `lazy` are rendered when used. Otherwise
+those of 1.12: untypable values are null, unknown words are errors, `| list }}` gives text, and vars with Jinja tags are
+plain text.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ Json = TypeAliasType("Json", "bool | int | float | str | list[Json] | dict[str, 
 
 T = TypeVar("T")
 
-LAZY_DEPTH = 100  # of variables that refer to variables; upstream's own limit
+LAZY_DEPTH = 100  # of variables that refer to variables; upstream's limit
 
 _TYPED = re.compile(r"\{\{(?!.*\{\{).*\| *(bool|float|int|object) *\}\}$")
 _TYPED_NEWER = re.compile(r"\{\{(?!.*\{\{).*\| *(bool|float|int|list|object) *\}\}$")
@@ -48,30 +48,30 @@ _TAG = re.compile(r"\{[{%#]")
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 _OMITTED = object()
 
-# Told the place of each template just before it is rendered; the evaluating process notes it where it outlives it.
+# Called with each template's place before rendering; the evaluator records it so that it survives the process.
 announce: Callable[[str], None] = lambda what: None  # noqa: E731
 
 
 def announce_to(listener: Callable[[str], None]) -> None:
-    """Have the place of each template told before it is rendered."""
+    """Announce the place of each template before its rendering."""
     global announce
     announce = listener
 
 
 def condition_template(expression: str) -> str:
-    """The template a condition is rendered as."""
+    """The template for a condition."""
     return "{{(" + expression + ")|bool}}"
 
 
 class Renderer:
-    """Renders by one clock and one set of rules; made for a pass, cheap to make."""
+    """Renders with one time and one set of rules; created for each pass."""
 
     def __init__(self, now: datetime, *, newer: bool = False) -> None:
         """A renderer.
 
         Args:
-            now: The instant of the pass, aware; templates see it and the time elapsed since.
-            newer: The rules of Poolboy 1.13 and later instead of those of 1.12.
+            now: the start of the pass, aware; templates see it plus the elapsed time.
+            newer: the rules of Poolboy 1.13 and later instead of those of 1.12.
         """
         self._clock = Clock(now)
         self._names = names(self._clock)
@@ -89,14 +89,14 @@ class Renderer:
         """A value with all its strings rendered.
 
         Args:
-            template: The value as it stands in an object.
-            variables: What the templates see, later ones having won already.
-            what: The place of the template, for errors: "provider x, override".
-            lazy: Variables weaker than `variables` whose texts are templates themselves under the newer rules (the
-                vars of providers and handles); plain values under those of 1.12.
+            template: the value in the object.
+            variables: for the templates.
+            what: the place of the template, for errors: "provider x, override".
+            lazy: weaker variables whose texts are templates under the newer rules (vars of providers and handles), and
+                plain values under those of 1.12.
 
         Raises:
-            TemplateError: It cannot be rendered, or goes beyond a limit.
+            TemplateError: it cannot be rendered, or exceeds a limit.
         """
         announce(what)
         run = _Run(self, variables, lazy or {})
@@ -111,12 +111,12 @@ class Renderer:
         what: str,
         lazy: Mapping[str, object] | None = None,
     ) -> bool:
-        """Whether a condition holds; see `render` for the arguments.
+        """Whether a condition is true; see `render` for the arguments.
 
-        Also over several lines, where Poolboy takes any text, "False" too, for true.
+        Also with several lines, where Poolboy treats any text, even "False", as true.
 
         Raises:
-            TemplateError: It cannot be evaluated.
+            TemplateError: it cannot be evaluated.
         """
         announce(what)
         run = _Run(self, variables, lazy or {})
@@ -137,7 +137,7 @@ class Renderer:
 
 
 class _Run:
-    """One rendering: its names, its marker of omission and what it may still do."""
+    """One rendering with its names, omission marker and budget."""
 
     def __init__(self, renderer: Renderer, variables: Mapping[str, object], lazy: Mapping[str, object]) -> None:
         self._sandbox = renderer._sandbox
@@ -149,7 +149,7 @@ class _Run:
         self._names = {**(self._rendered_when_used(lazy) if self._newer else lazy), **given}
 
     def value(self, template: Json, depth: int) -> object:
-        """A rendered value, omitted parts still in it as their marker."""
+        """A rendered value, with omission markers."""
         self.budget.node()
         if isinstance(template, str):
             return self.typed(template)
@@ -162,17 +162,17 @@ class _Run:
         return template
 
     def typed(self, template: str) -> object:
-        """A rendered string, converted if it ends in a typing filter."""
+        """A rendered string, converted if it ends with a typing filter."""
         matched = (_TYPED_NEWER if self._newer else _TYPED).match(template)
         if matched is None:
             return self.text(template)
         kind = matched.group(1)
-        if kind == "list":  # its items have to be JSON on the way, of the whole expression: a filter binds tightest
+        if kind == "list":  # render the whole expression as JSON: a filter binds tightest
             whole = f"{{{{ ({template[2 : matched.end(1)].removeprefix('-').removeprefix('+')}) | object }}}}"
             try:
                 self._sandbox.template(whole)
             except TemplateSyntaxError:
-                return self.text(template)  # no expression after all, or one at fault, which the original text names
+                return self.text(template)  # not an expression, or a faulty one, which the original text names
             template = whole
         text = self.text(template)
         try:
@@ -181,7 +181,7 @@ class _Run:
             return text if self._newer else None
 
     def text(self, template: str) -> str:
-        """A rendered string as it is."""
+        """A rendered string, unconverted."""
         if _TAG.search(template) is None:
             text = _plain(template)
             self.budget.printed(len(text))
@@ -197,7 +197,7 @@ class _Run:
         }
 
     def lazily(self, template: str) -> object:
-        """The value of a variable that is a template."""
+        """The value of a template variable."""
         self._lazy_depth += 1
         try:
             if self._lazy_depth > LAZY_DEPTH:
@@ -208,7 +208,7 @@ class _Run:
 
 
 def is_rendered_when_used(value: object) -> TypeGuard[str]:
-    """Whether a variable of a provider or handle is a template by the newer rules; it is text by the older ones."""
+    """Whether a variable of a provider or handle is a template by the newer rules."""
     return isinstance(value, str) and ("{{" in value or "{%" in value)
 
 
@@ -218,7 +218,7 @@ def _sandbox(newer: bool) -> Sandbox:
 
 
 def _plain(text: str) -> str:
-    """A text without tags as Jinja2 renders it: one kind of line ends, a single trailing one dropped."""
+    """A text without tags as Jinja2 renders it: normalized line ends, without a single trailing one."""
     if "\n" not in text and "\r" not in text:
         return text
     lines = newline_re.split(text)[::2]
@@ -226,10 +226,10 @@ def _plain(text: str) -> str:
 
 
 def _converted(text: str, kind: str, *, newer: bool) -> object:
-    """A rendered text as what its typing filter promises.
+    """A rendered text, converted by its typing filter.
 
     Raises:
-        ValueError: It is none.
+        ValueError: it cannot be converted.
     """
     if kind == "bool":
         return truth(text, unknown_is_false=newer)
@@ -246,10 +246,10 @@ def _converted(text: str, kind: str, *, newer: bool) -> object:
 
 
 def _refuse_halves(text: str) -> None:
-    """Refuse surrogates, which are halves of characters: no object can hold them, and no answer of the evaluator.
+    """Refuse surrogates, which neither objects nor the evaluator's answers can contain.
 
     Raises:
-        UnicodeEncodeError: There is one, which is a ValueError.
+        UnicodeEncodeError: there is one; a ValueError.
     """
     if not text.isascii():
         text.encode()
@@ -260,7 +260,7 @@ def _no_constant(text: str) -> object:
 
 
 def _without_omitted(value: object, run: _Run) -> object:
-    """A value without its omitted entries and items; the marker of omission itself where it is the whole value."""
+    """A value without omitted entries and items; the omission object for the whole value."""
     if isinstance(value, str):
         return _OMITTED if value == run.omit else value
     if isinstance(value, dict):

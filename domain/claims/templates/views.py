@@ -1,13 +1,9 @@
-"""The objects as templates see them: the raw mapping and what Poolboy derives from it (its operator's own objects).
+"""Objects in templates: the raw mapping plus Poolboy's derived attributes.
 
-`resource_claim`, `resource_handle`, `resource_provider` and a pool. Templates read `metadata`, `spec`, `status` and
-the rest of the raw object, and derived attributes. A derived attribute that has no value is None; a mapping that the
-object lacks is empty; an attribute that is none of these is undefined, not an error. So are the uid and the time of
-creation of an object that is about to be made: a name made of them then would be another one afterwards. No template
-can change any of it.
-
-Where upstream's releases leave a meaning open: a claim's `parameter_values` are the accepted ones with what its spec
-says now on top, the values a template would see that is being checked.
+`resource_claim`, `resource_handle`, `resource_provider` and a pool. A derived attribute without a value is None, a
+missing mapping is empty, and an unknown attribute is undefined, not an error. uid and creation time of a new object are
+undefined, because names made of them would change later. Templates cannot change views. Where upstream's releases
+differ: a claim's `parameter_values` are the accepted ones, overridden by its spec, as seen during validation.
 """
 
 from __future__ import annotations
@@ -38,7 +34,6 @@ def _list(raw: object, *path: str) -> list[object]:
 
 
 def _moment(text: object) -> datetime | None:
-    """A timestamp as a moment; None where there is none, or none that can be read."""
     if not isinstance(text, str):
         return None
     try:
@@ -48,7 +43,7 @@ def _moment(text: object) -> datetime | None:
 
 
 class View:
-    """What all kinds have; `_raw` is out of reach of templates, its parts are not."""
+    """The common part; templates cannot access `_raw`, only its parts."""
 
     __slots__ = ("_domain", "_now", "_raw")
     _kind: ClassVar[str]
@@ -57,9 +52,9 @@ class View:
         """A view of one object.
 
         Args:
-            raw: The object as the API server has it.
-            now: The instant of the pass; only what is counted from it needs it.
-            domain: The API group, for the keys of its annotations; that of the object where absent.
+            raw: the object from the API server.
+            now: the start of the pass, for time differences.
+            domain: the API group in its annotations' keys; the object's own if empty.
         """
         self._raw = raw
         self._now = now
@@ -136,13 +131,10 @@ class View:
         return {"apiVersion": self.api_version, "kind": self.kind, "name": self.name, "namespace": self.namespace}
 
     def as_reference(self) -> dict[str, object]:
-        """A reference to the object."""
         return self.reference
 
 
 class _WithLifespan(View):
-    """What claims and handles share."""
-
     __slots__ = ()
 
     @property
@@ -264,7 +256,7 @@ class HandleView(_WithLifespan):
 
     @property
     def guid(self) -> str:
-        """The tail of the name: after the generateName, or `guid-`, else its last five characters."""
+        """The name without generateName or `guid-`, else its last five characters."""
         name = str(self.name or "")
         prefix = str(_at(self._raw, "metadata", "generateName") or "")
         if prefix and name.startswith(prefix):
@@ -333,7 +325,7 @@ class ProviderView(View):
 
     @property
     def parameter_defaults(self) -> dict[str, object]:
-        """The default values of its parameters; templates are none of them."""
+        """The default values of its parameters, without templates."""
         defaults: dict[str, object] = {}
         for each in _list(self._raw, "spec", "parameters"):
             schema = _mapping(each, "validation", "openAPIV3Schema")
@@ -366,7 +358,7 @@ class ProviderView(View):
 
 
 class PoolView(View):
-    """A pool; templates of pools see little more than its vars."""
+    """A pool; its templates use little more than its vars."""
 
     __slots__ = ()
     _kind = "ResourcePool"
