@@ -1,9 +1,8 @@
-"""What waits: tasks that no worker has taken yet, and lifecycles that serve a whole area and are late.
+"""The backlog: tasks that no worker has taken yet, and late lifecycles that serve a whole area.
 
-Temporal keeps count of the tasks in each queue (DescribeTaskQueue). Those that wait for the worker that has the
-workflow in its cache are not among them; after ten seconds they are. A lifecycle without an object, such as the claims'
-binder, serves many objects that have no lifecycle yet: what it waits for, and how its own work stands, is all that
-tells of them.
+Temporal counts the tasks in each queue (DescribeTaskQueue). Tasks for a worker that has the workflow in its cache are
+counted only after ten seconds. A lifecycle without an object, such as the claims' binder, serves many objects that have
+no lifecycle yet, so only its own state shows that they wait.
 """
 
 from __future__ import annotations

@@ -1,16 +1,15 @@
-"""Where the product tells what it does, for areas that count it, and what is counted whatever the area.
+"""Hooks by which areas count requests, activities and writes, and the metrics that all areas share.
 
-Three kinds of places tell: every HTTP exchange, with Kubernetes (`engine/kube/api.py`) and with the clouds (the client
-of each in `activities/`); the edge of every activity (`workers/boundary.py`); and every write of a lifecycle's own
-object (`activities/kube/writes.py`). They know no area. An area that shows these numbers under the names of the system
-it replaces is a `Listener`; it recognises its own by the kind whose lifecycle asked.
+Three kinds of places report: every HTTP exchange with Kubernetes (`engine/kube/api.py`) and with the clouds (their
+clients in `activities/`), the edge of every activity (`workers/boundary.py`), and every write of a lifecycle's own
+object (`activities/kube/writes.py`). They know no area. An area that exports these numbers under the names of the
+system it replaces is a `Listener`; it selects its own by the kind of the lifecycle that asked.
 
-Telling costs a clock reading and a call, and nothing while nobody listens. What a listener raises is logged and goes no
-further: a number is never worth an effect.
+Without a listener a report costs nothing, else a clock reading and a call. An exception of a listener is only logged.
 
-Go's Prometheus client writes bucket bounds as `le="60"`, Python's as `le="60.0"`; dashboards and recording rules of
-replaced systems select by the former, so `Histogram` here writes them Go's way. The `_created` series that Python's
-client adds are left out, as Go has none.
+Go's Prometheus client writes bucket bounds as `le="60"`, Python's as `le="60.0"`. Dashboards and recording rules of the
+replaced systems select by the former, so `Histogram` writes them as Go does. The `_created` series of Python's client
+are left out, as Go has none.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ log = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Request:
-    """One HTTP exchange, told when it has ended.
+    """One HTTP exchange, reported at its end.
 
     `kind` is the kind whose lifecycle asked, empty outside of activities. `resource` is an API path without names, or
     the host of a cloud. `status` is 0 where no answer came or the client library keeps it in `error`.
@@ -65,14 +64,14 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Write:
-    """One successful change of a lifecycle's own object: what was asked, and the object as it is now."""
+    """One successful change of a lifecycle's own object: the request, and the object afterwards."""
 
     asked: Patch
     answer: Mapping[str, object]
 
 
 class Listener:
-    """Who wants to know; every method may be left as it is."""
+    """Receives reports; every method is optional."""
 
     def on_request(self, request: Request) -> None:
         """An HTTP exchange has ended."""
@@ -88,23 +87,23 @@ _listeners: dict[int, Listener] = {}
 
 
 def listen(listener: Listener) -> None:
-    """Tell this listener from now on; saying so twice changes nothing."""
+    """Report to this listener from now on. Idempotent."""
     _listeners[id(listener)] = listener
 
 
 def forget(listener: Listener) -> None:
-    """Tell it no more."""
+    """Stop reporting to it."""
     _listeners.pop(id(listener), None)
 
 
 @contextmanager
 def requesting(method: str, resource: str, called: str = "") -> Iterator[Request]:
-    """Time an exchange, and make it a span of its trace; the caller notes the status of its answer.
+    """Time an exchange and make it a span; the caller notes the status of the answer.
 
     Args:
         method: of HTTP.
         resource: an API path without names, or the host of a cloud.
-        called: what is called, as the span says it: `aws iam.CreateUser`; without it `kubernetes GET`.
+        called: the name of the span, such as `aws iam.CreateUser`; `kubernetes GET` if empty.
     """
     request = Request(subject(), method, resource)
     began = time.perf_counter()
@@ -156,7 +155,7 @@ def nameless(path: str) -> str:
 
 
 class Histogram(prometheus_client.Histogram):
-    """A histogram whose bucket bounds are written as Go's client writes them: whole numbers without a fraction."""
+    """A histogram with bucket bounds as Go's client writes them: whole numbers without a fraction."""
 
     def collect(self) -> Iterable[Metric]:
         """The metric's series."""

@@ -1,8 +1,8 @@
-"""Which lifecycles no worker can run: an area's task queue that nobody polls, or a version whose workers are gone.
+"""Lifecycles that no worker can run: of a task queue that is not polled, or of a version whose workers are gone.
 
 Temporal keeps the pollers of each task queue for some minutes (DescribeTaskQueue). A worker asks again at least once a
-minute, so a poller that was last seen longer ago is gone, even where nobody told Temporal. What is asked depends on the
-number of areas and of versions in use, never on the number of objects.
+minute, so a poller that was last seen longer ago is gone, even if Temporal was not notified. The number of requests
+depends on the areas and on the versions in use, never on the number of objects.
 
 An area's workers poll its activity queues, too, so its workflow queue stands for all of them.
 """
@@ -29,7 +29,7 @@ _UNVERSIONED = ("", "")
 
 
 class MissingWorker(Model):
-    """Workers that are needed and do not poll."""
+    """Workers that are needed but do not poll."""
 
     area: str
     queue: str

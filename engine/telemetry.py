@@ -1,10 +1,10 @@
-"""What a process tells the people who run it: logs, and its version.
+"""Logs of a process, and its version.
 
-Logs are lines of JSON on standard error (text on a terminal). A line that was written for a lifecycle says which:
-`object` (Kind/namespace/name), `workflow_id`, `run_id`, within an activity its name and attempt, and the ids of the
-trace where there is one (`engine/tracing.py`); so a log search by any of them gives the object's story. Whoever writes
-a line need not know of that: it is read off where the line is written, or off the `Key` among its arguments. Metrics:
-`engine/health.py` serves Perdure's own, the Temporal runtime (`engine/temporal.py`) its.
+Logs are lines of JSON on standard error (text on a terminal). A line about a lifecycle names it: `object`
+(Kind/namespace/name), `workflow_id`, `run_id`, within an activity its name and attempt, and the ids of its trace
+(`engine/tracing.py`). So a log search by any of these finds all lines about an object. These fields are added by the
+handler, from the context or from a `Key` among the line's arguments. `engine/health.py` serves Perdure's metrics, the
+Temporal runtime (`engine/temporal.py`) its own.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from domain.identity import Key, all_kinds
 from engine.settings import Settings
 from engine.tracing import ids
 
-# Where Temporal's adapters keep what they know on a record, as one mapping each.
+# The attributes of a record in which Temporal's adapters keep what they know.
 _TEMPORAL_EXTRAS = ("temporal_workflow", "temporal_activity")
 # Libraries that log each request at INFO.
 _CHATTY = ("aiohttp.access", "botocore", "boto3", "urllib3", "httpx", "kubernetes", "asyncio")
@@ -39,7 +39,7 @@ def version() -> str:
 
 
 class _TemporalFields(logging.Filter):
-    """Lifts what Temporal's adapters know to fields of the record."""
+    """Copies what Temporal's adapters know to fields of the record."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         for name in _TEMPORAL_EXTRAS:
@@ -53,7 +53,7 @@ class _TemporalFields(logging.Filter):
 
 
 def _subject(record: logging.LogRecord) -> Mapping[str, object]:
-    """Of which lifecycle a line tells, and within which trace."""
+    """The lifecycle that a line is about, and its trace."""
     if activity.in_activity():
         info = activity.info()
         told: dict[str, object] = {"activity": info.activity_type, "attempt": info.attempt}

@@ -3,16 +3,15 @@
     watch Account ns/name ─► SignalWithStartWorkflow ─► RunWorkflow, HandleSignal
                                        └─► StartActivity ─► RunActivity ─► aws iam.CreateUser, kubernetes PATCH ...
 
-They are exported by OTLP where a collector is configured. Without one nothing of this is set up: what asks for a span
-finds none to begin, at the cost of a comparison. How much is kept is OpenTelemetry's own setting,
-`OTEL_TRACES_SAMPLER`.
+Traces are exported by OTLP if a collector is configured. Without one nothing is set up, and asking for a span costs a
+comparison. OpenTelemetry's own setting `OTEL_TRACES_SAMPLER` says how many traces are kept.
 
-A lifecycle's workflow lives for months, so its own trace would be that of its first wake for ever. Here what it does
-belongs to the newest message that it has heard, for an hour; what it does later, woken by a deadline, are traces of
-their own, which begin at the activity. Both follow from its history alone, so a replay finds the same.
+A workflow lives for months, so Temporal's interceptor would keep it in the trace of its first wake. Here its work
+belongs to the trace of the newest message for an hour. Work that a deadline starts later is a trace of its own, which
+begins at the activity. Both follow from the history alone, so a replay gives the same.
 
-Spans of calls are made at our own clients' borders, one place each; they say what was called, never with what. An error
-is told by its type alone.
+Spans of calls are made in one place for each client. They name the call without its arguments, and an error by its type
+alone.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ from temporalio.contrib.opentelemetry import TracingInterceptor, TracingWorkflow
 from temporalio.worker import HandleSignalInput, HandleUpdateInput, WorkflowInboundInterceptor
 from temporalio.worker import WorkflowInterceptorClassInput as ClassInput
 
-# What a lifecycle does so long after a message belongs to that message.
+# Work belongs to a message for this long.
 FOLLOWS = timedelta(hours=1)
 FLUSH_MILLISECONDS = 2000
 
@@ -66,13 +65,13 @@ def configure_tracing(endpoint: str, process: str, version: str) -> TracingInter
 
 
 def begin_tracing(tracer: Tracer) -> TracingInterceptor:
-    """Make spans with this tracer from now on; what Temporal's client needs for that."""
+    """Make spans with this tracer from now on; returns the interceptors for Temporal's client."""
     _tracers[:] = [tracer]
     return FollowingMessages(tracer)
 
 
 def end_tracing() -> None:
-    """Make none any more, and send what there is: a process that ends at once would take its last seconds with it."""
+    """Stop, and send the spans that are left: the process may end at once."""
     _tracers.clear()
     flush = getattr(trace.get_tracer_provider(), "force_flush", None)
     if flush is not None:
@@ -81,7 +80,7 @@ def end_tracing() -> None:
 
 @contextmanager
 def calling(name: str, attributes: Mapping[str, str]) -> Iterator[Span]:
-    """Around a call of another system: a span, one that records nothing where there are no traces."""
+    """A span around a call of another system; it records nothing if traces are off."""
     if not _tracers:
         yield trace.INVALID_SPAN
         return
@@ -114,12 +113,12 @@ def ids() -> Mapping[str, str]:
     return {"trace_id": trace.format_trace_id(found.trace_id), "span_id": trace.format_span_id(found.span_id)}
 
 
-# Where a trace begins: a change that wakes somebody.
+# Where a trace begins: a change that wakes a lifecycle.
 
 
 @dataclass
 class _Change:
-    """A change, and the context of its span once somebody has asked for it."""
+    """A change, and the context of its span once it was asked for."""
 
     name: str
     attributes: Mapping[str, str]
@@ -131,7 +130,7 @@ _change: ContextVar[_Change | None] = ContextVar("change", default=None)
 
 @contextmanager
 def change(name: str, attributes: Mapping[str, str]) -> Iterator[None]:
-    """Whoever is woken within belongs to a trace that begins with this change; there is none if nobody is."""
+    """Lifecycles that are woken within belong to a trace that begins with this change; without wakes there is none."""
     if not _tracers:
         yield
         return
@@ -143,7 +142,7 @@ def change(name: str, attributes: Mapping[str, str]) -> Iterator[None]:
 
 
 def origin() -> Context | None:
-    """The trace that what is asked for now belongs to, to be gone on with later; None outside of traces."""
+    """The current trace, to be continued later; None outside of traces."""
     if not _tracers:
         return None
     found = _change.get()
@@ -161,7 +160,7 @@ def origin() -> Context | None:
 
 @contextmanager
 def continued(context: Context | None) -> Iterator[None]:
-    """Go on with a trace."""
+    """Continue a trace."""
     if context is None:
         yield
         return
@@ -179,7 +178,7 @@ class FollowingMessages(TracingInterceptor):
     """Temporal's interceptor, for lifecycles that live for months."""
 
     def workflow_interceptor_class(self, input: ClassInput) -> type[TracingWorkflowInboundInterceptor]:
-        """What each workflow is run under."""
+        """The interceptor of workflows."""
         super().workflow_interceptor_class(input)
         return _Lifecycle
 
@@ -204,7 +203,7 @@ class _Lifecycle(TracingWorkflowInboundInterceptor):
         self._heard_at = workflow.now()
 
     def _completed_span(self, span_name: str, **how: Any) -> None:
-        """As Temporal's; an activity begins in the context of what was heard last, or in none."""
+        """As Temporal's; an activity begins in the context of the last message, or in none."""
         if not span_name.startswith("StartActivity"):
             super()._completed_span(span_name, **how)
             return

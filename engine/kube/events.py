@@ -1,9 +1,8 @@
-"""Kubernetes Events, as people read them in `kubectl describe`: one body for everybody who tells of something.
+"""Kubernetes Events, as people read them in `kubectl describe`.
 
-They are those of core/v1, as the replaced systems write them, and the API server keeps them for an hour. An Event never
-matters: whoever has told what he did goes on whether it could be written or not (`record`). Where the same must not be
-told twice, whatever restarts in between, it gets a name that follows from what it says (`named`): the API server then
-refuses the second.
+They are Events of core/v1, as the replaced systems write them; the API server keeps them for an hour. A failure to
+write one is only logged (`record`). An Event that must not be repeated after a restart gets a name that is derived from
+its content (`named`), so the API server refuses the second one.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 class Subject(NamedTuple):
-    """The object that is told about."""
+    """The object that an Event is about."""
 
     kind: Kind
     namespace: str
@@ -42,18 +41,18 @@ class Subject(NamedTuple):
 
     @classmethod
     def of(cls, kind: Kind, obj: JsonObject) -> Subject:
-        """An object as it is on the wire."""
+        """From an object as the API server sends it."""
         read = (text(obj, "metadata", field) for field in ("namespace", "name", "uid", "resourceVersion"))
         return cls(kind, *read)
 
     @classmethod
     def with_metadata(cls, kind: Kind, meta: ObjectMeta) -> Subject:
-        """An object of which a model is at hand."""
+        """From the metadata of a model."""
         return cls(kind, meta.namespace, meta.name, meta.uid, meta.resource_version)
 
 
 class Said(NamedTuple):
-    """What is told: `type` is Normal or Warning, `component` who tells it, on which `host` if that matters."""
+    """The content: `type` is Normal or Warning, `component` the reporter, `host` where it runs if that matters."""
 
     type: str
     reason: str
@@ -64,9 +63,9 @@ class Said(NamedTuple):
 
 
 def event(subject: Subject, said: Said, moment: datetime, *, name: str = "") -> JsonObject:
-    """The Event, as a document for the API server; without a `name` the server gives it one."""
+    """The Event as a document; without a `name` the API server generates one."""
     at, prefix = timestamp(moment), subject.name[:_LONGEST_PREFIX]
-    # What stands in no namespace is told of in `default`, as Kubernetes does.
+    # Events about cluster-scoped objects go to `default`, as in Kubernetes.
     namespace = subject.namespace or "default"
     involved = {
         "apiVersion": subject.kind.api_version,
@@ -91,13 +90,13 @@ def event(subject: Subject, said: Said, moment: datetime, *, name: str = "") -> 
 
 
 def named(subject: Subject, *what: str) -> str:
-    """A name for an Event about the object that is the same as long as what it tells is."""
+    """The name of an Event: equal for equal content about the same object."""
     digest = hashlib.sha256("\n".join((subject.uid, *what)).encode()).hexdigest()
     return f"{subject.name[:_LONGEST_PREFIX]}.{digest[:_DIGEST]}"
 
 
 async def record(api: KubeApi, told: JsonObject) -> bool:
-    """Write an Event; True if it stands there now. That it cannot be written is only logged."""
+    """Write an Event; returns whether it exists now. A failure is only logged."""
     namespace, name = text(told, "metadata", "namespace"), text(told, "involvedObject", "name")
     try:
         await api.create(EVENT, told, namespace)
@@ -110,10 +109,10 @@ async def record(api: KubeApi, told: JsonObject) -> bool:
 
 
 class ToldOnce:
-    """Events of which one of each stands, whatever restarts: their names say so to the API server.
+    """Writes each Event once, also across restarts, by names derived from their content.
 
-    What has been told lately is remembered, so that an object that is looked at often costs no request for it. What is
-    told on and on is written again when the API server has forgotten it.
+    Recent Events are remembered, so an object that is observed often costs no further request. An Event that still
+    applies is written again once the API server has dropped it.
     """
 
     def __init__(self, api: KubeApi) -> None:
@@ -121,7 +120,7 @@ class ToldOnce:
         self._told: dict[tuple[str, str, str], datetime] = {}
 
     async def tell(self, subject: Subject, said: Said, moment: datetime) -> None:
-        """Write the Event, unless it stands there; that it cannot be written is only logged."""
+        """Write the Event unless it exists; a failure is only logged."""
         words = without_request(said.message)
         told = (subject.uid, said.reason, words)
         before = self._told.get(told)

@@ -1,17 +1,17 @@
-"""Leases: electing one of several processes, and seeing whether another operator leads.
+"""Leases: electing one of several processes, and detecting whether another operator leads.
 
-The election follows client-go, with fewer requests: a Lease of 11 s names its holder, who renews it at a third of that
-by one PUT over the version that it knows. The others watch it, and take it once it has been unchanged for its 11 s by
-their own monotonic clock (the clocks of different machines are never compared). A holder that finds another one in it
-has lost. One that is merely late has not: nobody else has taken it, and what a leader does here is harmless beside
-another leader. Whoever is killed is followed within 12 s: 11 s, and a second for the first request of the next.
+The election follows client-go with fewer requests. The holder renews a Lease of 11 s every third of that, by one PUT
+over the version it knows. The others watch the Lease and take it when it has not changed for 11 s of their own
+monotonic clock; clocks of different machines are never compared. A holder loses only if another process is in the
+Lease, not by being late: no other process leads then, and a leader's work here is harmless beside another leader's. A
+killed leader is replaced within 12 s: 11 s, and a second for the first request of the next one.
 
-An election runs best on a thread of its own (`engine/own_thread.py`), over a client of its own: so a process that is
-busy keeps its Lease for as long as it gets any CPU.
+Run an election on a thread and a client of its own (`engine/own_thread.py`): then a busy process keeps its Lease as
+long as it gets any CPU.
 
 The replaced operators elect in three ways: a Lease, the older annotation `control-plane.alpha.kubernetes.io/leader` on
 a ConfigMap, and operator-sdk's leader-for-life, a ConfigMap owned by the leader's Pod. Perdure does not act on a kind
-while one of them is held; since that compares another machine's clock with ours, a lock counts as live for a minute
+while one of these is held. This compares another machine's clock with ours, so a lock counts as live for a minute
 longer than it says.
 """
 
@@ -35,7 +35,7 @@ LEADER_ANNOTATION = "control-plane.alpha.kubernetes.io/leader"
 CLOCK_TOLERANCE = timedelta(minutes=1)
 
 LEASE_DURATION = timedelta(seconds=11)
-# What a Lease that does not say its duration is taken for, as client-go's default.
+# The duration of a Lease that names none: client-go's default.
 _DEFAULT_LEASE = timedelta(seconds=15)
 _RELEASE_WITHIN = timedelta(seconds=5)
 _ENDED = ("Failed", "Succeeded")  # phases of a Pod that does nothing any more
@@ -52,9 +52,9 @@ class LeadershipLost(Exception):  # noqa: N818 - an event, not a fault
 class LeaderElection:
     """One process's part in the election.
 
-    `acquire` returns once this process leads; from then on `hold` must run, and raises when the Lease is lost.
-    `release` lets the next one lead at once. Annotations written along with each renewal tell the next leader what this
-    one knew, at no further request.
+    `acquire` returns once this process leads. From then on `hold` must run; it raises when the Lease is lost. `release`
+    lets the next process lead at once. Each renewal also writes annotations that the next leader reads, at no further
+    request.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class LeaderElection:
         log.info("leading by the lease %s/%s as %s", self._namespace, self._name, self._identity)
 
     async def hold(self, annotations: Annotations = dict) -> None:
-        """Renew the Lease for ever, each time with the annotations as they are then.
+        """Renew the Lease for ever, with the current annotations.
 
         Raises:
             LeadershipLost: another process holds it.
@@ -113,7 +113,7 @@ class LeaderElection:
                 renewed = False
 
     async def release(self) -> None:
-        """Give the Lease back, if it is ours; one that was renewed without our knowing, or taken, is read first."""
+        """Release the Lease if this process holds it; after a lost answer it is read first."""
         if self._holder != self._identity:
             return
         try:
@@ -132,7 +132,7 @@ class LeaderElection:
         return text(self._seen, "spec", "holderIdentity")
 
     async def _taken(self) -> bool:
-        """Read the Lease and take it if it is free; False if it is another's, or the API server does not answer."""
+        """Read the Lease and take it if it is free; False if it is held, or the API server does not answer."""
         try:
             self._observe(await self._read())
             self.trouble = ""
@@ -149,7 +149,7 @@ class LeaderElection:
         return True
 
     async def _freed(self) -> None:
-        """Wait until the Lease may be free: its holder gave it back, or did not renew it; at least a moment."""
+        """Wait until the Lease may be free because it was released or not renewed; waits at least a moment."""
         try:
             async with asyncio.timeout(max(self._expires_in(), self._retry.total_seconds())) as limit:
                 async with aclosing(self._changes()) as changes:
@@ -176,7 +176,7 @@ class LeaderElection:
         )
 
     async def _renewed(self) -> bool:
-        """Renew the Lease over the version that is known; False if the API server did not do it.
+        """Renew the Lease over the known version; False if the API server did not.
 
         Raises:
             LeadershipLost: another process holds it.
@@ -185,7 +185,7 @@ class LeaderElection:
             try:
                 renewed = await self._write(self._seen, self._identity, self._lease)
             except (Absent, Conflict):
-                # Somebody else wrote it, or deleted it, or the answer to our last renewal was lost.
+                # Another client wrote or deleted it, or the answer to our last renewal was lost.
                 self._observe(await self._read())
                 if self._holder not in ("", self._identity):
                     raise LeadershipLost(
@@ -250,7 +250,7 @@ def lease_duration(lease: JsonObject) -> timedelta:
 
 
 def lease_is_live(lease: JsonObject, now: datetime) -> bool:
-    """Whether somebody holds a Lease, judged by its own times."""
+    """Whether a Lease is held, judged by its own times."""
     renewed = parse_timestamp(text(lease, "spec", "renewTime"))
     held = bool(text(lease, "spec", "holderIdentity"))
     return held and renewed is not None and now < renewed + lease_duration(lease) + CLOCK_TOLERANCE
@@ -262,10 +262,10 @@ async def leader_lock_is_live(api: KubeApi, namespace: str, name: str) -> bool:
 
 
 async def leader_lock_holder(api: KubeApi, namespace: str, name: str) -> str:
-    """Who leads by this Lease or ConfigMap, empty if nobody does.
+    """The holder of this Lease or ConfigMap, empty if it is not held.
 
     Raises:
-        ApiError: it could not be found out; not to know is no permission to act.
+        ApiError: it could not be read. The caller must not act then.
     """
     now = datetime.now(UTC)
     try:
@@ -291,7 +291,7 @@ def _annotated_leader(lock: JsonObject, now: datetime) -> str:
 
 
 async def _leader_for_life(api: KubeApi, namespace: str, lock: JsonObject) -> str:
-    """The Pod that owns the ConfigMap, while it is there and has not ended."""
+    """The Pod that owns the ConfigMap, if it exists and has not ended."""
     for owner in sequence(lock, "metadata", "ownerReferences"):
         if text(owner, "kind") != "Pod":
             continue

@@ -1,4 +1,4 @@
-"""One kind, mirrored: list, watch, and again whatever happens to the stream.
+"""Mirrors one kind: list, watch, and start over whatever happens to the stream.
 
     list in pages ──► watch from the list's version ──► (server ends it after about 5 min) ──► watch on
        ▲                 │ 410, ERROR event, three broken streams without an event
@@ -11,13 +11,13 @@ What makes each step necessary:
 - Streams freeze without a TCP error (load balancers do this). Bookmarks come about once a minute, so 70 s without a
   byte is a frozen stream.
 - A proxy can repeat what it has sent. Versions in a stream only grow, so an event that is not newer than the position
-  is old news; taking it would put the index back.
-- A server that is busy answers 429 and keeps what it has: the position stays good, so a new list would only add load.
-- A kind whose CRD is not installed answers 404. It is tried again with growing delay and holds nobody else up.
+  is ignored; applying it would set the index back.
+- A busy server answers 429 and keeps its history: the position stays valid, and a new list would only add load.
+- A kind whose CRD is not installed answers 404. It is retried with growing delay and delays no other kind.
 
-What is kept of an object is its reader's business (`read`): the watcher keeps projections, a worker's store whole
-objects. The reflector tells its `Changes` what is different: `started` with everything after its first list, `changed`
-with each difference after that, whether it came by an event or was found by a later list.
+`read` decides what is kept of an object: the watcher keeps projections, a worker's store whole objects. The reflector
+reports differences to its `Changes`: `started` with all objects after the first list, then `changed` for each
+difference, whether an event brought it or a later list.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ from engine.kube.json import JsonObject, text
 FIRST_BACKOFF = 0.2
 LONGEST_BACKOFF = 30.0
 LONGEST_WITHOUT_CRD = 10.0
-# A stream that lived so long was a good one: the next failure starts the backoff anew.
+# After a stream that lived this long the backoff starts over.
 GOOD_STREAM = 5.0
 STREAMS_BEFORE_RELIST = 3
-# For so long a server may ask to come back later, as it does while it prepares the storage of a new kind, before this
-# counts as trouble.
+# How long a server may ask to retry later before that counts as trouble; it does so while it prepares the storage of a
+# new kind.
 THROTTLED_WITHOUT_TROUBLE = 5.0
 
 log = logging.getLogger(__name__)
@@ -63,7 +63,7 @@ Name = tuple[str, str]  # namespace and name
 
 
 class Mirrored(Protocol):
-    """What is kept of an object."""
+    """What `read` keeps of an object."""
 
     @property
     def name(self) -> Name:
@@ -78,20 +78,20 @@ M = TypeVar("M", bound=Mirrored)
 
 
 class Changes(Protocol[M]):
-    """Who is told."""
+    """Receives the differences."""
 
     def started(self, objects: list[M]) -> None:
         """The first list is complete."""
 
     def changed(self, before: M | None, after: M | None, *, seen_live: bool) -> None:
-        """An object differs from before; `seen_live` if this is one event and no sum of several."""
+        """An object differs from before; `seen_live` if this is one event, not the sum of several."""
 
     def absent(self) -> None:
         """The kind is not installed."""
 
 
 class Selection(Protocol):
-    """What is listed and watched; `name` is what metrics and logs call it."""
+    """What is listed and watched; metrics and logs use `name`."""
 
     @property
     def kind(self) -> Kind:
@@ -103,7 +103,7 @@ class Selection(Protocol):
 
     @property
     def namespace(self) -> str:
-        """The only namespace looked at, empty for all."""
+        """The only namespace that is watched, empty for all."""
 
     @property
     def label_selector(self) -> str:
@@ -115,7 +115,7 @@ class Selection(Protocol):
 
     @property
     def metadata_only(self) -> bool:
-        """Whether objects are asked for without their content."""
+        """Whether only the objects' metadata is requested."""
 
 
 @dataclass(frozen=True)
@@ -142,7 +142,7 @@ class Reflector(Generic[M]):
         timing: Timing | None = None,
         installed: bool = True,
     ) -> None:
-        """Mirror a selection into `objects`; `installed` is False where it has been said that the kind is missing."""
+        """Mirror a selection into `objects`; `installed` is False if the kind is known to be missing."""
         self.selection = selection
         self._api = api
         self._objects = objects
@@ -164,7 +164,7 @@ class Reflector(Generic[M]):
         self._ended_by: BaseException | None = None
 
     async def run(self) -> None:
-        """Mirror for ever; one that a bug ends stays among the stalled watches of its API."""
+        """Mirror for ever; if a bug ends it, it stays listed in `stalled`."""
         self._last_turn = self._unserved_since = time.monotonic()
         self._api.add_watch(self, self.stalled, self.starved)
         try:
@@ -177,12 +177,12 @@ class Reflector(Generic[M]):
             raise
 
     async def reach(self, version: str) -> None:
-        """Until everything up to a version is known; versions that are no numbers are never reached."""
+        """Wait until all changes up to a version are known; versions that are not numbers are never reached."""
         while version and newer(version, self.position):
             await self._moved.wait()
 
     def stalled(self) -> Iterable[str]:
-        """Why only a restart brings this watch back; an API server that is away is no reason."""
+        """Why only a restart revives this watch; an API server that is away is no such reason."""
         ago = time.monotonic() - self._last_turn
         if self._ended_by is not None:
             yield f"the watch of {self.selection.name} has ended: {self._ended_by!r}"
@@ -191,9 +191,9 @@ class Reflector(Generic[M]):
 
     @property
     def unserved(self) -> float:
-        """For how many seconds the API server has sent neither a part of the list nor opened the stream.
+        """Seconds in which the API server has neither sent a part of the list nor opened the stream.
 
-        A kind that is not installed, or that may not be watched, is served: that is the answer.
+        A kind that is not installed, or that may not be watched, counts as served: the server has answered.
         """
         if self._unserved_since is None or self.denied or not self.installed:
             return 0.0
@@ -223,10 +223,10 @@ class Reflector(Generic[M]):
                 await asyncio.sleep(self._backoff(failures))
 
     async def refresh(self, version: str) -> None:
-        """List again unless everything up to a version is known; a list that a stream has overtaken counts for nothing.
+        """List again unless all changes up to a version are known; a list that the stream has overtaken is dropped.
 
         Raises:
-            ApiError: it cannot be listed; a kind that is not installed has no objects.
+            ApiError: the list failed; a kind that is not installed has no objects.
         """
         if version and newer(version, self.position):
             with suppress(Absent):
@@ -303,7 +303,7 @@ class Reflector(Generic[M]):
         name = seen.name
         before = self._objects.get(name)
         if before is not None and newer(before.resource_version, seen.resource_version):
-            return  # whoever shares the objects has put in the answer to a later write
+            return  # a writer that shares the objects has added the answer to a later write
         if deleted:
             self._objects.pop(name, None)
         else:
@@ -315,9 +315,10 @@ class Reflector(Generic[M]):
             self._changes.changed(before, seen, seen_live=True)
 
     def _replace(self, seen: dict[Name, M], position: str = "") -> None:
-        """Take a list as the truth and tell what differs from what was known.
+        """Apply a list and report the differences.
 
-        What is known in a later version than the list's `position` was put in by whoever shares the objects, and stays.
+        An object known in a later version than the list's `position` was added by a writer that shares the objects; it
+        stays.
         """
         before = dict(self._objects)
         if position:
