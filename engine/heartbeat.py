@@ -1,9 +1,8 @@
-"""Heartbeats of every activity whose action names a heartbeat timeout: they say that its process lives.
+"""Heartbeats of every activity whose action has a heartbeat timeout: they prove that its process is alive.
 
-One thread sends all of them. It needs a few milliseconds of CPU in each interval and nothing of the event loop, so a
-heartbeat is missed only by a process that is dead or stopped. What hangs is bounded by the action's `start_to_close`,
-and a stuck event loop fails `/healthz`. The first beat comes after a third of the timeout, so a quick activity costs no
-call.
+One thread sends all of them. It needs a few milliseconds of CPU in each interval and no event loop, so only a dead or
+stopped process misses a heartbeat. The action's `start_to_close` bounds a hanging activity, and a stuck event loop
+fails `/healthz`. The first beat comes after a third of the timeout, so a quick activity costs no call.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ class Heart:
                 del self._beating[me]
 
     def beat(self) -> float | None:
-        """Beat for all whose time has come; seconds until the next one, None while there is nobody."""
+        """Send all heartbeats that are due; returns the seconds until the next one, None if there is none."""
         with self._changed:
             now = self._clock()
             for each in self._beating.values():
@@ -62,7 +61,7 @@ class Heart:
 
     def _run(self) -> None:
         while True:
-            with self._changed:  # so that nobody joins unseen between the two
+            with self._changed:  # otherwise a new activity could join unseen between the two
                 self._changed.wait(self.beat())
 
 
@@ -78,7 +77,7 @@ _HEART = Heart()
 
 @contextmanager
 def heartbeating(beat: Callable[[], None]) -> Iterator[None]:
-    """Heartbeat for the present activity while the body runs; `beat` may be called on any thread."""
+    """Send heartbeats for the current activity while the body runs; `beat` may be called on any thread."""
     timeout = activity.info().heartbeat_timeout
     if timeout is None:
         yield

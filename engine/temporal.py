@@ -1,13 +1,12 @@
-"""Temporal as every process uses it: one way to connect, one way to wake, the search attributes.
+"""Temporal's client for every process: one way to connect, one way to wake, the search attributes.
 
-Worker, watcher, CLI, tests and replayer connect with `connect`, so that all speak the same data converter: one that
-differs does not fail fast, it fails workflow tasks for ever. Where Temporal is and how we prove who we are stands in
-`engine/temporal_connection.py`, how payloads are encrypted in `engine/encryption`.
+Worker, watcher, CLI, tests and replayer use `connect`, so all have the same data converter: a different one does not
+fail fast, it fails workflow tasks for ever. The address and credentials come from `engine/temporal_connection.py`,
+encryption of payloads from `engine/encryption`.
 
-`wake` is what nearly everybody says to a lifecycle: signal-with-start, atomically starting the workflow if it is not
-open. It means "look again", and at most says up to which versions; lost, doubled and reordered wakes are harmless. What
-a look would not find, or what somebody has just seen, is said with `tell`, `ask` and `open_with`, which start it in the
-same way.
+`wake` is signal-with-start: it starts the workflow if it is not open. It means "observe again", and at most names the
+versions to observe, so lost, doubled and reordered wakes are harmless. `tell`, `ask` and `open_with` pass what an
+observation would not find, or what the caller has just observed, and start the workflow in the same way.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ M = TypeVar("M", bound=BaseModel)
 
 WAKE = "wake"
 
-# Before others in their task queue: deadlines, what a person has asked for, and the lifecycles that many wait for.
+# First in their task queue: deadlines, requests of people, and lifecycles that many objects wait for.
 URGENT = Priority(priority_key=1)
 
 OP_KIND: SearchAttributeKey[str] = SearchAttributeKey.for_keyword("OpKind")
@@ -79,12 +78,12 @@ async def connect(settings: Settings, process: str = "perdure", *, log_core: boo
     Args:
         settings: metrics port, trace collector.
         process: `worker`, `watch`, `cli`, ...: part of the identity that the web UI shows.
-        log_core: whether the SDK's core may write lines of its own, as long-running processes want. It writes them to
-            standard output, where a command's answer belongs; what it warns of, a command is told by exceptions.
+        log_core: whether the SDK's core may log, as long-running processes want. It writes to standard output, which
+            a command needs for its answer; a command gets exceptions instead.
 
     Raises:
         TemporalRefused: the server cannot be reached (the SDK has retried for some seconds), or refuses us.
-        KeysUnreadable: payloads are to be encrypted, and there are no usable keys.
+        KeysUnreadable: encryption is on, and no key can be read.
     """
     converter = data_converter(settings)
     interceptor = configure_tracing(settings.otel_endpoint, process, version())
@@ -98,12 +97,12 @@ async def connect(settings: Settings, process: str = "perdure", *, log_core: boo
 
 
 async def wake(client: Client, key: Key, seen: Mapping[str, str] | None = None) -> None:
-    """Tell the object's lifecycle to look again, starting it if it is not open.
+    """Make the object's lifecycle observe again; starts it if it is not open.
 
     Args:
         client: the connection.
         key: the object.
-        seen: by kind the resourceVersion that a cache must have reached to show what has changed.
+        seen: by kind the resourceVersion that a cache must reach to show the change.
 
     Raises:
         KeyError: no area has this kind.
@@ -114,12 +113,12 @@ async def wake(client: Client, key: Key, seen: Mapping[str, str] | None = None) 
 
 
 async def wake_open(client: Client, key: Key, seen: Mapping[str, str] | None = None) -> None:
-    """As `wake`, if the lifecycle is open; none is started, as for an object that is gone."""
+    """As `wake`, but starts none: the object may be gone."""
     await _signal_open(client, key.workflow_id, WAKE, *([dict(seen)] if seen else []))
 
 
 async def tell_open(client: Client, key: Key, signal: str, about: BaseModel) -> None:
-    """Signal the object's lifecycle if it is open; none is started, as for an object that is gone.
+    """Signal the object's lifecycle if it is open; starts none, as the object may be gone.
 
     Raises:
         RPCError: as for `wake`.
@@ -128,7 +127,7 @@ async def tell_open(client: Client, key: Key, signal: str, about: BaseModel) -> 
 
 
 async def wake_listed(client: Client, workflow_id: str) -> bool:
-    """The same for one that a list has shown; False if it has ended meanwhile.
+    """The same by a workflow id from a list; False if the lifecycle has ended.
 
     Raises:
         RPCError: as for `wake`.
@@ -137,7 +136,7 @@ async def wake_listed(client: Client, workflow_id: str) -> bool:
 
 
 async def _signal_open(client: Client, workflow_id: str, signal: str, *about: BaseModel | dict[str, str]) -> bool:
-    """Signal one that is open; False if there is none."""
+    """Signal an open lifecycle; False if there is none."""
     try:
         await client.get_workflow_handle(workflow_id).signal(signal, args=about)
     except RPCError as error:
@@ -148,7 +147,7 @@ async def _signal_open(client: Client, workflow_id: str, signal: str, *about: Ba
 
 
 async def described(client: Client, key: Key) -> WorkflowExecutionDescription | None:
-    """The object's lifecycle, open or lately closed; None if Temporal knows none."""
+    """The object's lifecycle, open or recently closed; None if Temporal knows none."""
     try:
         return await client.get_workflow_handle(key.workflow_id).describe()
     except RPCError as error:
@@ -164,9 +163,9 @@ async def is_open(client: Client, key: Key) -> bool:
 
 
 async def open_with(client: Client, key: Key, world: BaseModel, *, told: str = "") -> None:
-    """Open the object's lifecycle with what its first pass, done elsewhere, came to; one that is open is left alone.
+    """Start the object's lifecycle with the result of a first pass that the caller has made, unless it is open.
 
-    With `told` it is in any case told the world by the signal of that name.
+    With `told`, the world is also sent by the signal of that name, open or not.
     """
     extra: dict[str, Any] = {"start_signal": told, "start_signal_args": [world]} if told else {}
     await client.start_workflow(
@@ -186,9 +185,9 @@ async def tell(client: Client, key: Key, signal: str, about: BaseModel) -> None:
 
 
 async def ask(client: Client, key: Key, update: str, about: BaseModel, *, id_: str, answer: type[M]) -> M:
-    """Tell the object's lifecycle something and wait for its answer, starting it if it is not open.
+    """Send the object's lifecycle an update and wait for the answer; starts it if it is not open.
 
-    Asked twice under one id, a lifecycle hears it once and both get its answer.
+    Two requests under one id reach the lifecycle once, and both get its answer.
 
     Raises:
         RPCError: as for `wake`.
@@ -202,7 +201,7 @@ async def ask(client: Client, key: Key, update: str, about: BaseModel, *, id_: s
 
 
 def start_of(key: Key) -> WithStartWorkflowOperation[Any, Any]:
-    """Starting the object's lifecycle unless it is open, for an update that is told to it in any case.
+    """The start of the object's lifecycle unless it is open, to be sent with an update.
 
     Raises:
         KeyError: no area has this kind.
@@ -213,7 +212,7 @@ def start_of(key: Key) -> WithStartWorkflowOperation[Any, Any]:
 
 
 def _known_by(key: Key) -> dict[str, Any]:
-    """Where a lifecycle runs and what it is found by, whoever starts it; the loop adds the other search attributes."""
+    """The task queue and first search attributes of a lifecycle; the loop adds the other attributes."""
     kind = all_kinds()[key.kind]
     return {
         "id": key.workflow_id,
@@ -235,13 +234,13 @@ def _metrics_address(settings: Settings) -> str:
 
 
 def silent_runtime() -> Runtime:
-    """One whose core logs nothing and is measured by nobody, as for replaying: what it warns of is told as a result."""
+    """A runtime without logs and metrics, for replaying: its warnings are results."""
     return _runtime("", json_logs=None)
 
 
 @cache
 def _runtime(metrics_address: str, *, json_logs: bool | None) -> Runtime:
-    """One runtime (and thread pool) per process; with `json_logs` None its core logs nothing."""
+    """One runtime (and thread pool) per process; its core logs nothing if `json_logs` is None."""
     verbosity = TelemetryFilter(core_level="WARN", other_level="ERROR")
     # Forwarded lines are JSON like all others. On a terminal the SDK writes its own: forwarding calls into Python from
     # its threads, which a process that ends without draining does not survive well.

@@ -1,15 +1,14 @@
-"""The connection to Temporal: TLS, certificates of one's own and API keys, all of which may change while it is in use.
+"""The connection to Temporal: TLS, client certificates and API keys, all of which may change while it is in use.
 
-Where Temporal is, and what proves who we are, comes from Temporal's own environment variables and profiles
-(`temporalio.envconfig`: `TEMPORAL_ADDRESS`, `TEMPORAL_TLS_CLIENT_CERT_PATH`, `TEMPORAL_API_KEY`, ...); an API key may
-come from a file, too (`PERDURE_TEMPORAL_API_KEY_FILE`), since a variable of a process never changes. Long-running
-processes read all of it again every 30 s: another API key is used from the next call on, other
-certificates by a new connection, which takes the old one's place under the same client. Workers are told, and go over
-to it; calls under way end on the old one. A server checks a client's certificate when a connection is made, so one that
-has expired meanwhile breaks nothing until the connection does: there is time from the renewal to the expiry.
+Address and credentials come from Temporal's own environment variables and profiles (`temporalio.envconfig`:
+`TEMPORAL_ADDRESS`, `TEMPORAL_TLS_CLIENT_CERT_PATH`, `TEMPORAL_API_KEY`, ...). An API key may also come from a file
+(`PERDURE_TEMPORAL_API_KEY_FILE`), since a process's variables never change. Long-running processes read all of them
+again every 30 s. A new API key is used from the next call on. New certificates lead to a new connection, which replaces
+the old one under the same client: workers switch to it, and calls under way end on the old one. A server checks a
+client's certificate when a connection is made, so an expired one breaks nothing before the connection breaks.
 
-What does not work (half a pair of files, a certificate that the server refuses) leaves the connection as it is, is
-logged, and is tried again at the next look.
+A change that does not work (half a pair of files, a certificate that the server refuses) leaves the connection as it
+is, is logged, and is tried again 30 s later.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ class TemporalRefused(RuntimeError):  # noqa: N818
 
 
 class Connection(ServiceClient):
-    """The service client of every process: one whose connection can be replaced under it."""
+    """The service client of every process; its connection can be replaced while it is in use."""
 
     def __init__(self, config: ConnectConfig, made: ServiceClient, namespace: str) -> None:
         super().__init__(config)
@@ -50,7 +49,7 @@ class Connection(ServiceClient):
 
     @classmethod
     async def open(cls, settings: Settings, **details: Any) -> Connection:
-        """Connect as the environment says; `details` are further ones of `ConnectConfig`.
+        """Connect as the environment says; `details` are further fields of `ConnectConfig`.
 
         Raises:
             TemporalRefused: the server cannot be reached, or refuses us.
@@ -62,7 +61,7 @@ class Connection(ServiceClient):
 
     @property
     def worker_service_client(self) -> Any:
-        """The connection itself, for the SDK's workers: they have to be told when it is another."""
+        """The connection itself, for the SDK's workers, which have to be notified when it is replaced (`follow`)."""
         return self._made.worker_service_client
 
     def update_rpc_metadata(self, metadata: Mapping[str, str | bytes]) -> None:
@@ -77,11 +76,11 @@ class Connection(ServiceClient):
         return await self._made._rpc_call(rpc, req, resp_type, **details)
 
     def follow(self, follower: Callable[[], None]) -> None:
-        """Call this whenever the connection is another one."""
+        """Call this whenever the connection was replaced."""
         self._followers.append(follower)
 
     def keep(self, settings: Settings, *, every: timedelta = REREAD) -> None:
-        """Look for renewed certificates and keys from now on, until the event loop ends."""
+        """Check for renewed certificates and keys from now on, until the event loop ends."""
         self._keeping = self._keeping or asyncio.create_task(
             self._keep(settings, every), name="renew the connection to Temporal"
         )
@@ -95,7 +94,7 @@ class Connection(ServiceClient):
                 log.warning("what has changed cannot be used, the connection stays as it is: %s", refused)
 
     async def renew(self, settings: Settings) -> bool:
-        """Use what has changed since the last look; True if something had.
+        """Apply what has changed since the last check; True if something had.
 
         Raises:
             TemporalRefused: it cannot be used.
@@ -117,7 +116,7 @@ class Connection(ServiceClient):
 
 
 def read_config(settings: Settings) -> ClientConnectConfig:
-    """Where Temporal is and what proves who we are, from variables, profiles and files as they are now.
+    """Address and credentials, from variables, profiles and files as they are now.
 
     Raises:
         TemporalRefused: a file cannot be read, or the variables contradict each other.
@@ -141,7 +140,7 @@ def read_config(settings: Settings) -> ClientConnectConfig:
 
 
 def temporal_address() -> str:
-    """Where this environment says Temporal is."""
+    """Temporal's address, as this environment names it."""
     return str(ClientConfig.load_client_connect_config().get("target_host", DEFAULT_ADDRESS))
 
 
@@ -157,7 +156,7 @@ async def _connected(config: ConnectConfig) -> ServiceClient:
 
 _WANTS_CERTIFICATE = "ends the connection: it wants a certificate of ours, by an authority that it knows"
 _WANTS_TLS = "does not speak to us without TLS, it seems (TEMPORAL_TLS=true)"
-# A part of what the SDK says, and what it means; the first that fits is told.
+# Parts of the SDK's messages, and their meaning; the first match is used.
 _MEANINGS = (
     ("Unauthenticated", "does not take our API key"),
     ("PermissionDenied", "knows us, and does not let us in"),
@@ -165,13 +164,13 @@ _MEANINGS = (
     ("BadSignature", "shows a certificate of an authority that we do not know (TEMPORAL_TLS_SERVER_CA_CERT_PATH)"),
     ("NotValidForName", "shows a certificate for another name (TEMPORAL_TLS_SERVER_NAME)"),
     ("Expired", "shows a certificate that has expired, or refuses ours for that"),
-    # In TLS 1.3 a server looks at our certificate after we take the connection for made, and then only ends it.
+    # In TLS 1.3 a server checks our certificate after the handshake has succeeded for us, and then only closes.
     ("connection closed", _WANTS_CERTIFICATE),
     ("fatal alert", _WANTS_CERTIFICATE),
     ("h2 protocol error", _WANTS_TLS),
     ("InvalidContentType", "speaks no TLS (TEMPORAL_TLS=false)"),
 )
-# A server that refuses how it is greeted sends an alert and hangs up: which of these is noticed first is chance.
+# A server that refuses the handshake sends an alert and closes; either may be noticed first.
 _HUNG_UP = ("BrokenPipe", "ConnectionReset", "connection closed", "connection was not ready")
 
 
@@ -196,7 +195,7 @@ def _by_tls(config: ConnectConfig) -> bool:
 
 
 def _told(config: ConnectConfig) -> str:
-    """How we come, without anything secret."""
+    """The address and the kind of credentials, without anything secret."""
     tls = config.tls
     parts = ["TLS" if _by_tls(config) else "no TLS"]
     if isinstance(tls, TLSConfig):

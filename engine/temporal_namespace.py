@@ -1,8 +1,8 @@
-"""The Temporal namespace that lifecycles live in: made and kept with its retention and search attributes.
+"""Creates the Temporal namespace of the lifecycles, its retention and search attributes.
 
-It is safe to run at any time, by several at once: what is there is left, what is missing is added. A namespace of
-Temporal Cloud is made in Temporal Cloud; there, and wherever these credentials may not, what is missing is told with
-the words for whoever may.
+It is safe to run at any time and concurrently: it adds what is missing and leaves the rest. A namespace of Temporal
+Cloud is created in Temporal Cloud. There, and wherever these credentials do not suffice, the error names what is
+missing and the commands for an administrator.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ from temporalio.service import RPCError, RPCStatusCode
 from domain.model import Model
 from engine.search_attributes import SEARCH_ATTRIBUTE_TYPES
 
-# Closed lifecycles stay readable for so long, where nobody says otherwise.
+# How long closed lifecycles stay readable by default.
 RETENTION = timedelta(days=30)
-# Each of the server's processes looks for new namespaces about every ten seconds, and for their attributes each minute.
+# Each server process looks for new namespaces about every ten seconds, and for their attributes each minute.
 SEEN_SECONDS = 120.0
 _BETWEEN_LOOKS = 0.5
 _REFUSED = (RPCStatusCode.PERMISSION_DENIED, RPCStatusCode.UNIMPLEMENTED, RPCStatusCode.UNAUTHENTICATED)
@@ -45,7 +45,7 @@ SEARCH_ATTRIBUTES: dict[str, IndexedValueType.ValueType] = {
 
 
 class NamespaceUnfit(Exception):  # noqa: N818
-    """The namespace lacks something that these credentials cannot give it; says what, and who can."""
+    """The namespace lacks something that these credentials cannot add; the message says what, and who can."""
 
 
 class Bootstrapped(Model):
@@ -59,14 +59,14 @@ class Bootstrapped(Model):
 
 
 async def bootstrap(client: Client, retention: timedelta | None = None) -> Bootstrapped:
-    """Make the client's namespace ready for lifecycles, and wait until the server has noticed.
+    """Prepare the client's namespace for lifecycles, and wait until all servers know it.
 
     Args:
         client: its namespace need not exist.
-        retention: how long closed lifecycles stay readable; None leaves an existing namespace's as it is.
+        retention: how long closed lifecycles stay readable; None keeps that of an existing namespace.
 
     Raises:
-        NamespaceUnfit: something is missing that this client may not add, or stands in the way.
+        NamespaceUnfit: this client may not add something, or an existing attribute conflicts.
         RPCError: Temporal did not answer.
     """
     before = await _retention(client)
@@ -87,10 +87,10 @@ async def bootstrap(client: Client, retention: timedelta | None = None) -> Boots
 
 
 async def ensure_search_attributes(client: Client) -> Mapping[str, str]:
-    """Register the search attributes that the namespace lacks, and answer which; safe at any time, by several at once.
+    """Register the search attributes that the namespace lacks, and return them; safe at any time and concurrently.
 
     Raises:
-        RPCError: these credentials may not, or Temporal did not answer.
+        RPCError: these credentials do not suffice, or Temporal did not answer.
     """
     known = await _attributes(client)
     missing = {name: kind for name, kind in SEARCH_ATTRIBUTES.items() if name not in known}
@@ -107,7 +107,7 @@ async def ensure_search_attributes(client: Client) -> Mapping[str, str]:
 
 
 async def _retention(client: Client) -> timedelta | None:
-    """How long the namespace keeps what is closed; None if there is no such namespace."""
+    """The namespace's retention; None if it does not exist."""
     try:
         found = await client.workflow_service.describe_namespace(DescribeNamespaceRequest(namespace=client.namespace))
     except RPCError as error:
@@ -155,7 +155,7 @@ async def _keep_for(client: Client, retention: timedelta) -> None:
 
 
 async def _add_attributes(client: Client) -> list[str]:
-    """Add what is missing and wait until every attribute is known; a new namespace is not seen everywhere at once."""
+    """Add missing attributes and wait until all are known; a new namespace is not known to all servers at once."""
     added: dict[str, str] = {}
     deadline = time.monotonic() + SEEN_SECONDS
     while True:
@@ -194,7 +194,7 @@ def _words_for_attributes(namespace: str, refusal: str) -> str:
         f"temporal operator search-attribute create --namespace {namespace} --name {name} --type {kind}"
         for name, kind in SEARCH_ATTRIBUTE_TYPES.items()
     )
-    return f"these credentials may not add search attributes to {namespace!r} ({refusal}); whoever may: {commands}"
+    return f"no right to add search attributes to {namespace!r} ({refusal}); an administrator can: {commands}"
 
 
 def _duration(of: timedelta) -> Duration:

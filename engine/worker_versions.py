@@ -1,22 +1,20 @@
-"""Versions of the workers, side by side: which code a lifecycle runs on, and how it goes over to newer code.
+"""Versions of the workers side by side: which code a lifecycle runs on, and how it moves to newer code.
 
-A worker that is told its build id (`PERDURE_WORKER_BUILD_ID`, `--build-id`) belongs to that version of its deployment
-(`PERDURE_WORKER_DEPLOYMENT`), and its lifecycles are pinned: a run stays on the version that it began on, so that no
-history is ever replayed by other code than wrote it. Lifecycles outlive every version, and move between runs: once
-another version is current, a run ends at its next task as soon as nothing is under way, and its successor begins on the
-current version, where it looks anew (`workflows/entity.py`). One that waits has no next task for months, so whoever
-makes a version current wakes those on older ones (`wake_pinned`). Then the old version is drained, and its workers may
-go.
+A worker with a build id (`PERDURE_WORKER_BUILD_ID`, `--build-id`) belongs to that version of its deployment
+(`PERDURE_WORKER_DEPLOYMENT`), and its lifecycles are pinned: a run stays on the version it began on, so no history is
+replayed by other code than wrote it. Lifecycles outlive versions and move between runs: once another version is
+current, a run ends at its next task when no action is under way, and its successor begins on the current version
+(`workflows/entity.py`). A waiting lifecycle may have no task for months, so making a version current also wakes the
+lifecycles on older ones (`wake_pinned`). Then the old version is drained, and its workers can end.
 
     v1 current ── v2's workers poll ── v2 made current ── those on v1 are woken ── v1 drained ── v1's workers end
-                                       new ones: v2       each begins anew on v2
+                                       new ones: v2       each continues on v2
 
-Activities go where their workflow is: every task queue is polled by every version. Workflows that began before there
-were versions belong to none, and go to the current one by their next task: that code has to replay them.
+Every version polls every task queue, and activities run on their workflow's version. Workflows from before there were
+versions belong to none; their next task goes to the current version, whose code has to replay them.
 
-Rejected: auto-upgrade, where every open history has to fit every new version (replays tell, `perdure replay --open`,
-but a roll-out would fail for the one that was not looked at); and leaving the old version to run until all its
-lifecycles have moved by themselves, which some never do.
+Rejected: auto-upgrade, where every open history has to fit every new version and one that does not fails the roll-out;
+and running the old version until all its lifecycles have moved by themselves, which some never do.
 """
 
 from __future__ import annotations
@@ -49,7 +47,7 @@ _KINDS = {
 
 
 class VersionStatus(StrEnum):
-    """Where a version stands, in Temporal's words."""
+    """The status of a version, in Temporal's words."""
 
     INACTIVE = "inactive"
     CURRENT = "current"
@@ -73,8 +71,8 @@ class Version(Model):
 def deployment_config(settings: Settings) -> WorkerDeploymentConfig:
     """The version that a worker reports to Temporal; without a build id any worker takes any task.
 
-    A version is named either way: the SDK would else hash the code of every imported module, half a second of CPU at
-    each start.
+    A version is named in both cases: otherwise the SDK hashes the code of every imported module, half a second of CPU
+    at each start.
     """
     versioned = bool(settings.worker_build_id)
     return WorkerDeploymentConfig(
@@ -85,7 +83,7 @@ def deployment_config(settings: Settings) -> WorkerDeploymentConfig:
 
 
 async def versions(client: Client, deployment: str) -> list[Version]:
-    """Every version that Temporal knows of the deployment, the newest first; none if no worker ever came."""
+    """All versions of the deployment that Temporal knows, the newest first."""
     return [
         Version(
             deployment=deployment,
@@ -98,7 +96,7 @@ async def versions(client: Client, deployment: str) -> list[Version]:
 
 
 async def versions_in_use(client: Client, deployment: str) -> list[str]:
-    """The build ids on which lifecycles may be open: all but those that Temporal has found drained."""
+    """The build ids on which lifecycles may be open: all that Temporal does not report as drained."""
     return [each for each, status in await _statuses(client, deployment) if status is not VersionStatus.DRAINED]
 
 
@@ -135,10 +133,10 @@ async def polled_queues(client: Client, deployment: str, build_id: str) -> set[t
 
 
 async def make_current(client: Client, deployment: str, build_id: str) -> str:
-    """Send new runs, and those that move, to this version; answers the build id that was current before.
+    """Send new runs to this version; returns the build id that was current before.
 
     Raises:
-        RPCError: `FAILED_PRECONDITION` where nobody polls it, or not all that the current one's workers do.
+        RPCError: `FAILED_PRECONDITION` if its workers do not poll all queues that the current version's do.
     """
     answer = await client.workflow_service.set_worker_deployment_current_version(
         SetWorkerDeploymentCurrentVersionRequest(
@@ -153,15 +151,15 @@ async def make_current(client: Client, deployment: str, build_id: str) -> str:
 
 
 async def count_pinned(client: Client, deployment: str, build_id: str, queue: str = "") -> int:
-    """How many open lifecycles are pinned to the version: all of them, or those of one workflow task queue."""
+    """The number of open lifecycles that are pinned to the version, of all or of one workflow task queue."""
     query = _pinned_to(deployment, build_id) + (f" AND TaskQueue = '{queue}'" if queue else "")
     return (await client.count_workflows(query)).count
 
 
 async def wake_pinned(client: Client, deployment: str, build_ids: Iterable[str], *, per_second: float) -> int:
-    """Wake every lifecycle that is pinned to these versions, so that it moves; answers how many.
+    """Wake every lifecycle that is pinned to these versions, so that it moves; returns their number.
 
-    One that ends meanwhile is no failure: it has not to move any more.
+    A lifecycle that ends meanwhile is no failure.
     """
     woken = 0
     for build_id in build_ids:

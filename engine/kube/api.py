@@ -1,9 +1,9 @@
 """The client: get, list, create, patch, replace, delete and watch objects of any kind, as plain JSON.
 
 Every error is one of `engine.errors`, its message naming the verb, the kind, the object and the server's own words.
-Every request has a timeout; a watch has instead a limit of silence, since streams sometimes freeze without a TCP error.
-In observe mode every mutating method raises `Denied` before anything is sent: the second safety behind the decision's
-own hold. So does a change for an area that is paused (`engine/pauses.py`).
+Every request has a timeout; a watch has a limit of silence instead, since streams can freeze without a TCP error.
+In observe mode every mutating method raises `Denied` before anything is sent, a second safeguard behind the decision's
+own hold. So does a change for a paused area (`engine/pauses.py`).
 
 Concurrency is by resource version: `patch` with `resource_version` puts it into the merge patch, and the server answers
 409 if the object has changed since.
@@ -36,7 +36,7 @@ FIELD_MANAGER = "perdure"
 OBSERVE_MODE = "ObserveMode"
 REQUEST_TIMEOUT = timedelta(seconds=30)  # for one answer of the API server
 CONNECTIONS = 100  # for requests; watches have others beside them
-# Of hundreds of starved watches, so many say what is wrong.
+# Of hundreds of starved watches only these are named.
 MOST_NAMED = 10
 
 _MERGE_PATCH = "application/merge-patch+json"
@@ -47,7 +47,7 @@ _JSON = "application/json"
 _METADATA = "application/json;as={};g=meta.k8s.io;v=v1"
 _METADATA_LIST = _METADATA.format("PartialObjectMetadataList")
 _METADATA_OBJECT = _METADATA.format("PartialObjectMetadata")
-# ValueError: an answer that is no JSON, from something between us and the API server.
+# ValueError: an answer that is not JSON, from a proxy between us and the API server.
 _NO_ANSWER = (aiohttp.ClientError, TimeoutError, OSError, ValueError)
 
 
@@ -110,7 +110,7 @@ class KubeApi:
             settings: mode and domain.
             process: `worker`, `watch`, ...: part of the User-Agent, which audit logs show.
             kubeconfig: a file to use instead of what the environment says.
-            connections: most of them for requests; each watch has one beside them.
+            connections: the most for requests; each watch has one of its own.
         """
         connection = Connection(kubeconfig)
         await connection.load()
@@ -172,11 +172,11 @@ class KubeApi:
         self._watches.pop(watch, None)
 
     def stalled_watches(self) -> list[str]:
-        """Watches over this API that only a restart of the process brings back."""
+        """Watches over this API that only a restart of the process revives."""
         return [reason for stalled, _ in self._watches.values() for reason in stalled()]
 
     def starved_watches(self) -> list[str]:
-        """Watches over this API that are not served, though the API server answers other requests perhaps."""
+        """Watches over this API that are not served, although the API server may answer other requests."""
         reasons = [reason for _, starved in self._watches.values() for reason in starved()]
         named, more = reasons[:MOST_NAMED], len(reasons) - MOST_NAMED
         return [*named, f"and {more} watches more"] if more > 0 else named
@@ -207,9 +207,9 @@ class KubeApi:
         limit: int = 500,
         metadata_only: bool = False,
     ) -> AsyncGenerator[Listing, None]:
-        """The same page by page, for those who keep only a part of each object; `Expired` if it takes too long.
+        """The same page by page, for callers that keep only a part of each object; `Expired` if it takes too long.
 
-        With `metadata_only` an object has nothing but its `metadata`: what a Secret holds is not even sent.
+        With `metadata_only` objects have only their `metadata`: the content of a Secret is not even sent.
         """
         attempt = _attempt("list", kind, namespace, "")
         following = ""
@@ -245,11 +245,11 @@ class KubeApi:
         """Events after a resource version, until the server ends the stream after `duration`.
 
         `opened` is called when the server has accepted the watch, which may be long before the first event. With
-        `metadata_only` objects have nothing but their `metadata`.
+        `metadata_only` objects have only their `metadata`.
 
         Raises:
             Expired: the version is too old, or the server ended the stream with an ERROR event; list again.
-            Unavailable: the stream broke, or brought no byte for `silence`; go on from the last version.
+            Unavailable: the stream broke, or sent no byte for `silence`; continue from the last version.
         """
         attempt = _attempt("watch", kind, namespace, "")
         parameters = _parameters(
@@ -285,7 +285,7 @@ class KubeApi:
             raise no_answer(attempt, error, silence) from error
 
     async def may(self, verbs: Iterable[str], kind: Kind, namespace: str = "") -> bool:
-        """Whether we may do all of this to a kind's objects in a namespace, or without one in the whole cluster."""
+        """Whether we may do all of these to a kind's objects in a namespace; without one, in the whole cluster."""
         attempt = _attempt("ask for our rights to", kind, namespace, "")
         group = kind.under(self.operator_domain).group
         for verb in verbs:
@@ -328,7 +328,7 @@ class KubeApi:
     ) -> JsonObject:
         """Create an object; `Conflict` with code `AlreadyExists` if its name is taken.
 
-        `apiVersion` and `kind` may be left out of `obj`; `field_manager` is whose it is in `metadata.managedFields`.
+        `apiVersion` and `kind` may be absent from `obj`; `field_manager` owns it in `metadata.managedFields`.
         """
         name = text(obj, "metadata", "name") or text(obj, "metadata", "generateName")
         body = {"apiVersion": kind.under(self.operator_domain).api_version, "kind": kind.name, **obj}
@@ -338,7 +338,7 @@ class KubeApi:
     async def create_under(
         self, kind: Kind, namespace: str, name: str, subresource: str, obj: Mapping[str, object]
     ) -> JsonObject:
-        """Create what an object's subresource takes, as the eviction of a Pod."""
+        """Create on a subresource of an object, such as the eviction of a Pod."""
         attempt = self._mutation(_attempt("create", kind, namespace, name, subresource))
         return await self._send("POST", attempt, self._path(kind, namespace, name, subresource), body=obj)
 
@@ -362,7 +362,7 @@ class KubeApi:
             patch: the fields to change, nested as in the object.
             subresource: e.g. `status`.
             resource_version: change it only if it is still at this version, else `Conflict`.
-            field_manager: whose change it is in `metadata.managedFields`.
+            field_manager: the owner of the change in `metadata.managedFields`.
 
         Returns:
             The object as it is now.
@@ -384,7 +384,7 @@ class KubeApi:
         resource_version: str = "",
         field_manager: str = FIELD_MANAGER,
     ) -> JsonObject:
-        """Carry out a JSON Patch (RFC 6902), with `resource_version` only if the object is still at that version."""
+        """Apply a JSON Patch (RFC 6902); with `resource_version`, only if the object is still at that version."""
         expected = {"op": "add", "path": "/metadata/resourceVersion", "value": resource_version}
         body = [*operations, expected] if resource_version else [*operations]
         attempt = self._mutation(_attempt("patch", kind, namespace, name))
@@ -394,7 +394,7 @@ class KubeApi:
     async def replace(
         self, kind: Kind, namespace: str, name: str, obj: Mapping[str, object], *, subresource: str = ""
     ) -> JsonObject:
-        """Write the whole object; with `metadata.resourceVersion` in it only if it is still at that version."""
+        """Replace the whole object; with `metadata.resourceVersion` in it, only if it is still at that version."""
         body = {"apiVersion": kind.under(self.operator_domain).api_version, "kind": kind.name, **obj}
         attempt = self._mutation(_attempt("replace", kind, namespace, name, subresource))
         return await self._send(
@@ -411,9 +411,9 @@ class KubeApi:
         resource_version: str = "",
         grace_period: int | None = None,
     ) -> JsonObject:
-        """Ask for an object's deletion; `Absent` if there is none, `Conflict` if it is not that uid or version.
+        """Delete an object; `Absent` if it does not exist, `Conflict` if its uid or version differs.
 
-        `grace_period` (seconds) takes the place of the object's own, as a Pod has one.
+        `grace_period` (seconds) replaces the object's own, such as a Pod's.
 
         Returns:
             The object where finalizers keep it, else a Status that says it is gone.
@@ -480,7 +480,7 @@ class KubeApi:
         accept: str = "",
         stream: aiohttp.ClientTimeout | None = None,
     ) -> aiohttp.ClientResponse:
-        """A successful answer whose body is still to be read; refused credentials are loaded anew once.
+        """A successful answer whose body is still to be read; refused credentials are loaded again once.
 
         `stream` has the time limits of an answer that does not end by itself.
         """
@@ -538,7 +538,7 @@ class KubeApi:
 
 
 async def _lines(stream: aiohttp.StreamReader) -> AsyncIterator[bytes]:
-    """Whole lines of any length; what a cut connection left unfinished is dropped."""
+    """Whole lines of any length; a line that a cut connection left unfinished is dropped."""
     pending: list[bytes] = []
     async for chunk in stream.iter_any():
         first, *rest = chunk.split(b"\n")
@@ -550,9 +550,9 @@ async def _lines(stream: aiohttp.StreamReader) -> AsyncIterator[bytes]:
 
 
 def _hang_up(response: aiohttp.ClientResponse) -> None:
-    """End the connection of a stream that is not at its end.
+    """Abort the connection of an unfinished stream.
 
-    At once: closing TLS waits for the server's good-bye, and a loop that ends meanwhile would leave the socket open.
+    Closing TLS would wait for the server, and a loop that ends meanwhile would leave the socket open.
     """
     connection = response.connection
     if connection is not None and connection.transport is not None:
@@ -560,7 +560,7 @@ def _hang_up(response: aiohttp.ClientResponse) -> None:
 
 
 def _watch_error(attempt: str, status: object) -> Expired:
-    """An ERROR event carries a Status; whatever it says (410 mostly), the same version would bring it again."""
+    """An ERROR event carries a Status, mostly a 410; a watch from the same version would fail again."""
     return Expired(f"{attempt}: {text(status, 'message') or status}", code=text(status, "reason"))
 
 

@@ -1,9 +1,9 @@
-"""Where the API server is and who we are there: found and kept fresh by the `kubernetes` package's loaders.
+"""The address of the API server and our credentials, loaded by the `kubernetes` package.
 
-`KUBECONFIG` (or `~/.kube/config`) if there is such a file, else the pod's service account. Service account tokens are
-read again from their file every minute, as the API server rotates them; everything else (exec plugins, OIDC, rewritten
-kubeconfigs, rotated client certificates) is loaded anew when the server answers 401, which happens before it acts, so
-the request is then safely sent a second time.
+They come from `KUBECONFIG` (or `~/.kube/config`) if there is such a file, else from the pod's service account. Tokens
+of service accounts are read from their file every minute, as they are rotated. Everything else (exec plugins, OIDC,
+rewritten kubeconfigs, rotated client certificates) is loaded again when the server answers 401. It does so before it
+acts, so the request is safely repeated.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class Connection:
 
     @property
     def generation(self) -> int:
-        """Counts the loads, so that of many requests refused at once only the first loads again."""
+        """The number of loads: of many requests that are refused at once only the first loads again."""
         return self._loaded
 
     @property
@@ -48,7 +48,7 @@ class Connection:
         return urlsplit(self.host).hostname in _LOOPBACK
 
     async def load(self, seen: int = 0) -> None:
-        """Find the cluster and the credentials, unless somebody did since the load number `seen`.
+        """Load address and credentials, unless they were loaded after load number `seen`.
 
         Raises:
             ConfigException: there is no kubeconfig and no service account, or they cannot be used.
@@ -78,7 +78,7 @@ class Connection:
             self._loaded += 1
 
     async def authorization(self) -> str:
-        """The Authorization header, empty where a client certificate (or nothing) says who we are."""
+        """The Authorization header, empty with a client certificate or without credentials."""
         return await self._configuration.get_api_key_with_prefix("BearerToken", alias="authorization") or ""
 
 
@@ -99,7 +99,7 @@ def _tls(configuration: kubernetes_client.Configuration) -> ssl.SSLContext:
 
 
 def _proxy_of_environment(host: str) -> str | None:
-    """What HTTPS_PROXY and NO_PROXY say, looked up once rather than for each request."""
+    """The proxy by HTTPS_PROXY and NO_PROXY, looked up once rather than for each request."""
     parts = urlsplit(host)
     if parts.hostname is None or urllib.request.proxy_bypass(parts.hostname):
         return None

@@ -1,9 +1,9 @@
-"""From the apiVersion and kind that an object names to the kind as the API serves it.
+"""Resolves an object's apiVersion and kind to the kind as the API serves it.
 
-Templates name objects by apiVersion and kind; a path needs the plural and whether there is a namespace in it, which
-nothing but the API server knows (`GET /apis/<group>/<version>`, `/api/v1` for the core group: an APIResourceList). An
-answer is kept until somebody finds it wrong (`forget`). A kind that is missing is asked for again, but not more often
-than every few seconds however many ask: CRDs are installed and removed while Perdure runs.
+Templates name objects by apiVersion and kind. A path also needs the plural and the scope, which only the API server
+knows (`GET /apis/<group>/<version>`, `/api/v1` for the core group: an APIResourceList). An answer is kept until a
+caller finds it wrong (`forget`). CRDs are installed and removed while Perdure runs, so a missing kind is looked up
+again, at most every few seconds for all callers together.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from engine.kube.api import KubeApi
 from engine.kube.errors import NO_SUCH_KIND
 from engine.kube.json import JsonObject, flag, sequence, text
 
-# A kind that is missing is looked for again after so many seconds at the soonest.
+# Seconds between two lookups of a missing kind.
 LOOK_AGAIN = 2.0
 
 
 @dataclass(frozen=True)
 class Served:
-    """A kind as the API serves it; objects of one that is not `namespaced` belong to the cluster."""
+    """A kind as the API serves it; cluster-scoped unless `namespaced`."""
 
     kind: Kind
     namespaced: bool
@@ -45,17 +45,17 @@ class _Version:
 
 
 class Discovery:
-    """The kinds of one cluster; belongs to one event loop."""
+    """The kinds of one cluster, for one event loop."""
 
     def __init__(self, api: KubeApi) -> None:
         self._api = api
         self._versions: dict[str, _Version] = {}
 
     async def served(self, api_version: str, kind: str) -> Served:
-        """The kind as it is served now, or was when it was asked for.
+        """The kind as it is served, or was at the last lookup.
 
         Raises:
-            Absent: the API does not serve it, as far as was seen within the last seconds.
+            Absent: the API does not serve it, or did not some seconds ago.
             ApiError: the API server cannot tell, or will not.
         """
         version = self._versions.setdefault(api_version, _Version())
@@ -68,7 +68,7 @@ class Discovery:
         return version.kinds[kind]
 
     async def in_any_version(self, api_version: str, kind: str) -> Served | None:
-        """The kind as its group serves it now, in whichever version; None if in none.
+        """The kind as its group serves it now, in any version; None if in none.
 
         Raises:
             ApiError: the API server cannot tell, or will not.
@@ -94,7 +94,7 @@ class Discovery:
         return sorted(filter(None, served), key=lambda each: each != preferred)
 
     def forget(self, api_version: str, kind: str) -> None:
-        """What is known of the kind may be wrong: nothing was found under its path."""
+        """Drop what is known of the kind: its path was not found."""
         if version := self._versions.get(api_version):
             version.kinds.pop(kind, None)
 

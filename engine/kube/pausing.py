@@ -1,7 +1,7 @@
 """Following the pauses of areas: one small watch on one ConfigMap, by its name.
 
-A process that may not read it says so (`trouble`), and goes on with what it knows: nothing is paused where nobody could
-ever say so. One that has read it once keeps what it read while the API server is away.
+A process that may not read the ConfigMap reports that (`trouble`), and nothing is paused for it. While the API server
+is away, the last pauses that were read stay in force.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from engine.settings import Settings
 
 PATIENCE = 10.0
 
-# Told of each change: what was paused before, what is paused now, and the ConfigMap.
+# Called at each change with the former pauses, the present ones, and the ConfigMap.
 OnChange = Callable[[Pauses, Pauses, JsonObject | None], None]
 
 log = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 async def pauses_followed(
     kube: KubeApi, settings: Settings, health: Health, changed: OnChange | None = None
 ) -> AsyncIterator[None]:
-    """Keep `engine.pauses` true while the block runs; when it begins they have been read, or could not be."""
+    """Keep `engine.pauses` up to date while the block runs; they are read, or have failed to be, before it begins."""
     followed = Followed(CONFIG_MAP, settings.watch_lease_namespace, field_selector=f"metadata.name={CONFIG_MAP_NAME}")
     async with Store(kube) as store:
         mirror = store.follow(followed)
