@@ -1,16 +1,15 @@
 """The input of a workflow, and the state that it passes to its next run (continue-as-new).
 
 It holds only what cannot be observed again. `known` is the area's memory (its model as JSON, e.g. the request id of an
-account that is being created), `refusals` the last failures by slot, `told` the notices already reported, `seen` the
-newest resourceVersion of its wakes by kind. `world` is the result of the first pass, if the process that starts the
-workflow has just made it.
+account that is being created), `refusals` the last failures by slot, `told` the digests of the notices already
+reported, `seen` the newest resourceVersion of its wakes by kind. `world` is the result of the first pass, if the
+process that starts the workflow has just made it.
 """
 
 from __future__ import annotations
 
 from domain.identity import Key
 from domain.model import Model
-from domain.notices import Notice
 from domain.refusal import Refusal
 
 
@@ -20,7 +19,7 @@ class Carry(Model):
     key: Key
     known: dict[str, object] = {}
     refusals: dict[str, Refusal] = {}
-    told: tuple[Notice, ...] = ()
+    told: tuple[str, ...] = ()
     seen: dict[str, str] = {}
     runs: int = 0
     world: dict[str, object] | None = None

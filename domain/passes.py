@@ -7,7 +7,6 @@ from typing import Self
 
 from domain.decision import Action, Decision, Outcome, World
 from domain.identity import Key
-from domain.notices import Notice
 from domain.refusal import Refusal
 
 
@@ -18,14 +17,14 @@ class Pass(Action):
         woken: something may have changed; False: only the deadline has come.
         dry_run: report the actions without running them.
         refusals: of the last pass, by slot.
-        told: the notices of the last pass.
+        told: the digests of the last pass's notices.
     """
 
     key: Key
     woken: bool = True
     dry_run: bool = False
     refusals: dict[str, Refusal] = {}
-    told: tuple[Notice, ...] = ()
+    told: tuple[str, ...] = ()
 
 
 class PassedWorld(World):

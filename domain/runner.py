@@ -17,7 +17,7 @@ A `State` is where a lifecycle stands; each event gives the next `State`. Two dr
 - In order, an action starts only after all before it in the decision; what follows a refusal waits for the next decision.
 - While the world is held, and in a dry run, only what reads starts. Nothing starts while it cannot be observed; what
   runs is then left alone.
-- A notice that stands from decision to decision is given once.
+- A notice that stands from decision to decision is given once; a new request id makes no new notice.
 """  # noqa: E501 - a picture and a list
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ class State(Generic[W]):
         running: the actions under way by slot, in the order in which they were started.
         cancelled: those of them that are no longer wanted.
         second_looks: how often what was refused as outdated is still tried again at once after an observation.
-        told: the notices of the last decision, which were given.
+        told: the digests of the last decision's notices, which were given.
     """
 
     world: W
@@ -102,7 +102,7 @@ class State(Generic[W]):
     running: Mapping[str, Action] = field(default_factory=dict)
     cancelled: frozenset[str] = frozenset()
     second_looks: int = 0
-    told: tuple[Notice, ...] = ()
+    told: tuple[str, ...] = ()
 
     # --- events ---
 
@@ -206,8 +206,7 @@ class State(Generic[W]):
             elif in_order:
                 break
         start = tuple(action for slot, action in running.items() if slot not in self.running)
-        told = self.told if held else tuple(dict.fromkeys(decision.notices))
-        tell = tuple(notice for notice in told if notice not in self.told)
+        told, tell = (self.told, ()) if held else self._notices(decision)
         state = self.copy(
             world=self.world if running else self._settled(),
             running=running,
@@ -281,6 +280,13 @@ class State(Generic[W]):
         )
 
     # --- parts ---
+
+    def _notices(self, decision: Decision) -> tuple[tuple[str, ...], tuple[Notice, ...]]:
+        """The digests of what the decision says, and the notices that the one before did not have."""
+        said: dict[str, Notice] = {}
+        for notice in decision.notices:
+            said.setdefault(notice.digest, notice)
+        return tuple(said), tuple(notice for digest, notice in said.items() if digest not in self.told)
 
     def _ended(self, slot: str, **changes: object) -> State[W]:
         running = {name: action for name, action in self.running.items() if name != slot}

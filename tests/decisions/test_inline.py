@@ -303,7 +303,7 @@ async def test_a_pass_is_unsure_after_what_may_have_been_done(
 async def test_a_notice_is_given_once_while_it_stands() -> None:
     effects = Effects()
     effects.notices = (warning("Bad", "one"), warning("Bad", "two"))
-    await effects.carry_out((A,), (B,), told=(warning("Bad", "one"),))
+    await effects.carry_out((A,), (B,), told=(warning("Bad", "one").digest,))
     assert effects.told == ["two"]
 
 

@@ -406,6 +406,14 @@ def test_a_notice_is_given_once_while_it_stands_and_never_while_the_world_is_hel
     assert step(state, notices=(one,))[1].tell == (one,)
 
 
+def test_a_notice_that_differs_only_in_the_request_id_is_given_once() -> None:
+    first, second = (warning("Bad", f"no quota [request {each}]") for each in ("req-a", "req-b"))
+    state, given = step(settled(), notices=(first, second))
+    assert given.tell == (first,)
+    assert step(state, notices=(second,))[1].tell == ()
+    assert step(state, notices=(warning("Bad", "no port"),))[1].tell != ()
+
+
 def test_only_a_short_pause_that_the_other_side_asks_for_is_waited_for_within_a_pass() -> None:
     for type_, seconds, until in (
         (ErrorType.THROTTLED, 2, NOW + 2 * SECOND),
