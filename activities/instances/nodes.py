@@ -23,6 +23,7 @@ import binascii
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import asynccontextmanager
 from datetime import datetime, timedelta
+from functools import partial
 
 import yaml
 from temporalio import activity
@@ -47,6 +48,7 @@ from engine.kube import SECRET, KubeApi
 from engine.kube.connection import Connection
 from engine.kube.events import Said, Subject, event, record
 from engine.kube.json import JsonObject, mapping, sequence, text
+from engine.kube.sharing import SharedReading
 from engine.settings import Settings
 
 COMPONENT = "perdure"
@@ -68,9 +70,8 @@ class NodeActivities(Activities):
         self._kube = kube
         self._disruptions = disruptions
         self._settings = settings
-        # By namespace and cluster: the list that runs, and the one that waits for its end.
-        self._running: dict[tuple[str, str], asyncio.Task[dict[str, KnownNode]]] = {}
-        self._queued: dict[tuple[str, str], asyncio.Task[dict[str, KnownNode]]] = {}
+        # By namespace and cluster. Searches share a list: an event may concern all Nodes of a large cluster.
+        self._lists: dict[tuple[str, str], SharedReading[dict[str, KnownNode]]] = {}
 
     @activity.defn(name=FindNode.activity)
     async def find(self, search: FindNode) -> KnownNode:
@@ -79,7 +80,9 @@ class NodeActivities(Activities):
         try:
             found = await self._named(search) if search.node else None
             if found is None:
-                found = (await self._listed(search.namespace, search.cluster)).get(search.key.name)
+                where = (search.namespace, search.cluster)
+                nodes = self._lists.setdefault(where, SharedReading(partial(self._list, *where)))
+                found = (await nodes.read()).get(search.key.name)
         except Absent:
             found = None
         return found.model_copy(update={"at": at}) if found else KnownNode(at=at)
@@ -90,34 +93,13 @@ class NodeActivities(Activities):
             found = await _node_of_instance(api, search)
         return _known(found) if found else None
 
-    async def _listed(self, namespace: str, cluster: str) -> dict[str, KnownNode]:
-        """The cluster's Nodes by instance, from a list that begins after this call.
-
-        Searches that come while a list runs share the next one: an event may concern all Nodes of a large cluster.
-        """
-        where = (namespace, cluster)
-        queued = self._queued.get(where)
-        if queued is None:
-            queued = self._queued[where] = asyncio.create_task(self._list(where, self._running.get(where)))
-        # A search that is cancelled ends no other one.
-        return await asyncio.shield(queued)
-
-    async def _list(
-        self, where: tuple[str, str], before: asyncio.Task[dict[str, KnownNode]] | None
-    ) -> dict[str, KnownNode]:
-        """List the Nodes once the list before has ended."""
-        if before is not None:
-            await asyncio.wait([before])
-        task = self._running[where] = self._queued.pop(where)
+    async def _list(self, namespace: str, cluster: str) -> dict[str, KnownNode]:
+        """The cluster's Nodes by instance."""
         found: dict[str, KnownNode] = {}
-        try:
-            async with self._workload(*where) as api:
-                async for page in api.pages(NODE):
-                    for node in page.items:
-                        found.setdefault(instance_of(node), _known(node))
-        finally:
-            if self._running.get(where) is task:
-                del self._running[where]
+        async with self._workload(namespace, cluster) as api:
+            async for page in api.pages(NODE):
+                for node in page.items:
+                    found.setdefault(instance_of(node), _known(node))
         found.pop("", None)
         return found
 

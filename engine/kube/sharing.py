@@ -1,10 +1,10 @@
-"""One reading for many: what costs the API server and us much is read once for all who ask meanwhile.
+"""One reading for many callers, for what is expensive to read.
 
-    ask ──► nothing under way: read at once
-       └──► a reading is under way: it may have begun before what the asker knows of; wait for the next, with others
+    read ──► no reading is under way: read at once
+        └──► one is under way, and may have begun before the change that the caller knows of: share the next one
 
-So an answer is never older than the question, no mirror has to be kept, and a hundred passes that a change of one node
-wakes list the nodes a few times.
+So an answer is never older than its request, no mirror is needed, and a hundred passes that one changed Node wakes list
+the Nodes a few times.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 class SharedReading(Generic[T]):
-    """Readings of the same, each for all who asked before it began."""
+    """Readings of one thing, each shared by all callers from before it began."""
 
     def __init__(self, read: Callable[[], Awaitable[T]]) -> None:
         self._read = read
@@ -25,7 +25,7 @@ class SharedReading(Generic[T]):
         self._following: asyncio.Task[T] | None = None
 
     async def read(self) -> T:
-        """The answer to a reading that begins after this call; its error, if it fails."""
+        """The result of a reading that begins after this call, or its error. Cancelling a caller cancels no reading."""
         if self._following is None:
             self._following = asyncio.create_task(self._after(self._under_way))
         return await asyncio.shield(self._following)
@@ -33,5 +33,10 @@ class SharedReading(Generic[T]):
     async def _after(self, earlier: asyncio.Task[T] | None) -> T:
         if earlier is not None:
             await asyncio.wait([earlier])
-        self._under_way, self._following = self._following, None
-        return await self._read()
+        reading = self._under_way = self._following
+        self._following = None
+        try:
+            return await self._read()
+        finally:
+            if self._under_way is reading:
+                self._under_way = None  # it holds its answer
