@@ -1,8 +1,7 @@
-"""The edge of every activity: the engine's clock begins, the worker's life is told by heartbeats, errors become the
-engine's, and the attempt is counted.
+"""The edge of every activity: it starts the engine's clock and the heartbeats, maps errors, and counts the attempt.
 
-This is the one place where exceptions leave Python: `engine.errors` says which are retried by the server, which reach
-the decision. A cancelled activity stays cancelled.
+This is the one place where exceptions leave Python: `engine.errors` says which the server retries and which reach the
+decision. A cancelled activity stays cancelled.
 """
 
 from __future__ import annotations
@@ -68,17 +67,17 @@ class _Edge(ActivityInboundInterceptor):
         return result
 
     def _beat(self, task_token: bytes) -> None:
-        """Record a heartbeat from any thread: the SDK's function leads through the event loop, which may be busy."""
+        """Record a heartbeat from any thread: the SDK's function needs the event loop, which may be busy."""
         core = cast("Any", self._outbound)._worker._bridge_worker()
         core.record_activity_heartbeat(ActivityHeartbeat(task_token=task_token))
 
 
 def _cause(error: Exception, failure: ApplicationError) -> BaseException | None:
-    """What is told beside the failure: the cause of a bug, with its traceback.
+    """The cause that goes with a failure: that of a bug, with its traceback.
 
-    An answer of the other side says all in its message; a chain of tracebacks would only pass the 4 KiB that the server
-    keeps of an attempt's failure, and people would read "Failure exceeds size limit" instead. An error that is its own
-    cause could not be told at all.
+    The message of an API's refusal is complete. A chain of tracebacks would exceed the 4 KiB that the server keeps of
+    an attempt's failure, and people would read "Failure exceeds size limit" instead. An error that is its own cause
+    could not be encoded.
     """
     if failure is error:
         return error.__cause__

@@ -1,10 +1,10 @@
-"""What an earlier process of the same name was doing when it died, so that its successor need not wait for timeouts.
+"""Takes over the work of an earlier process of this machine that died, without waiting for timeouts.
 
 A heartbeat timeout has to be long enough for a process that hardly gets any CPU, and a workflow stays for ten seconds
-with the worker that has it in its cache. Both would be the time in which no claim is bound after a crash. So a worker
-that begins looks at the lifecycles that many wait for, those without an object: an activity that ran in a process of
-this machine (or container) which is not there any more is failed, so that the server tries it again at once, and their
-workflow tasks go to whoever asks first. A machine that is gone as well is found out by its missing heartbeats.
+with the worker that has it in its cache. After a crash no claim would be bound for so long. So a starting worker checks
+the lifecycles that many objects wait for, those without an object. It fails their activities that ran in an ended
+process of this machine (or container), so the server retries them at once, and it lets any worker take their workflow
+tasks. If the machine is gone as well, its missing heartbeats show that.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ log = logging.getLogger(__name__)
 
 
 async def take_over(client: Client, keys: Iterable[Key]) -> None:
-    """See to these lifecycles before this process polls. What cannot be done now is left to the timeouts."""
+    """Take over these lifecycles before this process polls. What fails is left to the timeouts."""
     for key in keys:
         try:
             await _take_over(client, key)
@@ -60,9 +60,9 @@ async def _take_over(client: Client, key: Key) -> None:
 
 
 def is_dead(identity: str) -> bool:
-    """Whether a worker (`engine.temporal.connect` says how they are called) was a process here that has ended.
+    """Whether a worker was a process here that has ended, by its identity (see `engine.temporal.connect`).
 
-    One with our own process id has: in a container that was started again they are the same.
+    An equal process id is an ended process's: in a restarted container they are the same.
     """
     process, _, host = identity.partition("@")
     pid = process.rpartition(":")[2]

@@ -4,8 +4,8 @@ One Temporal worker per task queue: a workflow queue per area, and an activity q
 area, each with its own number of slots, so that a hanging API never holds another's. Queues of areas that are not
 served are not polled: a worker of one area needs the rights of that area only. The queue of Organizations and Support
 has a server-side rate limit over all workers. boto3 and keystoneauth1 are blocking, so AWS and OpenStack activities run
-on a thread pool as large as their slots. Where the cluster has a name its queues begin with it, so workers of clusters
-that share a Temporal namespace never meet each other's work.
+on a thread pool as large as their slots. If the cluster has a name, its queues begin with it, so clusters can share a
+Temporal namespace.
 
 On SIGTERM polling ends, and running activities get `PERDURE_DRAIN` to end.
 """
@@ -54,9 +54,9 @@ SLOTS: dict[str, int] = {
     Queue.INSTANCES_AWS: slots.AWS,
     Queue.THREESCALE: slots.THREESCALE,
 }
-# Workflow tasks of an area at once, at the most (`workers.pace`). They share a core: of too many none ends in time.
+# The most workflow tasks of an area at once (`workers.pace`). They share a core: with too many, none ends in time.
 WORKFLOW_TASKS = 12
-# Workflow tasks of instances, whose local activities wait for answers most of the time.
+# The same for instances, whose local activities mostly wait for answers.
 MOST_WAITING = 100
 LONGEST_HEARTBEAT_PAUSE = timedelta(seconds=5)
 
@@ -107,10 +107,10 @@ async def run_worker(
 
 
 def served_areas(settings: Settings) -> Sequence[str]:
-    """The areas that there is something to do for: instances are served where the settings name their queues.
+    """The areas to serve; instances only if the settings name their queues.
 
     Raises:
-        ValueError: the settings name an area that there is none of.
+        ValueError: the settings name an unknown area.
     """
     if unknown := set(settings.areas) - set(areas()):
         raise ValueError(f"PERDURE_AREAS names {', '.join(sorted(unknown))}; there are: {', '.join(areas())}")
@@ -119,12 +119,12 @@ def served_areas(settings: Settings) -> Sequence[str]:
 
 
 def _ended(workers: Iterable[Worker]) -> Iterable[str]:
-    """Workers that poll no more, although nobody has told this process to stop."""
+    """Workers that have stopped polling on their own."""
     return (f"the worker of task queue {worker.task_queue} has ended" for worker in workers if not worker.is_running)
 
 
 def _follow(client: Client, workers: Sequence[Worker]) -> None:
-    """Workers go over to each new connection that the client's takes the place of."""
+    """Move the workers to each new connection of the client."""
 
     def over() -> None:
         for worker in workers:
@@ -149,7 +149,7 @@ async def _workers(
     for queue in {queue for area in chosen for queue in observing_queues(area)}:
         found[queue] = [*found.get(queue, ()), *writes]
     version = deployment_config(settings)
-    # Stopped in the reverse order: an activity may ask a lifecycle, which is served until the activity has ended.
+    # Stopped in reverse order: an activity may ask a lifecycle, which is served until the activity has ended.
     workers = [
         Worker(
             client,
@@ -180,7 +180,7 @@ async def _workers(
             else None,
             activity_task_poller_behavior=PollerBehaviorAutoscaling(),
             interceptors=[Boundary()],
-            # A cancellation reaches an activity with its heartbeats: not after half a minute.
+            # A cancellation reaches an activity with its next heartbeat, which must not take half a minute.
             max_heartbeat_throttle_interval=LONGEST_HEARTBEAT_PAUSE,
             graceful_shutdown_timeout=settings.drain,
         )
@@ -192,7 +192,7 @@ async def _workers(
 async def activities_of(
     clients: Clients, chosen: Sequence[str], stack: AsyncExitStack
 ) -> dict[str, list[Callable[..., object]]]:
-    """The activities of each of these areas; what they need ends with the stack."""
+    """The activities of each of these areas; their resources are released with the stack."""
     modules = {area: importlib.import_module(installed()[area].activities) for area in chosen}
     return {area: [*await module.activities(clients, stack)] for area, module in modules.items()}
 

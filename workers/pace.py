@@ -1,15 +1,15 @@
-"""How many tasks of a queue a process takes at once: as many as it gets on with, up to the configured most.
+"""Adapts how many tasks of a queue a process takes at once to what it can handle, up to the configured most.
 
     a task ends in good time --> 1/limit more          (additive increase)
     it took too long, or the event loop is late --> 7/10 of them   (multiplicative decrease)
 
-Workflow tasks come down to one. Activities, which may wait for another system for minutes without any CPU, come down to
-an eighth: one that waits, such as the binder's batch, must not keep all others from being begun.
+The floor of workflow tasks is one. Activities may wait for another system for minutes without any CPU, so their floor
+is an eighth: a waiting one, such as the binder's batch, must not block all others.
 
-A poll needs a free slot, so nothing is fetched that cannot be begun: what waits stays with Temporal, where another
-worker takes it and no timeout runs. Lateness of the event loop is what a process sees of too little CPU, whether by its
-own work, a quota, or its neighbours. Temporal's resource-based supplier looks at the CPU of the whole machine instead,
-which is idle while a quota starves the process, and busy while a neighbour uses what is left over.
+A poll needs a free slot, so a process fetches no task that it cannot begin: the others stay with Temporal, where
+another worker can take them and no timeout runs. The lateness of the event loop shows too little CPU, whether by the
+process's own work, a quota, or its neighbours. Temporal's resource-based supplier measures the CPU of the whole machine
+instead, which is idle while a quota starves the process, and busy while a neighbour uses spare time.
 """
 
 from __future__ import annotations
@@ -35,22 +35,22 @@ DECREASE = 0.7
 # A tenth of what Temporal waits for a workflow task. Its waiting longer would be no remedy: it also hands tasks to
 # polls of a worker that was just killed, and their lifecycles wait for that time (34 s with 30 s, measured).
 LONGEST_WORKFLOW_TASK = 1.0
-# Workflow tasks share a core, so beginning with a few costs nothing; more are taken after some dozens.
+# Workflow tasks share a core, so starting with a few costs nothing; the limit grows within some dozens of tasks.
 FIRST_WORKFLOW_TASKS = 3
-# Of the most, so much is left to what waits for other systems.
+# The floor of activities that wait for other systems, as a share of the most.
 LEFT_TO_WAITING = 8
 LEAST_WAITING = 4
-# Callbacks of a process that gets its CPU wait for some milliseconds; now and then for the parsing of a long list.
+# Callbacks of a process with enough CPU wait for some milliseconds, and at times for the parsing of a long list.
 LATE = 0.25
 
 
 class Limit:
-    """The number, adapted by what is told of each task that has ended."""
+    """The number of slots, adapted at the end of each task."""
 
     def __init__(self, most: int, least: int = 1, *, longest: float = float("inf"), first: int = 0) -> None:
-        """At first `first`, or `most`.
+        """It starts at `first`, or at `most`.
 
-        A task is slow after `longest` seconds; what waits for other systems has no such limit.
+        A task is slow after `longest` seconds; None for tasks that wait for other systems.
         """
         self._most = most
         self._least = float(min(least, most))
@@ -62,9 +62,9 @@ class Limit:
         return int(self._exact)
 
     def ended(self, began: float, ended: float, late: float) -> None:
-        """A task has ended, and the event loop was so late.
+        """Adapt to a task that has ended, and to the lateness of the event loop.
 
-        One decrease answers for all tasks that were begun before it: they ran side by side.
+        One decrease counts for all tasks that began before it, as they ran side by side.
         """
         if ended - began <= self._longest and late <= LATE:
             self._exact = min(self._most, self._exact + 1 / self._exact)
@@ -74,7 +74,7 @@ class Limit:
 
 
 class Permit(SlotPermit):
-    """One slot; `began` once a task has it."""
+    """One slot; `began` is set once a task has it."""
 
     def __init__(self, *, sticky: bool) -> None:
         self.sticky = sticky
@@ -82,7 +82,7 @@ class Permit(SlotPermit):
 
 
 class PacedSlots(CustomSlotSupplier):
-    """Slots of one queue up to a `Limit`. Temporal's core calls it from threads of its own as well."""
+    """The slots of one queue, up to a `Limit`. Temporal's core also calls it from its own threads."""
 
     def __init__(self, limit: Limit, clock: Callable[[], float] = time.monotonic) -> None:
         self.limit = limit
@@ -104,8 +104,8 @@ class PacedSlots(CustomSlotSupplier):
     def try_reserve_slot(self, ctx: SlotReserveContext) -> SlotPermit | None:
         """A slot, if there is one now.
 
-        One poll of each kind is always let through while a task may be begun: with a limit of one, a poll of the
-        ordinary queue would otherwise keep the workflows in the cache waiting, and the other way round.
+        One poll of each kind always passes while a task may begin: with a limit of one, a poll of the ordinary queue
+        would otherwise block the workflows in the cache, and the other way round.
         """
         with self._lock:
             limit, sticky = int(self.limit), ctx.is_sticky
@@ -115,7 +115,7 @@ class PacedSlots(CustomSlotSupplier):
             return Permit(sticky=sticky)
 
     def mark_slot_used(self, ctx: SlotMarkUsedContext) -> None:
-        """A task has come."""
+        """A task has taken the slot."""
         permit = cast("Permit", ctx.permit)
         with self._lock:
             permit.began = self._clock()
@@ -123,7 +123,7 @@ class PacedSlots(CustomSlotSupplier):
             self._used += 1
 
     def release_slot(self, ctx: SlotReleaseContext) -> None:
-        """The task has ended, or none has come."""
+        """The task has ended, or none was taken."""
         permit, ended = cast("Permit", ctx.permit), self._clock()
         with self._lock:
             if permit.began is None:
@@ -141,18 +141,18 @@ class PacedSlots(CustomSlotSupplier):
 
 
 def workflow_tasks(most: int, *, waiting: bool = False) -> WorkerTuner:
-    """For a worker of workflows: so many tasks at once at the most; `waiting` ones wait for local activities."""
+    """For a worker of workflows with `most` tasks at once; `waiting` if they wait for local activities."""
     limit = _waiting(most) if waiting else Limit(most, longest=LONGEST_WORKFLOW_TASK, first=FIRST_WORKFLOW_TASKS)
     return _tuner(workflows=PacedSlots(limit), local=FixedSizeSlotSupplier(most))
 
 
 def activities(most: int) -> WorkerTuner:
-    """For a worker of activities: so many at once at the most."""
+    """For a worker of activities with `most` at once."""
     return _tuner(activities=PacedSlots(_waiting(most)))
 
 
 def _waiting(most: int) -> Limit:
-    """Of tasks that may wait for other systems."""
+    """A limit for tasks that may wait for other systems."""
     return Limit(most, max(LEAST_WAITING, most // LEFT_TO_WAITING))
 
 

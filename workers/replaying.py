@@ -1,8 +1,8 @@
-"""Today's code over yesterday's histories: what a worker would do with them, without a server and without effects.
+"""Replays recorded histories with the present code, without a server and without effects.
 
-A workflow's code is run again over each event of a history; where it asks for something else than the history says, it
-would fail there with `TMPRL1100` on a real worker. Open lifecycles are the ones that matter before a roll-out: their
-next task replays them with the new code, unless it is pinned to its own version.
+The workflow's code runs again over each event of a history. If it asks for something else than the history contains, a
+real worker would fail there with `TMPRL1100`. Open lifecycles matter before a roll-out: their next task replays them
+with the new code, unless they are pinned to a version.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ OPEN = "ExecutionStatus = 'Running'"
 
 
 class Replayed(Model):
-    """What became of one history."""
+    """The result for one history."""
 
     kind: str
     workflow: str
@@ -35,10 +35,10 @@ class Replayed(Model):
 
 
 def recorded(directory: Path) -> list[WorkflowHistory]:
-    """The histories in a directory: files of JSON, as Temporal's command line and web UI write them.
+    """The histories in a directory: JSON files, as Temporal's command line and web UI write them.
 
     Raises:
-        ValueError: a file is none.
+        ValueError: a file is not a history.
     """
     histories = []
     for path in sorted(directory.rglob("*.json")):
@@ -50,12 +50,12 @@ def recorded(directory: Path) -> list[WorkflowHistory]:
 
 
 async def open_histories(client: Client, query: str = "", most_of_a_kind: int = 0) -> AsyncIterator[WorkflowHistory]:
-    """The histories of lifecycles that run, the newest first.
+    """The histories of open lifecycles, the newest first.
 
     Args:
-        client: where they are.
+        client: their Temporal.
         query: a further condition, as in the web UI's search.
-        most_of_a_kind: read so many of each kind only; 0 reads all.
+        most_of_a_kind: how many of each kind are read at most; 0 reads all.
     """
     known = {str(each) for each in kinds()}
     read: dict[str, int] = {}
@@ -74,7 +74,7 @@ async def open_histories(client: Client, query: str = "", most_of_a_kind: int = 
 
 
 async def replay(history: WorkflowHistory, converter: DataConverter) -> Replayed:
-    """Run today's code over one history."""
+    """Replay one history."""
     replayer = Replayer(workflows=_every_workflow(), data_converter=converter, runtime=silent_runtime())
     told = await replayer.replay_workflow(history, raise_on_replay_failure=False)
     started = history.events[0].workflow_execution_started_event_attributes
@@ -96,7 +96,7 @@ def kinds() -> set[str]:
 
 
 def _reason(failure: str) -> str:
-    """The message of the failure, out of the whole failure as the SDK's core writes it."""
+    """The failure's message, from the text that the SDK's core writes."""
     found = re.search(r'message: "(.*?)", source:', failure, re.DOTALL)
     return " ".join((found[1] if found else failure).split())
 

@@ -1,7 +1,7 @@
 """What a worker runs: the workflows of each area and the activities of each task queue.
 
-Areas are those that are installed (`domain.areas`). Activities find their queue by the action that names them, so the
-two sides cannot drift apart unseen.
+Areas are those that are installed (`domain.areas`). An activity's queue is that of the action that names it, so the two
+sides cannot differ.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from domain.identity import task_queue
 
 
 def areas() -> tuple[str, ...]:
-    """Every area with workflows."""
+    """The installed areas."""
     return tuple(installed())
 
 
@@ -52,7 +52,7 @@ def by_queue(activities: Iterable[Callable[..., object]]) -> Mapping[str, Sequen
     """The activities by the plain name of their task queue.
 
     Raises:
-        KeyError: an activity that no action names.
+        KeyError: no action names one of the activities.
     """
     known = actions()
     queues: dict[str, list[Callable[..., object]]] = defaultdict(list)
@@ -67,20 +67,20 @@ def queues_of(served: Iterable[str], cluster: str) -> set[tuple[str, str]]:
     wanted = set(served)
     found = {(area, "workflow") for area in wanted}
     for action in actions().values():
-        # What stands in no area's package belongs to accounts, whose workers have the shared queues.
+        # Actions outside of areas' packages belong to accounts, whose workers poll the shared queues.
         if (area_of(action.__module__) or "accounts") in wanted:
             found.add((action.queue, "activity"))
     return {(task_queue(plain, cluster), kind) for plain, kind in found}
 
 
 def observing_queues(area: str) -> set[str]:
-    """The activity queues on which an area's objects are observed, and so written by what all areas share."""
+    """The activity queues on which an area's objects are observed, and so written by the shared activities."""
     observations = (each for each in actions().values() if each.result is not None and issubclass(each.result, World))
     return {each.queue for each in observations if area_of(each.__module__) == area}
 
 
 def local_activities(activities: Iterable[Callable[..., object]]) -> Sequence[Callable[..., object]]:
-    """Those that are carried out by the worker of the workflows."""
+    """The local activities: the worker of the workflows runs them."""
     known = actions()
     return [each for each in activities if known[activity._Definition.must_from_callable(each).name or ""].local]
 
