@@ -1,4 +1,4 @@
-"""Errors of the outside world, in Perdure's own words.
+"""The errors of other systems, as Perdure's own classes.
 
 Each client library's exceptions are mapped to `ApiError` in one place (`engine/kube/errors.py` for Kubernetes,
 `activities/aws/errors.py` for AWS, ...). At the edge of an activity an `ApiError` becomes an ApplicationError of
@@ -19,10 +19,10 @@ from domain.refusal import RETRIED_BY_SERVER, ErrorType, Refusal
 
 
 class ApiError(Exception):
-    """The other side said no, or nothing.
+    """The other system refused, or did not answer.
 
-    `message` names the object, what was tried, what came back, and what a person can do. `code` is the other side's own
-    error code. `delay` is how long it asked us to wait.
+    `message` names the object, what was tried, what came back, and what a person can do. `code` is the other system's
+    own error code. `delay` is how long it asked us to wait.
     """
 
     type: ErrorType = ErrorType.UNAVAILABLE
@@ -35,19 +35,19 @@ class ApiError(Exception):
 
 
 class Absent(ApiError):
-    """What was asked for does not exist."""
+    """The object does not exist."""
 
     type = ErrorType.ABSENT
 
 
 class Conflict(ApiError):
-    """It exists already, or changed since it was read."""
+    """The object exists already, or has changed since it was read."""
 
     type = ErrorType.CONFLICT
 
 
 class Throttled(ApiError):
-    """Too many calls, or a quota of the moment."""
+    """Too many calls, or a temporary quota."""
 
     type = ErrorType.THROTTLED
 
@@ -65,21 +65,21 @@ class Denied(ApiError):
 
 
 class Unavailable(ApiError):
-    """No answer, or an error of the other side."""
+    """No answer, or an error of the other system."""
 
     type = ErrorType.UNAVAILABLE
 
 
 class Pending(ApiError):
-    """An operation of the other side is under way: look again after `delay`."""
+    """An operation of the other system is under way; check again after `delay`."""
 
     type = ErrorType.PENDING
 
 
 def api_error(error: BaseException) -> ApiError | None:
-    """The error in our words; None for a bug of ours.
+    """The error as an `ApiError`; None for a bug of ours.
 
-    Activities speak to Temporal, too: they wake, signal and ask. That it is away for a moment is no bug.
+    Activities also call Temporal to wake, signal and update. Its brief absence is no bug.
     """
     if isinstance(error, (RPCError, RPCTimeoutOrCancelledError)):
         return Unavailable(f"Temporal gave no answer: {error}")
@@ -87,13 +87,13 @@ def api_error(error: BaseException) -> ApiError | None:
 
 
 def as_error(refusal: Refusal) -> ApiError:
-    """The error that a refusal was."""
+    """The error that led to a refusal."""
     kinds = {kind.type: kind for kind in (Absent, Conflict, Throttled, Invalid, Denied, Unavailable, Pending)}
     return kinds[refusal.type](refusal.message, code=refusal.code, delay=refusal.pause)
 
 
 def to_application_error(error: BaseException) -> ApplicationError:
-    """The error as the engine carries it: `details` hold the other side's code."""
+    """The error for Temporal; its `details` hold the other system's code."""
     if isinstance(error, ApplicationError):
         return error
     if refused := api_error(error):

@@ -1,4 +1,4 @@
-"""How often Python looks for garbage in cycles, which nearly nothing of ours leaves."""
+"""Makes Python's cycle collector run less often: our code leaves hardly any cycles."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ COLLECT_AFTER = (25_000, 20, 50)
 
 
 def collect_seldom() -> None:
-    """Look for garbage in cycles less often, and never again among what is there now: modules, classes, settings.
+    """Run the cycle collector less often, and never over the objects of now: modules, classes, settings.
 
-    Call it before the heavy imports, which take an eighth less CPU so, and again after them.
+    Call it before the heavy imports, which then take an eighth less CPU, and again after them.
     """
     gc.freeze()
     gc.set_threshold(*COLLECT_AFTER)

@@ -1,15 +1,15 @@
 """`/healthz`, `/readyz` and `/metrics` of a process, over HTTP.
 
-Each part of the process registers named checks with `Health.add`. A check returns its reasons, one a line; no reason
-means that all is well.
+Each part of the process registers named checks with `Health.add`. A check returns its reasons, one per line; without
+reasons it passes.
 
-- `/healthz` (`dead`) fails where only a restart helps: a loop of this process makes no progress. It is answered on the
-  event loop itself, so an event loop that is stuck does not answer. An outage of others never belongs here.
-- `/readyz` (`unready`) fails while something is missing that may come back by itself: Temporal or the API server does
-  not answer (`engine/reachability.py`), a first list is not complete, a watch starves.
+- `/healthz` (`dead`) fails if only a restart helps: a loop of this process makes no progress. The event loop itself
+  answers it, so a stuck one does not. An outage of another system never fails it.
+- `/readyz` (`unready`) fails while something is missing that may return by itself: Temporal or the API server does not
+  answer (`engine/reachability.py`), a first list is not complete, a watch starves.
 
-Both answer 200 or 503 with the reasons, and with `notes`: what is worth knowing though nothing is wrong. `/metrics` is
-Prometheus' default registry.
+Both answer 200 or 503 with the reasons, and with `notes` about things that are not wrong but worth knowing. `/metrics`
+is Prometheus' default registry.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class AddressUnusable(Exception):  # noqa: N818
 
 Check = Callable[[], Iterable[str]]
 
-# Every loop has a turn at least this often, whatever is away: all requests end by their timeouts long before.
+# Every loop has a turn at least this often, even in an outage: all requests time out long before.
 LONGEST_TURN = 300.0
 
 
@@ -41,7 +41,7 @@ def _nothing() -> Iterable[str]:
 
 
 class Progress:
-    """A loop's sign of life: it calls `made` in each turn, and counts as dead without that for `within` seconds."""
+    """The progress of a loop: it calls `made` in each turn, and counts as dead after `within` seconds without."""
 
     def __init__(self, loop: str, within: float = LONGEST_TURN) -> None:
         self._loop = loop
@@ -49,7 +49,7 @@ class Progress:
         self._made = time.monotonic()
 
     def made(self) -> None:
-        """The loop goes on."""
+        """Record a turn of the loop."""
         self._made = time.monotonic()
 
     def stalled(self) -> Iterable[str]:
@@ -59,7 +59,7 @@ class Progress:
 
 
 class Health:
-    """What the parts of one process say about themselves."""
+    """The checks of a process's parts."""
 
     def __init__(self) -> None:
         self._parts: dict[str, tuple[Check, Check, Check]] = {}
@@ -83,7 +83,7 @@ class Health:
         ]
 
     def notes(self) -> list[str]:
-        """What is worth knowing though nothing is wrong."""
+        """Notes about things that are not wrong but worth knowing."""
         return [f"{part}: {note}" for part, (_, _, notes) in self._parts.items() for note in notes()]
 
 
@@ -127,7 +127,7 @@ async def listen(runner: web.BaseRunner, host: str, port: int, variables: str) -
 
 
 def _reason(error: OSError) -> str:
-    """What the system says, without the socket's own words for it."""
+    """The system's message, without the text that asyncio adds."""
     if error.errno == errno.EADDRINUSE:
         return "another process uses the port"
     return os.strerror(error.errno) if error.errno and error.errno > 0 else str(error)

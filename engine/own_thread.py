@@ -1,4 +1,4 @@
-"""A thread with an event loop of its own, for what must go on while the loop of the process is busy."""
+"""A thread with an event loop of its own, for work that must continue while the process's loop is busy."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ class OwnThread:
         self._loop = loop
 
     async def run(self, work: Coroutine[Any, Any, T]) -> T:
-        """Run it on the thread's loop and wait for it here; cancelled here, it is cancelled there."""
+        """Run it on the thread's loop and wait for it; cancelling the wait cancels it there."""
         return await asyncio.wrap_future(asyncio.run_coroutine_threadsafe(work, self._loop))
 
 
 @asynccontextmanager
 async def own_thread(name: str) -> AsyncIterator[OwnThread]:
-    """One that lives as long as the block."""
+    """A thread that lives as long as the block."""
     loop = asyncio.new_event_loop()
     thread = threading.Thread(target=loop.run_forever, name=name, daemon=True)
     thread.start()
@@ -37,7 +37,7 @@ async def own_thread(name: str) -> AsyncIterator[OwnThread]:
 
 
 class LastKnown(Generic[T]):
-    """A value that only the present loop may read, for another thread: as it was when it was asked for last."""
+    """A value that only its own loop may read, for another thread: as of the last request for it."""
 
     def __init__(self, read: Callable[[], T]) -> None:
         self._read = read
@@ -45,10 +45,10 @@ class LastKnown(Generic[T]):
         self._known = read()
 
     def __call__(self) -> T:
-        """Without waiting; it is read again meanwhile, for the next time."""
+        """The last value, without waiting; a new one is read for the next call."""
         self._loop.call_soon_threadsafe(self.refresh)
         return self._known
 
     def refresh(self) -> None:
-        """Read it now; on its own loop."""
+        """Read it now; call this on its own loop."""
         self._known = self._read()

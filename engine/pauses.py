@@ -1,9 +1,9 @@
-"""What is paused now, for every place of a process that is about to change something.
+"""What is paused now, checked before each change.
 
-`engine/kube/pausing.py` keeps it true while a process runs. It is asked for twice: by a pass, which then shows what it
-would do and does nothing (`held`), and where requests leave the process, which sends none that would change something
-(`refuse_if_paused`). The second matters for what was under way when the pause began: an action that is tried again for
-hours, or a pass in its middle. It is refused as unavailable, and tried again a minute later.
+`engine/kube/pausing.py` keeps it up to date. A pass checks it and then shows what it would do without doing it
+(`held`). The clients check it again before they send a change (`refuse_if_paused`), for work that was under way when
+the pause began: an action that is retried for hours, or a pass in its middle. Such a change is refused as unavailable,
+and tried again a minute later.
 """
 
 from __future__ import annotations
@@ -29,24 +29,24 @@ _now: dict[str, Pauses] = {"pauses": {}}
 
 
 def set_pauses(pauses: Pauses) -> None:
-    """This is paused from now on, and nothing else."""
+    """Replace what is paused."""
     _now["pauses"] = pauses
     for area in all_areas():
         PAUSED_AREAS.labels(area).set(1 if why_paused(pauses, area) else 0)
 
 
 def paused_area(area: str) -> str:
-    """Why nothing may be changed for the area now, empty if it may."""
+    """Why the area is paused, empty if it is not."""
     return why_paused(_now["pauses"], area)
 
 
 def held(area: str, annotations: Mapping[str, object], settings: Settings) -> str:
-    """Why nothing may be changed on behalf of the object with these annotations now, empty if it may."""
+    """Why the object with these annotations is paused, by itself or with its area; empty if it is not."""
     return held_itself(annotations, observing=settings.observing) or paused_area(area)
 
 
 def refuse_if_paused(attempt: object) -> None:
-    """Where a change is about to be sent: refuse it if the area of the lifecycle that asks is paused.
+    """Refuse to send a change if the area of the lifecycle that asks is paused.
 
     Raises:
         Unavailable: nothing is sent.

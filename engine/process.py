@@ -1,4 +1,4 @@
-"""What every long-running process does at its beginning and its end: find Temporal, and stop when told to."""
+"""The beginning and end of every long-running process: connecting to Temporal, and stopping at a signal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ log = logging.getLogger(__name__)
 
 
 async def connected(settings: Settings, process: str) -> Client:
-    """Temporal's client, as soon as there is a Temporal; its connection is renewed while the process runs."""
+    """Temporal's client, as soon as Temporal answers; its connection is renewed while the process runs."""
     while True:
         try:
             client = await connect(settings, process, log_core=True)
@@ -33,7 +33,7 @@ async def connected(settings: Settings, process: str) -> Client:
         try:
             await ensure_search_attributes(client)
         except RPCError as error:
-            # A locked-down namespace has them from its administrator; if not, each wake says so.
+            # In a locked-down namespace the administrator adds them; if they are missing, each wake reports it.
             log.warning("the search attributes cannot be registered from here: %s", error)
         if isinstance(client.service_client, Connection):
             client.service_client.keep(settings)
@@ -42,7 +42,7 @@ async def connected(settings: Settings, process: str) -> Client:
 
 @asynccontextmanager
 async def stopped_by_signals(stop: asyncio.Event | None) -> AsyncIterator[asyncio.Event]:
-    """An event that SIGTERM and SIGINT set, unless the caller has one of its own."""
+    """The event that SIGTERM and SIGINT set, or the caller's own."""
     if stop is not None:
         yield stop
         return
@@ -57,7 +57,7 @@ async def stopped_by_signals(stop: asyncio.Event | None) -> AsyncIterator[asynci
 
 
 async def first_of(stop: Awaitable[object], work: Awaitable[object]) -> None:
-    """Run both until one ends, end the other, and let an error through."""
+    """Run both until one ends, cancel the other, and raise an error of either."""
     tasks = [asyncio.ensure_future(stop), asyncio.ensure_future(work)]
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -71,9 +71,9 @@ async def first_of(stop: Awaitable[object], work: Awaitable[object]) -> None:
 
 
 def ungrouped(group: BaseExceptionGroup[BaseException]) -> BaseException:
-    """The first exception of a group, out of all groups within it, to be raised by itself.
+    """The first exception of a group and its nested groups.
 
-    After the `except*`, not in it: Python 3.11.2, which is Debian's, puts what is raised there into a group again.
+    Raise it after the `except*`, not in it: Debian's Python 3.11.2 wraps what is raised there in a group again.
     """
     first = group.exceptions[0]
     return ungrouped(first) if isinstance(first, BaseExceptionGroup) else first

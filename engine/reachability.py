@@ -1,8 +1,7 @@
-"""Whether Temporal and the API server answer, asked in the background, for `/readyz`.
+"""Whether Temporal and the API server answer, checked in the background for `/readyz`.
 
-An outage of either is no reason to restart a process, so it shows in readiness only, and goes away by itself. An
-installation that is busy has its answers anyway: the API server is asked only after a request has failed, or when
-nothing was heard from it for a while.
+An outage of either is no reason to restart a process, so it shows in readiness only. A busy process sees answers
+anyway: the API server is asked only after a failed request, or when it has sent nothing for a while.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from engine.health import Health
 from engine.kube.api import KubeApi
 
 ASK_TEMPORAL_EVERY = 10.0
-# Bookmarks of open watches come about once a minute each, so a process with some watches asks seldom.
+# Each open watch brings a bookmark about once a minute, so a process with some watches rarely asks.
 API_SERVER_QUIET = 30.0
 ANSWER_WITHIN = 10.0
 LOOK_EVERY = 1.0
@@ -37,10 +36,10 @@ class NotReached(Exception):  # noqa: N818
 
 
 class Reachability:
-    """One server, asked in the background.
+    """One server, checked in the background.
 
     Args:
-        server: its name and address, as people know it.
+        server: its name and address, for people.
         ask: raises `NotReached` if it does not answer.
         due: whether to ask, given the seconds since it last answered.
     """
@@ -60,11 +59,11 @@ class Reachability:
 
     @property
     def failing(self) -> bool:
-        """Whether the server did not answer when it was asked last."""
+        """Whether the last check failed."""
         return bool(self._trouble)
 
     async def run(self) -> None:
-        """Ask for ever."""
+        """Check for ever."""
         while True:
             if self._trouble or self._due(time.monotonic() - self._answered):
                 await self._look()
@@ -96,7 +95,7 @@ class Reachability:
 
 @asynccontextmanager
 async def temporal_reached(health: Health, client: Client, process: str) -> AsyncIterator[None]:
-    """Say in `health` whether Temporal answers, while the block runs."""
+    """Report in `health` whether Temporal answers, while the block runs."""
     server = f"Temporal at {client.service_client.config.target_host}"
     request = DescribeNamespaceRequest(namespace=client.namespace)
 
@@ -113,7 +112,7 @@ async def temporal_reached(health: Health, client: Client, process: str) -> Asyn
 
 @asynccontextmanager
 async def api_server_reached(health: Health, api: KubeApi, process: str) -> AsyncIterator[None]:
-    """Say in `health` whether the API server answers and serves every watch of `api`, while the block runs."""
+    """Report in `health` whether the API server answers and serves all watches of `api`, while the block runs."""
     server = f"API server {api.host}"
 
     async def ask() -> None:
@@ -130,7 +129,7 @@ async def api_server_reached(health: Health, api: KubeApi, process: str) -> Asyn
     reachability = Reachability(server, ask, due)
 
     def starved() -> Iterable[str]:
-        """While the API server is away, all watches are, and one reason says it."""
+        """The starved watches; none while the API server is away, which is one reason for all of them."""
         return () if reachability.failing else api.starved_watches()
 
     async with _told(health, f"{process}, {server}", reachability):

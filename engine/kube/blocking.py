@@ -1,7 +1,6 @@
 """The Kubernetes client for threads: activities on boto3's thread pool write Secrets and status with it.
 
-The requests run on the event loop of the process, over its one session; the thread waits. Never to be called on that
-loop itself, which would wait for itself.
+The requests run on the event loop of the process while the thread waits. Calling it on that loop would deadlock.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ T = TypeVar("T")
 
 
 class BlockingKube:
-    """Those methods of `KubeApi` that threads need, each waiting for its answer."""
+    """The methods of `KubeApi` that threads need; each blocks until its answer."""
 
     def __init__(self, api: KubeApi, loop: asyncio.AbstractEventLoop) -> None:
         self._api = api

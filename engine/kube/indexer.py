@@ -1,11 +1,11 @@
-"""The objects of one kind, by namespace and name and by declared indexes: what client-go calls an Indexer.
+"""The objects of one kind, by namespace and name and by declared indexes, like client-go's Indexer.
 
     indexer = Indexer({"owner": owners_of})        # an index is a function from an object to the values it is found by
     indexer["default", "web"] = deployment         # the reflector of the kind writes objects
     indexer.find("owner", "uid-1")                 # the objects, without a search
 
-The watcher keeps projections in it, a worker whole objects. An index is kept up to date with each write, so neither a
-change nor a look-up costs a pass over all objects.
+The watcher keeps projections in it, a worker whole objects. Each write updates the indexes, so neither a change nor a
+look-up scans all objects.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from engine.kube.reflector import Name
 
 T = TypeVar("T")
 
-# From an object to the values under which it is found.
+# Maps an object to the values under which `find` lists it.
 IndexFunction = Callable[[T], Iterable[Hashable]]
 
 
 class Indexer(MutableMapping[Name, T], Generic[T]):
-    """Objects by namespace and name, in the order in which they came."""
+    """Objects by namespace and name, in insertion order."""
 
     def __init__(self, indexes: Mapping[Hashable, IndexFunction[T]] | None = None) -> None:
         self._objects: dict[Name, T] = {}
@@ -32,7 +32,7 @@ class Indexer(MutableMapping[Name, T], Generic[T]):
             self.add_index(name, function)
 
     def add_index(self, name: Hashable, function: IndexFunction[T]) -> None:
-        """Declare an index; one of that name is replaced."""
+        """Declare an index; replaces one of the same name."""
         self._functions[name], self._names[name] = function, {}
         for key, each in self._objects.items():
             self._enter(name, key, each)

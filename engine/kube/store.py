@@ -1,17 +1,16 @@
-"""Objects of many kinds as a process knows them, so that a pass reads them without a request.
+"""The informer cache: objects of many kinds, which passes read without a request.
 
     follow(kind) ──► reflector (list, watch) ──► indexer ──► get, find, all
                                                    ▲
     own writes ──► learn (the answer) ─────────────┘
 
-There is one mirror for each kind and namespace, however many ask for it. Kinds come and go while the process runs: one
-that is not installed yet, or that may not be listed, is tried again by its reflector and holds nobody else up; until
-then `Mirror.trouble` says why it is empty.
+Each kind and namespace has one mirror, which all readers share. Kinds may be installed and removed while the process
+runs: the reflector of a kind that is not installed, or that may not be listed, tries again without delaying others, and
+`Mirror.trouble` says why the mirror is empty.
 
-A mirror is some milliseconds behind the API server. So every write's answer is put in at once (`learn`), and of two
-versions of an object the larger resourceVersion stays: whoever reads after writing finds what was written. What others
-write is found late by those milliseconds: whoever knows of its version waits for that (`reached`), or is told of each
-change (`listen`).
+A mirror is some milliseconds behind the API server. So the answer to each write is added at once (`learn`), and the
+larger of two resourceVersions stays: a reader finds its own writes. For other clients' writes a reader waits until the
+mirror has reached their version (`reached`), or is called at each change (`listen`).
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ from engine.kube.indexer import Indexer, IndexFunction
 from engine.kube.json import JsonObject, mapping, text
 from engine.kube.reflector import Name, Reflector, Timing, newer
 
-# Told of a change: the object before and after, None for not existing.
+# Called with the object before and after a change; None if it does not exist.
 Listener = Callable[[JsonObject | None, JsonObject | None], None]
 
 
 @dataclass(frozen=True)
 class Followed:
-    """What one mirror holds; `called` is what metrics and logs call it, where its kind does not say enough."""
+    """What one mirror holds; `called` is its name in metrics and logs if the kind's name is ambiguous."""
 
     kind: Kind
     namespace: str = ""
@@ -54,17 +53,17 @@ class Followed:
         return f"{self.kind.name}.{self.kind.group}{where}" if self.kind.group else f"{self.kind.name}{where}"
 
 
-# A cache is behind by milliseconds; one that is not within this long has a stream that hangs.
+# A mirror is behind by milliseconds; after this long its stream must be hanging.
 LONGEST_BEHIND = 2.0
-# Far more than go within the time that an answer takes.
+# Far more than are deleted while an answer is on its way.
 MOST_GONE_REMEMBERED = 10_000
-# Longer texts are hardly ever alike.
+# Longer strings are hardly ever equal.
 LONGEST_SHARED = 100
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """An object with what the reflector compares."""
+    """An object with the version that the reflector compares."""
 
     name: Name
     resource_version: str
@@ -84,28 +83,28 @@ class Mirror:
 
     @property
     def listed(self) -> bool:
-        """Whether it has been complete once."""
+        """Whether the first list was complete."""
         return self._reflector.listed
 
     @property
     def trouble(self) -> str:
-        """Why it may be empty or stale: not installed, not allowed, not reachable; empty while its stream runs."""
+        """Why the mirror may be empty or stale (not installed, forbidden, unreachable); empty while its stream runs."""
         return self._reflector.trouble
 
     async def settled(self) -> None:
-        """Until it is complete, or known to be of a kind that is not installed."""
+        """Wait until it is complete, or the kind is known not to be installed."""
         await self._known.wait()
 
     async def current(self) -> None:
-        """Until its stream runs, or runs again: what it holds is behind by milliseconds then."""
+        """Wait until its stream runs: then it is behind by milliseconds."""
         await self._reflector.running.wait()
 
     async def reach(self, version: str) -> None:
-        """Until it holds everything up to a version."""
+        """Wait until it has reached a version."""
         await self._reflector.reach(version)
 
     async def refresh(self, version: str) -> None:
-        """List the objects if a version was not reached: its stream hangs, or the API server counts from another."""
+        """List the objects unless a version was reached: the stream hangs, or the server's versions have restarted."""
         await self._reflector.refresh(version)
 
     def get(self, namespace: str, name: str) -> JsonObject | None:
@@ -114,7 +113,7 @@ class Mirror:
         return entry.object if entry else None
 
     def add_index(self, name: str, function: IndexFunction[JsonObject]) -> None:
-        """Declare an index over the objects; `find` looks them up by it."""
+        """Declare an index for `find`."""
         self._entries.add_index(name, lambda entry: function(entry.object))
 
     def find(self, index: str, value: Hashable) -> list[JsonObject]:
@@ -131,16 +130,16 @@ class Mirror:
         return self._entries.values_of(index)
 
     def all(self) -> Iterator[JsonObject]:
-        """All objects, as they were when asked."""
+        """A snapshot of all objects."""
         return iter([entry.object for entry in self._entries.values()])
 
     def __len__(self) -> int:
         return len(self._entries)
 
     def learn(self, obj: JsonObject) -> None:
-        """Put in what a write of ours has answered, unless something newer is known.
+        """Add the answer to a write of ours, unless a newer version is known.
 
-        An answer may come when the object is gone already; nothing would take it out again then.
+        The answer may come after the object was deleted; then nothing would remove it again.
         """
         seen = _entry(obj)
         if _uid(seen) in self._gone:
@@ -151,14 +150,14 @@ class Mirror:
             self._tell(before, seen)
 
     def listen(self, listener: Listener) -> None:
-        """Tell `listener` of each change from now on, own writes included."""
+        """Call `listener` at each change from now on, our own writes included."""
         self._listeners.append(listener)
 
     async def run(self) -> None:
         """Mirror for ever."""
         await self._reflector.run()
 
-    # What the reflector tells.
+    # Called by the reflector.
 
     def started(self, objects: list[Entry]) -> None:
         """The first list is complete."""
@@ -185,19 +184,19 @@ class Mirror:
 
 
 class InformerCache:
-    """The mirrors that an area's passes read."""
+    """The mirrors that the passes of an area read."""
 
     def __init__(self, api: KubeApi, mirrors: Iterable[Mirror]) -> None:
         self._api = api
         self.mirrors = {mirror.followed.kind.name: mirror for mirror in mirrors}
 
     def learn(self, kind: Kind, obj: JsonObject) -> None:
-        """Put in what a write of ours has answered."""
+        """Add the answer to a write of ours."""
         if kind.name in self.mirrors and text(obj, "metadata", "uid"):
             self.mirrors[kind.name].learn(obj)
 
     async def fresh(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
-        """The object as the API server has it, None if there is none."""
+        """The object from the API server, None if it does not exist."""
         try:
             answer = await self._api.get(kind, namespace, name)
         except Absent:
@@ -225,7 +224,7 @@ class Store:
             self.leave(followed)
 
     def follow(self, followed: Followed, indexes: Mapping[str, IndexFunction[JsonObject]] | None = None) -> Mirror:
-        """The mirror of a kind, begun if nobody has asked for it before; `Mirror.settled` waits for its first list."""
+        """The mirror of a kind, started at the first request; `Mirror.settled` waits for its first list."""
         if followed not in self._mirrors:
             mirror = Mirror(self._api, followed, self._timing)
             self._mirrors[followed] = mirror
@@ -235,14 +234,14 @@ class Store:
         return self._mirrors[followed]
 
     def leave(self, followed: Followed) -> None:
-        """End a mirror that nobody needs any more."""
+        """End a mirror that is no longer needed."""
         if followed in self._mirrors:
             del self._mirrors[followed]
             self._tasks.pop(followed).cancel()
 
 
 async def reached(mirrors: Iterable[Mirror], versions: Mapping[str, str]) -> bool:
-    """Wait until the mirrors hold everything up to the versions of their kinds; False if they do not soon."""
+    """Wait until the mirrors have reached the versions of their kinds; False if that takes too long."""
     try:
         async with asyncio.timeout(LONGEST_BEHIND):
             for mirror in mirrors:
@@ -257,7 +256,7 @@ def _uid(entry: Entry) -> str:
 
 
 def _entry(obj: JsonObject) -> Entry:
-    """The object without its managedFields, which are its larger half and which no pass reads."""
+    """The object without its managedFields, its larger half, which no pass reads."""
     metadata = {name: value for name, value in mapping(obj, "metadata").items() if name != "managedFields"}
     name = (text(metadata, "namespace"), text(metadata, "name"))
     kept: JsonObject = {**obj, "metadata": metadata}
@@ -267,9 +266,9 @@ def _entry(obj: JsonObject) -> Entry:
 
 
 def _sharing(obj: JsonObject) -> JsonObject:
-    """The object with its texts shared with all others: thousands of alike objects take half as much (measured).
+    """The object with its strings shared among all objects: thousands of similar ones take half the memory (measured).
 
-    Each event is read by itself, so every object would have its own copy even of the names of its fields.
+    Otherwise each object would have its own copy even of its field names, as each event is parsed by itself.
     """
     return {intern(name): _shared(value) for name, value in obj.items()}
 
