@@ -83,6 +83,8 @@ class Action(Model):
     longest_retry: ClassVar[timedelta] = timedelta(minutes=1)
     # True: on cancellation wait until the action has ended, because its outcome must be known.
     awaited_when_cancelled: ClassVar[bool] = False
+    # True: once it is started it runs to its end, also if the decision no longer wants it.
+    finishes: ClassVar[bool] = False
     # True: started only when no other action of the object runs, because the lifecycle ends afterwards.
     last: ClassVar[bool] = False
     # True: a local activity, run by the workflow's own worker within its task: quick, and costs the server one event.

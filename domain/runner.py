@@ -198,7 +198,11 @@ class State(Generic[W]):
                 break
             if not (action.renewable and ending) and (action.reads or not held):
                 wanted.setdefault(action.slot, action)
-        cancel = tuple(slot for slot in self.running if slot not in wanted and slot not in self.cancelled)
+        cancel = tuple(
+            slot
+            for slot, action in self.running.items()
+            if not (slot in wanted or slot in self.cancelled or action.finishes)
+        )
         running = dict(self.running)
         for slot, action in wanted.items():
             if slot not in running and not (action.last and running) and self._may_start(slot, now):

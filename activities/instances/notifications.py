@@ -92,11 +92,15 @@ class NotificationActivities(Activities):
             where = f"Secret {self._namespace}/{KEPT_IN}"
             raise Unavailable(f"{what}: {where} has no readable key {', '.join(missing)}", code="SecretKeyMissing")
         url = channel.url or secrets[channel.url_secret_key or ""]
-        headers = {
+        usual = {
             "Content-Type": "application/json",
             "Idempotency-Key": hashlib.sha256(f"{notice.key.path}/{notice.id}".encode()).hexdigest(),
-            **{each.name: each.value or secrets[each.secret_key or ""] for each in channel.headers},
         }
+        given = {
+            each.name: secrets[each.secret_key] if each.secret_key else each.value or "" for each in channel.headers
+        }
+        replaced = {name.lower() for name in given}
+        headers = {name: value for name, value in usual.items() if name.lower() not in replaced} | given
         try:
             client = await self._client(channel.proxy)
             async with (
@@ -166,9 +170,10 @@ def _body(channel: Notification, notice: Notify) -> str:
 
 
 def _refusal(message: str, status: int, pause: str) -> ApiError:
+    asked = timedelta(seconds=int(pause)) if pause.isdecimal() and len(pause) < 6 else None
+    delay = min(asked, LONGEST_PAUSE) if asked else None
     if status == 429:
-        asked = timedelta(seconds=int(pause)) if pause.isdecimal() and len(pause) < 6 else None
-        return Throttled(message, code=str(status), delay=min(asked, LONGEST_PAUSE) if asked else None)
+        return Throttled(message, code=str(status), delay=delay)
     if status == 408 or status >= 500:
-        return Unavailable(message, code=str(status))
+        return Unavailable(message, code=str(status), delay=delay)
     return Invalid(message, code=str(status))

@@ -365,6 +365,8 @@ class Notify(_InstanceAction):
     result: ClassVar[type[Model] | None] = Done
     start_to_close: ClassVar[timedelta] = timedelta(seconds=30)
     first_retry: ClassVar[timedelta] = timedelta(seconds=2)
+    # The machine may be deleted and AWS's answer out of date before a webhook that failed is tried again.
+    finishes: ClassVar[bool] = True
 
     policy: str
     channel: str

@@ -150,12 +150,19 @@ class InstanceWorld(World):
         return self.owner.node_ready if self.owner else bool(self.known.node and self.known.node.ready)
 
     @property
-    def hindrance(self) -> str:
-        """Why no reaction may run, empty if one may."""
+    def paused(self) -> str:
+        """Which object is paused, empty for none."""
         held = (("AWSMachine", self.machine), ("Machine", self.owner), ("AWSMachinePool", self.pool))
         for kind, each in held:
             if each is not None and (each.paused or paused(each.metadata)):
                 return f"{kind} {each.metadata.name} is paused"
+        return ""
+
+    @property
+    def hindrance(self) -> str:
+        """Why no reaction may run, empty if one may."""
+        if self.paused:
+            return self.paused
         if self.machine is not None and self.machine.metadata.deleting:
             return f"AWSMachine {self.machine.metadata.name} is being deleted"
         return ""

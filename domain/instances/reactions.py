@@ -51,7 +51,7 @@ def reactions(
     if world.hindrance:
         return _refuted(world, unlisted)
     due = [cause for cause in found if cause.wanted and cause.from_ <= now]
-    refuted = [cause.name for cause in due if cause.verdict is Verdict.REFUTED and cause.name not in OF_STATES]
+    refuted = [cause.name for cause in found if cause.from_ <= now and _forged(world, cause)]
     refuted += [hook.held.key for hook in hooks if hook.unproven and hook.verdict is Verdict.REFUTED]
     step = None if world.turn and world.turn.waits(now) else _strongest(world, due, hooks)
     drain = world.record.drain
@@ -64,7 +64,7 @@ def notifications(
     world: InstanceWorld, found: Sequence[Cause], hooks: Sequence[HookWork], now: datetime
 ) -> tuple[Action, ...]:
     """What is to be sent about the causes that are due and confirmed, to each channel once."""
-    if world.hindrance:
+    if world.paused:
         return ()
     due = (*(cause for cause in found if cause.from_ <= now), *(_cause_of(hook, world) for hook in hooks if hook.drain))
     confirmed = (cause for cause in due if cause.verdict is Verdict.CONFIRMED)
@@ -73,10 +73,17 @@ def notifications(
 
 def unproven(world: InstanceWorld, cause: Cause, now: datetime) -> bool:
     """Whether something would be done or sent because of the cause if AWS confirmed it."""
-    due = cause.from_ <= now and not world.hindrance
+    due = cause.from_ <= now and not world.paused
     if not due or cause.verdict not in _OPEN_VERDICTS or _begun(world, cause.name):
         return False
-    return bool(_notices(world, cause)) or (cause.wanted and _step(world, cause) is not None)
+    reacts = cause.wanted and not world.hindrance and _step(world, cause) is not None
+    return reacts or bool(_notices(world, cause))
+
+
+def _forged(world: InstanceWorld, cause: Cause) -> bool:
+    """Whether AWS refutes a cause that something would be done or sent for."""
+    refuted = cause.verdict is Verdict.REFUTED and cause.name not in OF_STATES
+    return refuted and (cause.wanted or bool(_notices(world, cause)))
 
 
 def hook_unproven(world: InstanceWorld, hook: HookWork) -> bool:

@@ -9,7 +9,8 @@ from typing import Any
 import pytest
 from instance_scenes import ACCOUNT, ID, REGION, at, facts, hook, machine, observed, record, scheduled, spot, state
 
-from domain.instances.actions import AskInstance, Notify
+from domain.instances.actions import AskInstance, Notify, TellRefuted
+from domain.instances.decision import decide_instance
 from domain.instances.instance import work_for_instance
 from domain.instances.lifecycle import InstanceWorld
 from domain.instances.notifications import (
@@ -26,6 +27,7 @@ from domain.instances.resources import InterruptionPolicy
 from domain.instances.verification import Facts
 from domain.levers import PAUSED
 from domain.refusal import ErrorType, Refusal
+from domain.runner import State
 
 CHAT = Channel(name="chat", causes=(CauseSort.SPOT, CauseSort.SCHEDULED))
 PAGER = Channel(name="pager", causes=(CauseSort.SPOT,))
@@ -64,7 +66,8 @@ def test_nothing_is_sent_before_aws_confirms_and_aws_is_asked_although_only_a_la
     assert [type(step) for step in steps] == [AskInstance]
     assert work_for_instance(observed(known, policy=ReactionPolicy(name="p")), at(10)).steps == ()
     assert sent(observed(known, policy=policy(), facts=facts(6, spot=True))) == []
-    assert sent(observed(known, policy=policy(), facts=facts(6))) == [], "it is refuted"
+    refuted = work_for_instance(observed(known, policy=policy(), facts=facts(6)), at(10)).steps
+    assert [type(step) for step in refuted] == [TellRefuted]
     assert len(sent(observed(known, policy=policy(), facts=taken(6)))) == 1
 
 
@@ -117,6 +120,39 @@ def test_nothing_is_sent_about_a_paused_machine_and_in_observe_mode() -> None:
     known, chosen = record(spot(4)), policy()
     assert sent(observed(known, policy=chosen, facts=taken(6), machine=machine(annotations={PAUSED: "true"}))) == []
     assert sent(observed(known, policy=chosen, facts=taken(6), observing=True)) == []
+
+
+def test_the_end_of_an_instance_whose_machine_cluster_api_deletes_is_sent_without_a_reaction() -> None:
+    chosen = policy(Channel(name="c", causes=(CauseSort.ENDED,)), terminated=Reaction.DELETE_MACHINE)
+    deleted = machine(deletionTimestamp="2026-05-04T10:00:00Z")
+    known = record(state("shutting-down", 4))
+    asked = work_for_instance(observed(known, policy=chosen, machine=deleted), at(10)).steps
+    assert [type(step) for step in asked] == [AskInstance]
+    world = observed(known, policy=chosen, machine=deleted, facts=facts(6, "shutting-down"))
+    steps = work_for_instance(world, at(10)).steps
+    assert [type(step) for step in steps] == [Notify]
+    unheard = observed(known, policy=policy(terminated=Reaction.DELETE_MACHINE), machine=deleted)
+    assert work_for_instance(unheard, at(10)).steps == (), "no channel wants it, so AWS is not asked"
+
+
+@pytest.mark.parametrize(
+    ("changes", "seconds"),
+    [
+        ({"facts": taken(6)}, 6 + 61),
+        ({"facts": taken(6), "machine": machine(annotations={PAUSED: "true"})}, 11),
+        ({"facts": taken(6), "machine": None, "owner": None}, 11),
+    ],
+    ids=["what AWS said is out of date", "the machine is paused", "the machine is gone"],
+)
+def test_a_notification_that_is_being_sent_is_never_broken_off(changes: dict[str, Any], seconds: float) -> None:
+    chosen = policy(spot=Reaction.DELETE_MACHINE)
+    begun, step = State(observed(record(spot(4)), policy=chosen, facts=taken(6))).step(decide_instance, at(10))
+    [notice] = [action.slot for action in step.start if isinstance(action, Notify)]
+    later = begun.copy(world=observed(record(spot(4)), policy=chosen, **changes))
+    later, step = later.step(decide_instance, at(seconds))
+    assert notice not in step.cancel
+    assert notice in later.running
+    assert later.finished(notice, None).world.record.notified == (f"chat/{spot(4).key}",)
 
 
 def test_a_policy_names_its_channels_and_the_usual_causes() -> None:

@@ -26,6 +26,10 @@ class Watch(Do):
     renewable: ClassVar[bool] = True
 
 
+class Finish(Do):
+    finishes: ClassVar[bool] = True
+
+
 class Read(Do):
     reads: ClassVar[bool] = True
 
@@ -84,6 +88,7 @@ A, B, LAST = Do(name="a"), Do(name="b"), DoLast(name="z")
         ((A,), (A, B), ["b"], ()),
         ((A,), (), [], ("a",)),
         ((A, B), (B,), [], ("a",)),
+        ((Finish(name="f"), A), (), [], ("a",)),
         ((), (LAST,), ["z"], ()),
         ((), (A, LAST), ["a"], ()),
         ((A,), (LAST,), [], ("a",)),
@@ -96,6 +101,7 @@ A, B, LAST = Do(name="a"), Do(name="b"), DoLast(name="z")
         "what runs is left to finish",
         "what is no longer wanted is cancelled",
         "and nothing else is",
+        "what finishes is not cancelled",
         "the last action alone",
         "the last action waits for what starts",
         "the last action waits for what was cancelled",

@@ -106,6 +106,14 @@ async def test_a_notification_has_its_format_headers_and_address_from_policy_and
     assert (sent["Authorization"], sent["X-Team"], sent["Content-Type"]) == ("Bearer abc", "web", "application/json")
 
 
+async def test_a_header_of_the_policy_takes_the_place_of_the_usual_one(lab: Lab, webhook: Webhook) -> None:
+    headers = [{"name": "content-type", "value": "text/plain"}, {"name": "X-Empty", "value": ""}]
+    await lab.channel(url=webhook.url, headers=headers, template="${cause}")
+    await lab.send()
+    names = [name for name in webhook.headers[0] if name.lower() == "content-type"]
+    assert [webhook.headers[0][name] for name in (*names, "X-Empty")] == ["text/plain", ""]
+
+
 async def test_a_repeated_send_has_the_same_idempotency_key(lab: Lab, webhook: Webhook) -> None:
     await lab.channel(url=webhook.url)
     await lab.send()
@@ -127,8 +135,9 @@ async def test_a_template_is_sent_with_the_fields_in_it(lab: Lab, webhook: Webho
         (web.Response(status=500), Unavailable),
         (web.Response(status=408), Unavailable),
         (web.Response(status=429, headers={"Retry-After": "7"}), Throttled),
+        (web.Response(status=503, headers={"Retry-After": "7"}), Unavailable),
     ],
-    ids=["500", "408", "429"],
+    ids=["500", "408", "429", "503"],
 )
 async def test_a_webhook_that_fails_for_now_is_tried_again_and_then_given_up(
     lab: Lab, webhook: Webhook, answer: web.Response, error: type[ApiError]
@@ -138,7 +147,8 @@ async def test_a_webhook_that_fails_for_now_is_tried_again_and_then_given_up(
     with pytest.raises(error) as caught:
         await lab.send()
     assert await lab.reported() == []
-    assert answer.status != 429 or (caught.value.delay and caught.value.delay.total_seconds() == 7)
+    delay = caught.value.delay
+    assert (delay.total_seconds() if delay else None) == (7 if "Retry-After" in answer.headers else None)
     await lab.send(attempt=8)
     assert len(await lab.reported()) == 2, "on the policy and on the AWSMachine"
     await lab.send()
