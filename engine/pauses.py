@@ -41,7 +41,7 @@ def paused_area(area: str) -> str:
 
 
 def held(area: str, annotations: Mapping[str, object], settings: Settings) -> str:
-    """Why the object with these annotations is paused, by itself or with its area; empty if it is not."""
+    """Why the object may not be changed: observe mode, its own pause (annotations), or its area's; else empty."""
     return held_itself(annotations, observing=settings.observing) or paused_area(area)
 
 

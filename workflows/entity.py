@@ -5,13 +5,13 @@
                  |                          |   +-- an action ends: fold its result into the world
                  +--- wake ------ wait -----+       (a deadline passes: only decide again)
 
-What follows from what is `domain/runner.py`'s to say. Here each action is an activity, each wait a race of what runs,
-of wakes and of one timer, for the nearest moment that matters. An action whose worker is not heard of in time is
-scheduled again at once, and that worker is given longer: a dead one is noticed soon, and a slow one comes to an end.
+`domain/runner.py` says which actions start and stop. Here each action is an activity, and each wait ends with the first
+of: an activity that ends, a wake, the one timer for the nearest moment. An action that misses its heartbeat is
+scheduled again at once with a longer timeout, so a dead worker is noticed soon and a slow one can finish.
 
-Continue-as-new carries what cannot be observed again (`domain.carry.Carry`) and happens only while nothing runs; looks
-that can be renewed (`Action.renewable`) are given up for it. It ends a history that has grown long, and is how a
-lifecycle goes over to another version of the workers.
+Continue-as-new carries what cannot be observed again (`domain.carry.Carry`). It happens only while no action runs;
+renewable observations (`Action.renewable`) are cancelled for it. It ends a long history, and moves a lifecycle to
+another version of the workers.
 """
 
 from __future__ import annotations
@@ -45,22 +45,22 @@ from engine.temporal import OP_DEADLINE, OP_OWNER, OP_PHASE, OP_WAITS_FOR, URGEN
 
 W = TypeVar("W", bound=World)
 
-# Histories stay short, so that a run that has left the cache replays in well under a second.
+# Histories stay short, so a run that has left the cache replays in well under a second.
 LONGEST_HISTORY = 600
-# A local activity's own error comes as it is.
+# A local activity raises its own error.
 FAILED = (ActivityError, ApplicationError)
-# How the server names a missed heartbeat in a retry policy: the workflow retries it, as only that can give it longer.
+# The server's name of a missed heartbeat in a retry policy: the workflow retries it, with a longer timeout.
 MISSED_HEARTBEAT = "TemporalTimeout:Heartbeat"
 LONGEST_HEARTBEAT = timedelta(minutes=2)
-# A plan that needs more answers than these is told with what is known by then.
+# A plan that needs more reads than these is shown as far as it is known.
 MOST_READS = 10
-# For so long after a missed heartbeat the lifecycle's actions are given longer.
+# How long after a missed heartbeat the lifecycle's actions get longer timeouts.
 SLOW_FOR = timedelta(minutes=10)
 
 
 @dataclass
 class Running:
-    """The activity of an action under way."""
+    """An action under way, with its activity."""
 
     action: Action
     handle: workflow.ActivityHandle[Any]
@@ -78,7 +78,7 @@ class Timer:
 class Entity(Generic[W]):
     """A lifecycle, declared with `workflows.lifecycle.lifecycle`.
 
-    `looks_at_deadline` is for lifecycles whose pass is one activity: their deadline asks for a new pass.
+    `looks_at_deadline` is set where a pass is one activity: a deadline then asks for a new pass.
     """
 
     observe: ClassVar[type[Action]]
@@ -130,30 +130,30 @@ class Entity(Generic[W]):
 
     @property
     def woken(self) -> bool:
-        """Whether the observation under way was asked for; False: only a moment has come."""
+        """Whether the observation under way was asked for; False if only a deadline has come."""
         return self.state.woken
 
     @property
     def rest(self) -> timedelta:
-        """The least time between two observations: for kinds that many others wake."""
+        """The least time between two observations, for kinds that many others wake."""
         return timedelta(0)
 
     @property
     def gather(self) -> timedelta:
-        """How long a wake waits for others that come with it, so that one observation serves them all."""
+        """How long a wake waits for further ones, so that one observation serves all of them."""
         return timedelta(0)
 
     def observation(self, *, dry_run: bool = False) -> Action:
-        """The activity that observes (or, where a pass is one activity, does the whole pass).
+        """The activity that observes; where a pass is one activity, the whole pass.
 
-        It is given those of the fields of `offered` that it has, and `dry_run`.
+        It gets the fields of `offered` that it declares, and `dry_run`.
         """
         offered = {**self.offered(), "dry_run": dry_run}
         fields = self.observe.model_fields
         return self.observe(**{name: value for name, value in offered.items() if name in fields})
 
     def offered(self) -> dict[str, object]:
-        """What an observation may be given, by the names of its fields."""
+        """The values for an observation's fields, by name."""
         return {
             "key": self.key,
             "memory": self.world.known,
@@ -163,10 +163,10 @@ class Entity(Generic[W]):
         }
 
     def begin(self) -> None:
-        """What a lifecycle has to prepare beside its world."""
+        """Prepare what a lifecycle keeps beside its world."""
 
     async def life(self) -> None:
-        """From the first observation to the end of the workflow."""
+        """Run from the first observation to the end of the workflow."""
         await self.live()
 
     # --- the loop ---
@@ -186,7 +186,7 @@ class Entity(Generic[W]):
             if step.decision.gone and not self._activities:
                 return
             if self._grown_old():
-                # A handler may itself wait for a look.
+                # A handler may itself wait for an observation.
                 await workflow.wait_condition(lambda: workflow.all_handlers_finished() or self.dirty)
                 if workflow.all_handlers_finished():
                     self._end_run()
@@ -195,7 +195,7 @@ class Entity(Generic[W]):
             self._fold_what_ended()
 
     async def _look(self) -> None:
-        """Observe, and recall what observing cannot show."""
+        """Observe, and add what an observation cannot show."""
         now = workflow.now()
         if (begins := self.state.rests_until(self.rest, self.gather, now)) > now:
             await workflow.sleep(begins - now, summary="wait for further changes")
@@ -203,7 +203,7 @@ class Entity(Generic[W]):
         self._looks += 1
         action = self.observation()
         try:
-            # Somebody counts on a deadline; what has changed may wait a little.
+            # A deadline has to be kept; changes may wait a little.
             seen = cast("W", await self._run(action, self.told_of_look(action), urgent=not self.woken))
         except FAILED as error:
             if is_cancelled_exception(error):
@@ -216,11 +216,11 @@ class Entity(Generic[W]):
         self.observed()
 
     def told_of_look(self, look: Action) -> str:
-        """What the timeline says of a look."""
+        """The text of an observation in the timeline."""
         return look.summary
 
     def observed(self) -> None:
-        """Told after each observation, for lifecycles that go on from what it brought."""
+        """Called after each observation."""
 
     def _make_true(self, step: Step) -> None:
         for slot in step.cancel:
@@ -229,7 +229,7 @@ class Entity(Generic[W]):
             self._activities[action.slot] = Running(action, self._start(action), since=workflow.now())
 
     async def _wait(self, step: Step) -> None:
-        """Until something ends, somebody wakes, or the nearest moment comes."""
+        """Wait until an activity ends, a wake comes, or the nearest moment."""
         self._set_timer(step)
         self.dirty = self.dirty or step.overdue
         await workflow.wait_condition(self._has_news)
@@ -243,7 +243,7 @@ class Entity(Generic[W]):
         return self.dirty or self._told or timer_fired or any(r.handle.done() for r in self._activities.values())
 
     def _set_timer(self, step: Step) -> None:
-        """Keep the running timer if it is for the same moment: a new one for each result would fill the history."""
+        """Keep the running timer if its moment is the same: a new one for each result would fill the history."""
         until = step.until
         if self._timer and self._timer.until != until:
             self._timer.task.cancel()
@@ -270,7 +270,7 @@ class Entity(Generic[W]):
             self.state = self.state.finished(slot, result)
 
     async def _run(self, action: Action, told: str = "", *, urgent: bool = False) -> Any:
-        """The result of an action that is waited for."""
+        """Run an action and wait for its result."""
         while True:
             since = workflow.now()
             try:
@@ -281,7 +281,7 @@ class Entity(Generic[W]):
                 action = self._again(action, since)
 
     def _again(self, action: Action, since: datetime) -> Action:
-        """The action once more, after a missed heartbeat: it knows that it may have had its effect."""
+        """The action again after a missed heartbeat, marked as one that may have had its effect."""
         self._missed_heartbeats = self._missed_heartbeats + 1 if self._is_slow else 1
         self._missed_heartbeat_at = workflow.now()
         before = action.earlier or Earlier(since=since)
@@ -293,7 +293,7 @@ class Entity(Generic[W]):
         return missed is not None and workflow.now() < missed + SLOW_FOR
 
     def _heartbeat_of(self, action: Action) -> timedelta:
-        """The action's own, doubled for each that was missed lately."""
+        """The action's heartbeat timeout, doubled for each recent miss."""
         if not self._is_slow:
             return action.heartbeat
         longer: timedelta = action.heartbeat * 2**self._missed_heartbeats
@@ -335,24 +335,24 @@ class Entity(Generic[W]):
         )
 
     def _queue_of(self, action: Action) -> str:
-        """An object is written where it is observed: workers of other areas may lack the right to write it."""
+        """Writes of an object run where it is observed: workers of other areas may lack the right."""
         return self.observation().queue if isinstance(action, Write) else action.queue
 
     @property
     def _is_long(self) -> bool:
-        """True when the run should end: looks that can be renewed are given up, and the next run begins them."""
+        """Whether the run should end: renewable observations are cancelled, and the next run starts them again."""
         info = workflow.info()
         long = info.is_continue_as_new_suggested() or info.get_current_history_length() > LONGEST_HISTORY
         return long or self._moves
 
     @property
     def _moves(self) -> bool:
-        """True once another version of the workers is current: the next run begins there (engine.worker_versions)."""
+        """Whether another version of the workers is current; the next run begins there (engine.worker_versions)."""
         return workflow.info().is_target_worker_deployment_version_changed()
 
     @property
     def _may_move_at_once(self) -> bool:
-        """True where the next run can look in this one's place, and nothing said meanwhile would be lost by that."""
+        """Whether the next run can observe instead of this one without losing a message."""
         return self._moves and not (self._activities or self._unheard) and workflow.all_handlers_finished()
 
     def _end_run(self) -> NoReturn:
@@ -375,7 +375,7 @@ class Entity(Generic[W]):
     # --- what people see ---
 
     def _show(self, decision: Decision) -> None:
-        """The search attributes when they change, and the current details."""
+        """Write the search attributes if they have changed, and the current details."""
         phase = self.state.phase(decision)
         shown = (phase, decision.waits_for, decision.deadline, decision.owner)
         if shown != self._shown:
@@ -402,23 +402,23 @@ class Entity(Generic[W]):
 
     @workflow.signal(description="Reconcile now. Harmless at any time.")
     def wake(self, seen: dict[str, str] | None = None) -> None:
-        """Look again, at what is no older than this, by kind."""
+        """Observe again, at these resourceVersions or newer, by kind."""
         for kind, version in (seen or {}).items():
             self._seen[kind] = max(self._seen.get(kind, ""), version, key=lambda each: (len(each), each))
         self.state = self.state.wake()
 
     def tell(self, world: W) -> None:
-        """For message handlers of the areas: the world has become this one by a message."""
+        """For message handlers of the areas: replace the world by what a message made of it."""
         self.world = world
         self._told = self._unheard = True
 
     @property
     def up_to_date(self) -> bool:
-        """Whether the last look saw everything, and nobody has spoken since it began."""
+        """Whether the last observation succeeded, and no message has come since it began."""
         return not self.dirty and self._looks == self._looked and OBSERVE not in self.world.refusals
 
     async def look_now(self) -> bool:
-        """For update handlers of the areas: have a look made that begins after this call; True if it could be."""
+        """For update handlers of the areas: await an observation that begins after this call; True if it succeeded."""
         wanted = self._looks + 1
         self.wake()
         await workflow.wait_condition(lambda: self._looked >= wanted)
@@ -428,7 +428,7 @@ class Entity(Generic[W]):
         description="Try again what has failed or was refused; refused itself when there is nothing to retry."
     )
     async def retry(self, reason: str) -> str:
-        """Write a retry onto the object, where it outlives this workflow; it is honoured once."""
+        """Write the retry on the object, where it outlives this workflow; it is honoured once."""
         await workflow.wait_condition(lambda: self.decision is not None)
         why = self._why()
         if not self.retryable(why):
@@ -443,7 +443,7 @@ class Entity(Generic[W]):
         name="retry", description="The retry update as a signal; no effect where there is nothing to retry."
     )
     async def retry_signal(self, reason: str = "from the web UI") -> None:
-        """As the update; without effect where there is nothing to retry."""
+        """As the update; without effect if there is nothing to retry."""
         await workflow.wait_condition(lambda: self.decision is not None)
         if self.retryable(self._why()):
             await self._try_to_annotate({RETRY: f"{workflow.uuid4()} {reason}".strip()[:200]})
@@ -454,19 +454,19 @@ class Entity(Generic[W]):
         await self.retry_signal(reason)
 
     def retryable(self, why: Why) -> bool:
-        """True where a person's retry means something; without an object to write it onto a wake is all it needs."""
+        """Whether a retry has an effect; without an object to write it on, a wake is enough."""
         standing = why.outcome == Outcome.FAILED or why.phase in self.retryable_phases
         return self.has_object and (standing or bool(why.hindrances))
 
     @workflow.update(description="Pause: change nothing in the cluster or in a cloud until it is resumed.")
     async def pause(self, reason: str = "") -> str:
-        """Write the pause onto the object."""
+        """Write the pause on the object."""
         await self._annotate({PAUSED: "true"})
         return f"{self.key.path} is paused"
 
     @workflow.update(description="Resume after a pause.")
     async def resume(self, reason: str = "") -> str:
-        """Take the pause off the object."""
+        """Remove the pause from the object."""
         await self._annotate({PAUSED: None})
         return f"{self.key.path} is resumed"
 
@@ -492,17 +492,17 @@ class Entity(Generic[W]):
 
     @workflow.update(description="Observe now and say what would be done. Nothing is changed.")
     async def plan(self) -> Why:
-        """Observe beside the loop, and decide."""
+        """Observe beside the loop, and decide without acting."""
         seen = cast("W", await self._run(self.observation(dry_run=True)))
         return await self.planned(seen, workflow.now, self._answer)
 
     async def planned(self, seen: W, now: Callable[[], datetime], ask: Callable[[Action], Awaitable[Any]]) -> Why:
-        """What would be done if this were observed now.
+        """What would be done after this observation.
 
         Args:
-            seen: the world as it was observed.
-            now: the clock.
-            ask: carries out a read that the decision needs; its answer, or a `Refusal`.
+            seen: the observed world.
+            now: the present.
+            ask: runs a read that the decision needs; returns its result or a `Refusal`.
         """
         beside = self.state.observed(seen).copy(running={})
         for _ in range(MOST_READS):
@@ -522,9 +522,9 @@ class Entity(Generic[W]):
             return _failure(error)
 
     async def _try_to_annotate(self, annotations: dict[str, str | None]) -> None:
-        """For signals, which answer nobody: what cannot be written stands in the timeline and ends nothing.
+        """For signals, which have no answer: a failed write only shows in the timeline.
 
-        What passes by itself (an outage, a pause of the area) is outlasted: nobody would know to send it again.
+        Outages and pauses of the area are waited for, as the sender would not know to repeat the signal.
         """
         with contextlib.suppress(*FAILED):
             await self._annotate(annotations, Patch)
@@ -543,7 +543,7 @@ class Entity(Generic[W]):
 
 
 def _failure(error: ActivityError | ApplicationError) -> Refusal:
-    """What an activity's error says, as the first of its kind."""
+    """An activity's error as a first refusal."""
     cause = error.cause if isinstance(error, ActivityError) else error
     type_, code, message, asked = ErrorType.UNAVAILABLE, "", str(cause or error), timedelta(0)
     if isinstance(cause, ApplicationError):

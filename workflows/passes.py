@@ -1,4 +1,4 @@
-"""Lifecycles whose whole pass is one activity: the decision is made there, and a deadline asks for the next pass."""
+"""Lifecycles whose whole pass is one activity, which also decides; a deadline asks for the next pass."""
 
 from __future__ import annotations
 
@@ -29,12 +29,12 @@ class Passes(Entity[P]):
         return self.world.gather
 
     def offered(self) -> dict[str, object]:
-        """Also what the last pass has handed back."""
+        """Also the results of the last pass."""
         refusals = {slot: refusal for slot, refusal in self.world.refusals.items() if slot != OBSERVE}
         return {**super().offered(), "refusals": refusals, "told": self.state.told}
 
     def told_of_look(self, look: Action) -> str:
-        """What the last pass came to: the activity is always the same one, and a timeline of it would tell nothing."""
+        """The result of the last pass: the activity is always the same, so its name would say nothing in a timeline."""
         if refused := self.world.refusals.get(OBSERVE):
             return f"observe again; the last attempt failed: {refused.message}"
         if self.decision is None:
