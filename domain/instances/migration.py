@@ -61,6 +61,7 @@ _TEMPLATE_FIELDS = {
     "StartTime": "deadline",
 }
 _TEMPLATE_FIELD = re.compile(r"\{\{-?\s*\.(\w+)\s*-?\}\}", re.ASCII)
+_READ_BY_ALL = "it is seen by all who may read policies, values of Secret perdure-notifications are not"
 # The key of the Secret that the handler reads.
 _WEBHOOK_KEY = "webhookurl"
 
@@ -140,6 +141,10 @@ def _ours(field: str) -> str:
 def _webhook_notes(chart: _Values) -> Iterator[str]:
     if secret := chart.text("webhookURLSecretName", ""):
         yield f"webhookURLSecretName: copy the key {_WEBHOOK_KEY} of Secret {secret} to Secret perdure-notifications"
+    elif chart.text("webhookURL", ""):
+        yield f"webhookURL: {_READ_BY_ALL}; an address of Slack or Teams belongs there, with its key in urlSecretKey"
+    if _webhook(chart).get("headers"):
+        yield f"webhookHeaders: {_READ_BY_ALL}; a token belongs there, with its key in the header's secretKey"
     template = chart.text("webhookTemplate", "")
     if template and not _template(template):
         yield "webhookTemplate: it does more than name fields; the format Slack is used, write notify[0].template anew"

@@ -145,6 +145,16 @@ def test_a_webhook_whose_address_is_secret_keeps_it_in_a_secret() -> None:
     assert "copy the key webhookurl of Secret nth-hook to Secret perdure-notifications" in " ".join(found.notes)
 
 
+@pytest.mark.parametrize(("values", "named"), [({}, ["webhookURL"]), (WEBHOOK, ["webhookHeaders", "webhookURL"])])
+def test_an_address_and_headers_that_every_reader_of_policies_would_see_are_named(
+    values: dict[str, str], named: list[str]
+) -> None:
+    notes = migrated(**{"webhookURL": "https://x"} | values).notes
+    assert sorted(note.partition(":")[0] for note in notes if "who may read policies" in note) == named
+    secret = migrated(webhookURL="https://x", webhookURLSecretName="nth-hook").notes
+    assert not any("who may read policies" in note for note in secret)
+
+
 def test_headers_that_are_no_object_are_refused_by_name() -> None:
     with pytest.raises(ValueError, match="webhookHeaders"):
         spec(webhookURL="https://x", webhookHeaders="[1]")
