@@ -25,8 +25,8 @@ from engine.tracing import ids
 
 # The attributes of a record in which Temporal's adapters keep what they know.
 _TEMPORAL_EXTRAS = ("temporal_workflow", "temporal_activity")
-# Libraries that log each request at INFO.
-_CHATTY = ("aiohttp.access", "botocore", "boto3", "urllib3", "httpx", "kubernetes", "asyncio")
+# Libraries that log each request at INFO, or headers of answers at DEBUG: a redirect may repeat a secret address.
+_CHATTY = ("aiohttp.access", "botocore", "boto3", "urllib3", "httpx", "httpcore", "kubernetes", "asyncio")
 
 
 @cache

@@ -148,3 +148,10 @@ async def test_a_line_in_an_activity_names_lifecycle_run_and_trace(
 )
 def test_an_object_is_told_without_cluster_and_uid(workflow_id: str, kind: str, path: str) -> None:
     assert telemetry._path(workflow_id, kind) == path
+
+
+@pytest.mark.usefixtures("lines")
+def test_headers_of_http_answers_are_not_logged_at_debug() -> None:
+    telemetry.configure_logging(Settings(log_level="DEBUG"), "test")
+    assert logging.getLogger("perdure").isEnabledFor(logging.DEBUG)
+    assert not logging.getLogger("httpcore.http11").isEnabledFor(logging.DEBUG)
