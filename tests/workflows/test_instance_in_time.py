@@ -37,6 +37,7 @@ from domain.instances.actions import (
     EndHook,
     FindNode,
     LookAtInstance,
+    Notify,
     ReleaseNode,
     TellRefuted,
 )
@@ -48,7 +49,7 @@ from domain.instances.instance import patch_for
 from domain.instances.labels import recalled
 from domain.instances.lifecycle import InstanceMemory, InstanceWorld, KnownNode
 from domain.instances.names import InstanceKey
-from domain.instances.policy import Reaction, ReactionPolicy
+from domain.instances.policy import CauseSort, Channel, Reaction, ReactionPolicy
 from domain.instances.resources import AWSMachine, Machine
 from domain.instances.verification import Facts, HookTiming, Question, ScheduledEvent
 from domain.why import Why
@@ -79,7 +80,7 @@ class OneInstance:
         )
         self.facts: dict[str, Any] = {"state": InstanceState.RUNNING}
         self.timings = {"drain": HookTiming(heartbeat_timeout=timedelta(hours=1))}
-        self.kubernetes_down = self.workload_down = False
+        self.kubernetes_down = self.workload_down = self.webhook_down = False
         self.node = KnownNode(at=datetime.now(UTC))
         self.done: list[tuple[str, datetime]] = []
 
@@ -159,6 +160,14 @@ class OneInstance:
     async def uncordon(self, node: ReleaseNode) -> None:
         self._note("uncordon")
 
+    @activity.defn(name=Notify.activity)
+    async def notify(self, notice: Notify) -> Done:
+        if self.webhook_down:
+            self._note("notify in vain")
+            raise Unavailable("the webhook does not answer")
+        self._note(f"notify {notice.channel}")
+        return Done(at=now())
+
     @activity.defn(name=TellRefuted.activity)
     async def refuted(self, claim: TellRefuted) -> None:
         self._note("refuted")
@@ -226,6 +235,12 @@ async def instance(env: WorkflowEnvironment, case: str = "", **policy: Any) -> A
         ),
         Worker(env.client, task_queue=Queue.INSTANCES.value, activities=looks, interceptors=[Boundary()]),
         Worker(env.client, task_queue=Queue.INSTANCES_AWS.value, activities=calls, interceptors=[Boundary()]),
+        Worker(
+            env.client,
+            task_queue=Queue.INSTANCES_NOTIFICATIONS.value,
+            activities=[one.notify],
+            interceptors=[Boundary()],
+        ),
     ):
         yield one
         if case and recording():
@@ -407,6 +422,26 @@ async def test_maintenance_that_moved_is_acted_upon_by_its_new_date_and_cancelle
         await env.sleep(timedelta(days=8))
         assert not one.did("delete")
         assert await one.phase() == "Live"
+
+
+async def test_a_webhook_that_fails_is_told_later_although_the_machine_is_gone_by_then(
+    env: WorkflowEnvironment,
+) -> None:
+    channel = Channel(name="chat", causes=(CauseSort.SPOT,))
+    async with instance(env, name="p", spot=Reaction.DELETE_MACHINE, channels=(channel,)) as one:
+        one.facts |= {"spot": True, "spot_code": "marked-for-termination"}
+        one.webhook_down = True
+        await one.hand_over(await one.event(EventKind.SPOT, action="terminate"))
+        await one.until(lambda: bool(one.did("delete") and one.did("notify in vain")), "the deletion")
+        one.machine = one.owner = None
+        await wake(env.client, one.key.lifecycle)
+        await env.sleep(timedelta(seconds=5))
+        assert await one.phase() == "Unknown"
+        one.webhook_down = False
+        await env.sleep(timedelta(minutes=2))
+        await one.until(lambda: bool(one.did("notify chat")), "the notification")
+        await env.sleep(timedelta(minutes=2))
+        assert len(one.did("notify chat")) == 1
 
 
 async def test_a_spot_notice_that_aws_bears_out_is_reacted_to_once(env: WorkflowEnvironment) -> None:
