@@ -98,12 +98,12 @@ async def test_a_notification_has_its_format_headers_and_address_from_policy_and
     lab: Lab, webhook: Webhook
 ) -> None:
     await lab.secret(address=f"{webhook.url}\n", token="Bearer abc")
-    headers = [{"name": "Authorization", "secretKey": "token"}, {"name": "X-Team", "value": "web"}]
+    headers = [{"name": "Authorization", "secretKey": "token"}, {"name": "X_Team", "value": "web"}]
     await lab.channel(urlSecretKey="address", format="Slack", headers=headers)
     await lab.send()
     assert "Spot takes it back" in json.loads(webhook.bodies[0])["text"]
     sent = webhook.headers[0]
-    assert (sent["Authorization"], sent["X-Team"], sent["Content-Type"]) == ("Bearer abc", "web", "application/json")
+    assert (sent["Authorization"], sent["X_Team"], sent["Content-Type"]) == ("Bearer abc", "web", "application/json")
 
 
 async def test_a_header_of_the_policy_takes_the_place_of_the_usual_one(lab: Lab, webhook: Webhook) -> None:

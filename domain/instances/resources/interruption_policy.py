@@ -119,7 +119,7 @@ class NotificationFormat(StrEnum):
 class NotificationHeader(KubeModel):
     """A header of the request."""
 
-    name: Annotated[str, Marker(required=True, pattern=r"^[A-Za-z0-9-]+$", max_length=100)]
+    name: Annotated[str, Marker(required=True, pattern=r"^[A-Za-z0-9_-]+$", max_length=100)]
     value: Annotated[str, Marker(pattern=r"^[ -~]*$", max_length=1000)] | None = None
     secret_key: Annotated[str, Marker(pattern=_DATA_KEY, max_length=253)] | None = Field(
         None, description="The key of the Secret perdure-notifications that holds the value."
