@@ -1,8 +1,8 @@
 """The lifecycle of a claim on a customer's account: BYOC with the customer's key, or STS with a role.
 
-    ""  --> the input Secret is kept --> an Account is made --> it is Ready --> Ready --> support role ARN, Secret
+    ""  --> input Secret protected --> Account created --> it is Ready --> Ready --> support role ARN, Secret
     deleted --> federated accesses that end with it are gone --> its Secret is deleted
-            --> its Account is deleted, which cleans up after us --> the customer's Secret is let go --> gone
+            --> its Account is deleted with our objects --> the customer's Secret is released --> finalizer removed
 
 Clients depend on the order: the state stays blank until Ready or Error, and Ready precedes the Secret. A claim in STS
 mode gets neither Secret nor support role, and has no customer's Secret. Only an Account that names the claim as its

@@ -1,7 +1,7 @@
 """A fleet manager's claim: a pool account with a role for its principal, and no key.
 
     bound --> OU, support role (as any claim) --> role managed-sts-role, our IAM user deleted --> Secret with role_arn
-    released --> the role is deleted first --> cleaned as any account; its user and key are made anew afterwards
+    released --> the role is deleted first --> cleaned as any account; user and key are recreated afterwards
 
 The claim names a principal (`fleetManagerConfig.trustedARN`) and a pool other than the default one. While the feature
 `accountclaim_fleet_manager_trusted_arn` is off it gets no Secret, as with the replaced operator.

@@ -1,9 +1,9 @@
 """Closing a released account instead of reusing it, behind `feature.close_on_release`.
 
-    clean --> dry run (the default): said, and freed
-          --> noted on the Account --> CloseAccount --> the Account is deleted --> the claim goes
-                  +--AWS's limit--> put off 1 h, 2 h, ... 24 h; noted on the Account; the claim keeps its finalizer
-                  +--refused------> freed
+    clean --> dry run (the default): reported, and released
+          --> recorded on the Account --> CloseAccount --> the Account is deleted --> the claim is deleted
+                  +--AWS's limit--> postponed 1 h, 2 h, ... 24 h on the Account; the claim keeps its finalizer
+                  +--refused------> released
 
 AWS limits closings to a tenth of an organization's accounts in 30 days and few at once
 (https://docs.aws.amazon.com/organizations/latest/userguide/orgs_manage_accounts_close.html). A closed account is

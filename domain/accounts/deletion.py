@@ -1,7 +1,7 @@
 """The deletion of an Account: our objects are removed before the finalizer.
 
-    deleted --held by a living claim--> waits for its release --> CreateAccount under way? --> its answer
-            --> a case that AWS Support has not answered is resolved --> launches that were cut short are ended
+    deleted --held by a claim--> waits for its release --> CreateAccount pending? --> its result
+            --> an unanswered support case is resolved --> interrupted launches are terminated
             --> our IAM users and roles are deleted --> finalizer dropped
 
 The AWS account is not closed: only identities and remains of an initialisation are removed. Refusals are retried until

@@ -1,7 +1,7 @@
 """What the binder does for a claim without a handle: validate it, bind a free handle or create one, and reconcile it.
 
     not begun | held --> nothing
-    validated --> approval pending, values refused, faults: said in the status
+    validated --> approval pending, values refused, faults: shown in the status
           '-> a handle that names it already | the best free one | a new one --> status --> its resources
 
 A chosen free handle is removed from the index, and bound with its resourceVersion as precondition, so that not even two

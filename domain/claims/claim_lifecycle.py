@@ -1,7 +1,7 @@
 """The lifecycle of a ResourceClaim in its own workflow: bound, detached, ignored or being deleted.
 
-    left alone | being deleted | detached | not begun --> each its own short way
-    no handle, or one that is not its --> the binder is asked
+    ignored | being deleted | detached | not begun --> handled at once
+    no handle, or another claim's --> the binder is asked
     bound --> validated (claim_validation.py) --> reconciled (handle_reconciliation.py) --> ended, detached or settled
 
 Irreversible steps are decided on fresh reads: a pass that began with cached objects observes again first.

@@ -1,6 +1,6 @@
 """The evaluation of a claim: its wanted object, and its requirements for a handle.
 
-    shape of the spec ─► provider(s) ─► approval ─► initialisation ─► validation ─► what it needs of a handle
+    shape of the spec ─► provider(s) ─► approval ─► initialisation ─► validation ─► requirements for a handle
          └ fault            └ fault       └ waits                        └ invalid      (only while it has none)
 
 Each step continues with the changed claim, so templates see it as it will be written. A claim that stops at a step

@@ -3,7 +3,7 @@
     being deleted | its claim is gone, detached or has another handle | expired --> resources and handle deleted
     a claim holds it --> nothing: the claim's lifecycle looks after both; the binder is asked where the claim says
         nothing
-    free, or its claim is left alone --> reconciled (handle_reconciliation.py)
+    free, or its claim is ignored --> reconciled (handle_reconciliation.py)
 
 Irreversible steps are decided on fresh reads: a pass that began with cached objects observes again first.
 """

@@ -1,7 +1,7 @@
 """Lifespans of claims and handles: start, end, and moves of the end.
 
-    made for a pool --unclaimed--> gone
-    bound or made for a claim: end = asked for, else default --first ready: the default begins anew--> end --> gone
+    created for a pool --unclaimed--> deleted
+    bound or created for a claim: end = requested, else default --first ready: default restarts--> end --> deleted
 
 Providers, pools and handles give terms: a default, a maximum counted from first readiness (before that from the start),
 and a relative maximum, the farthest distance of the end from now. Terms may be templates, rendered at each use; handles

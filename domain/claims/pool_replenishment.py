@@ -1,8 +1,8 @@
 """Replenishment of a ResourcePool: create missing handles, delete unhealthy ones, serve its scalings, write the status.
 
-    taken in hand --> slots of scalings given back --> unhealthy handles deleted --> handles made, with their resources
-      --> statuses of scalings --> status of the pool --> lifecycles of the new handles opened
-    being deleted --> its free handles deleted --> let go
+    finalizer --> slots of scalings given back --> unhealthy handles deleted --> handles created, with their resources
+      --> statuses of scalings --> status of the pool --> lifecycles of the new handles started
+    being deleted --> its free handles deleted --> finalizer removed
 
 `pools.plan` decides the numbers. A scaling's handle is named by the scaling and its serial number, any other by the
 pass and its number there, so a second attempt finds the first one's handles.

@@ -7,7 +7,7 @@ endless creations and deletions.
 
 A ResourcePoolScaling adds `count` handles once, at its time, after the minimum is met:
 
-    waiting --at--> scaling --count reached--> done        (an unhealthy handle given up reopens it for one more)
+    waiting --at--> scaling --count reached--> done        (a deleted unhealthy handle reopens it for one more)
 
 Its status counts created handles, because these may be claimed and deleted. For crashes between writes, each handle has
 a serial number from which its name derives, and deleted ones are listed in `status.givenBack` first, so that they count

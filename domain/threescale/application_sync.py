@@ -1,6 +1,6 @@
 """The calls for an application.
 
-    look for plan and application ─► make it, or delete the one of another product ─► plan, state, names
+    find plan and application ─► create it, or delete the one of another product ─► plan, state, names
 
 The response to a changed plan contains the plan, so the application is read again.
 """

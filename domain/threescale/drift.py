@@ -1,8 +1,8 @@
 """Comparison of a tenant's lists with the objects: drift, and marked entries without an object.
 
-    one list of each kind, page by page ─► objects that are in step ─► missing, or different
-                                        └► what carries our mark ─► without an object
-    objects whose turn it is ─► everything below them
+    one list of each kind, page by page ─► objects in sync ─► missing, or different
+                                        └► marked entries ─► without an object
+    objects in rotation ─► all their parts
 
 Objects in sync make no calls (`digests.py`), so only the sweep notices manual changes in 3scale. The lists serve all
 objects of a tenant; they show existence and an object's own fields. There are no lists of all metrics, rules or plans,

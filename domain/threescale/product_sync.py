@@ -1,7 +1,7 @@
 """The calls for a product.
 
-    find it ─► create it ─► read its parts ─► metrics, uses of backends, plans ─► rules, limits, prices
-        ─► flows, proxy, policies ─► deploy (─► promote) ─► delete metrics that nothing counts any more
+    find it ─► create it ─► read its parts ─► metrics, backend usages, plans ─► rules, limits, prices
+        ─► flows, proxy, policies ─► deploy (─► promote) ─► delete unused metrics
 
 Each decision returns all possible calls; calls that need an id from a response follow in the next one. So a new product
 needs no second read, and an unchanged one no call. Staging is deployed once, at the end. Changes of proxy and policies

@@ -1,6 +1,6 @@
 """The lifecycle of a Tenant: a tenant of a 3scale installation, created through its master.
 
-    New ─► created, its token kept in a Secret ─► admin active ─► Ready ─new spec─► Ready
+    New ─► created, its token stored in a Secret ─► admin active ─► Ready ─new spec─► Ready
         token lost ─► waits for a person who puts one into the Secret
         any ─deletion─► scheduled for deletion, which 3scale carries out after fifteen days
 

@@ -1,6 +1,6 @@
 """The calls for a tenant, through the master.
 
-    looked for by its id, else among the master's accounts ─► made ─► its users ─► fields, first admin
+    found by its id, else among the master's accounts ─► created ─► its users ─► fields, first admin
 
 Under `/master/api` the master creates, changes and deletes tenants; under `/admin/api` they are its accounts with
 users. A deletion is scheduled: the account stays for a while and no longer counts as a tenant.

@@ -1,7 +1,7 @@
 r"""The lifecycle of an AWSFederatedAccountAccess.
 
-    "" --account asked, labels--> policy --> role --> policies attached --> Ready
-         \________________________\_________\____________\__> Failed (tried again: it heals)
+    "" --account found, labels--> policy --> role --> policies attached --> Ready
+         \________________________\_________\____________\__> Failed (retried)
     Ready --its role or its spec changes--> the same steps, changing only what differs --> Ready
     deleted --> role and policies deleted --> gone
 

@@ -1,7 +1,7 @@
 """The lifecycle of an AWSFederatedRole.
 
-    "" --IAM judges the policies--> Valid | Invalid --spec changes--> judged anew, its accesses told
-    deleted --> its accesses deleted --> all gone --> gone
+    "" --IAM validates the policies--> Valid | Invalid --spec changes--> validated again, its accesses woken
+    deleted --> its accesses deleted --> all gone --> finalizer removed
 
 Each generation of the spec is validated once; a Valid status of the replaced operator is trusted. A deleted role waits
 for its accesses, which need it to find their objects. Under `fedramp` roles are ignored, as before.
