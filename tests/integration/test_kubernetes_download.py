@@ -113,6 +113,8 @@ def mirror(monkeypatch: pytest.MonkeyPatch) -> Iterator[Mirror]:
         for name in ("HTTP_PROXY", "http_proxy", "ALL_PROXY", "all_proxy", "KUBEBUILDER_ASSETS"):
             monkeypatch.delenv(name, raising=False)
         monkeypatch.setenv(download.SETTING, server.url)
+        # A busy computer may take longer than a person should wait for.
+        monkeypatch.setattr(download, "REACHED_SECONDS", 30.0)
         yield server
         server.released.set()
         server.shutdown()
