@@ -1,4 +1,4 @@
-"""yawollet, the agent inside a load balancer's machine: the LoadBalancer's spec to Envoy, the machine's state back.
+"""yawollet, the agent inside a load balancer's machine: it configures Envoy and reports the machine's state.
 
     LoadBalancer ──watch──► pass ──► snapshot ──ADS──► Envoy          (conversation.py, ads.py, delivery.py)
                              ▲  │                        │
@@ -6,11 +6,11 @@
                                 ▼
     LoadBalancerMachine ◄── conditions, metrics                       (conditions.py, measurements.py)
 
-It takes the place of yawol's agent of the same name: flags, ports, conditions, metrics and Events are the same, so that
-either runs in the machine image and either is read by either controller. What it does better:
+It replaces yawol's agent of the same name. Flags, ports, conditions, metrics and Events are the same, so each agent
+runs in the machine image and works with each controller. It improves on it:
 
-- Envoy is not answered before there is something to serve. yawol's agent begins with an empty snapshot, and a running
-  Envoy, which keeps its listeners while no agent is there, loses them all when one comes back.
-- What Envoy has accepted is kept on disk, and served after a restart even if no API server answers.
-- What Envoy refuses is put aside by itself and reported in Envoy's own words; everything else goes on.
+- It does not answer Envoy before it has something to serve. yawol's agent starts with an empty snapshot, so a running
+  Envoy, which keeps its listeners without an agent, loses all of them when the agent returns.
+- It keeps on disk what Envoy has accepted, and serves that after a restart even without an API server.
+- It sets aside only what Envoy refuses, and reports it in Envoy's own words.
 """

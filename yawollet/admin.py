@@ -1,4 +1,4 @@
-"""Envoy's own administration: whether it is ready, which versions it works by, and what it counts.
+"""Envoy's admin interface: readiness, active versions, and statistics.
 
 https://www.envoyproxy.io/docs/envoy/latest/operations/admin
 """
@@ -17,7 +17,7 @@ _NO_ANSWER = (aiohttp.ClientError, TimeoutError, OSError)
 
 
 class EnvoyAdmin:
-    """One Envoy's administration; nothing here raises because Envoy is away."""
+    """The admin interface of one Envoy; no method raises because Envoy is away."""
 
     def __init__(self, address: Address) -> None:
         self._base = URL(f"http://{address}")
@@ -37,14 +37,14 @@ class EnvoyAdmin:
         return "" if response.status == 200 else f"envoy response with {response.status}: {said}"
 
     async def versions(self) -> tuple[str, str] | None:
-        """The versions of clusters and of listeners that Envoy works by; None if it does not say."""
+        """The active versions of clusters and listeners; None if Envoy does not answer."""
         found = await self.statistics("version_text")
         if CLUSTERS_VERSION not in found or LISTENERS_VERSION not in found:
             return None
         return found[CLUSTERS_VERSION], found[LISTENERS_VERSION]
 
     async def statistics(self, pattern: str) -> dict[str, str]:
-        """What Envoy counts, for names that a regular expression is found in; empty if it does not answer."""
+        """Envoy's statistics whose names match a regular expression; empty if it does not answer."""
         try:
             async with self._session.get((self._base / "stats").with_query(filter=pattern)) as response:
                 text = await response.text(errors="replace")

@@ -1,16 +1,15 @@
-"""Envoy's side: the aggregated discovery service, state of the world, over one stream per Envoy.
+"""The aggregated discovery service for Envoy, state of the world, over one stream per Envoy.
 
     Envoy: clusters? ──► answer v3 ──► accepted v3   (or refused, with the reason)
            listeners? ─────────────► answer v3 ──► accepted v3
 
-Each first request of a stream is answered with what is served now, whatever version Envoy says it has: versions are
-counted by the agent, and one that has lost its count may give a number twice. Without anything to serve there is no
-answer, and Envoy keeps what it has (the protocol has no other way to say "not yet": an answer without listeners takes
-all of them away).
+The first request of a stream is answered with the current snapshot, whatever version Envoy names: the agent counts
+versions, and after it has lost its count it may repeat a number. Without a snapshot there is no answer, and Envoy keeps
+what it has. The protocol has no other "not yet": an answer without listeners removes all of them.
 
-Envoy says that it has taken clusters once it has asked their backends for their health, which takes 5 seconds when one
-of them is dead. Listeners that have changed are sent after that, so that a port answers from its first moment; those
-that have not are sent at once, so that Envoy is never behind for a change of endpoints.
+Envoy accepts clusters after it has checked their backends' health, which takes 5 seconds if one is dead. Changed
+listeners are sent after that, so a port answers from its first moment. Unchanged ones are sent at once, so Envoy does
+not lag behind a change of endpoints.
 
 Envoy applies what it can of a refused answer and keeps its former version; the reason names the resources.
 https://www.envoyproxy.io/docs/envoy/latest/api-docs/xds_protocol
@@ -39,7 +38,7 @@ log = logging.getLogger(__name__)
 
 
 class Answer(NamedTuple):
-    """What Envoy says of resources that it was sent; `refusal` is empty if it has taken them."""
+    """Envoy's response to the resources it was sent; `refusal` is empty if it has accepted them."""
 
     type_url: str
     version: int
@@ -48,7 +47,7 @@ class Answer(NamedTuple):
 
 @dataclass
 class _Stream:
-    """One Envoy."""
+    """The stream of one Envoy."""
 
     moved: asyncio.Event = field(default_factory=asyncio.Event)
     wanted: set[str] = field(default_factory=set)
@@ -58,7 +57,7 @@ class _Stream:
 
 
 class AdsServer:
-    """Serves one snapshot at a time to every Envoy that asks; `told` hears what they say."""
+    """Serves one snapshot at a time to every Envoy; `told` is called with their responses."""
 
     def __init__(self, address: Address, told: Callable[[Answer], None]) -> None:
         self._address = address
@@ -85,11 +84,11 @@ class AdsServer:
 
     @property
     def connected(self) -> bool:
-        """Whether an Envoy is there."""
+        """Whether an Envoy is connected."""
         return bool(self._streams)
 
     def serve(self, snapshot: Snapshot) -> None:
-        """Serve this from now on."""
+        """Serve this snapshot from now on."""
         self._snapshot = snapshot
         for stream in self._streams:
             stream.moved.set()
@@ -135,7 +134,7 @@ class AdsServer:
             self._told(Answer(request.type_url, version, request.refusal))
 
     def _due(self, stream: _Stream, type_url: str) -> Snapshot | None:
-        """What is to be sent now, None if nothing is."""
+        """The answer to send now, None if there is none."""
         snapshot = self._snapshot
         if snapshot is None or type_url not in stream.wanted or stream.sent.get(type_url) is snapshot:
             return None
@@ -144,7 +143,7 @@ class AdsServer:
         return snapshot
 
     def _clusters_stand(self, stream: _Stream, snapshot: Snapshot) -> bool:
-        """Whether the listeners' clusters are there, or those of before will do."""
+        """Whether Envoy has the clusters that the listeners need, current or former ones."""
         before = stream.sent.get(LISTENER_TYPE)
         if before is not None and before.listeners == snapshot.listeners:
             return True

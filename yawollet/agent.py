@@ -1,14 +1,14 @@
-"""The agent's passes: read both objects, serve Envoy, look at the machine, report.
+"""The agent's passes: read both objects, serve Envoy, check the machine, report.
 
     LoadBalancer changed ─┐
     Envoy has answered ───┼──► pass ──► all well: the next one after `requeue` (30 s)
     time ─────────────────┘         └─► not well: sooner, after 1, 2, 4 ... 30 s
 
-Changes of the machine's own object begin no pass, only its appearance: the agent writes it each time. A pass that has
-something new for Envoy waits a moment for the answer, so that what it reports is not already old.
+A change of the machine's own object starts no pass, only its creation does: the agent writes it in each pass. A pass
+with something new for Envoy waits a moment for the response, so its report is current.
 
-Without an API server passes fail and Envoy works on by what it was served last. The report is written over the version
-of the object that was read; whoever came in between is read first, so no mark is lost and none comes back.
+Without an API server passes fail, and Envoy continues with its last snapshot. The report is written with the object's
+resourceVersion; after another client's write the object is read again, so no mark is lost and none returns.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ log = logging.getLogger(__name__)
 
 
 class Agent:
-    """One machine's agent, as soon as there is a way to its cluster."""
+    """The agent of one machine, with a client of its cluster."""
 
     def __init__(
         self, options: Options, api: KubeApi, conversation: Conversation, admin: EnvoyAdmin, host: str, cpus: int
@@ -64,7 +64,7 @@ class Agent:
         self.machines.listen(self._appeared)
 
     def wake(self) -> None:
-        """Begin a pass."""
+        """Start a pass."""
         self._woken.set()
 
     def _changed(self, before: JsonObject | None, after: JsonObject | None) -> None:
@@ -109,7 +109,7 @@ class Agent:
         return not fault
 
     async def make_pass(self) -> str:
-        """One pass; why another one is due soon, empty if all is well."""
+        """Make one pass; returns why another one is due soon, empty if all is well."""
         options = self._options
         balancer_object = self.balancers.get(options.namespace, options.load_balancer)
         machine_object = self.machines.get(options.namespace, options.machine)
@@ -131,7 +131,7 @@ class Agent:
         return unmet(reported, now, 2 * options.requeue, stable=False)
 
     async def _config(self, balancer_object: JsonObject, machine: JsonObject) -> Finding:
-        """Serve what the LoadBalancer asks for, and tell of it."""
+        """Serve the LoadBalancer's spec, and report it by Events."""
         try:
             balancer = LoadBalancer.model_validate(balancer_object)
         except ValidationError as error:
@@ -147,7 +147,7 @@ class Agent:
         return conditions.config_ready(changed=changed, faults=refusals)
 
     async def _tell_new(self, machine: JsonObject, notices: tuple[Notice, ...], refusals: list[str]) -> None:
-        """Tell what is left out and what Envoy refuses, when it begins."""
+        """Report by Events what was left out and what Envoy refuses, once each."""
         refused = tuple(warning("Failed", reason) for reason in refusals)
         for notice in (*notices, *refused):
             if notice not in self._notices:
@@ -162,7 +162,7 @@ class Agent:
     async def _report(
         self, machine_object: JsonObject, findings: list[Finding], metrics: tuple[Metric, ...], now: datetime
     ) -> LoadBalancerMachine:
-        """Write conditions and metrics over what is there now."""
+        """Write conditions and metrics to the machine's status."""
         options = self._options
         for attempt in range(_WRITES):
             machine = LoadBalancerMachine.model_validate(machine_object)
@@ -179,7 +179,7 @@ class Agent:
                     {"status": status},
                     subresource="status",
                     resource_version=machine.metadata.resource_version,
-                    # Not the controllers': they take what has theirs for their own echo, and would miss the report.
+                    # Not the controllers' field manager: they ignore writes with their own, and would miss the report.
                     field_manager=FIELD_MANAGER,
                 )
             except Conflict:
@@ -190,14 +190,14 @@ class Agent:
             return LoadBalancerMachine.model_validate(written)
         raise AssertionError("the last attempt returns or raises")
 
-    # What readyz asks.
+    # For readyz.
 
     def unsynced(self) -> list[str]:
         """Which objects have not been read yet."""
         return [mirror.followed.name for mirror in (self.balancers, self.machines) if not mirror.listed]
 
     def silent(self) -> list[str]:
-        """Why the machine, as it is read back, does not show what was reported."""
+        """Why the machine's object does not show the last report; empty if it does."""
         machine = self.machines.get(self._options.namespace, self._options.machine)
         if machine is None:
             return ["the LoadBalancerMachine is not known"]
@@ -205,7 +205,7 @@ class Agent:
         return [fault] if fault else []
 
     def outdated(self) -> list[str]:
-        """Why this machine is not of the LoadBalancer's revision."""
+        """Why this machine does not have the LoadBalancer's revision; empty if it does."""
         balancer = self.balancers.get(self._options.namespace, self._options.load_balancer)
         machine = self.machines.get(self._options.namespace, self._options.machine)
         if balancer is None or machine is None:
@@ -220,7 +220,7 @@ def _followed(kind: Kind, namespace: str, name: str) -> Followed:
 
 
 def _spoken(balancer: JsonObject) -> tuple[object, object]:
-    """What begins a pass when it changes."""
+    """What starts a pass when it changes."""
     metadata = mapping(balancer, "metadata")
     return metadata.get("generation"), metadata.get("annotations")
 

@@ -1,7 +1,7 @@
 """The command: `yawollet` inside a machine, `perdure yawollet` everywhere.
 
-The flags are those that a machine's user data passes to yawol's agent. Ours come last; without them everything is where
-the machine image expects it.
+The flags are those that a machine's user data passes to yawol's agent. Ours come last; their defaults are the paths and
+ports of the machine image.
 """
 
 from __future__ import annotations

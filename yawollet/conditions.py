@@ -1,7 +1,7 @@
-"""What the agent reports of its machine: the conditions of yawol's agent, by the same names and reasons.
+"""The machine's conditions, with the names and reasons of yawol's agent.
 
-A condition's heartbeat is the moment of the pass, its transition the moment at which its status last changed. The whole
-list is written each time; what others have put into it, the mark of a machine that is given up, stays as it was read.
+A condition's heartbeat is the time of the pass, its transition the time of the last change of its status. The whole
+list is written each time; conditions of others, such as the mark of a machine that is given up, stay as they were read.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _LONGEST_MESSAGE = 4096
 
 
 class Finding(Model):
-    """What a pass has found of one condition."""
+    """The result of a pass for one condition."""
 
     type: str
     met: bool
@@ -33,7 +33,7 @@ class Finding(Model):
 
 
 def config_ready(*, changed: bool, faults: Iterable[str] = ()) -> Finding:
-    """Whether the LoadBalancer's spec is served in full; `faults` say why not, Envoy's refusals word for word."""
+    """Whether the whole LoadBalancer spec is served; `faults` say why not, with Envoy's own refusals."""
     said = "; ".join(faults)
     if said:
         return Finding(type=CONFIG_READY, met=False, reason=CONFIG_REJECTED, message=said)
@@ -44,14 +44,14 @@ def config_ready(*, changed: bool, faults: Iterable[str] = ()) -> Finding:
 
 
 def envoy_ready(fault: str) -> Finding:
-    """Whether Envoy says that it is ready."""
+    """Whether Envoy reports that it is ready."""
     if fault:
         return Finding(type=ENVOY_READY, met=False, reason="EnvoyNotReady", message=fault)
     return Finding(type=ENVOY_READY, met=True, reason="EnvoyReady", message="envoy response with 200")
 
 
 def envoy_up_to_date(served: int | None, versions: tuple[str, str] | None) -> Finding:
-    """Whether Envoy works by what it is served: both of its versions are that of the snapshot."""
+    """Whether Envoy uses what it is served: both active versions are the snapshot's."""
     if versions is None:
         return Finding(
             type=ENVOY_UP_TO_DATE, met=False, reason=_SNAPSHOT, message="unable to get envoy snapshot version"

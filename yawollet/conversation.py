@@ -1,7 +1,7 @@
-"""The agent's conversation with Envoy: LoadBalancers in, snapshots out, answers back, and the file that outlives both.
+"""Turns LoadBalancers into snapshots for Envoy, handles its responses, and keeps the accepted snapshot in a file.
 
-It begins with what Envoy accepted last, from the file, before anything else is known. Once Envoy has taken a whole
-snapshot, that one is kept.
+It starts with the snapshot that Envoy accepted last, from the file. A snapshot that Envoy has accepted as a whole
+replaces it.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from yawollet.delivery import Delivery
 from yawollet.options import Options
 from yawollet.snapshot import SnapshotFile
 
-# Envoy answers within milliseconds, or after the 5 seconds for which it waits for the health of a dead backend. Who
-# reported earlier would report a machine that is behind, and the virtual address would move for nothing.
+# Envoy responds within milliseconds, or after the 5 seconds of a dead backend's health check. An earlier report would
+# show a machine that is behind, and the virtual address would move for nothing.
 _ANSWER = timedelta(seconds=6)
 _ROUNDS = 3  # a refusal of clusters, one of listeners, and what remains
 
@@ -28,7 +28,7 @@ log = logging.getLogger(__name__)
 
 
 class Conversation:
-    """What Envoy is served, what it says, and what is kept of it."""
+    """The current snapshot, Envoy's responses, and the file."""
 
     def __init__(self, options: Options, told: Callable[[], None]) -> None:
         self._file = SnapshotFile(options.snapshot_file, f"{options.namespace}/{options.load_balancer}")
@@ -57,9 +57,9 @@ class Conversation:
             self._told()
 
     async def serve(self, balancer: LoadBalancer, listen_address: str, cpus: int) -> tuple[bool, tuple[Notice, ...]]:
-        """Serve the LoadBalancer; whether there was something new, and what had to be left out.
+        """Serve the LoadBalancer; returns whether anything was new, and what had to be left out.
 
-        What Envoy refuses is put aside and the rest served before this returns.
+        Before it returns, what Envoy refuses is set aside and the rest is served.
         """
         configuration = envoy_configuration(balancer, listen_address=listen_address, cpus=cpus)
         changed = False
@@ -75,7 +75,7 @@ class Conversation:
         return changed, configuration.notices
 
     async def _answer(self) -> None:
-        """Until Envoy has taken all that is served, or refused some of it, or the time is over."""
+        """Wait until Envoy has accepted everything, refused something, or the time is over."""
         refusals = self.delivery.refusals
         self._waiting = True
         try:

@@ -1,7 +1,7 @@
-"""Ad-hoc debugging: a person's SSH key, taken from the LoadBalancer's annotations into a running machine.
+"""Ad-hoc debugging: adds an SSH key from the LoadBalancer's annotations to a running machine.
 
-The machine image lets the agent's user run exactly two commands as root, and they are written here as its sudoers file
-names them. What was opened is never closed again by the agent, as in yawol: the machine is replaced afterwards.
+The machine image lets the agent's user run exactly two commands as root, written here as its sudoers file names them.
+As in yawol, the agent never revokes the access: the machine is replaced afterwards.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ _TIMEOUT_SECONDS = 10
 
 
 class Wish(Model):
-    """What the annotations ask for: a key, or the reason why there will be none."""
+    """The request in the annotations: a key, or why it cannot be used."""
 
     key: str = ""
     refusal: str = ""
 
 
 def wish(balancer: LoadBalancer) -> Wish | None:
-    """What is asked for, None if nothing is."""
+    """The request, None if there is none."""
     annotations = balancer.metadata.annotations
     key = annotations.get(AD_HOC_DEBUG_KEY_ANNOTATION, "")
     if not parse_bool(annotations.get(AD_HOC_DEBUG_ANNOTATION, "")) or not key:
@@ -46,7 +46,7 @@ def wish(balancer: LoadBalancer) -> Wish | None:
 
 
 async def fulfil(asked: Wish) -> Notice:
-    """Let the key in, if there is one; what came of it."""
+    """Add the key, if there is one; returns the result."""
     if asked.refusal:
         return warning(_NOT_ENABLED, f"Ad-hoc debugging is not enabled: {asked.refusal}")
     for command, given in ((WRITE_KEY, f"{asked.key}\n"), (START_SSHD, "")):
@@ -56,7 +56,7 @@ async def fulfil(asked: Wish) -> Notice:
 
 
 async def _fault(command: Sequence[str], given: str) -> str:
-    """Why a command failed; empty if it has not."""
+    """Why a command failed, empty if it succeeded."""
     pipe, null = asyncio.subprocess.PIPE, asyncio.subprocess.DEVNULL
     try:
         process = await asyncio.create_subprocess_exec(*command, stdin=pipe, stdout=null, stderr=pipe)

@@ -1,16 +1,16 @@
-"""What Envoy is served, and what becomes of what it refuses.
+"""The resources that Envoy is served, and the handling of those it refuses.
 
     wanted ──► proposed ──accepted──► good (kept on disk)
                   │
-                  └────refused──► put aside: its last good form is served in its place, or nothing
+                  └────refused──► set aside: its last accepted form is served instead, or none
                                        │
                                        └── proposed again when it changes, or by the first pass after
                                            30 s, 1, 2, ... 10 minutes
 
-Envoy's reason names the resources ("Error adding/updating listener(s) TCP-80: ..."), and what it does not name it has
-taken. A reason that names none speaks of all that was new. Something else may be at fault than the resource, a port
-that another process holds for one, so it is tried again; and what Envoy refuses never keeps a later change of the
-others from it, nor leaves it behind the version that is served.
+Envoy's reason names the refused resources ("Error adding/updating listener(s) TCP-80: ..."); it has accepted the
+others. A reason without names is about everything that was new. The cause may lie outside of the resource, such as a
+port that another process uses, so it is tried again. A refusal never blocks later changes of other resources, and never
+leaves Envoy behind the served version.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ LONGEST_PAUSE = timedelta(minutes=10)
 
 
 class Refused(Model):
-    """A resource that Envoy does not take, and why, in Envoy's words."""
+    """A refused resource, with Envoy's reason."""
 
     document: Document
     reason: str
@@ -38,7 +38,7 @@ class Refused(Model):
 
 
 class Delivery:
-    """What one Envoy is served."""
+    """The state of one Envoy."""
 
     def __init__(self, kept: Snapshot | None = None) -> None:
         self.served = kept
@@ -48,16 +48,16 @@ class Delivery:
 
     @property
     def settled(self) -> bool:
-        """Whether Envoy has taken all that is served."""
+        """Whether Envoy has accepted everything that is served."""
         return self.served is not None and all(self._accepted.get(each) == self.served.version for each in TYPES)
 
     @property
     def refusals(self) -> list[str]:
-        """Envoy's reasons for all that is put aside now, each once."""
+        """Envoy's reasons for what is set aside now, each once."""
         return list(dict.fromkeys(each.reason for part in self._refused.values() for each in part.values()))
 
     def want(self, configuration: EnvoyConfiguration, now: datetime) -> Snapshot | None:
-        """The snapshot to serve from now on, None if it is served already."""
+        """The snapshot to serve, None if it is served already."""
         clusters = self._servable(CLUSTER_TYPE, configuration.clusters, now)
         listeners = self._servable(LISTENER_TYPE, configuration.listeners, now)
         before = self.served
@@ -68,7 +68,7 @@ class Delivery:
         return self.served
 
     def taken(self, type_url: str, version: int) -> None:
-        """Envoy has taken all resources of a type."""
+        """Envoy has accepted all resources of a type."""
         if self.served is None or version != self.served.version or type_url not in TYPES:
             return
         self._accepted[type_url] = version
@@ -78,7 +78,7 @@ class Delivery:
                 del self._refused[type_url][name]
 
     def refuse(self, type_url: str, version: int, reason: str, now: datetime) -> None:
-        """Envoy has refused resources of a type: put aside what it names."""
+        """Envoy has refused resources of a type: set aside those it names."""
         if self.served is None or version != self.served.version or type_url not in TYPES:
             return
         sent, good, refused = self.served.of(type_url), self._good[type_url], self._refused[type_url]

@@ -1,7 +1,7 @@
 """Kubernetes Events about the machine, as a person reads them in `kubectl describe`.
 
-The machine's role may create and patch Events, and not read them. So the same words are said once, and again by
-counting them up on the Event that was made for them.
+The machine's role may create and patch Events, but not read them. So a repeated message increases the count of the
+Event that was created for it.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ log = logging.getLogger(__name__)
 
 
 class EventRecorder:
-    """Tells of one machine."""
+    """Writes Events about one machine."""
 
     def __init__(self, api: KubeApi, host: str) -> None:
         self._api = api
@@ -32,7 +32,7 @@ class EventRecorder:
         self._told: dict[Notice, tuple[str, int]] = {}  # the Event's name, and how often
 
     async def tell(self, machine: JsonObject, notice: Notice, now: datetime) -> None:
-        """Tell; that an Event cannot be written is only logged."""
+        """Write an Event, or count it up; a failure is only logged."""
         (log.info if notice.type == "Normal" else log.warning)("%s: %s", notice.reason, notice.message)
         namespace = text(machine, "metadata", "namespace")
         name, count = self._told.get(notice, ("", 0))

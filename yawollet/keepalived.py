@@ -1,6 +1,6 @@
-"""keepalived, which moves the virtual address between machines: whether it runs, and whether this machine is master.
+"""keepalived, which moves the virtual address between machines: is it running, and is this machine master?
 
-It tells by a text file that it writes on SIGUSR2, which the machine image sends every 20 seconds:
+keepalived writes a text file on SIGUSR2, which the machine image sends every 20 seconds:
 
     VRRP Instance: ENVOY
       Advertisements:
@@ -10,7 +10,7 @@ It tells by a text file that it writes on SIGUSR2, which the machine image sends
       Released master: 0
       ...
 
-Each section's body is read as YAML. A machine is master when it has become so more often than it has ceased to be.
+Each section's body is parsed as YAML. A machine is master if it has become master more often than it has released it.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _STATUS = "KeepalivedStatus"
 
 
 class Statistics(Model):
-    """What keepalived counts for the instance that holds the virtual address."""
+    """keepalived's counts for the instance with the virtual address."""
 
     became_master: int
     released_master: int
@@ -48,10 +48,10 @@ class Statistics(Model):
 
 
 def read_statistics(text: str) -> Statistics:
-    """The numbers of a dump.
+    """The counts in a dump.
 
     Raises:
-        ValueError: the instance, or a number, is not in it.
+        ValueError: the instance or a number is missing.
     """
     for section in text.split(_SECTION)[1:]:
         name, _, body = section.partition("\n")
@@ -61,7 +61,7 @@ def read_statistics(text: str) -> Statistics:
 
 
 def findings(stats_file: Path | None, pid_file: Path, now: datetime) -> tuple[list[Finding], Statistics | None]:
-    """The conditions that speak of keepalived, and its numbers; without a file of statistics only its process."""
+    """The conditions about keepalived, and its counts; without a file of statistics only about its process."""
     process = _process(pid_file)
     if stats_file is None:
         return [process], None

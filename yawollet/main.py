@@ -1,8 +1,8 @@
-"""The process: Envoy's side first, then the cluster's, for as long as it takes to find one.
+"""The agent's process: it serves Envoy first, then looks for the cluster until it finds it.
 
-Envoy is served what it accepted last before the kubeconfig is even read. A kubeconfig that cannot be used is told and
-tried again: ending the process would help nobody. The process ends only when told to, or when one of its own addresses
-is taken; Envoy then works on, and waits for the next one.
+Envoy is served its last accepted snapshot before the kubeconfig is read. An unusable kubeconfig is reported and tried
+again, as ending the process would not help. The process ends only at a signal, or if one of its addresses is taken;
+Envoy then continues, and waits for the next agent.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ log = logging.getLogger(__name__)
 
 
 async def run(options: Options, settings: Settings, stop: asyncio.Event | None = None) -> None:
-    """Be the agent until told to stop."""
+    """Run the agent until it is stopped."""
     process = _Process(options, settings)
     async with stopped_by_signals(stop) as stopped, process.serving():
         await first_of(stopped.wait(), process.work())
@@ -52,7 +52,7 @@ class _Process:
 
     @asynccontextmanager
     async def serving(self) -> AsyncIterator[None]:
-        """Answer Envoy, and whoever asks how the agent is."""
+        """Serve Envoy, health and metrics."""
         async with AsyncExitStack() as servers:
             await self._conversation.ads.start()
             servers.push_async_callback(self._conversation.ads.stop)
@@ -61,7 +61,7 @@ class _Process:
             yield
 
     async def work(self) -> None:
-        """Find the cluster and be the agent of its machine."""
+        """Find the cluster and run the agent of its machine."""
         admin = EnvoyAdmin(self._options.admin)
         try:
             async with await self._cluster() as api:

@@ -1,7 +1,7 @@
-"""What the agent measures: yawol's metrics, by the same names, in `status.metrics` of its machine.
+"""The machine's metrics in `status.metrics`, with the names of yawol's agent.
 
-Units are what yawol's agent writes, not what its documents say: memory in bytes, times in seconds. All values are text.
-A source that gives nothing is left out, and the others are told.
+Units are those that yawol's agent writes, not those of its documents: memory in bytes, times in seconds. All values are
+strings. A source without an answer is left out.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _IDLE_TIMEOUT = re.compile(r"tcp\.([^.]+)\.idle_timeout")
 
 
 def metrics(now: datetime, envoy: Mapping[str, str], keepalived: Statistics | None, *, cpus: int) -> tuple[Metric, ...]:
-    """All measurements of one moment."""
+    """All current values."""
     moment = timestamp(now)
     found = {**machine_values(cpus), **envoy_values(envoy), **keepalived_values(keepalived)}
     return tuple(Metric(type=type_, value=value, timestamp=moment) for type_, value in found.items())
@@ -52,7 +52,7 @@ def machine_values(cpus: int) -> dict[str, str]:
 
 
 def envoy_values(statistics: Mapping[str, str]) -> dict[str, str]:
-    """What Envoy counts of each cluster's connections, and of connections that were closed for idleness."""
+    """Envoy's counts of each cluster's connections, and of connections closed for idleness."""
     found = {}
     for name, value in statistics.items():
         if cluster := _CLUSTER.fullmatch(name):
@@ -64,7 +64,7 @@ def envoy_values(statistics: Mapping[str, str]) -> dict[str, str]:
 
 
 def keepalived_values(statistics: Statistics | None) -> dict[str, str]:
-    """Who is master, and how often that has changed."""
+    """Whether this machine is master, and how often that has changed."""
     if statistics is None:
         return {}
     return {

@@ -1,12 +1,11 @@
-"""Envoy's messages: what goes over the wire, made from documents and read again.
+"""Encodes documents as Envoy's protobuf messages, and decodes them.
 
-Only the fields that are used are described, by number, in a pool of descriptors of its own. A field that is not
-described is skipped when it is read, and refused when a document names it, so a document can never lose a field on its
-way. Envoy's own descriptors exist as packages, but those put other projects' modules into their wheels and overwrite
-what OpenTelemetry needs.
+Only the used fields are described, by number, in a descriptor pool of our own. Other fields are skipped when a message
+is read, and refused in a document, so a document never loses a field. There are packages with Envoy's own descriptors,
+but their wheels contain modules of other projects and overwrite those that OpenTelemetry needs.
 
-The numbers are Envoy's, from its v3 API (https://github.com/envoyproxy/envoy/tree/main/api), and never change within a
-version of it. Names of messages matter only where they stand in an `Any`; all others go by our own.
+The numbers are those of Envoy's v3 API (https://github.com/envoyproxy/envoy/tree/main/api), which never change within
+that version. A message's name matters only in an `Any`; all others have names of our own.
 """
 
 from __future__ import annotations
@@ -97,7 +96,7 @@ _PARTS: dict[str, dict[str, Field]] = {
     "Matcher": {"on_no_match": (3, "OnMatch")},
 }
 
-# What stands in an `Any`, by Envoy's own names.
+# The messages in an `Any`, by Envoy's own names.
 _EXTENSIONS = "envoy.extensions"
 _TYPED: dict[str, dict[str, Field]] = {
     "envoy.config.cluster.v3.Cluster": {
@@ -157,7 +156,7 @@ def resources(type_url: str, documents: Iterable[Document]) -> list[Message]:
     """Each document in an `Any` of that type.
 
     Raises:
-        ValueError: a document is not of that type.
+        ValueError: a document does not fit the type.
     """
     try:
         return [
@@ -175,12 +174,12 @@ def response(type_url: str, version: str, nonce: str, documents: Iterable[Docume
 
 
 class Request:
-    """What Envoy asks, and what it says of what it was answered before.
+    """A request of Envoy, which also responds to an earlier answer.
 
     Attributes:
-        type_url: what is asked for.
-        nonce: of the answer that it speaks of; empty for a first request.
-        refusal: why that answer is refused, in Envoy's words; empty if it is not.
+        type_url: the requested type.
+        nonce: that of the earlier answer; empty in a first request.
+        refusal: why that answer is refused, in Envoy's words; empty if it is accepted.
     """
 
     def __init__(self, data: bytes) -> None:
@@ -192,7 +191,7 @@ class Request:
 
 
 def request(type_url: str, *, nonce: str = "", refusal: str = "") -> bytes:
-    """What Envoy would send: for whoever plays Envoy."""
+    """A request as Envoy sends it, for tests."""
     document: Document = {"type_url": type_url, "response_nonce": nonce}
     if refusal:
         document["error_detail"] = {"code": 13, "message": refusal}
@@ -200,7 +199,7 @@ def request(type_url: str, *, nonce: str = "", refusal: str = "") -> bytes:
 
 
 def read_response(data: bytes) -> Document:
-    """A response as a document, its resources with their types: for whoever plays Envoy."""
+    """A response as a document, its resources with their types, for tests."""
     return dict(
         json_format.MessageToDict(_RESPONSE.FromString(data), preserving_proto_field_name=True, descriptor_pool=_POOL)
     )
@@ -235,7 +234,7 @@ def _add(message: DescriptorProto, name: str, number: int, type_: str, within: s
         field.type, field.type_name = FieldDescriptorProto.TYPE_MESSAGE, f".{_PACKAGE}.{item}" if own else f".{item}"
 
 
-# Values stand beside their enum, not in it: no two enums of the table may share one.
+# Enum values belong to the enclosing scope, so no two enums of the table may share one.
 
 
 def _pool() -> descriptor_pool.DescriptorPool:
@@ -275,5 +274,5 @@ def _class(full_name: str) -> type[Message]:
 _ANY_CLASS = _class(_ANY)
 _REQUEST = _class(f"{_PACKAGE}.DiscoveryRequest")
 _RESPONSE = _class(f"{_PACKAGE}.DiscoveryResponse")
-# Clusters come before the listeners that lead to them.
+# Clusters come before the listeners that refer to them.
 TYPES = (CLUSTER_TYPE, LISTENER_TYPE)

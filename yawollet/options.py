@@ -1,4 +1,4 @@
-"""What the agent is told on its command line: the flags of yawol's agent, and ours for what that one has built in."""
+"""The agent's options: the flags of yawol's agent, and ours for what is fixed there."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _OFF = ("", "0")
 
 
 class Address(Model):
-    """Where a server of ours listens."""
+    """The address of a server of ours."""
 
     host: str
     port: int
@@ -29,22 +29,22 @@ class Address(Model):
 
 
 class Options(Model):
-    """What the agent is told.
+    """The agent's options.
 
     Attributes:
-        namespace: of both objects.
+        namespace: that of both objects.
         load_balancer: the LoadBalancer's name.
         machine: the LoadBalancerMachine's name.
         listen_address: where Envoy listens, the virtual address on a real machine.
         requeue: the longest time between two passes.
-        stats_file: what keepalived writes on SIGUSR2; None if there is no keepalived.
-        pid_file: keepalived's.
+        stats_file: the file that keepalived writes on SIGUSR2; None without keepalived.
+        pid_file: that of keepalived.
         health: where readyz is served; None for nowhere.
         metrics: where the process' own metrics are served; None for nowhere.
-        kubeconfig: a file, empty for what the environment says.
-        ads: where Envoy asks for its configuration.
-        admin: Envoy's own administration.
-        snapshot_file: where what Envoy has accepted is kept.
+        kubeconfig: a file; empty for the environment's.
+        ads: where Envoy's configuration is served.
+        admin: the address of Envoy's admin interface.
+        snapshot_file: the file with the accepted snapshot.
     """
 
     namespace: str
@@ -63,7 +63,7 @@ class Options(Model):
 
 
 def server_address(text: str) -> Address | None:
-    """The address of a text such as `127.0.0.1:8080` or `:8080`; None for `0` and nothing, which turn a server off.
+    """Parse an address such as `127.0.0.1:8080` or `:8080`; None for `0` or empty, which turn a server off.
 
     Raises:
         ValueError: it is neither.

@@ -1,8 +1,8 @@
-"""What Envoy is served at one moment, and the file that keeps it across restarts.
+"""A snapshot of what Envoy is served, and the file that keeps it across restarts.
 
-The file is read before anything else happens, so that an agent that starts without an API server serves what Envoy
-accepted last. It is written anew beside itself and then renamed, so it is whole or the one before. A file that cannot
-be read, or that speaks of another LoadBalancer, is as good as none: serving nothing keeps Envoy as it is.
+The file is read first, so an agent that starts without an API server serves what Envoy accepted last. It is replaced by
+rename, so it is always complete. An unreadable file, or one of another LoadBalancer, counts as missing: without a
+snapshot Envoy stays as it is.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ class Snapshot(Model):
     listeners: Resources
 
     def of(self, type_url: str) -> Resources:
-        """Its resources of one type."""
+        """The resources of one type."""
         return {CLUSTER_TYPE: self.clusters, LISTENER_TYPE: self.listeners}[type_url]
 
 
@@ -41,7 +41,7 @@ class _Kept(Model):
 
 
 class SnapshotFile:
-    """Where what Envoy has accepted is kept."""
+    """The file with the accepted snapshot."""
 
     def __init__(self, path: Path, load_balancer: str) -> None:
         self._path = path
@@ -49,7 +49,7 @@ class SnapshotFile:
         self._troubled = False
 
     def read(self) -> Snapshot | None:
-        """What was kept, None if nothing is there that can be served."""
+        """The kept snapshot, None if there is none that can be served."""
         try:
             kept = _Kept.model_validate_json(self._path.read_bytes())
             for type_url in (CLUSTER_TYPE, LISTENER_TYPE):
@@ -65,7 +65,7 @@ class SnapshotFile:
         return kept.snapshot
 
     def write(self, snapshot: Snapshot) -> None:
-        """Keep a snapshot; that it cannot be kept is logged once, and is no reason not to serve."""
+        """Keep a snapshot; a failure is logged once and does not stop serving."""
         kept = _Kept(load_balancer=self._load_balancer, snapshot=snapshot)
         beside = self._path.with_name(f"{self._path.name}.new")
         try:
