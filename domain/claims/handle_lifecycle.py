@@ -1,8 +1,7 @@
 """The lifecycle of a ResourceHandle that no claim reconciles: a free one, or one whose claim is gone or ignored.
 
     being deleted | its claim is gone, detached or has another handle | expired --> resources and handle deleted
-    a claim holds it --> nothing: the claim's lifecycle looks after both; the binder is asked where the claim says
-        nothing
+    a claim holds it --> nothing: the claim's lifecycle serves both; the binder is asked if the claim does not name it
     free, or its claim is ignored --> reconciled (handle_reconciliation.py)
 
 Irreversible steps are decided on fresh reads: a pass that began with cached objects observes again first.
