@@ -11,7 +11,6 @@ import contextlib
 from collections.abc import Container, Mapping
 
 from activities.aws.keys import ACCESS_KEY_ID, known_ids
-from activities.aws.session import secret_content
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
 from domain.accounts.constants import (
     HOLDER_ANNOTATION,
@@ -26,6 +25,7 @@ from domain.identity import Key
 from engine.errors import Absent, Conflict, Denied, Invalid
 from engine.kube import SECRET, JsonObject, KubeApi
 from engine.kube.json import mapping, text
+from engine.kube.secrets import secret_content
 
 KEY_FIELDS = ("aws_access_key_id", "aws_secret_access_key")
 ROLE_FIELD = "role_arn"  # of a fleet manager's claim

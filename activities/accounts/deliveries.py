@@ -16,7 +16,6 @@ from activities.accounts.claim_secrets import KEY_FIELDS, ROLE_FIELD, account_ke
 from activities.accounts.reading import Reader
 from activities.aws import keys
 from activities.aws.keys import known_ids
-from activities.aws.session import secret_data
 from activities.defined import Activities
 from domain.accounts import ACCOUNT, ACCOUNT_CLAIM
 from domain.accounts.actions.claim_secrets import (
@@ -43,6 +42,7 @@ from domain.writes import JsonPatch
 from engine.errors import Absent, Conflict, Denied, Invalid
 from engine.kube import SECRET
 from engine.kube.json import JsonObject, mapping, sequence, text
+from engine.kube.secrets import secret_data
 
 # Literal values of the replaced operator.
 DUMMIES = {"aws_access_key_id": "fakeAccessKey", "aws_secret_access_key": "FakeSecretAccesskey"}

@@ -10,11 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from activities.aws.session import secret_content, secret_data
 from domain.identity import Key, all_kinds
 from domain.model import Model
 from engine.errors import Absent, Conflict
 from engine.kube import SECRET, BlockingKube
+from engine.kube.secrets import secret_content, secret_data
 
 ROTATED_FOR = "perdure.dev/rotated-for"
 FORMER_KEYS = "perdure.dev/former-keys"

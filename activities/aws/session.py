@@ -13,13 +13,11 @@ the accounts that the settings protect. Should AssumeRole ever answer with a ses
 
 from __future__ import annotations
 
-import base64
-import binascii
 import re
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable
 from contextlib import AbstractContextManager
 from datetime import timedelta
 from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar, cast
@@ -45,6 +43,7 @@ from engine import slots
 from engine.errors import Absent, Denied, Invalid
 from engine.kube import CONFIG_MAP as CONFIG_MAP_KIND
 from engine.kube import SECRET, BlockingKube
+from engine.kube.secrets import secret_content
 from engine.settings import Settings
 
 if TYPE_CHECKING:
@@ -432,20 +431,3 @@ def keys_in(kube: BlockingKube, namespace: str, name: str, whose: str) -> ReadOn
     if not key or not secret:
         raise Denied(f"{where} needs aws_access_key_id and aws_secret_access_key", code=NO_CREDENTIALS)
     return ReadOnlyCredentials(key, secret, content.get("aws_session_token") or None)
-
-
-def secret_data(content: Mapping[str, str]) -> dict[str, str]:
-    """A Secret's data with this content."""
-    return {name: base64.b64encode(value.encode()).decode() for name, value in content.items()}
-
-
-def secret_content(secret: dict[str, object]) -> dict[str, str]:
-    """A Secret's data, decoded; entries that are no text are left out."""
-    content = secret.get("data")
-    found: dict[str, str] = {}
-    for name, value in content.items() if isinstance(content, dict) else ():
-        try:
-            found[str(name)] = base64.b64decode(str(value), validate=True).decode().strip()
-        except (binascii.Error, UnicodeDecodeError):
-            continue
-    return found

@@ -1,6 +1,6 @@
 """Notifications: the webhooks that an InterruptionPolicy names.
 
-A webhook is told of each cause once. If the worker dies between sending and reporting it is sent once more, under the
+Each cause is sent to a webhook once. If the worker dies between sending and reporting, it is sent once more, with the
 same `Idempotency-Key`. A webhook that fails is tried again for three minutes, then an Event on AWSMachine and policy
 says so; it delays no reaction.
 
@@ -10,8 +10,6 @@ Addresses, headers and proxies may hold secrets: no error, log or Event repeats 
 from __future__ import annotations
 
 import asyncio
-import base64
-import binascii
 import hashlib
 import ssl
 from datetime import timedelta
@@ -34,7 +32,7 @@ from engine.clock import now
 from engine.errors import ApiError, Invalid, Throttled, Unavailable
 from engine.kube import SECRET, KubeApi
 from engine.kube.events import Said, Subject, event, record
-from engine.kube.json import mapping, text
+from engine.kube.secrets import secret_content
 
 COMPONENT = "perdure"
 KEPT_IN = "perdure-notifications"
@@ -117,18 +115,11 @@ class NotificationActivities(Activities):
             raise _refusal(f"{what}: the webhook answers {status}", status, pause)
 
     async def _secrets(self, what: str) -> dict[str, str]:
-        """The Secret's values that are text, without the line end that an editor leaves."""
+        """The Secret's values that are text."""
         try:
-            secret = await self._kube.get(SECRET, self._namespace, KEPT_IN)
+            return secret_content(await self._kube.get(SECRET, self._namespace, KEPT_IN))
         except ApiError as error:
             raise Unavailable(f"{what}: {error.message}", code=error.code) from None
-        found: dict[str, str] = {}
-        for key in mapping(secret, "data"):
-            try:
-                found[key] = base64.b64decode(text(secret, "data", key), validate=True).decode().rstrip("\r\n")
-            except (binascii.Error, UnicodeDecodeError):
-                continue
-        return found
 
     async def _client(self, proxy: str | None) -> httpx.AsyncClient:
         """One client per proxy: loading the certificate authorities takes a tenth of a second."""
