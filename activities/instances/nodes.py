@@ -144,10 +144,9 @@ class NodeActivities(Activities):
                         said = f"{node.node} is not empty yet: {refused}"
                         await self._tell(api, node, Said("Warning", "DrainHeldUp", said, COMPONENT))
                 await asyncio.sleep(EVICT_AGAIN)
-            else:
-                if await _node_of_instance(api, node):
-                    said = f"{node.node} is drained because of {node.cause}"
-                    await self._tell(api, node, Said("Normal", "NodeDrained", said, COMPONENT))
+            if left == []:
+                said = f"{node.node} is drained because of {node.cause}"
+                await self._tell(api, node, Said("Normal", "NodeDrained", said, COMPONENT))
         metrics.reacted("drain", node.because, outcome)
         return Done(at=now())
 
@@ -318,10 +317,10 @@ def _end_of(node: EmptyNode) -> datetime | None:
     return earliest([until, since + how.node_grace if how.node_grace is not None else None])
 
 
-async def _evictable(api: KubeApi, node: EmptyNode) -> list[JsonObject]:
-    """The Pods that are left to evict; none once the Node is gone."""
+async def _evictable(api: KubeApi, node: EmptyNode) -> list[JsonObject] | None:
+    """The Pods that are left to evict; None once the Node is gone."""
     if not await _node_of_instance(api, node):
-        return []
+        return None
     listed = await api.list(POD, field_selector=f"spec.nodeName={node.node}")
     return [pod for pod in listed.items if evictable(pod)]
 

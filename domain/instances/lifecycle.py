@@ -161,8 +161,8 @@ class InstanceWorld(World):
     @property
     def hindrance(self) -> str:
         """Why no reaction may run, empty if one may."""
-        if self.paused:
-            return self.paused
+        if paused_object := self.paused:
+            return paused_object
         if self.machine is not None and self.machine.metadata.deleting:
             return f"AWSMachine {self.machine.metadata.name} is being deleted"
         return ""

@@ -157,27 +157,22 @@ def _step(world: InstanceWorld, cause: Cause) -> Action | None:
 
 def _notices(world: InstanceWorld, cause: Cause) -> tuple[Notify, ...]:
     """The notifications of the cause that have not been sent yet."""
-    policy, owner, machine = world.policy, world.owner, world.machine
-    notices = (
-        Notify.model_validate(
-            {
-                "key": world.key,
-                "policy": policy.name,
-                "channel": channel.name,
-                "cause": cause.name,
-                "sort": cause.sort,
-                "reaction": cause.reaction,
-                "received_at": cause.claimed_at,
-                "deadline": cause.deadline,
-                "machine": owner.metadata.name if owner else "",
-                "node": world.node_name,
-                "about": About(name=machine.metadata.name, uid=machine.metadata.uid) if machine else None,
-                **world.workload,
-            }
-        )
-        for channel in policy.channels
-        if cause.sort in channel.causes
-    )
+    policy, owner = world.policy, world.owner
+    about = {
+        "key": world.key,
+        "policy": policy.name,
+        "cause": cause.name,
+        "sort": cause.sort,
+        "reaction": cause.reaction,
+        "received_at": cause.claimed_at,
+        "deadline": cause.deadline,
+        "machine": owner.metadata.name if owner else "",
+        "node": world.node_name,
+        "about": _about(world),
+        **world.workload,
+    }
+    wanted = (channel.name for channel in policy.channels if cause.sort in channel.causes)
+    notices = (Notify.model_validate({**about, "channel": name}) for name in wanted)
     return tuple(notice for notice in notices if notice.id not in world.record.notified)
 
 

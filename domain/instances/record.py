@@ -319,14 +319,13 @@ def refuted(record: InstanceRecord, cause: str) -> InstanceRecord:
     """The record once EC2 does not bear a claim out: it is not reacted to, however often it is told again."""
     if cause in record.refuted_causes:
         return record
-    causes = (*record.refuted_causes, cause)[-_MOST_NOTICES * 2 :]
+    causes = _with_last(record.refuted_causes, cause, _MOST_NOTICES * 2)
     return record.model_copy(update={"refuted": record.refuted + 1, "refuted_causes": causes})
 
 
 def machineless(record: InstanceRecord, cause: str) -> InstanceRecord:
     """The record once it was reported that the instance has no Machine to delete because of `cause`."""
-    causes = (*(each for each in record.machineless if each != cause), cause)[-_MOST_NOTICES * 2 :]
-    return record.model_copy(update={"machineless": causes})
+    return record.model_copy(update={"machineless": _with_last(record.machineless, cause, _MOST_NOTICES * 2)})
 
 
 def heartbeat_sent(record: InstanceRecord, token: str, at: datetime) -> InstanceRecord:
@@ -359,8 +358,12 @@ def cordoned(
 
 def notified(record: InstanceRecord, notification: str) -> InstanceRecord:
     """The record once a notification is sent, or given up."""
-    rest = (each for each in record.notified if each != notification)
-    return record.model_copy(update={"notified": (*rest, notification)[-_REMEMBERED_KEYS:]})
+    return record.model_copy(update={"notified": _with_last(record.notified, notification, _REMEMBERED_KEYS)})
+
+
+def _with_last(names: tuple[str, ...], name: str, most: int) -> tuple[str, ...]:
+    """The names with this one last, as many as are remembered."""
+    return (*(each for each in names if each != name), name)[-most:]
 
 
 def uncordoned(record: InstanceRecord) -> InstanceRecord:
