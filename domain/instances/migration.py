@@ -147,7 +147,7 @@ def _webhook_notes(chart: _Values) -> Iterator[str]:
         yield f"webhookHeaders: {_READ_BY_ALL}; a token belongs there, with its key in the header's secretKey"
     template = chart.text("webhookTemplate", "")
     if template and not _template(template):
-        yield "webhookTemplate: it does more than name fields; the format Slack is used, write notify[0].template anew"
+        yield "webhookTemplate: it does more than name fields; the format Slack is used, rewrite notify[0].template"
     unknown = sorted(set(_TEMPLATE_FIELD.findall(template)) - set(_TEMPLATE_FIELDS))
     if unknown and _template(template):
         yield f"webhookTemplate: there is no counterpart of {', '.join(unknown)}, which is left out"

@@ -127,7 +127,7 @@ class NotificationHeader(KubeModel):
 
 
 class Notification(KubeModel):
-    """A webhook that is told of instances that AWS takes. Secret values stand in the Secret perdure-notifications."""
+    """A webhook that is notified when AWS takes an instance. Secret values are in the Secret perdure-notifications."""
 
     name: Annotated[str, Marker(required=True, pattern=r"^[a-z0-9]([-a-z0-9]*[a-z0-9])?$", max_length=63)]
     url: Annotated[str, Marker(pattern=r"^https?://[!-~]+$", max_length=2000)] | None = Field(
