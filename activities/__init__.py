@@ -1,1 +1,1 @@
-"""Perdure's access to other systems: one package per API with its effects and errors, one per area with its passes."""
+"""Perdure's access to other systems: a package for each API with its effects and errors, one for each area."""

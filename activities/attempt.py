@@ -1,9 +1,8 @@
-"""What an activity knows of its own attempt: its number and age, the delay to the next, and whether to stop.
+"""What an activity knows of its own attempt: number, age, delay to the next, and whether to stop.
 
-Times are the server's (`scheduled_time` of the first attempt, `started_time` of this one), never the machine's clock.
-Attempts whose workers were not heard of in time count, although the server knows them as another activity's.
-The effects run on threads and must not be torn in the middle, so no exception is thrown into them: they look between
-steps whether they are cancelled.
+Times are the server's, never the machine's. Attempts whose workers missed a heartbeat count, although the server counts
+them for another activity. Effects run on threads and must not be interrupted in the middle, so they check between steps
+whether they are cancelled.
 """
 
 from __future__ import annotations
@@ -21,8 +20,8 @@ from domain.decision import Action, Earlier
 from domain.refusal import WORKER_SHUTDOWN
 from engine.errors import ApiError, Denied, Unavailable
 
-# IAM and STS are eventually consistent: what was just made is refused or missing for seconds, rarely minutes. Upstream
-# waits up to 225 s for a new user.
+# IAM and STS are eventually consistent: new objects are refused or missing for seconds, rarely minutes. Upstream waits
+# up to 225 s for a new user.
 SETTLING = timedelta(minutes=4)
 _SETTLING_DELAYS = (0.5, 1, 1, 2, 2, 3, 5, 5, 10)
 
@@ -31,47 +30,44 @@ _earlier: ContextVar[Earlier | None] = ContextVar("earlier", default=None)
 
 
 def begin(action: object) -> None:
-    """Note what came before this attempt (the worker's interceptor does)."""
+    """Note earlier attempts; called by the worker's interceptor."""
     _earlier.set(action.earlier if isinstance(action, Action) else None)
 
 
 def number() -> int:
-    """1 for the first attempt."""
     earlier = _earlier.get()
     return activity.info().attempt + (earlier.attempts if earlier else 0)
 
 
 def repeated() -> bool:
-    """True if an earlier attempt may have had its effect."""
     return number() > 1
 
 
 def started_at() -> datetime:
-    """When this attempt was started, by the server's clock (UTC)."""
+    """By the server's clock, UTC."""
     return activity.info().started_time
 
 
 def since() -> datetime:
-    """When the action was first asked for, by the server's clock (UTC)."""
+    """When the action was first scheduled, by the server's clock (UTC)."""
     earlier = _earlier.get()
     return earlier.since if earlier else activity.info().scheduled_time
 
 
 def age() -> timedelta:
-    """How long ago, by the server's clock, the action was first asked for."""
     return started_at() - since()
 
 
 def growing(seconds: Sequence[float]) -> timedelta:
-    """The delay after this attempt: one entry per attempt, the last one for all further; a fifth of jitter."""
+    """The delay after this attempt: one entry per attempt, the last one for all further, with jitter of 10%."""
     base = seconds[min(number(), len(seconds)) - 1]
     return timedelta(seconds=base * random.uniform(0.9, 1.1))  # noqa: S311 - spreads load, hides nothing
 
 
 def settling(error: ApiError, window: timedelta = SETTLING) -> ApiError:
-    """The error, as one that passes by itself while the action is younger than `window`; else the error itself.
+    """The error as a temporary one while the action is younger than `window`; else the error itself.
 
-    Raise it `from error.__cause__`: an error that is its own cause cannot be told to the server.
+    Raise it `from error.__cause__`: an error that is its own cause cannot be sent to the server.
     """
     if age() >= window:
         return error
@@ -81,16 +77,16 @@ def settling(error: ApiError, window: timedelta = SETTLING) -> ApiError:
 
 
 def definite(error: ApiError, attempts: int) -> bool:
-    """True when a denial has been heard in so many attempts that it will not pass by itself."""
+    """False for a denial until this many attempts were denied: it may pass by itself."""
     return not isinstance(error, Denied) or number() >= attempts
 
 
 def checkpoint(progress: object = None) -> None:
-    """Say that the activity lives; stop here if it is cancelled.
+    """Heartbeat, and stop here if the activity is cancelled.
 
     Raises:
         CancelledError: the action is no longer wanted.
-        Unavailable: the worker's time to drain is over; the next attempt goes on elsewhere.
+        Unavailable: the worker's time to drain is over; the next attempt runs elsewhere.
     """
     activity.heartbeat(progress)
     if not activity.is_cancelled():
@@ -102,11 +98,11 @@ def checkpoint(progress: object = None) -> None:
 
 
 def pause(seconds: float, progress: object = None) -> None:
-    """Wait within an attempt, at most a few seconds; ends early when cancelled.
+    """Wait a few seconds within an attempt; a cancellation ends the wait.
 
     Raises:
         CancelledError: the action is no longer wanted.
-        Unavailable: the worker is being drained; the next attempt goes on elsewhere.
+        Unavailable: the worker is being drained; the next attempt runs elsewhere.
     """
     checkpoint(progress)
     if activity.is_worker_shutdown():
@@ -120,6 +116,6 @@ def _going_away() -> Unavailable:
 
 
 def pause_regardless(seconds: float) -> None:
-    """Wait within an attempt also when cancelled: for steps that have to be finished."""
+    """Wait even if cancelled, for steps that have to be finished."""
     activity.heartbeat()
     threading.Event().wait(seconds)

@@ -1,5 +1,3 @@
-"""What the activities of every area are made from."""
-
 from __future__ import annotations
 
 import asyncio
@@ -24,7 +22,7 @@ class Clients:
         settings: of the process.
         temporal: the connection to Temporal.
         kube: the cluster with the custom resources.
-        served: the cluster whose Services and Nodes are served; mostly the same.
+        served: the cluster whose Services and Nodes are served; usually the same.
     """
 
     settings: Settings
@@ -34,15 +32,14 @@ class Clients:
     _listeners: list[OnWrite] = field(default_factory=list)
 
     def on_write(self, listener: OnWrite) -> None:
-        """Tell `listener` what is answered to each write that a lifecycle makes of its own object."""
+        """Call `listener` with the answer to each write that a lifecycle makes of its own object."""
         self._listeners.append(listener)
 
     def wrote(self, writer: Key, kind: Kind, answer: JsonObject) -> None:
-        """A lifecycle has written its own object."""
         for listener in self._listeners:
             listener(writer, kind, answer)
 
     @cached_property
     def blocking(self) -> BlockingKube:
-        """`kube` for activities that run on a thread; asked for within the worker's event loop."""
+        """`kube` for activities on threads; first used within the worker's event loop."""
         return BlockingKube(self.kube, asyncio.get_running_loop())

@@ -1,5 +1,3 @@
-"""Classes whose methods are activities."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -9,15 +7,14 @@ from temporalio import activity
 
 
 class Activities:
-    """Activities that share what they are made from."""
+    """A class whose methods are activities over shared clients."""
 
     _names: ClassVar[tuple[str, ...]] = ()
 
     def __init_subclass__(cls) -> None:
-        """Find its activities once: a pass asks for them each time."""
+        """Find the activities once: every pass asks for them."""
         super().__init_subclass__()
         cls._names = tuple(name for name, each in vars(cls).items() if activity._Definition.from_callable(each))
 
     def all(self) -> Sequence[Callable[..., object]]:
-        """Each of its activities, for the worker."""
         return [getattr(self, name) for name in self._names]

@@ -1,5 +1,3 @@
-"""Several calls at once."""
-
 from __future__ import annotations
 
 import asyncio
@@ -10,7 +8,7 @@ T = TypeVar("T")
 
 
 async def gathered(each: Iterable[Awaitable[T]]) -> list[T]:
-    """All of them, however one ends; the first failure is raised when all have ended."""
+    """Wait for all, whatever fails; then raise the first failure."""
     outcomes = await asyncio.gather(*each, return_exceptions=True)
     for outcome in outcomes:
         if isinstance(outcome, BaseException):

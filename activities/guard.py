@@ -1,12 +1,12 @@
 """Limits of one account or project in this process: concurrent calls, and a circuit breaker.
 
-Cloud clients block, so their activities run on a thread pool that all accounts and projects share. If one's endpoints
-hang (its region is down, a firewall drops its packets), each call would occupy a thread until it times out, and soon
-all of them. So each has a limit of concurrent calls, far below the number of threads. Once several calls in a row had
-no answer, nothing is sent for half a minute, after which one call at a time tests whether it answers again.
+Cloud clients block, and all accounts and projects share one thread pool. If one's endpoints hang, its calls would soon
+occupy every thread until they time out. So each has a limit of concurrent calls, far below the number of threads. After
+several calls in a row without an answer nothing is sent for half a minute; then one call at a time tests whether it
+answers again.
 
-A refused call was not sent: it ends at once, as throttled, with the delay until it may succeed. Only missing answers
-count: a refusal, a throttling or a connection that breaks at once is an answer, and occupies no thread.
+A refused call was not sent: it ends at once as throttled, with a delay. Only missing answers count as silence: a
+refusal, a throttling or a broken connection ends quickly and occupies no thread.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ from typing import ClassVar
 
 from engine.errors import Throttled, Unavailable
 
-# Seconds. A call that takes this long and ends without an answer counts as silence; connecting may take as long.
+# Seconds. A call that ends this late without an answer counts as silence; connecting may take as long.
 SILENT_SECONDS = 5.0
 SILENCES = 5
 PAUSE = timedelta(seconds=30)
-# Seconds in which only one refused caller is given the end of the pause as its delay.
+# Seconds in which only one refused caller gets the end of the pause as its delay.
 CHOSEN_SECONDS = 5.0
 
 
 class CallGuard:
-    """The guard of one account or project. Thread-safe. A subclass has the words for its subject.
+    """The guard of one account or project. Thread-safe. A subclass has the words for messages.
 
     Args:
         whom: the subject, as in messages to people.
@@ -57,12 +57,11 @@ class CallGuard:
 
     @property
     def silences(self) -> int:
-        """The number of consecutive calls without an answer."""
         return self._silences
 
     @contextmanager
     def calling(self) -> Iterator[None]:
-        """The context of a call, with all that it waits for.
+        """The context of a call and of all that it waits for.
 
         Raises:
             Throttled: not now; nothing was sent.
@@ -98,9 +97,9 @@ class CallGuard:
         """Refuse the call if another budget is used up; called with the lock held."""
 
     def _after_pause(self) -> timedelta:
-        """The additional delay after the pause: one caller retries at its end, and the others later.
+        """The additional delay after the pause: none for one caller, and some for the others.
 
-        The chosen caller may be woken and call earlier, or not call at all: so another is chosen after a while.
+        The chosen caller may call earlier or never, so another one is chosen after a while.
         """
         if self._clock() - self._chosen < CHOSEN_SECONDS:
             return spread(self.tried_delay)

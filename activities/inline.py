@@ -4,14 +4,14 @@
        ^                        |
        +------ outdated --------+
 
-`domain/runner.py` has the rules of the sequence. The effects are the functions that the durable driver
-(`workflows/entity.py`) calls through Temporal. An action without an effect here is left to the object's own workflow.
-Running effects are never cancelled: each is one quick call, and its answer would be lost.
+`domain/runner.py` has the rules of the sequence; `workflows/entity.py` drives the same effects through Temporal. An
+action without an effect here is left to the object's own workflow. Running effects are never cancelled: each is one
+quick call whose answer would be lost.
 
-- In order (`in_order`), actions run one after another, and those after a refused one wait for the next decision.
-- An action refused because the observation was outdated is retried after a new one, a limited number of times per pass.
+- In order (`in_order`), actions run one after another; those after a refused one wait for the next decision.
+- An action refused as outdated is retried after a new observation, a limited number of times per pass.
 - Any other refusal ends its own slot only. The pass returns it, and the workflow decides when the next pass is.
-- A short pause that the other side asks for is waited for; in order, before any other request.
+- A short pause that the API asks for is waited for; in order, before any other request.
 - An answer that `fold` cannot use (`UnusableAnswerError`) counts as none.
 - A bug ends the pass, once its concurrent actions have ended.
 """
@@ -41,41 +41,41 @@ P = TypeVar("P", bound=PassedWorld)
 
 Effect = Callable[[Any], Awaitable[Model | None]]
 
-# A decision that is never satisfied ends the pass: the longest lifecycle needs a tenth of it.
+# Ends the pass of a decision that is never satisfied; the longest lifecycle needs a tenth.
 MOST_ROUNDS = 100
 SECOND_LOOKS = 5
-# As many as an API server answers without the wait for each growing.
+# An API server answers this many concurrent requests without slowing down.
 AT_ONCE = 16
 
 
 def effects_of(*functions: Callable[..., object]) -> dict[str, Effect]:
-    """Activities by the names that actions know them by."""
+    """Activities by their names."""
     return {str(activity._Definition.must_from_callable(each).name): cast(Effect, each) for each in functions}
 
 
 @dataclass(frozen=True)
 class Passed(Generic[W]):
-    """What a pass came to: the world with the results of what was done, and the last decision, without its actions."""
+    """The result of a pass: the world with all results, and the last decision, without its actions."""
 
     world: W
     decision: Decision
 
     @property
     def refusals(self) -> dict[str, Refusal]:
-        """Those that stand in the way of what is still wanted."""
+        """Refusals that block what is still wanted."""
         return blocked_by(self.world, self.decision)
 
     def confirm(self) -> None:
-        """Hold that nothing was refused.
+        """Raise the first refusal, if there is one.
 
         Raises:
-            ApiError: something was.
+            ApiError: an action was refused.
         """
         for refusal in self.refusals.values():
             raise as_error(refusal)
 
     def as_world(self, kind: type[P], **more: object) -> P:
-        """As the activity hands it back to the workflow."""
+        """The world that the activity returns to the workflow."""
         told: dict[str, object] = {
             "key": self.world.key,
             "exists": not self.decision.gone,
@@ -94,14 +94,15 @@ class Inline(Generic[W]):
 
     Attributes:
         decide: the lifecycle's decision.
-        effects: what is done here, by the actions' activities.
-        observe: the world as it is now; True: as the other side has it, whatever a cache says. None where the world is
-            given: such a pass ends at the first refusal.
+        effects: the functions of actions that run here, by activity.
+        observe: reads the world; True: from the API itself instead of a cache. None if the world is given: such a pass
+            ends
+            at the first refusal.
         tell: writes an Event.
-        places: the limit of actions at once; passes over many objects share it.
-        cached: the cache shows what has woken the object: only a repeated observation asks the other side itself.
+        places: limits concurrent actions; passes over many objects share it.
+        cached: the cache shows what has woken the object, so only a repeated observation asks the API.
         in_order: each action of a decision builds on those before it.
-        second_looks: how often in a pass what was refused as outdated is tried again at once.
+        second_looks: how often a pass retries at once what was refused as outdated.
     """
 
     decide: Callable[[W, datetime], Decision]
@@ -114,10 +115,10 @@ class Inline(Generic[W]):
     second_looks: int = SECOND_LOOKS
 
     async def carry_out(self, asked: Pass, known: Model) -> Passed[W]:
-        """Observe, and make the decisions true until they ask for nothing more that can be done here and now.
+        """Observe and act until the decisions ask for nothing more that can be done here and now.
 
         Args:
-            asked: what the workflow has asked for.
+            asked: the workflow's request.
             known: the lifecycle's memory.
 
         Raises:
@@ -130,7 +131,7 @@ class Inline(Generic[W]):
         return await self.go_on(state, dry_run=asked.dry_run)
 
     async def go_on(self, state: State[W], *, dry_run: bool = False) -> Passed[W]:
-        """The same from any state on."""
+        """Continue a pass from this state."""
         rounds = 0
         while True:
             if state.dirty and self.observe is not None:
@@ -158,8 +159,8 @@ class Inline(Generic[W]):
             await asyncio.sleep((until - now()).total_seconds())
 
     async def _act(self, state: State[W], actions: Sequence[Action]) -> State[W]:
-        """Do what is independent of each other, and fold it in the order of the decision."""
-        if len(actions) == 1:  # as most often; a task of its own would take longer than it does
+        """Run independent actions concurrently, and fold their results in the decision's order."""
+        if len(actions) == 1:  # the usual case; a task of its own would cost more
             ended: list[Model | Exception | None] = [await self._one(actions[0])]
         else:
             ended = [*await asyncio.gather(*(self._one(each) for each in actions))]
@@ -174,7 +175,7 @@ class Inline(Generic[W]):
         return state
 
     async def _act_in_order(self, state: State[W], actions: Sequence[Action]) -> State[W]:
-        """Do one after the other, until one is refused."""
+        """Run actions one after another, until one is refused."""
         for number, action in enumerate(actions):
             state, done = _ended(state, action, await self._one(action))
             if not done or state.dirty:
@@ -192,7 +193,7 @@ class Inline(Generic[W]):
 
 
 def _ended(state: State[W], action: Action, result: Model | Exception | None) -> tuple[State[W], bool]:
-    """The state after an action's result or error, and whether it was done. A bug is raised."""
+    """The state after an action's result or error, and whether it was done; raises bugs."""
     if not isinstance(result, Exception):
         try:
             return state.finished(action.slot, result), True
@@ -205,7 +206,7 @@ def _ended(state: State[W], action: Action, result: Model | Exception | None) ->
 
 
 def _refusal(action: Action, error: ApiError, before: Refusal | None) -> Refusal:
-    """Why the action was not done. What passes by itself is tried again as soon as the server would."""
+    """Temporary errors are tried again as soon as the server would."""
     pause = error.delay
     if pause is None and error.type in RETRIED_BY_SERVER:
         grown: timedelta = action.first_retry * (1 << min(before.attempts if before else 0, 10))

@@ -1,7 +1,6 @@
-"""Whether a replaced operator still leads: two that serve the same objects would undo each other's work.
+"""Whether a replaced operator still leads: two writers would undo each other's work.
 
-While its leader lease is live nothing is done for the objects that are its. That it leads no more sends no event, so
-they look again.
+While its leader lease is live, nothing is done for its objects. The end of a lease sends no event, so they check again.
 """
 
 from __future__ import annotations
@@ -14,13 +13,13 @@ from engine.errors import Absent
 from engine.kube import LEASE, KubeApi, lease_is_live
 from engine.kube.json import text
 
-# An operator that comes back is seen so soon; many objects ask.
+# An operator that comes back is noticed within this time; many objects ask.
 ASKED_EVERY_SECONDS = 30.0
 HELD_FOR = timedelta(minutes=1)
 
 
 class Leaders:
-    """Who holds which lease; asked for seldom, by one for all who want to know."""
+    """The holders of leases; concurrent callers share one request."""
 
     def __init__(self, kube: KubeApi) -> None:
         self._kube = kube
@@ -28,10 +27,10 @@ class Leaders:
         self._known: dict[tuple[str, str], tuple[float, str]] = {}
 
     async def leads(self, operator: str, namespace: str, lease: str) -> str:
-        """Why nothing may be done instead of the operator now, empty if it does not lead.
+        """Why nothing may be done instead of the operator now; empty if it does not lead.
 
         Raises:
-            ApiError: that cannot be seen, which is no permission.
+            ApiError: the lease could not be read, which is no permission.
         """
         where = (namespace, lease)
         async with self._asking:

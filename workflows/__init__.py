@@ -1,1 +1,1 @@
-"""How lifecycles unfold in time: the loop (`entity`), how one is declared (`lifecycle`), and a module for each area."""
+"""How lifecycles run over time: the loop (`entity`), their declaration (`lifecycle`), and a module for each area."""

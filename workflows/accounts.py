@@ -1,4 +1,4 @@
-r"""The lifecycles of AWS accounts. What should happen is decided in `domain/accounts/`.
+r"""Lifecycles of AWS accounts. `domain/accounts/` decides.
 
 | lifecycle | one for each | decided in |
 |---|---|---|
@@ -6,8 +6,8 @@ r"""The lifecycles of AWS accounts. What should happen is decided in `domain/acc
 | AccountClaim | AccountClaim | `claim.py` |
 | AccountPool | AccountPool; the only writer of who has which account | `pool.py`, within a pass |
 | Organization | payer: hands out what is scarce | `organization.py`, within a pass |
-| AccountValidation | installation: accounts that exist are validated | `validation.py`, within a pass |
-| AWSFederatedRole, AWSFederatedAccountAccess | of these | `federated/` |
+| AccountValidation | installation: validates existing accounts | `validation.py`, within a pass |
+| AWSFederatedRole, AWSFederatedAccountAccess | object of the kind | `federated/` |
 """
 
 from __future__ import annotations
@@ -62,13 +62,13 @@ class AccountWorkflow(Entity[AccountWorld]):
         Pending --permit--> CreateAccount --> Creating --> InitializingRegions --> PendingVerification --> Ready
                                                  \________________\___> Failed (deadlines, refusals)
 
-    Three messages come from the organization's lifecycle: the permit to create, the one to opt in to regions, and that
-    the support case is resolved. They are only remembered; lost ones are sent again.
+    Three signals come from the organization: the permit to create, the permit to opt in to regions, and that the
+    support case is resolved. They are only remembered; lost ones are sent again.
     """
 
     @workflow.signal(description="The organization's answer to the request for an AWS account.")
     def permit(self, permit: Permit) -> None:
-        """Remember the answer; what the organization already has under this name is adopted."""
+        """Adopt what the organization already has under this name."""
         known = self.world.known
         facts: dict[str, object] = {"permit": permit}
         if permit.account_id and not known.created_account_id:
@@ -79,12 +79,11 @@ class AccountWorkflow(Entity[AccountWorld]):
 
     @workflow.signal(description="AWS Support has resolved this case.")
     def case_resolved(self, resolved: CaseResolved) -> None:
-        """Remember it."""
         self.tell(self.world.learn(resolved_case=resolved.case_id))
 
     @workflow.signal(description="It is this Account's turn to opt in to regions.")
     def opt_in_permit(self, permit: OptInPermit) -> None:
-        """Remember it, and observe: the list of regions may have grown since."""
+        """Observe as well: the list of regions may have grown since."""
         self.tell(self.world.learn(opt_in_until=permit.until))
         self.wake()
 
@@ -103,11 +102,11 @@ class AccountPoolWorkflow(Passes[PoolWorld]):
 
         woken --> pass --> wait for a wake, the end of a pause after failures, or room in the creation budget
 
-    An Account that gives way to another signals that before it goes; the next pass counts it among the failures.
+    An Account that is deleted without ever having had an AWS account signals `died` first; the next pass counts it as a
+    failure.
     """
 
     def observation(self, *, dry_run: bool = False) -> Action:
-        """One pass."""
         memory = self.world.known
         if OBSERVE in self.world.refusals:  # a refused pass may have ended between the two writes of a binding
             memory = memory.model_copy(update={"bonds_seen": False})
@@ -115,7 +114,6 @@ class AccountPoolWorkflow(Passes[PoolWorld]):
 
     @workflow.signal(description="One of its Accounts gives way to another, never having had an AWS account.")
     def died(self, account: Key) -> None:
-        """Remember it for the next pass."""
         known = self.world.known
         if account.name not in known.died:
             self.tell(self.world.learn(died=(*known.died, account.name)))
@@ -133,25 +131,23 @@ class OrganizationWorkflow(Passes[OrganizationWorld]):
 
         woken, or due --> pass (count, permits to Accounts, one request for all support cases) --> tell pools --> wait
 
-    Claims ask it for their OUs. The requests of a moment are answered together, one activity at a time, and the answers
-    are carried until AWS says that one does not exist any more.
+    Claims ask it for their OUs. Concurrent requests share one activity, one at a time; the ids are kept until AWS says
+    that an OU does not exist any more.
     """
 
     has_object: ClassVar[bool] = False
 
     def begin(self) -> None:
-        """Nothing is asked yet."""
-        self._asked: dict[tuple[str, str], None] = {}  # in the order of asking
+        self._asked: dict[tuple[str, str], None] = {}  # in order of arrival
         self._asking = False
 
     @workflow.query(description="How many more accounts there may be; nothing before the first count.")
     def room(self) -> Room | None:
-        """The room as last measured."""
         return self.world.known.room
 
     @workflow.update(description="The OU ids of legal entities, created where there is none.")
     async def units(self, request: UnitsRequest) -> Units:
-        """The OUs, and which of them AWS refuses. Fails with the organization's own answer."""
+        """Fails with the organization's own answer."""
         base, refused = request.base, dict[str, UnitRefused]()
         self._forget(request.gone)
         while missing := [name for name in request.legal_entities if not self._has(base, name) and name not in refused]:
@@ -167,7 +163,7 @@ class OrganizationWorkflow(Passes[OrganizationWorld]):
         )
 
     def _forget(self, gone: str) -> None:
-        """This OU has been deleted: the next request for it creates another one."""
+        """Drop a deleted OU: the next request creates another."""
         known = self.world.known.units
         if gone and gone in known.values():
             self.tell(self.world.learn(units={unit: id_ for unit, id_ in known.items() if id_ != gone}))
@@ -176,7 +172,7 @@ class OrganizationWorkflow(Passes[OrganizationWorld]):
         return _unit(base, name) in self.world.known.units
 
     async def _ask(self) -> dict[str, UnitRefused]:
-        """Ask for every unit that is wanted now; which of them are refused."""
+        """Request all OUs that are wanted now; return the refused ones."""
         self._asking = True
         base = next(iter(self._asked))[0]
         names = tuple(name for other, name in self._asked if other == base and not self._has(base, name))
@@ -202,7 +198,7 @@ def _unit(base: str, legal_entity: str) -> str:
 
 @lifecycle("AccountValidation", world=ValidationWorld, observe=PassValidation)
 class AccountValidationWorkflow(Passes[ValidationWorld]):
-    """The validation of accounts that exist: places in the organization, tags, quotas, failed Accounts without one.
+    """Validates existing accounts: their OUs, tags and quotas, and failed Accounts without an AWS account.
 
     woken by a changed ConfigMap or a written Account --> pass (one activity over those that are due) --> wait
     """
@@ -212,7 +208,7 @@ class AccountValidationWorkflow(Passes[ValidationWorld]):
 
 @lifecycle("AWSFederatedRole", world=FederatedRoleWorld, observe=ObserveFederatedRole, decide=decide_role)
 class FederatedRoleWorkflow(Entity[FederatedRoleWorld]):
-    """An AWSFederatedRole: its policies are validated for each generation of its spec, its accesses are woken.
+    """An AWSFederatedRole: validates its policies at each generation, and wakes its accesses.
 
     New --validated by IAM--> Valid | Invalid        deleted --> accesses gone --> gone
     """

@@ -1,4 +1,4 @@
-"""The durable driver of a lifecycle: observe, decide, make the decision true, wait.
+"""The durable driver of a lifecycle: observe, decide, act, wait.
 
     woken --> observe (one activity) --> decide (pure) --> start what is wanted, cancel what is not
                  ^                          ^   |
@@ -6,12 +6,12 @@
                  +--- wake ------ wait -----+       (a deadline passes: only decide again)
 
 `domain/runner.py` says which actions start and stop. Here each action is an activity, and each wait ends with the first
-of: an activity that ends, a wake, the one timer for the nearest moment. An action that misses its heartbeat is
-scheduled again at once with a longer timeout, so a dead worker is noticed soon and a slow one can finish.
+of: an activity that ends, a wake, the timer for the nearest deadline. An action that misses its heartbeat is scheduled
+again at once with a longer timeout: a dead worker is noticed soon, and a slow one can finish.
 
-Continue-as-new carries what cannot be observed again (`domain.carry.Carry`). It happens only while no action runs;
-renewable observations (`Action.renewable`) are cancelled for it. It ends a long history, and moves a lifecycle to
-another version of the workers.
+Continue-as-new carries what cannot be observed again (`domain.carry.Carry`). It happens only while no action runs, and
+cancels renewable observations (`Action.renewable`). It ends a long history, and moves a lifecycle to another version of
+the workers.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ W = TypeVar("W", bound=World)
 LONGEST_HISTORY = 600
 # A local activity raises its own error.
 FAILED = (ActivityError, ApplicationError)
-# The server's name of a missed heartbeat in a retry policy: the workflow retries it, with a longer timeout.
+# The server's name for a missed heartbeat: the workflow itself retries it, with a longer timeout.
 MISSED_HEARTBEAT = "TemporalTimeout:Heartbeat"
 LONGEST_HEARTBEAT = timedelta(minutes=2)
 # A plan that needs more reads than these is shown as far as it is known.
@@ -60,8 +60,6 @@ SLOW_FOR = timedelta(minutes=10)
 
 @dataclass
 class Running:
-    """An action under way, with its activity."""
-
     action: Action
     handle: workflow.ActivityHandle[Any]
     since: datetime
@@ -69,8 +67,6 @@ class Running:
 
 @dataclass
 class Timer:
-    """The one timer."""
-
     until: datetime
     task: asyncio.Task[None]
 
@@ -83,8 +79,8 @@ class Entity(Generic[W]):
 
     observe: ClassVar[type[Action]]
     looks_at_deadline: ClassVar[bool] = False
-    has_object: ClassVar[bool] = True  # False: it stands for no custom resource that levers could be written on
-    retryable_phases: ClassVar[Container[str]] = ()  # what is at fault there may have been mended and nobody told of it
+    has_object: ClassVar[bool] = True  # False: no custom resource exists that levers could be written on
+    retryable_phases: ClassVar[Container[str]] = ()  # a fault there may be mended without an event
 
     def __init__(self, carry: Carry, before: W, decide: Callable[[W, datetime], Decision]) -> None:
         self.key: Key = carry.key
@@ -92,7 +88,7 @@ class Entity(Generic[W]):
         self._seen = dict(carry.seen)
         memory = type(before.known).model_validate(carry.known)
         world: W = before.model_copy(update={"known": memory, "refusals": carry.refusals})
-        told = carry.world is not None  # a new run observes, unless it is told what somebody has just seen
+        told = carry.world is not None  # a new run observes, unless it starts with an observation
         if told:
             world = type(before).model_validate(carry.world).recall(world)
         self.state: State[W] = State(
@@ -101,18 +97,17 @@ class Entity(Generic[W]):
         self.decision: Decision | None = None
         self._decide = decide
         self._told = False  # a message has changed the world
-        self._unheard = told  # what was told has not been decided upon yet
+        self._unheard = told  # a carried or signalled world has not been decided upon yet
         self._activities: dict[str, Running] = {}
         self._timer: Timer | None = None
-        self._missed_heartbeats = 0  # one after the other, each within `SLOW_FOR` of the one before
+        self._missed_heartbeats = 0  # consecutive, each within `SLOW_FOR` of the one before
         self._missed_heartbeat_at: datetime | None = None
         self._shown: tuple[object, ...] = ()
-        self._looks = 0  # begun so far
-        self._looked = 0  # ended so far, whether anything was seen or not
+        self._looks = 0  # started
+        self._looked = 0  # ended, with or without a result
 
     @property
     def world(self) -> W:
-        """What was observed, and what results and messages added."""
         return self.state.world
 
     @world.setter
@@ -121,7 +116,6 @@ class Entity(Generic[W]):
 
     @property
     def dirty(self) -> bool:
-        """Whether the world has to be observed before the next decision."""
         return self.state.dirty
 
     @dirty.setter
@@ -130,7 +124,7 @@ class Entity(Generic[W]):
 
     @property
     def woken(self) -> bool:
-        """Whether the observation under way was asked for; False if only a deadline has come."""
+        """False if only a deadline has come."""
         return self.state.woken
 
     @property
@@ -140,20 +134,16 @@ class Entity(Generic[W]):
 
     @property
     def gather(self) -> timedelta:
-        """How long a wake waits for further ones, so that one observation serves all of them."""
+        """How long a wake waits for further ones, which one observation then serves."""
         return timedelta(0)
 
     def observation(self, *, dry_run: bool = False) -> Action:
-        """The activity that observes; where a pass is one activity, the whole pass.
-
-        It gets the fields of `offered` that it declares, and `dry_run`.
-        """
+        """The activity that observes, or makes the whole pass; it gets the fields of `offered` that it declares."""
         offered = {**self.offered(), "dry_run": dry_run}
         fields = self.observe.model_fields
         return self.observe(**{name: value for name, value in offered.items() if name in fields})
 
     def offered(self) -> dict[str, object]:
-        """The values for an observation's fields, by name."""
         return {
             "key": self.key,
             "memory": self.world.known,
@@ -163,10 +153,9 @@ class Entity(Generic[W]):
         }
 
     def begin(self) -> None:
-        """Prepare what a lifecycle keeps beside its world."""
+        """Prepare what a lifecycle keeps besides its world."""
 
     async def life(self) -> None:
-        """Run from the first observation to the end of the workflow."""
         await self.live()
 
     # --- the loop ---
@@ -195,7 +184,6 @@ class Entity(Generic[W]):
             self._fold_what_ended()
 
     async def _look(self) -> None:
-        """Observe, and add what an observation cannot show."""
         now = workflow.now()
         if (begins := self.state.rests_until(self.rest, self.gather, now)) > now:
             await workflow.sleep(begins - now, summary="wait for further changes")
@@ -216,7 +204,6 @@ class Entity(Generic[W]):
         self.observed()
 
     def told_of_look(self, look: Action) -> str:
-        """The text of an observation in the timeline."""
         return look.summary
 
     def observed(self) -> None:
@@ -229,7 +216,6 @@ class Entity(Generic[W]):
             self._activities[action.slot] = Running(action, self._start(action), since=workflow.now())
 
     async def _wait(self, step: Step) -> None:
-        """Wait until an activity ends, a wake comes, or the nearest moment."""
         self._set_timer(step)
         self.dirty = self.dirty or step.overdue
         await workflow.wait_condition(self._has_news)
@@ -243,7 +229,7 @@ class Entity(Generic[W]):
         return self.dirty or self._told or timer_fired or any(r.handle.done() for r in self._activities.values())
 
     def _set_timer(self, step: Step) -> None:
-        """Keep the running timer if its moment is the same: a new one for each result would fill the history."""
+        """Keep the running timer if its deadline is the same: a new one for each result would fill the history."""
         until = step.until
         if self._timer and self._timer.until != until:
             self._timer.task.cancel()
@@ -270,7 +256,6 @@ class Entity(Generic[W]):
             self.state = self.state.finished(slot, result)
 
     async def _run(self, action: Action, told: str = "", *, urgent: bool = False) -> Any:
-        """Run an action and wait for its result."""
         while True:
             since = workflow.now()
             try:
@@ -281,7 +266,7 @@ class Entity(Generic[W]):
                 action = self._again(action, since)
 
     def _again(self, action: Action, since: datetime) -> Action:
-        """The action again after a missed heartbeat, marked as one that may have had its effect."""
+        """The action, marked as one that may have had its effect."""
         self._missed_heartbeats = self._missed_heartbeats + 1 if self._is_slow else 1
         self._missed_heartbeat_at = workflow.now()
         before = action.earlier or Earlier(since=since)
@@ -293,7 +278,7 @@ class Entity(Generic[W]):
         return missed is not None and workflow.now() < missed + SLOW_FOR
 
     def _heartbeat_of(self, action: Action) -> timedelta:
-        """The action's heartbeat timeout, doubled for each recent miss."""
+        """Doubled for each recent miss."""
         if not self._is_slow:
             return action.heartbeat
         longer: timedelta = action.heartbeat * 2**self._missed_heartbeats
@@ -340,7 +325,7 @@ class Entity(Generic[W]):
 
     @property
     def _is_long(self) -> bool:
-        """Whether the run should end: renewable observations are cancelled, and the next run starts them again."""
+        """Whether the run should end; renewable observations are cancelled, and the next run starts them again."""
         info = workflow.info()
         long = info.is_continue_as_new_suggested() or info.get_current_history_length() > LONGEST_HISTORY
         return long or self._moves
@@ -375,7 +360,7 @@ class Entity(Generic[W]):
     # --- what people see ---
 
     def _show(self, decision: Decision) -> None:
-        """Write the search attributes if they have changed, and the current details."""
+        """Write changed search attributes, and the current details."""
         phase = self.state.phase(decision)
         shown = (phase, decision.waits_for, decision.deadline, decision.owner)
         if shown != self._shown:
@@ -443,51 +428,44 @@ class Entity(Generic[W]):
         name="retry", description="The retry update as a signal; no effect where there is nothing to retry."
     )
     async def retry_signal(self, reason: str = "from the web UI") -> None:
-        """As the update; without effect if there is nothing to retry."""
+        """Without effect if there is nothing to retry."""
         await workflow.wait_condition(lambda: self.decision is not None)
         if self.retryable(self._why()):
             await self._try_to_annotate({RETRY: f"{workflow.uuid4()} {reason}".strip()[:200]})
 
     @workflow.signal(name="retry_now", description="The signal retry by its former name.")
     async def retry_now_signal(self, reason: str = "from the web UI") -> None:
-        """As `retry`."""
         await self.retry_signal(reason)
 
     def retryable(self, why: Why) -> bool:
-        """Whether a retry has an effect; without an object to write it on, a wake is enough."""
+        """True if a retry has an effect; without an object to write it on, a wake is enough."""
         standing = why.outcome == Outcome.FAILED or why.phase in self.retryable_phases
         return self.has_object and (standing or bool(why.hindrances))
 
     @workflow.update(description="Pause: change nothing in the cluster or in a cloud until it is resumed.")
     async def pause(self, reason: str = "") -> str:
-        """Write the pause on the object."""
         await self._annotate({PAUSED: "true"})
         return f"{self.key.path} is paused"
 
     @workflow.update(description="Resume after a pause.")
     async def resume(self, reason: str = "") -> str:
-        """Remove the pause from the object."""
         await self._annotate({PAUSED: None})
         return f"{self.key.path} is resumed"
 
     @workflow.signal(name="pause", description="The pause update as a signal, which waits for no answer.")
     async def pause_signal(self, reason: str = "") -> None:
-        """As the update."""
         await self._try_to_annotate({PAUSED: "true"})
 
     @workflow.signal(name="resume", description="The resume update as a signal, which waits for no answer.")
     async def resume_signal(self, reason: str = "") -> None:
-        """As the update."""
         await self._try_to_annotate({PAUSED: None})
 
     @workflow.signal(name="pause_now", description="The signal pause by its former name.")
     async def pause_now_signal(self) -> None:
-        """As `pause`."""
         await self.pause_signal()
 
     @workflow.signal(name="resume_now", description="The signal resume by its former name.")
     async def resume_now_signal(self) -> None:
-        """As `resume`."""
         await self.resume_signal()
 
     @workflow.update(description="Observe now and say what would be done. Nothing is changed.")
@@ -522,7 +500,7 @@ class Entity(Generic[W]):
             return _failure(error)
 
     async def _try_to_annotate(self, annotations: dict[str, str | None]) -> None:
-        """For signals, which have no answer: a failed write only shows in the timeline.
+        """For signals, which have no answer: a failed write shows in the timeline only.
 
         Outages and pauses of the area are waited for, as the sender would not know to repeat the signal.
         """
@@ -543,7 +521,6 @@ class Entity(Generic[W]):
 
 
 def _failure(error: ActivityError | ApplicationError) -> Refusal:
-    """An activity's error as a first refusal."""
     cause = error.cause if isinstance(error, ActivityError) else error
     type_, code, message, asked = ErrorType.UNAVAILABLE, "", str(cause or error), timedelta(0)
     if isinstance(cause, ApplicationError):

@@ -4,12 +4,11 @@
     class GreetingWorkflow(Entity[GreetingWorld]):
         '''What happens to a Greeting, with a drawing of its phases.'''
 
-The decorator makes the class a workflow of Temporal. Signals, updates and queries of its own stand in the class, beside
-what every lifecycle has (`workflows/entity.py`).
+Signals, updates and queries of its own are methods of the class, in addition to those of `workflows/entity.py`.
 
-Lifecycles run without Temporal's sandbox. It would execute their module again for each run, 6 to 7 ms of CPU, to keep
-nondeterminism out of that module alone: decisions are pure functions of other modules, which it passes through. A test
-keeps clocks and randomness out of all of them.
+Lifecycles run without Temporal's sandbox, which would execute their module again for each run (6 to 7 ms of CPU) to
+keep nondeterminism out of that module alone. A test keeps clocks and randomness out of all modules that workflows
+reach.
 """
 
 from __future__ import annotations
@@ -38,14 +37,14 @@ def lifecycle(
     """Make a class the workflow of a kind.
 
     Args:
-        kind: the workflow's type, which is the name of the kind.
-        world: what one decision sees, made with the object's `key` alone at the beginning.
-        observe: the action that observes; see `Entity.observation` for the fields that it is given.
-        decide: the decision. A lifecycle whose whole pass is one activity has none of its own.
+        kind: the workflow's type, which is the kind's name.
+        world: the model that a decision sees; at first it has the object's `key` only.
+        observe: the action that observes; see `Entity.observation`.
+        decide: the decision; omitted where the whole pass is one activity.
     """
 
     def declare(cls: type[E]) -> type[E]:
-        # Temporal counts an annotated `self` among the arguments of the workflow.
+        # Temporal counts an annotated `self` as an argument of the workflow.
         def begin(self, carry: Carry) -> None:  # type: ignore[no-untyped-def]
             Entity.__init__(self, carry, world(key=carry.key), decide)
             self.begin()
@@ -62,7 +61,7 @@ def lifecycle(
 
 
 def _given(cls: type[Any], name: str, method: Any) -> Any:
-    """Temporal takes these two from the workflow's own class only, and knows them by their names."""
+    """Temporal accepts these methods only under their names, and from the workflow's own class."""
     method.__name__, method.__qualname__, method.__module__ = name, f"{cls.__name__}.{name}", cls.__module__
     setattr(cls, name, method)
     return method

@@ -1,4 +1,4 @@
-"""The lifecycles of load balancers. What should happen is decided in `domain/loadbalancers/`.
+"""Lifecycles of load balancers. `domain/loadbalancers/` decides.
 
 | lifecycle | one for each |
 |---|---|
@@ -32,17 +32,16 @@ from workflows.passes import Passes
 
 @lifecycle("Service", world=LoadBalancerWorld, observe=PassService)
 class ServiceWorkflow(Passes[LoadBalancerWorld]):
-    """A Service of type LoadBalancer: it is given a LoadBalancer, whose address it shows.
+    """A Service of type LoadBalancer: it gets a LoadBalancer and shows its address.
 
         Creating ──► Ready ──► Releasing ──► (end)
             └──► Unservable ◄──┘
 
-    The lifecycle ends when the Service is gone, and also when the Service lives on without a load balancer of ours: its
-    type or class has changed. If that changes back in the moment of the end, the wake is heard before the end.
+    The lifecycle also ends when the Service continues without a load balancer of ours, because its type or class
+    changed. If that changes back at the same moment, the wake is handled before the end.
     """
 
     async def life(self) -> None:
-        """Until nothing is left to look after."""
         await self.live()
         while self.dirty and self.world.exists:
             await self.live()
@@ -63,8 +62,6 @@ class LoadBalancerWorkflow(Entity[BalancerWorld]):
 
 @lifecycle("LoadBalancerSet", world=LoadBalancerWorld, observe=PassSet)
 class LoadBalancerSetWorkflow(Passes[LoadBalancerWorld]):
-    """A LoadBalancerSet: the number of its machines, and the replacement of unhealthy ones."""
-
     retryable_phases = RETRYABLE
 
 
@@ -76,7 +73,7 @@ class LoadBalancerMachineWorkflow(Entity[MachineWorld]):
                                   ^                                     |
                                   +------- silent for 3 minutes --------+
 
-    Its deadlines are its set's as well, which replaces it; a machine of no set gives itself up.
+    Its set replaces it when a deadline passes; a machine without a set deletes itself.
     """
 
     looks_at_deadline: ClassVar[bool] = True
@@ -85,11 +82,11 @@ class LoadBalancerMachineWorkflow(Entity[MachineWorld]):
 
 @lifecycle("OpenStackProjects", world=SweptProjects, observe=SweepProjects)
 class OpenStackProjectsWorkflow(Passes[SweptProjects]):
-    """The sweep over all OpenStack projects, every five minutes while there are load balancers.
+    """Compares all OpenStack projects with the objects, every five minutes while there are load balancers.
 
         woken by a new LoadBalancer --> sweep (one activity, five lists a project) --> wait for the next one
 
-    An object that differs from its project is woken by an annotation that the sweep writes.
+    The sweep wakes an object that differs by an annotation.
     """
 
     has_object: ClassVar[bool] = False

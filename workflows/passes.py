@@ -1,4 +1,4 @@
-"""Lifecycles whose whole pass is one activity, which also decides; a deadline asks for the next pass."""
+"""Lifecycles whose whole pass, decision included, is one activity."""
 
 from __future__ import annotations
 
@@ -14,27 +14,22 @@ P = TypeVar("P", bound=PassedWorld)
 
 
 class Passes(Entity[P]):
-    """A lifecycle that makes passes. Its observation is the pass."""
-
     looks_at_deadline: ClassVar[bool] = True
 
     @property
     def rest(self) -> timedelta:
-        """As the last pass said."""
         return self.world.rest
 
     @property
     def gather(self) -> timedelta:
-        """As the last pass said."""
         return self.world.gather
 
     def offered(self) -> dict[str, object]:
-        """Also the results of the last pass."""
         refusals = {slot: refusal for slot, refusal in self.world.refusals.items() if slot != OBSERVE}
         return {**super().offered(), "refusals": refusals, "told": self.state.told}
 
     def told_of_look(self, look: Action) -> str:
-        """The result of the last pass: the activity is always the same, so its name would say nothing in a timeline."""
+        """The result of the last pass: the activity's name is always the same and would say nothing in a timeline."""
         if refused := self.world.refusals.get(OBSERVE):
             return f"observe again; the last attempt failed: {refused.message}"
         if self.decision is None:

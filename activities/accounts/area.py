@@ -1,5 +1,3 @@
-"""Every activity of the AWS accounts over one set of clients."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -36,7 +34,7 @@ ACTIVITIES = (
 
 
 async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callable[..., object]]:
-    """Every activity, for the worker; their events are counted as metrics."""
+    """Register the metrics' listener, and return every activity for the worker."""
     metrics.listen()
     settings, client, blocking = clients.settings, clients.temporal, clients.blocking
     sessions = Sessions(blocking, settings)

@@ -1,8 +1,8 @@
 """A claim's Secret: written and deleted only if it belongs to the claim.
 
-An annotation with the claim's uid marks a Secret as the claim's. The replaced operator marked none, and the claims of a
-restored cluster have new uids: a Secret without a mark, or with the mark of a claim that does not exist, is recognised
-by its content. Every other Secret stays unchanged, and the claim's condition `SecretUnusable` says so.
+An annotation with the claim's uid marks a Secret as the claim's. The replaced operator wrote no mark, and claims of a
+restored cluster have new uids; so a Secret without a mark, or with that of a claim that does not exist, is recognised
+by its content. Any other Secret stays unchanged, and the claim gets condition `SecretUnusable`.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ ROLE_FIELD = "role_arn"  # of a fleet manager's claim
 async def put_secret(
     kube: KubeApi, claim: Key, name: str, content: Mapping[str, object], key_ids: Container[str] = ()
 ) -> None:
-    """Write these entries and the claim's mark, if the Secret differs; an entry that is None is removed.
+    """Write these entries and the claim's mark if the Secret differs; an entry that is None is removed.
 
     A Secret without a mark is the claim's if it has exactly these entries, or one of the keys with these ids.
 
@@ -67,10 +67,10 @@ async def put_secret(
 async def delete_secret(
     kube: KubeApi, claim: Key, name: str, key_ids: Container[str] = (), account_id: str = ""
 ) -> None:
-    """Delete the claim's Secret, if it exists, in the claim's namespace.
+    """Delete the claim's Secret if it exists.
 
-    A Secret without a living claim's mark is this claim's if it has one of the keys with these ids, or a role in the
-    account. A Secret with other entries stays.
+    Without a living claim's mark it is this claim's if it holds one of these keys, or a role in the account. A Secret
+    with further entries stays.
 
     Raises:
         Conflict: the Secret was written after it was read.
@@ -90,7 +90,7 @@ async def delete_secret(
 
 
 async def key_ids_of(kube: KubeApi, account: Account) -> frozenset[str]:
-    """The ids of the keys that an account's Secret has had recently; empty if the Secret does not exist."""
+    """The ids of the account's recent keys; empty if its Secret does not exist."""
     with contextlib.suppress(Absent):
         name = account.spec.iam_user_secret or secret_of(account.metadata.name)
         return known_ids(await kube.get(SECRET, OPERATOR_NAMESPACE, name))
@@ -98,10 +98,10 @@ async def key_ids_of(kube: KubeApi, account: Account) -> frozenset[str]:
 
 
 def account_key(secret: JsonObject) -> dict[str, object]:
-    """The two entries of an account's Secret that its claim gets, unchanged.
+    """The two entries of an account's Secret that its claim gets.
 
     Raises:
-        Invalid: one is missing or empty. If copied, it would replace a working key in the claim's Secret.
+        Invalid: one is missing or empty; copied, it would replace a working key.
     """
     key = {field: mapping(secret, "data").get(field) for field in KEY_FIELDS}
     if not all(key.values()):
@@ -111,7 +111,7 @@ def account_key(secret: JsonObject) -> dict[str, object]:
 
 
 async def _operators_own(kube: KubeApi, namespace: str, name: str) -> str:
-    """The owner of a Secret of the operator's namespace that no claim may write or delete; empty if one may."""
+    """Whose a Secret is that no claim may write or delete; empty if a claim may."""
     if namespace != OPERATOR_NAMESPACE:
         return ""
     if name == PAYER_SECRET:
@@ -124,7 +124,6 @@ async def _operators_own(kube: KubeApi, namespace: str, name: str) -> str:
 
 
 async def _another_claims(kube: KubeApi, claim: Key, secret: JsonObject) -> bool:
-    """Whether the Secret has the mark of another existing claim."""
     holder = _holder_of(secret)
     if holder in {"", claim.uid}:
         return False
@@ -133,12 +132,11 @@ async def _another_claims(kube: KubeApi, claim: Key, secret: JsonObject) -> bool
 
 
 def _holder_of(secret: JsonObject) -> str:
-    """The uid of the claim that the Secret was last written for; empty without a mark."""
     return text(secret, "metadata", "annotations", HOLDER_ANNOTATION)
 
 
 def _holds_key(secret: JsonObject, key_ids: Container[str]) -> bool:
-    """Whether the Secret has one of these keys and nothing else."""
+    """True for one of these keys and no other entry."""
     data = mapping(secret, "data")
     return set(data) == set(KEY_FIELDS) and secret_content(secret).get(ACCESS_KEY_ID, "") in key_ids
 

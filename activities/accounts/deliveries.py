@@ -1,8 +1,8 @@
-"""What claims get in Kubernetes beside a pool's account: a customer's Account, and Secrets kept, filled and removed.
+"""Kubernetes objects that claims get besides a pool's account: a customer's Account, and Secrets.
 
-Every step can be repeated. Before an Account is created, it is looked up by the claim that it names, under a name that
-is derived from the claim's uid. A Secret is only touched in the claim's own namespace; in the customer's own Secret
-only our finalizer is written.
+Every step can be repeated: an Account's name is derived from the claim's uid, and it is looked up by the claim that it
+names. Secrets are touched in the claim's own namespace only; the customer's own Secret gets our finalizer and nothing
+else.
 """
 
 from __future__ import annotations
@@ -49,15 +49,13 @@ DUMMIES = {"aws_access_key_id": "fakeAccessKey", "aws_secret_access_key": "FakeS
 
 
 class DeliveryActivities(Activities):
-    """The activities for claims' objects in Kubernetes."""
-
     def __init__(self, reader: Reader) -> None:
         self._read = reader
         self._kube = reader.kube
 
     @activity.defn(name=MakeCustomerAccount.activity)
     async def make_account(self, action: MakeCustomerAccount) -> MadeAccount:
-        """The oldest Account that names the claim, else a new one."""
+        """Return the oldest Account that names the claim, else create one."""
         accounts = await self._read.accounts_held_by(action.claim)
         own = [each for each in accounts if _serves(each, action) and not each.metadata.deleting]
         if own:
@@ -67,7 +65,7 @@ class DeliveryActivities(Activities):
             try:
                 await self._kube.create(ACCOUNT, _manifest(action, suffix), OPERATOR_NAMESPACE)
             except Conflict:
-                # An object of another origin with that name, or our own whose creation was not answered.
+                # Either an unrelated object has that name, or our own creation was not answered.
                 present = await self._read.account(account_name(suffix))
                 if present is None or not _serves(present, action) or present.metadata.deleting:
                     continue
@@ -76,7 +74,11 @@ class DeliveryActivities(Activities):
 
     @activity.defn(name=HoldInputSecret.activity)
     async def hold_input_secret(self, action: HoldInputSecret) -> None:
-        """Add our finalizer, unless the Secret is being deleted (it cannot take one) or has no key (it needs none)."""
+        """Add our finalizer, unless the Secret is being deleted and cannot take one.
+
+        Raises:
+            Invalid: the Secret has no complete key.
+        """
         found = await self._kube.get(SECRET, action.claim.namespace, action.secret)
         if not all(mapping(found, "data").get(field) for field in KEY_FIELDS):
             where = f"Secret {action.claim.namespace}/{action.secret}"
@@ -89,9 +91,9 @@ class DeliveryActivities(Activities):
 
     @activity.defn(name=DeliverCredentials.activity)
     async def deliver_credentials(self, action: DeliverCredentials) -> None:
-        """Write the key first, then the claim's fields: a claim that names its support role has its Secret.
+        """Write the key before the claim's fields: a claim that names its support role has its Secret.
 
-        If that is the customer's own Secret, the customer's key stays in it: it opens the account just as well.
+        If it is the customer's own Secret, the customer's key stays: it opens the account as well.
         """
         account = await self._read.account(action.account)
         if account is None or not account.named_by(action.claim) or not account.customers:
@@ -103,7 +105,7 @@ class DeliveryActivities(Activities):
 
     @activity.defn(name=RemoveSecret.activity)
     async def remove_secret(self, action: RemoveSecret) -> None:
-        """Delete the claim's Secret, while the Account's own Secret still shows which key it may have."""
+        """Delete the claim's Secret while the Account's own still shows which key it may hold."""
         account = await self._read.account(action.account)
         if account is not None and account.named_by(action.claim):
             await delete_secret(self._kube, action.claim, action.secret, await key_ids_of(self._kube, account))
@@ -126,11 +128,11 @@ class DeliveryActivities(Activities):
 
     @activity.defn(name=DeliverRole.activity)
     async def deliver_role(self, action: DeliverRole) -> None:
-        """Write the Secret first; then remove from the Account a key whose user is gone."""
+        """Write the Secret, then remove the Account's key, whose user is gone."""
         account = await self._read.account(action.account)
         if account is None or not account.named_by(action.claim):
             raise _not_the_holder(action.account)
-        # A key in it is an earlier account's, and no longer valid.
+        # A key in it belongs to an earlier account and is no longer valid.
         content = {**dict.fromkeys(KEY_FIELDS), **secret_data({ROLE_FIELD: action.role_arn})}
         await put_secret(self._kube, action.claim, action.secret, content, await key_ids_of(self._kube, account))
         await self._delete_key(account)
@@ -141,14 +143,14 @@ class DeliveryActivities(Activities):
 
     @activity.defn(name=FakeSecret.activity)
     async def fake_secret(self, action: FakeSecret) -> None:
-        """Write the dummy keys, or delete the Secret with them; only if the Secret is the claim's."""
+        """Write or delete the Secret with dummy keys, if it is the claim's."""
         if action.wanted:
             await put_secret(self._kube, action.claim, action.secret, secret_data(DUMMIES))
         else:
             await delete_secret(self._kube, action.claim, action.secret, {DUMMIES["aws_access_key_id"]})
 
     async def _copy_key(self, action: DeliverCredentials) -> None:
-        """Copy the account's key into the claim's Secret; another key in it is an earlier account's."""
+        """Copy the account's key; any other key in the claim's Secret is an earlier account's."""
         source = await self._kube.get(SECRET, OPERATOR_NAMESPACE, action.source_secret)
         await put_secret(self._kube, action.claim, action.secret, account_key(source), known_ids(source))
 
@@ -162,7 +164,7 @@ class DeliveryActivities(Activities):
         )
 
     async def _delete_key(self, account: Account) -> None:
-        """Delete the Account's own Secret, but no other Secret that the Account's spec may name."""
+        """Delete the Account's own Secret, but no foreign one that its spec may name."""
         name = account.spec.iam_user_secret or secret_of(account.metadata.name)
         with suppress(Absent, Conflict):
             found = keys.known(await self._kube.get(SECRET, OPERATOR_NAMESPACE, name))
@@ -184,7 +186,7 @@ def _finalizers(obj: JsonObject) -> list[str]:
 
 
 def _manifest(action: MakeCustomerAccount, suffix: str) -> JsonObject:
-    """As the replaced operator writes it: without an owner reference, since the claim is in another namespace."""
+    """As the replaced operator writes it; no owner reference, as the claim is in another namespace."""
     return {
         "metadata": {
             "name": account_name(suffix),

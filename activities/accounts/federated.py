@@ -1,4 +1,4 @@
-"""Federated roles and accesses in Kubernetes: observing them, notifying the accesses of a role, deleting them."""
+"""Federated roles and accesses in Kubernetes: observe them, notify and delete a role's accesses."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ AT_ONCE = 20
 
 
 class FederatedObjects(Activities):
-    """The two kinds' activities in Kubernetes, except writes of the own object."""
+    """Activities on both kinds, except writes of the lifecycle's own object."""
 
     def __init__(self, reader: Reader) -> None:
         self._read = reader
@@ -35,7 +35,6 @@ class FederatedObjects(Activities):
 
     @activity.defn(name=ObserveFederatedRole.activity)
     async def observe_role(self, look: ObserveFederatedRole) -> FederatedRoleWorld:
-        """The role with the ConfigMap, and the accesses that name it."""
         key = look.key
         role, config = await asyncio.gather(self._read.same(AWSFederatedRole, key), self._read.config(look.seen))
         if role is None:
@@ -50,7 +49,6 @@ class FederatedObjects(Activities):
 
     @activity.defn(name=ObserveFederatedAccess.activity)
     async def observe_access(self, look: ObserveFederatedAccess) -> FederatedAccessWorld:
-        """The access with the ConfigMap, and the role that it names."""
         key = look.key
         access, config = await asyncio.gather(
             self._read.same(AWSFederatedAccountAccess, key), self._read.config(look.seen)
@@ -71,7 +69,6 @@ class FederatedObjects(Activities):
 
     @activity.defn(name=StampAccesses.activity)
     async def stamp_accesses(self, action: StampAccesses) -> None:
-        """Write the stamp on each access that still exists."""
         annotations = {LAST_ROLE_UPDATE: action.stamp}
 
         async def stamp(key: Key) -> None:
@@ -81,15 +78,12 @@ class FederatedObjects(Activities):
 
     @activity.defn(name=DeleteAccesses.activity)
     async def delete_accesses(self, action: DeleteAccesses) -> None:
-        """Request the deletion of each access that still exists."""
-
         async def delete(key: Key) -> None:
             await self._kube.delete(AWS_FEDERATED_ACCOUNT_ACCESS, key.namespace, key.name, uid=key.uid)
 
         await _each(action.accesses, delete)
 
     async def _accesses(self, role: AWSFederatedRole) -> tuple[SeenAccess, ...]:
-        """The accesses that name the role, in any namespace."""
         meta = role.metadata
         return tuple(
             SeenAccess(key=access.key, deleting=access.metadata.deleting)
@@ -100,7 +94,7 @@ class FederatedObjects(Activities):
 
 
 async def _each(accesses: Sequence[Key], effect: Callable[[Key], Awaitable[None]]) -> None:
-    """Apply the effect to every access that still exists, with limited concurrency: a role may have hundreds."""
+    """Apply the effect, `AT_ONCE` at a time (a role may have hundreds), to every access that still exists."""
 
     async def one(key: Key) -> None:
         try:

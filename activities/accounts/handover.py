@@ -1,12 +1,11 @@
-"""Hands an account over to the claim that it is bound to, and takes it back.
+"""Hands an account over to the claim that it is bound to, and takes it back. Both can be repeated.
 
-A hand-over can be repeated. A key is copied only if the Account itself names the claim as its holder, read again
-immediately before copying (the pool uses the answer to its own binding for that). The pool's pass hands over right
-after binding, and executes the claim's own decisions, so that a claim is served within one activity; the claim's
-workflow, opened afterwards, finds the work done, or completes it.
+A key is copied only if the Account, read immediately before, names the claim as its holder. The pool's pass hands over
+right after binding and executes the claim's own decisions, so one activity serves a claim; the claim's workflow then
+finds the work done, or completes it.
 
-A release can be repeated. It removes the claim's copy of the key first, then the Account's links, then writes its
-status: if the process dies in between, no claim can get the Account, and the Account's own workflow completes it.
+A release first removes the claim's copy of the key, then the Account's links, then writes its status. If the process
+dies in between, no claim can get the Account, and the Account's own workflow completes the release.
 """
 
 from __future__ import annotations
@@ -55,7 +54,7 @@ log = logging.getLogger(__name__)
 
 
 class HandOver(Activities):
-    """Hands accounts over to claims, and takes them back. One per process."""
+    """One per process: claims that need the same OU share one request."""
 
     def __init__(self, reader: Reader, sessions: Sessions, client: Client) -> None:
         self._read = reader
@@ -77,7 +76,7 @@ class HandOver(Activities):
 
     @activity.defn(name=Fulfil.activity)
     async def hand_over(self, action: Fulfil) -> Fulfilled:
-        """Move the account to its OU while its key is copied; then record both in the claim's spec."""
+        """Move the account to its OU and copy its key concurrently; then record both in the claim's spec."""
         return await self._hand_over(action, await self._read.account(action.account))
 
     async def _hand_over(self, action: Fulfil, just_read: Account | None) -> Fulfilled:
@@ -98,7 +97,7 @@ class HandOver(Activities):
         return await self.moved(request, await self._unit(request), move)
 
     def prepare(self, base: str, legal_entities: Iterable[str]) -> None:
-        """Request the OUs of several claims at once, in the background while the claims are being bound."""
+        """Request the OUs of several claims at once, in the background."""
         requests = {UnitRequest(base=base, legal_entity=each) for each in legal_entities} - self._units.keys()
         if not requests:
             return
@@ -112,12 +111,12 @@ class HandOver(Activities):
             future.add_done_callback(partial(self._forget_failed, request))
 
     def _forget_failed(self, request: UnitRequest, answer: asyncio.Future[str]) -> None:
-        """Drop a failed answer, so that the next caller asks again."""
+        """Drop a failed answer, so the next caller asks again."""
         if (answer.cancelled() or answer.exception()) and self._units.get(request) is answer:
             del self._units[request]
 
     async def units(self, base: str, legal_entities: Iterable[str]) -> dict[str, str | ApiError]:
-        """The OUs of legal entities by their ids, or the error."""
+        """The OU's id, or the error, by legal entity."""
         wanted = sorted(set(legal_entities))
         self.prepare(base, wanted)
         asked = (self._unit(UnitRequest(base=base, legal_entity=each)) for each in wanted)
@@ -130,24 +129,23 @@ class HandOver(Activities):
         return units
 
     async def _unit(self, request: UnitRequest) -> str:
-        """The OU; several claims of one legal entity share one request."""
         self.prepare(request.base, [request.legal_entity])
         return await asyncio.shield(self._units[request])
 
     async def moved(self, request: UnitRequest, unit: str, move: Callable[[str], None]) -> str:
-        """Move an account into this OU, or into a new one if it has been deleted; returns the OU's id."""
+        """Move an account into this OU, or into a new one if it was deleted; return the OU's id."""
         try:
             await asyncio.to_thread(move, unit)
         except Absent as error:
             if error.code != UNIT_GONE:
                 raise
-            self._prepare(request.base, [request], unit)  # the organization remembers it, too
+            self._prepare(request.base, [request], unit)  # the organization remembers the deleted one
             unit = await self._unit(request)
             await asyncio.to_thread(move, unit)
         return unit
 
     async def _ask_units(self, request: UnitsRequest) -> Units:
-        """The OUs, from the organization's workflow: only that one creates OUs."""
+        """Ask the organization's workflow, the only creator of OUs."""
         organization = self._read.organization
         whose = f"the OU of legal entity {', '.join(map(repr, request.legal_entities))}"
         try:
@@ -168,7 +166,7 @@ class HandOver(Activities):
         return units
 
     async def _copy_key(self, action: Fulfil) -> None:
-        """Copy the account's key into the claim's Secret; another key in it is an earlier account's."""
+        """Copy the account's key; any other key in the claim's Secret is an earlier account's."""
         if not action.source_secret:
             return
         source = await self._kube.get(SECRET, OPERATOR_NAMESPACE, action.source_secret)
@@ -178,7 +176,6 @@ class HandOver(Activities):
 
     @activity.defn(name=ReleaseAccount.activity)
     async def release(self, action: ReleaseAccount) -> None:
-        """Update the Account for a release."""
         account = await self._read.account(action.account)
         if account is None or not account.named_by(action.claim):
             return
@@ -204,9 +201,9 @@ class HandOver(Activities):
         await wake(self._client, self._read.key(account))
 
     async def _forsake(self, action: ReleaseAccount, account: Account) -> None:
-        """Mark it as uncleaned and Failed first, then remove its claim: at no time can another claim get it.
+        """Mark it uncleaned and Failed before removing its claim, so no other claim can get it in between.
 
-        A person's request applies to this one attempt: a later deletion cleans again, a running one does not.
+        A person's request counts for this attempt only, so the annotation goes; an Account being deleted keeps it.
         """
         await self._remove_key(action, account)
         why = told_to(account) or "released without a clean-up"
@@ -223,7 +220,7 @@ class HandOver(Activities):
         await wake(self._client, self._read.key(account))
 
     async def _delete(self, account: Account) -> None:
-        """Delete the Account of a closed AWS account; its own lifecycle drops the finalizer when the claim is gone."""
+        """Delete a closed account's Account; its own lifecycle drops the finalizer when the claim is gone."""
         meta = account.metadata
         if meta.deleting:
             return
@@ -232,14 +229,12 @@ class HandOver(Activities):
             account_closed()
 
     async def _remove_key(self, action: ReleaseAccount, account: Account) -> None:
-        """Delete the claim's Secret; one without a mark only if it has a key that this account has or had."""
         key_ids = await key_ids_of(self._kube, account)
         account_id = account.spec.aws_account_id
         await delete_secret(self._kube, action.claim, action.secret_name, key_ids, account_id)
 
 
 async def _unit_in(answer: asyncio.Future[Units], request: UnitRequest) -> str:
-    """One legal entity's part of an answer."""
     units = await answer
     if refused := units.refused.get(request.legal_entity):
         raise Invalid(f"the OU of legal entity {request.legal_entity!r}: {refused.message}", code=refused.code)

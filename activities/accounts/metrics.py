@@ -15,17 +15,14 @@
 | `api_request_duration_seconds` | a request to Kubernetes or AWS for one of the area's lifecycles ends |
 | `aws_accounts`, `total_aws_accounts`, `perdure_create_budget_left` | the organization is counted |
 
-A transition of an object is counted at the write that records it. That write carries the resourceVersion that was
-decided upon, so a repetition after a lost answer is refused and counts nothing: a transition is never counted twice,
-and
-is missed only if the answer is lost. Durations are between timestamps of the object itself (whole seconds), so they
-survive restarts of all processes. The ends of an interval are the replaced operator's (its `pkg/localmetrics`), except
-the start of the clean-up, which it measured within one reconcile. Here the clean-up is several activities on any
-worker:
-it starts with the claim's deletion, and includes waiting for other finalizers.
+A transition is counted at the write that records it. The write carries a resourceVersion, so a repetition after a lost
+answer is refused: nothing is counted twice, and a transition is missed only if its answer is lost. Durations lie
+between timestamps of the object (whole seconds) and survive restarts. They begin and end as in the replaced operator's
+`pkg/localmetrics`, except the clean-up: here it is several activities, so it begins with the claim's deletion and
+includes waiting for other finalizers.
 
-Every series has the constant label `name="aws-account-operator"` of the replaced operator. Metrics computed from the
-custom resources at each scrape are in `starters/watch/account_metrics.py`.
+Every series has the replaced operator's label `name="aws-account-operator"`. `starters/watch/account_metrics.py` has
+the metrics that are computed at each scrape.
 """
 
 from __future__ import annotations
@@ -58,7 +55,7 @@ OPERATOR = "aws-account-operator"
 PREFIX = "aws_account_operator_"
 OTHER = "{OTHER}"
 NO_ANSWER = "{ERROR}"
-# Number of sweeps after which a count of the organization expires: by then another worker has a newer one.
+# In sweeps: by then another worker has a newer count of the organization.
 SWEEPS_TOLD = 2
 
 _OURS = frozenset(kind.name for kind in KINDS)
@@ -130,27 +127,23 @@ _API_REQUEST = _histogram(
 )
 
 
-# Called by the activities.
-
-
 def claim_seen(claim: AccountClaim) -> None:
-    """Record that a claim was observed: while it is pending, each observation counts its age."""
+    """Record the age of a claim that is pending; called at each observation."""
     born = claim.metadata.creation_timestamp
     if claim.status.state == ClaimState.PENDING and born is not None:
         (_CUSTOMERS_CLAIM_PENDING if claim.spec.byoc else _CLAIM_PENDING).observe(_seconds_since(born))
 
 
 def account_closed() -> None:
-    """Record that AWS has accepted the closing of a released account."""
     _CLOSED.inc()
 
 
 def organization_seen(known: OrganizationKnown, sweep: timedelta) -> None:
-    """Export the count of the organization's pass, until another worker is certain to have a newer one.
+    """Export the count of the organization's pass until another worker is certain to have a newer one.
 
     Args:
         known: the pass's memory, with its count and when it was made.
-        sweep: the interval at which the organization is counted at least.
+        sweep: the longest interval between two counts.
     """
     if known.room is not None and known.counted_at is not None:
         age = max(0.0, _seconds_since(known.counted_at))
@@ -163,7 +156,7 @@ def _total(room: Room) -> int:
 
 
 class OrganizationCount(Collector):
-    """The organization as this worker counted it last; no series once that has expired."""
+    """The organization as this worker counted it last; no series once the count has expired."""
 
     def __init__(self) -> None:
         self._accounts = 0
@@ -171,15 +164,12 @@ class OrganizationCount(Collector):
         self._until = 0.0
 
     def set(self, accounts: int, budget: int, seconds: float) -> None:
-        """Export these numbers for this many seconds."""
         self._accounts, self._budget, self._until = accounts, budget, time.monotonic() + seconds
 
     def describe(self) -> Iterable[Metric]:
-        """Names that this collector reserves in the registry."""
         return self._families()
 
     def collect(self) -> Iterable[Metric]:
-        """The current series."""
         return self._families() if time.monotonic() < self._until else ()
 
     def _families(self) -> Iterable[Metric]:
@@ -198,14 +188,8 @@ _ORGANIZATION = OrganizationCount()
 REGISTRY.register(_ORGANIZATION)
 
 
-# The listener.
-
-
 class AccountListener(Listener):
-    """Counts what the area's lifecycles do."""
-
     def on_request(self, request: Request) -> None:
-        """Record a request to Kubernetes or AWS."""
         if request.kind not in _OURS:
             return
         error, source = _blamed(request.error)
@@ -214,7 +198,6 @@ class AccountListener(Listener):
         ).observe(request.seconds)
 
     def on_step(self, step: Step) -> None:
-        """Record an attempt of an activity."""
         if step.kind not in _OURS:
             return
         _RECONCILE.labels(OPERATOR, step.kind.lower(), *_blamed(step.error)).observe(step.seconds)
@@ -222,7 +205,6 @@ class AccountListener(Listener):
             _CLEANUP_FAILURES.inc()
 
     def on_write(self, write: Write) -> None:
-        """Record a lifecycle's change of its own object."""
         if write.asked.key.kind == ACCOUNT_CLAIM.name and _lets_go(write):
             _observe_since(_CLEANUP, parse_timestamp(text(write.answer, "metadata", "deletionTimestamp")))
         elif _changed_nothing(write):
@@ -243,14 +225,14 @@ LISTENER = AccountListener()
 
 
 def listen() -> None:
-    """Start counting; once per process is enough, repeated calls are harmless."""
+    """Start counting. Repeated calls have no effect."""
     metrics.listen(LISTENER)
 
 
 def _changed_nothing(write: Write) -> bool:
-    """True for a write that left the object unchanged: then the API server keeps the resourceVersion.
+    """True if the API server kept the resourceVersion because nothing changed.
 
-    It also keeps it in the answer to a write that removes the last finalizer, and with it the object.
+    It also keeps it in the answer to the removal of the last finalizer.
     """
     return text(write.answer, "metadata", "resourceVersion") == write.asked.resource_version
 
@@ -260,19 +242,18 @@ def _sets_state(asked: Patch, state: str) -> bool:
 
 
 def _lets_go(write: Write) -> bool:
-    """Whether the write drops the finalizer of a deleted claim that had an account."""
+    """True if the write drops the finalizer of a deleted claim that had an account."""
     metadata = mapping(write.asked.patch, "metadata")
     dropped = "finalizers" in metadata and FINALIZER not in sequence(metadata, "finalizers")
     return dropped and _held_account(write.answer) and bool(text(write.answer, "metadata", "deletionTimestamp"))
 
 
 def _held_account(claim: Mapping[str, object]) -> bool:
-    """Whether the claim had an account that is cleaned and reused, which a customer's never is."""
+    """A customer's account does not count: it is neither cleaned nor reused."""
     return bool(text(claim, "spec", "accountLink")) and not flag(claim, "spec", "byoc")
 
 
 def _probed(conditions: Iterable[Condition], type_: str) -> datetime | None:
-    """The condition's last probe time."""
     condition = condition_of(conditions, type_)
     return parse_timestamp(condition.last_probe_time) if condition else None
 
@@ -287,7 +268,7 @@ def _seconds_since(moment: datetime) -> float:
 
 
 def _status_line(request: Request) -> str:
-    """The HTTP status as Go writes it, `200 OK`; `{ERROR}` without an answer."""
+    """The HTTP status as Go writes it (`200 OK`); `{ERROR}` without an answer."""
     code = request.status
     if not code and isinstance(request.error, ClientError):
         code = int(request.error.response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0))
@@ -297,7 +278,7 @@ def _status_line(request: Request) -> str:
 
 
 def _blamed(error: BaseException | None) -> tuple[str, str]:
-    """Error code and source: AWS's code and `aws`; otherwise `{OTHER}` for both; empty without an error."""
+    """Error code and source: AWS's code and `aws`, else `{OTHER}` for both; empty without an error."""
     if error is None:
         return "", ""
     for cause in (error, error.__cause__):

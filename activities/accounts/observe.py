@@ -1,5 +1,3 @@
-"""What Accounts and AccountClaims observe before they decide."""
-
 from __future__ import annotations
 
 import asyncio
@@ -23,14 +21,11 @@ from engine.kube.json import mapping, sequence, text
 
 
 class ObserveActivities(Activities):
-    """The area's observations."""
-
     def __init__(self, reader: Reader) -> None:
         self._read = reader
 
     @activity.defn(name=ObserveAccount.activity)
     async def observe_account(self, look: ObserveAccount) -> AccountWorld:
-        """The Account with the ConfigMap, and the claim that holds it."""
         key = look.key
         account, config = await asyncio.gather(self._read.same(Account, key), self._read.config(look.seen))
         if account is None:
@@ -50,7 +45,7 @@ class ObserveActivities(Activities):
         )
 
     async def _holder(self, account: Account) -> AccountClaim | None:
-        """The claim that the Account names; if it is claimed and names none, the claim that still names it."""
+        """The claim that the Account names; for a claimed one that names none, the claim that still names it."""
         spec = account.spec
         if spec.claim_link:
             claim = await self._read.one(AccountClaim, spec.claim_link_namespace, spec.claim_link)
@@ -61,10 +56,7 @@ class ObserveActivities(Activities):
 
     @activity.defn(name=ObserveClaim.activity)
     async def observe_claim(self, look: ObserveClaim) -> ClaimWorld:
-        """The claim with the ConfigMap, and its Account.
-
-        The claim is read first: the Account is linked before the claim is, so a linked claim finds a linked Account.
-        """
+        """Read the claim first: the Account is linked before the claim, so a linked claim finds a linked Account."""
         key = look.key
         claim, config = await asyncio.gather(self._read.same(AccountClaim, key), self._read.config(look.seen))
         if claim is None:
@@ -85,7 +77,7 @@ class ObserveActivities(Activities):
         if claim.spec.account_link:
             account = await self._read.account(claim.spec.account_link)
             if claim.metadata.deleting and (account is None or not claim.holds(account)):
-                account = await self._bound_to(claim) or account  # whatever its tenant has written there since
+                account = await self._bound_to(claim) or account  # the tenant may have edited the link
             ends = claim.metadata.deleting and account is not None and _entered_by_its_claim(account)
             accesses = await self._accesses(claim, account) if ends and account is not None else ()
             return world.model_copy(update={"account": account, "accesses": accesses})
@@ -94,10 +86,9 @@ class ObserveActivities(Activities):
         return await self._with_pool(world) if look.dry_run else world
 
     async def _accesses(self, claim: AccountClaim, account: Account) -> tuple[str, ...]:
-        """The federated accesses to the account that are being deleted, by themselves or with the claim's whole
-        namespace.
+        """Federated accesses to the account that end, one by one or with the claim's namespace.
 
-        A namespace's deletion deletes one kind after the other: an access may not be marked yet.
+        A namespace's deletion deletes one kind after another, so an access may not be marked yet.
         """
         namespace = claim.metadata.namespace
         found = await self._read.all(AWSFederatedAccountAccess, namespace)
@@ -111,11 +102,10 @@ class ObserveActivities(Activities):
             return bool(text(await self._read.kube.get(NAMESPACE, "", namespace), "metadata", "deletionTimestamp"))
         except Absent:
             return True
-        except Denied:  # an earlier installation without this right: no release waits for it
+        except Denied:  # an installation that predates this right; no release waits for it
             return False
 
     async def _with_secrets(self, world: ClaimWorld) -> ClaimWorld:
-        """Add the customer's Secret, and whether the claim has its own."""
         claim = world.claim
         own = claim.spec.aws_credential_secret.name
         secret = await self._secret(claim.metadata.namespace, own)
@@ -124,7 +114,7 @@ class ObserveActivities(Activities):
         )
 
     async def _input_secret(self, claim: AccountClaim) -> InputSecret | None:
-        """Whether the customer's Secret has a key; the key itself is not copied."""
+        """Whether the customer's Secret has a key; the key itself is not kept."""
         if claim.spec.manual_sts_mode:
             return None
         found = await self._secret(claim.metadata.namespace, claim.spec.byoc_secret_ref.name)
@@ -143,11 +133,11 @@ class ObserveActivities(Activities):
             return None
 
     async def _bound_to(self, claim: AccountClaim) -> Account | None:
-        """The Account that names a claim whose own link was never written, or has been changed."""
+        """The Account that names a claim whose own link is missing or was edited."""
         return next(iter(await self._read.accounts_held_by(claim.key)), None)
 
     async def _with_pool(self, world: ClaimWorld) -> ClaimWorld:
-        """Add whether the pool of a waiting claim exists, and why none of its accounts fits."""
+        """Add, for a waiting claim, whether its pool exists and why none of its accounts fits."""
         name = world.claim.spec.account_pool or world.config.default_pool
         pool = await self._read.one(AccountPool, OPERATOR_NAMESPACE, name) if name else None
         if pool is None:
@@ -158,5 +148,5 @@ class ObserveActivities(Activities):
 
 
 def _entered_by_its_claim(account: Account) -> bool:
-    """True for a customer's account that the payer enters by a role that the claim has provided: the support role."""
+    """True for a customer's account that the payer enters by the claim's support role."""
     return account.spec.byoc and not account.spec.manual_sts_mode and not account.metadata.deleting

@@ -1,4 +1,4 @@
-"""The organization's turns to opt in to regions: requested by Accounts, granted in the organization's pass."""
+"""Turns to opt in to regions: Accounts request them, the organization's pass grants them."""
 
 from __future__ import annotations
 
@@ -21,15 +21,13 @@ from engine.temporal import tell, wake
 
 
 class OptInActivities(Activities):
-    """Accounts' requests to the organization."""
-
     def __init__(self, reader: Reader, client: Client) -> None:
         self._read = reader
         self._client = client
 
     @activity.defn(name=AskToOptIn.activity)
     async def ask_to_opt_in(self, wish: AskToOptIn) -> None:
-        """Wake the organization's lifecycle: its pass finds the Accounts that wait."""
+        """Wake the organization's lifecycle, whose pass finds the waiting Accounts."""
         await wake(self._client, self._read.organization)
 
 
@@ -42,7 +40,7 @@ async def give_turns(
     *,
     tells: bool,
 ) -> OrganizationKnown:
-    """Grant the turns; signal every Account with one, again if it has not begun: it may have lost the signal."""
+    """Grant turns and signal their Accounts, again as long as one has not begun: the signal may be lost."""
     everyone = tuple(accounts)
     protected = {*config.payer_account_ids, *read.settings.accounts_protected}
     given = turns(everyone, config, known.opt_in_granted, now(), known.opt_in_let_go, protected)
@@ -50,7 +48,7 @@ async def give_turns(
         permitted = (account for account in everyone if account.metadata.name in given.granted)
         told = ((read.key(account), given.granted[account.metadata.name]) for account in permitted)
         await asyncio.gather(*(tell(client, key, "opt_in_permit", OptInPermit(until=until)) for key, until in told))
-    # A turn whose Account was not signalled does not count: it must not be seen as returned when it ends.
+    # A turn that was not signalled does not count: it must not be seen as returned when it ends.
     granted = {name: until for name, until in given.granted.items() if tells or name in known.opt_in_granted}
     return known.model_copy(
         update={"opt_in_granted": granted, "opt_in_wanting": given.waiting, "opt_in_let_go": given.let_go}

@@ -1,8 +1,8 @@
-"""The pass over the organization: count it, give permits to Accounts and room to pools, check all open cases at once.
+"""The pass over the organization: count it, give permits to Accounts and room to pools, check all open cases.
 
-Its calls to AWS are bounded: both lists while Accounts want to be created, otherwise the accounts and the requests in
-progress once per sweep, and one DescribeCases per hundred open cases and interval. Signals to Accounts are repeated if
-they were lost: a permit expires, and a resolved case is seen again at the next check.
+Calls to AWS are bounded: both lists while Accounts wait to be created, else the accounts and the requests in progress
+once per sweep; one DescribeCases per hundred open cases and interval. Lost signals are repeated: a permit expires, and
+the next check sees a resolved case again.
 """
 
 from __future__ import annotations
@@ -57,19 +57,17 @@ from engine.clock import now
 from engine.temporal import tell, wake
 
 RESOLVED = "resolved"
-# How often the organization's accounts are counted without a request.
+# The longest interval between two counts of the organization's accounts.
 SWEEP = timedelta(minutes=5)
-# While Accounts wait, the organization is counted again this often, or when one of them is seen.
+# The same while Accounts wait.
 RECOUNT = timedelta(minutes=1)
-# Accounts that started together are created together, and open their cases together: one check serves them all.
+# Accounts that start together open their cases together; one check then serves them all.
 BRISK = timedelta(milliseconds=300)
 LET_CHANGES_GATHER = timedelta(seconds=3)
 MOVING_TOGETHER = timedelta(milliseconds=700)
 
 
 class OrganizationActivities(Activities):
-    """The organization's activities."""
-
     def __init__(self, reader: Reader, sessions: Sessions, client: Client) -> None:
         self._read = reader
         self._sessions = sessions
@@ -77,12 +75,10 @@ class OrganizationActivities(Activities):
 
     @activity.defn(name=EnsureUnits.activity)
     async def ensure_units(self, wish: EnsureUnits) -> Units:
-        """Find or create the OUs."""
         return await asyncio.to_thread(ensure_organizational_units, self._sessions, wish.base, wish.names)
 
     @activity.defn(name=PassOrganization.activity)
     async def pass_organization(self, look: PassOrganization) -> OrganizationWorld:
-        """Make one pass."""
         hold = await self._read.hold(ObjectMeta())
         tells = not hold and not look.dry_run
         known = look.memory
@@ -101,7 +97,6 @@ class OrganizationActivities(Activities):
 
     @activity.defn(name=TellPools.activity)
     async def tell_pools(self, news: TellPools) -> None:
-        """Wake every pool."""
         await asyncio.gather(*(wake(self._client, self._read.key(pool)) for pool in await self._pools()))
 
     async def _pools(self) -> Sequence[AccountPool]:
@@ -116,7 +111,7 @@ class OrganizationActivities(Activities):
     async def _count(self, known: OrganizationKnown, seen: Mapping[str, str], *, tells: bool) -> OrganizationKnown:
         """Read the Accounts' requests; count the organization if the count decides something."""
         accounts = await self._read.all(Account)
-        # The limit is read again wherever it decides something: at the limit, and before a permit is given (below).
+        # Where the limit decides something it is read again: here, and before a permit is given.
         near = known.room is None or known.room.limit is None or known.room.free <= 0
         config = await self._read.config(None if near else seen)
         young, old = open_cases(accounts, now())
@@ -152,7 +147,7 @@ class OrganizationActivities(Activities):
             )
         elif self._sweep_is_due(known) or self._moved(known, config):
             pools = await self._pools()
-            # In this order: an account whose creation completes in between is counted twice for now, but never missed.
+            # This order may count an account twice while its creation completes, but never misses one.
             creating = await asyncio.to_thread(names_in_progress, self._sessions)
             active = await asyncio.to_thread(count_active, self._sessions)
             fresh = swept(known, accounts, pools, config.account_limit, active, creating, budget, moment)
@@ -171,7 +166,7 @@ class OrganizationActivities(Activities):
         budget: Budget,
         moment: datetime,
     ) -> Verdicts:
-        """The Accounts that may be created. Reads from pools, if it matters, whether the budget was lifted."""
+        """Decide which Accounts may be created; pools are read only if a lifted budget could matter."""
         domain = self._read.settings.accounts_email_domain
         counted = await asyncio.to_thread(census, self._sessions, moment - budget.window)
         asked = adopted(accounts, counted, known.told, domain, known.strangers, known.passed)
@@ -192,7 +187,6 @@ class OrganizationActivities(Activities):
         return verdicts(pools, await self._read.config()) if gives else found
 
     def _count_is_due(self, known: OrganizationKnown) -> bool:
-        """True if Accounts wait, or the next count is due."""
         aged = room_ages(known, now()) or turns_age(known, now())
         return bool(known.wanting or known.opt_in_wanting) or aged or self._sweep_is_due(known)
 
@@ -201,12 +195,12 @@ class OrganizationActivities(Activities):
 
     @staticmethod
     def _moved(known: OrganizationKnown, config: OperatorConfig) -> bool:
-        """True if the room may have changed: an account was created, or the limit or a spent budget was changed."""
+        """True if the room may have changed: an account was created, or the limit or a spent budget changed."""
         room = known.room
         return room is None or bool(known.granted) or room.limit != config.account_limit or room.budget <= 0
 
     async def _tell(self, wanting: Iterable[Account], verdicts: Verdicts, told: Mapping[str, str]) -> dict[str, str]:
-        """Signal each Account its verdict if it differs from the last one; a new permit is always signalled."""
+        """Signal each Account a verdict that differs from its last one; a new permit is always signalled."""
         messages: dict[str, str] = {}
         signals = []
         for account in wanting:
@@ -223,7 +217,7 @@ class OrganizationActivities(Activities):
     # --- support cases ---
 
     async def _look_at_cases(self, known: OrganizationKnown, *, tells: bool) -> OrganizationKnown:
-        """Check every case that is due; the Account of a resolved one is signalled, and the case is removed."""
+        """Check every due case; signal the Accounts of resolved ones."""
         moment = now()
         cases, young, old = due_cases(known, self._read.settings.accounts_poll, moment)
         if not cases:
@@ -281,12 +275,11 @@ class OrganizationActivities(Activities):
 
 
 def _busy(known: OrganizationKnown) -> bool:
-    """True while Accounts wait for an AWS account or for Support."""
     return bool(known.wanting or known.young_cases)
 
 
 def _differs(before: Room | None, after: Room | None) -> bool:
-    """True if a pool would decide differently: the time of the measurement does not matter."""
+    """True if a pool would decide differently; the time of measurement does not matter."""
     if before is None or after is None:
         return before is not after
     return before.model_copy(update={"measured_at": None}) != after.model_copy(update={"measured_at": None})

@@ -1,8 +1,8 @@
 """The pass over an AccountPool: observe, decide, create, bind, write the status.
 
-It can be repeated at any point: created Accounts are named after the pass, so a second attempt finds them; an account
-is bound under the resourceVersion that was decided upon; if a claim's link was not written, the next pass completes it,
-because it finds the account that names the claim.
+It can be repeated at any point. Names of created Accounts derive from the pass, so a second attempt finds them; a
+binding carries the resourceVersion that was decided upon; a claim whose link is missing gets it in the next pass, which
+finds the account that names it.
 """
 
 from __future__ import annotations
@@ -51,30 +51,27 @@ from engine.errors import Absent, ApiError, Conflict
 from engine.temporal import wake
 
 ASKED_FOR_ROOM = timedelta(seconds=5)
-# An Organization that gave no answer wakes its pools when its count changes; but it may stay unchanged.
+# If the organization gave no answer. It wakes its pools when its count changes, which may not happen.
 ASK_AGAIN = timedelta(seconds=10)
 AFTER_CONFLICT = timedelta(seconds=1)
-# The pause before the next pass: none while claims arrive or room is measured; otherwise changes gather, for this long
-# at most. A pass reads every Account, so with few Accounts it follows sooner: after `BRISK` for each.
+# The minimum pause between passes: none while claims arrive or room is measured, else up to these, so that changes
+# gather. A pass reads every Account, so with few of them the pause is shorter: `BRISK` for each.
 BRISK = timedelta(milliseconds=100)
 WITH_FREE_ACCOUNTS = timedelta(seconds=1)
 LET_CHANGES_GATHER = timedelta(seconds=4)
-# If all missing accounts are already being made, only the published numbers change.
+# When all missing accounts are being made, and only the published numbers change.
 ON_ITS_WAY = timedelta(seconds=8)
-# Accounts in creation started together and wait for the same checks: their changes arrive together. A claim can wait
-# for that time then.
+# Accounts that were created together change together; this is also the longest that a claim waits for it.
 MOVING_TOGETHER = timedelta(milliseconds=700)
-# Claims arrive in bursts: those within this time are served together.
+# Claims that arrive within this time are served together.
 BURST_SECONDS = 0.05
-# How long a hand-over may delay the pool: if it hangs (its OU, its move), the claim's own lifecycle continues.
+# The longest that a hand-over delays the pool; then the claim's own lifecycle continues it.
 HAND_OVER_SECONDS = 5.0
 
 log = logging.getLogger(__name__)
 
 
 class PoolActivities(Activities):
-    """The AccountPool's activity."""
-
     def __init__(self, reader: Reader, hand_over: HandOver, client: Client) -> None:
         self._read = reader
         self._kube = reader.kube
@@ -83,7 +80,6 @@ class PoolActivities(Activities):
 
     @activity.defn(name=PassPool.activity)
     async def pass_pool(self, look: PassPool) -> PoolWorld:
-        """Make one pass."""
         key = look.key
         pool = await self._read.same(AccountPool, key)
         if pool is None:
@@ -128,7 +124,7 @@ class PoolActivities(Activities):
             deaths=mourned(known.deaths, accounts, frozenset(known.unborn), frozenset(known.died), now()),
             token=f"{info.workflow_run_id}/{info.activity_id}",
         )
-        # A previous attempt, or a previous run, may have died between the two writes of a binding.
+        # A previous attempt or run may have died between the two writes of a binding.
         thorough = info.attempt > 1 or not known.bonds_seen
         if not (look.dry_run or has_free(view) or has_bound(view, thorough=thorough)):
             return view  # no free accounts: claims do not matter to this pass
@@ -137,10 +133,10 @@ class PoolActivities(Activities):
         return view.model_copy(update={"claims": claims})
 
     async def _room(self, dry_run: bool) -> Room | None:
-        """The organization's last measurement; if its workflow does not run, it is woken and wakes the pool."""
+        """The organization's last measurement; if its workflow does not run, wake it: it then wakes the pool."""
         organization = self._client.get_workflow_handle(self._read.organization.workflow_id)
         try:
-            # A closed workflow would answer as well, from its last state, and then no new one would be started.
+            # A closed workflow would answer from its last state, and no new one would start.
             room: object = await organization.query(
                 "room", reject_condition=QueryRejectCondition.NOT_OPEN, rpc_timeout=ASKED_FOR_ROOM
             )
@@ -151,14 +147,14 @@ class PoolActivities(Activities):
         return Room.model_validate(room) if room is not None else None
 
     async def _honour_retry(self, pool: AccountPool) -> AccountPool:
-        """Lift the create budget from the time of a retry, and end the pause after failures."""
+        """Lift the create budget from now on, and end the pause after failures."""
         annotations = {RETRIED: retry_wanted(pool.metadata), BUDGET_SINCE: timestamp(now())}
         answer = await self._read.write_to(ACCOUNT_POOL, pool.key, {"metadata": {"annotations": annotations}})
         await wake(self._client, self._read.organization)
         return AccountPool.model_validate(answer)
 
     async def _act(self, view: PoolView, decision: PoolDecision) -> int:
-        """Execute the decision; returns the number of writes refused because an object had been changed meanwhile."""
+        """Execute the decision; return the number of conflicting writes."""
         if decision.bind and view.config.base:
             self._hand_over.prepare(view.config.base, (each.claim.spec.legal_entity.id for each in decision.bind))
         effects: list[Awaitable[bool]] = [self._bind(binding, view) for binding in decision.bind]
@@ -191,7 +187,6 @@ class PoolActivities(Activities):
         return True
 
     async def _linked(self, binding: Binding) -> Account:
-        """The Account, if it names the claim now."""
         account, claim = binding.account, binding.claim
         if binding.complete:
             meta = account.metadata
@@ -202,9 +197,9 @@ class PoolActivities(Activities):
         return await self._read.write(account, {"metadata": uid, "spec": spec})
 
     async def _hand_over_now(self, claim: AccountClaim, account: Account, view: PoolView) -> None:
-        """Serve the claim in this pass. If that fails, the claim's own workflow is woken and continues.
+        """Serve the claim in this pass; if that fails, wake its workflow, which continues.
 
-        If it succeeds, no workflow is woken here: the watcher wakes both a little later, under less load.
+        After success no workflow is woken here: the watcher wakes both a little later, under less load.
         """
         world = ClaimWorld(
             key=self._read.key(claim),
@@ -222,7 +217,7 @@ class PoolActivities(Activities):
             await asyncio.gather(wake(self._client, world.key), wake(self._client, self._read.key(account)))
 
     async def _hold_claim(self, claim: AccountClaim) -> None:
-        """Add our finalizer before binding: otherwise a claim deleted now would keep the account for ever."""
+        """Add our finalizer before binding: a claim deleted now would otherwise keep the account for ever."""
         meta = claim.metadata
         if FINALIZER in meta.finalizers:
             return
@@ -230,7 +225,7 @@ class PoolActivities(Activities):
         await self._read.write(claim, {"metadata": metadata, "spec": claim.always_written})
 
     async def _unbind_if_alone(self, binding: Binding) -> None:
-        """Free the account if the claim vanished between the two writes: the account was never handed over."""
+        """Free an account that was not handed over if the claim vanished between the two writes."""
         claim, before = binding.claim, binding.account
         if await self._read.same(AccountClaim, claim.key) is not None:
             return
@@ -247,7 +242,7 @@ class PoolActivities(Activities):
     async def _write_status(self, pool: AccountPool, decision: PoolDecision) -> bool:
         status = decision.status.model_dump(mode="json", exclude_none=True)
         if not status["conditions"] and not (pool.status and pool.status.conditions):
-            del status["conditions"]  # Perdure's addition: not written empty to a pool without conditions
+            del status["conditions"]  # an addition of ours: not written empty
         try:
             await self._read.write_to(ACCOUNT_POOL, pool.key, {"status": status}, subresource="status")
         except (Absent, Conflict):
@@ -267,7 +262,7 @@ def rest_after(view: PoolView, decision: PoolDecision) -> timedelta:
 
 
 def _manifest(pool: AccountPool, new: NewAccount) -> dict[str, object]:
-    """The Account as its pool creates it, with the empty fields that existing clients expect."""
+    """With the empty fields that existing clients expect."""
     owner = {
         "apiVersion": ACCOUNT_POOL.api_version,
         "kind": ACCOUNT_POOL.name,
@@ -305,7 +300,6 @@ def _manifest(pool: AccountPool, new: NewAccount) -> dict[str, object]:
 
 
 def _planned(view: PoolView, decision: PoolDecision) -> tuple[str, ...]:
-    """What the pass would do, one line each."""
     creations = [f"create Account {new.name}" for new in decision.create]
     bindings = [
         f"bind {each.account.metadata.name} to claim {each.claim.metadata.namespace}/{each.claim.metadata.name}"
@@ -315,7 +309,6 @@ def _planned(view: PoolView, decision: PoolDecision) -> tuple[str, ...]:
 
 
 def _summary(view: PoolView, decision: PoolDecision, conflicts: int, planned: tuple[str, ...]) -> Decision:
-    """The status of a pass that the pool's workflow shows."""
     counts = decision.status
     phase = {Outcome.SETTLED: "Full", Outcome.WORKING: "Filling"}.get(decision.outcome, "Waiting")
     numbers = (
@@ -337,7 +330,7 @@ def _summary(view: PoolView, decision: PoolDecision, conflicts: int, planned: tu
 
 
 def _elsewhere() -> Decision:
-    """Accounts are made in the ConfigMap's namespace: with an owner in another, Kubernetes deletes them."""
+    """Accounts are made in the ConfigMap's namespace; Kubernetes deletes dependents of an owner elsewhere."""
     why = f"AccountPools work in namespace {OPERATOR_NAMESPACE} only: nothing is counted or created for this one"
     return Decision(phase="Waiting", outcome=Outcome.WAITING, why=why, waits_for=("its removal",))
 

@@ -1,7 +1,7 @@
-"""Reads the objects that the area's decisions need from Kubernetes, and whether anything may be changed at all.
+"""Typed reads of the area's Kubernetes objects, and whether anything may be changed.
 
-The ConfigMap is cached, so reading it costs no request, and it is no older than the change that woke the lifecycle.
-Whether the replaced operator still leads is checked at most once a minute per process.
+The ConfigMap is cached, and at least as new as the change that woke the lifecycle. The replaced operator's leader lock
+is checked at most once a minute per process.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ R = TypeVar("R", bound=CustomResource)
 
 
 class Reader:
-    """Typed reads of the area's objects. One per process; without a store all reads go to the API server."""
+    """One per process. Without a store, all reads go to the API server."""
 
     def __init__(self, kube: KubeApi, settings: Settings, store: Store | None = None) -> None:
         self.kube = kube
@@ -47,28 +47,24 @@ class Reader:
         self._parsed: tuple[JsonObject | None, OperatorConfig] = (None, parse_config(None))
 
     def key(self, resource: CustomResource) -> Key:
-        """The key of the object's workflow in this cluster."""
         return resource.key.model_copy(update={"cluster": self.settings.cluster})
 
     @property
     def organization(self) -> Key:
-        """The key of this cluster's organization workflow."""
         return ORGANIZATION.model_copy(update={"cluster": self.settings.cluster})
 
     async def one(self, model: type[R], namespace: str, name: str) -> R | None:
-        """An object by its name, None if it does not exist."""
         try:
             return model.model_validate(await self.kube.get(model.kind_of, namespace, name))
         except Absent:
             return None
 
     async def same(self, model: type[R], key: Key) -> R | None:
-        """The object of this key; None if it does not exist, or was recreated under its name."""
+        """None if it does not exist, or has been recreated under its name."""
         found = await self.one(model, key.namespace, key.name)
         return found if found is not None and found.metadata.uid == key.uid else None
 
     async def account(self, name: str) -> Account | None:
-        """An Account of the operator's namespace."""
         return await self.one(Account, OPERATOR_NAMESPACE, name)
 
     async def all(self, model: type[R], namespace: str = "") -> tuple[R, ...]:
@@ -76,7 +72,7 @@ class Reader:
         return read_all(model, (await self.kube.list(model.kind_of, namespace)).items)[0]
 
     async def accounts_held_by(self, claim: Key) -> tuple[Account, ...]:
-        """The Accounts that name the claim as their holder, if they can be parsed.
+        """The Accounts that name the claim as their holder.
 
         Only these are parsed: each claim calls this, and there may be thousands of Accounts.
         """
@@ -97,7 +93,7 @@ class Reader:
         return type(resource).model_validate(answer)
 
     async def write_to(self, kind: Kind, key: Key, patch: JsonPatch, *, subresource: str = "") -> JsonObject:
-        """Patch the object of this key, whether or not it has been written since."""
+        """Patch the object of this key, even if it has been written since."""
         body = {**patch, "metadata": {**mapping(patch, "metadata"), "uid": key.uid}}
         return await self.kube.patch(kind, key.namespace, key.name, body, subresource=subresource)
 
@@ -105,8 +101,8 @@ class Reader:
         """The operator's ConfigMap.
 
         Args:
-            seen: the versions that have woken the lifecycle: the ConfigMap is at least that new. Without it, it is read
-                from the API server.
+            seen: versions that woke the lifecycle; the cached ConfigMap is at least that new. Without it, the API
+                server is read.
         """
         mirror = self._config_map
         followed = seen is not None and mirror is not None and mirror.listed and await reached((mirror,), seen)
@@ -118,14 +114,14 @@ class Reader:
             return self._parse(None)
 
     def _parse(self, found: JsonObject | None) -> OperatorConfig:
-        """The parsed content; each version is parsed once."""
+        """Each version is parsed once."""
         if found is not self._parsed[0]:
             data = None if found is None else {name: str(value) for name, value in mapping(found, "data").items()}
             self._parsed = (found, parse_config(data))
         return self._parsed[1]
 
     async def hold(self, meta: ObjectMeta) -> str:
-        """Why no change may be made on behalf of this object now, empty if it may."""
+        """Why nothing may be changed for this object now; empty if it may."""
         if reason := held(ACCOUNT.area, meta.annotations, self.settings):
             return reason
         if leader := await self._foreign_leader():

@@ -1,7 +1,7 @@
 """The pass that validates existing accounts; `domain/accounts/validation.py` describes each check.
 
-A failure for one account or check does not affect the others: it is reported by an Event on the Account, and retried.
-The pass can be repeated: every step observes first, and writes of Accounts carry the resourceVersion that was read.
+A failed account or check does not affect the others: an Event on the Account reports it, and it is retried. The pass
+can be repeated: every step observes first, and writes carry the resourceVersion that was read.
 """
 
 from __future__ import annotations
@@ -64,8 +64,6 @@ COMPONENT = "perdure"
 
 
 class ValidationActivities(Activities):
-    """The activity over all accounts."""
-
     def __init__(self, reader: Reader, sessions: Sessions, hand_over: HandOver, client: Client) -> None:
         self._read = reader
         self._client = client
@@ -76,7 +74,6 @@ class ValidationActivities(Activities):
 
     @activity.defn(name=PassValidation.activity)
     async def pass_validation(self, look: PassValidation) -> ValidationWorld:
-        """Make one pass."""
         moment, interval = now(), INTERVAL
         config = await self._read.config()
         checks = enabled(config) if config.present else frozenset[Check]()
@@ -92,7 +89,7 @@ class ValidationActivities(Activities):
         if hold or look.dry_run:
             return _world(look, look.memory, "accounts would be validated", due_again(look.memory, interval), hold=hold)
         accounts = chosen(await self._sighted(), look.memory, everything=everything)
-        # Changes to the payer itself are refused; checks without calls to AWS still cover it.
+        # The payer itself is never changed; checks without calls to AWS still cover it.
         protected = {*config.payer_account_ids, *self._read.settings.accounts_protected}
         accounts = tuple(account for account in accounts if concerned(account, protected))
         run = _Run(checks, config, moment)
@@ -105,7 +102,6 @@ class ValidationActivities(Activities):
         return _world(look, known, why, due_again(known, interval))
 
     async def _sighted(self) -> list[Sighted]:
-        """Every Account that can be parsed, with the time of its last write."""
         found: list[Sighted] = []
         for item in (await self._kube.list(ACCOUNT)).items:
             try:
@@ -115,7 +111,6 @@ class ValidationActivities(Activities):
         return found
 
     async def _validate(self, run: _Run, accounts: Sequence[Account]) -> None:
-        """Make every check on its own."""
         if Check.REMOVAL in run.checks:
             for account in filter(removable, accounts):
                 await self._remove(run, account)
@@ -162,7 +157,6 @@ class ValidationActivities(Activities):
                 await self._move(run, account, source, wanted[account.spec.aws_account_id])
 
     async def _parents(self, config: OperatorConfig, accounts: Iterable[Account]) -> dict[str, str | ApiError]:
-        """The expected OU of each legal entity's accounts."""
         lacking = {
             key: Invalid(f"missing in the operator's ConfigMap: {key}") for key in config.missing("root", "base")
         }
@@ -184,7 +178,7 @@ class ValidationActivities(Activities):
             run.mends(account, "Moved", f"{id_} was in {source} and was moved to {stands}")
 
     async def _moved(self, run: _Run, account: Account, source: str, target: str) -> str:
-        """The account's OU now: the expected one, or a new one if that has been deleted."""
+        """Return the account's OU: the expected one, or a new one if that was deleted."""
         entity, id_ = legal_entity_of(account), account.spec.aws_account_id
 
         def move(to: str) -> None:
@@ -237,8 +231,6 @@ class ValidationActivities(Activities):
 
 
 class _Run:
-    """One pass over the accounts: its inputs and its results."""
-
     def __init__(self, checks: frozenset[Check], config: OperatorConfig, moment: datetime) -> None:
         self.checks = checks
         self.config = config
@@ -248,18 +240,16 @@ class _Run:
         self.told: list[tuple[Account, Said]] = []
 
     def mends(self, account: Account, reason: str, message: str) -> None:
-        """Record a correction."""
         self.mended += 1
         self.told.append((account, Said("Normal", reason, f"{message} ({self.moment:%H:%M:%S} UTC)", COMPONENT)))
 
     def fails(self, account: Account, reason: str, error: ApiError) -> None:
-        """Record a failed correction."""
         self.failed[name_of(account)] = error.message
         self.told.append((account, Said("Warning", reason, error.message, COMPONENT)))
 
 
 def _written_at(item: JsonObject) -> datetime | None:
-    """The time of the object's last write, by any writer, as far as it is recorded."""
+    """The time of the last write by any writer, as far as managedFields record it."""
     times = (parse_timestamp(text(entry, "time")) for entry in sequence(item, "metadata", "managedFields"))
     return max((moment for moment in times if moment is not None), default=None)
 

@@ -1,8 +1,8 @@
-"""The two writes that lifecycles make of their own object: patch and delete.
+"""The two writes that lifecycles make of their own object: patch and delete. Both can be repeated.
 
-Both are safe to repeat: a patch carries the resourceVersion that was decided upon, so a repetition after a lost answer
-is refused as a conflict, and the lifecycle observes that it is done. An object that is gone, or has another uid, is
-reported as gone; it is never an error that something does not exist any more.
+A patch carries the resourceVersion that was decided upon, so a repetition after a lost answer is refused as a conflict,
+and the lifecycle observes that it is done. An object that is gone or has another uid is reported as gone, never as an
+error.
 """
 
 from __future__ import annotations
@@ -22,8 +22,6 @@ from engine.kube.json import JsonObject, mapping, text
 
 
 class KubeActivities(Activities):
-    """Activities on the Kubernetes API."""
-
     def __init__(
         self, kube: KubeApi, client: Client, served: KubeApi | None = None, wrote: OnWrite | None = None
     ) -> None:
@@ -34,7 +32,7 @@ class KubeActivities(Activities):
 
     @activity.defn(name=Patch.activity)
     async def patch(self, write: Patch) -> Written:
-        """Merge-patch the object, only that very uid."""
+        """Merge-patch the object, if it still has this uid."""
         key = write.key
         body = {**write.patch, "metadata": {**_metadata(write.patch), "uid": key.uid}}
         kind = all_kinds()[key.kind]
@@ -57,7 +55,7 @@ class KubeActivities(Activities):
 
     @activity.defn(name=Delete.activity)
     async def delete(self, deletion: Delete) -> None:
-        """Ask for the deletion of that very uid, once its mourner knows."""
+        """Request the deletion of this uid, after signalling the lifecycle that counts its deaths."""
         key = deletion.key
         if deletion.mourner is not None:
             await self._tell(deletion.mourner, key)
@@ -68,11 +66,10 @@ class KubeActivities(Activities):
             return
 
     def _of(self, kind: Kind) -> KubeApi:
-        """The cluster that the kind's objects live in."""
         return self._served if kind.served else self._kube
 
     async def _tell(self, mourner: Key, dead: Key) -> None:
-        """Tell it; a lifecycle that does not run has forgotten all the others as well."""
+        """A lifecycle that does not run needs no signal: it has forgotten all earlier ones as well."""
         try:
             await self._client.get_workflow_handle(mourner.workflow_id).signal("died", dead)
         except RPCError as error:
@@ -81,7 +78,7 @@ class KubeActivities(Activities):
 
 
 def _dropped(patch: dict[str, object], answer: JsonObject) -> tuple[str, ...]:
-    """What was written into the status and is not there, as the definition does not know it."""
+    """Status fields that were written but not kept, because the installed CRD lacks them."""
     asked, kept = patch.get("status"), mapping(answer, "status")
     return tuple(name for name, value in asked.items() if value and name not in kept) if isinstance(asked, dict) else ()
 
