@@ -1,1 +1,0 @@
-"""What the claims area observes, and its passes that are one activity."""

@@ -1,5 +1,3 @@
-"""The area's activities over one set of clients, with the informer caches and evaluators that they need."""
-
 from __future__ import annotations
 
 import logging
@@ -49,7 +47,7 @@ log = logging.getLogger(__name__)
 
 
 async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callable[..., object]]:
-    """Every activity, for the worker; their resources are released with the stack."""
+    """Make every activity, with its caches and evaluators, which the stack closes."""
     if ignored := present_variables(IGNORED_VARIABLES):
         log.info("accepted and without effect here: %s", ", ".join(ignored))
     settings, client, kube = clients.settings, clients.temporal, clients.kube
@@ -72,7 +70,7 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
     async def opened(key: Key, world: ObjectWorld, *, told: str = "") -> None:
         if cache.may_be_opened(key):
             await open_with(client, key, world, told=told)
-            if not cache.may_be_opened(key):  # it has gone meanwhile, which its open workflow has to observe
+            if not cache.may_be_opened(key):  # it vanished meanwhile, which its open workflow has to observe
                 await wake_up(key)
 
     async def open_claim(key: Key, world: ObjectWorld) -> None:

@@ -1,6 +1,6 @@
-"""Claims that ask the binder for a handle: requests within a short time share one signal.
+"""Claims ask the binder for a handle: requests within a short time share one signal.
 
-Each signal costs Temporal and the worker a workflow task, and a run takes 10,000 of them.
+Each signal costs a workflow task, and a run takes 10,000 signals.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ GATHER_SECONDS = 0.1
 
 
 class Asking:
-    """Gathers claims and sends them together."""
-
     def __init__(self, send: Callable[[Sequence[Key]], Awaitable[None]]) -> None:
         self._send = send
         self._gathered: dict[Key, None] = {}

@@ -1,14 +1,14 @@
-"""A batch of the ClaimBinder: it serves claims as they arrive, for some seconds, then gives way to the next batch.
+"""A batch of the ClaimBinder: serves claims as they arrive, for some seconds, then gives way to the next batch.
 
     waiting claims --16 at once--> serve (binding.py) --> open their own workflows, when no claim waits
     expired claims ------'-------> end (claims.py) -----> inform their own workflows, when no claim waits
 
-It pulls: a claim that arrives while others are served is started at once. A claim that cannot be served never delays
-the others; its own workflow is informed and asks again when it is time. If a batch is retried because its worker died,
-it wakes the claims that were bound in the meantime, since their workflows may not have been opened.
+A claim that arrives while others are served starts at once. One that cannot be served never delays the others: its own
+workflow is informed and asks again. A batch that is retried because its worker died wakes the claims bound meanwhile,
+whose workflows may not be open.
 
-Ends that need a decision (a limit or a person has moved them, a hold delays them) are left to the claim's own workflow,
-which acts at the time itself. So are claims whose serving or ending fails here.
+Ends that need a decision (a limit, a person or a hold has moved them) are left to the claim's own workflow, as are
+claims whose serving or ending fails here.
 """
 
 from __future__ import annotations
@@ -48,19 +48,20 @@ from engine.clock import now
 from engine.errors import ApiError, as_error
 
 AT_ONCE = 16
-# Places reserved for claims that wait for a handle: many claims that expire together would otherwise delay new claims
-# by seconds. And a few slow templates or webhooks of waiting claims must not delay the others' ends.
+# Places reserved for waiting claims: many expiries at once would delay new claims by seconds. And the reverse: a few
+# slow templates or webhooks must not delay the ends.
 SERVED_AT_LEAST = 8
 ENDED_AT_LEAST = 4
-# From the next attempt on, each is half as large: a batch that keeps being broken off may be too much for its worker.
+# From the next attempt on, each batch has half the size of the one before: a batch that never completes may be too much
+# for its worker.
 WHOLE_ATTEMPTS = 2
-# Seconds. Between two batches the workflows of all served claims are opened, which claims that still wait would wait
-# for: so a burst is one batch even on a busy machine. A claim that asks again meanwhile waits for the next batch.
+# Seconds. Workflows of served claims are opened between batches, and waiting claims wait for that: so a burst is one
+# batch even on a busy machine. A claim that asks again meanwhile waits for the next one.
 LONGEST_BATCH = 15.0
 MOST_SERVED = 400
-# Seconds. A batch that is over but still waits for a slow claim keeps starting ends until then.
+# Seconds. Until then a finished batch that waits for a slow claim keeps starting ends.
 LONGEST_WITH_ENDS = 60.0
-# Seconds. A claim may reach this worker's cache some milliseconds after the watcher has woken the binder for it.
+# Seconds. A claim may reach this worker's cache some milliseconds after the wake.
 LINGER = 0.25
 OPENED_AT_ONCE = 8
 # If another client keeps writing to the same objects, the claim is left to the next batch.
@@ -76,12 +77,10 @@ log = logging.getLogger(__name__)
 
 
 class BinderActivities(Activities):
-    """The ClaimBinder's activity."""
-
     def __init__(
         self, tools: Tools, queue: BinderQueue, bind: Bind, look_at_claim: Look, open_claim: Open, wake: Wake
     ) -> None:
-        """`open_claim` opens the claim's workflow with its result; if the claim is gone, only wakes an open one."""
+        """`open_claim` opens the claim's workflow with its result; for a vanished claim it only signals an open one."""
         self._tools = tools
         self._look_at_claim = look_at_claim
         self._cache = tools.cache
@@ -91,16 +90,15 @@ class BinderActivities(Activities):
         self._wake = wake
         self._told: dict[str, Decision] = {}
         self._failures: dict[str, int] = {}
-        self.untold: list[tuple[Key, ObjectWorld]] = []  # left by the last batch: workflows that must still be informed
+        self.untold: list[tuple[Key, ObjectWorld]] = []  # left by the last batch: workflows still to be informed
 
     @activity.defn(name=Serve.activity)
     async def serve(self, look: Serve) -> BinderWorld:
-        """Run one batch."""
         await self._cache.settled()
         if look.dry_run:
             return BinderWorld(key=look.key, decision=self._idle(self._queue.ends.next))
         for asked in look.asked:
-            self._told.pop(asked.uid, None)  # it is waiting for an answer
+            self._told.pop(asked.uid, None)  # its workflow waits for an answer
             self._queue.await_binder((asked.namespace, asked.name))
         if attempt.repeated():
             await self._wake_bound_since(look)
@@ -131,12 +129,12 @@ class BinderActivities(Activities):
                 await self._wake(key_of(RESOURCE_CLAIM, claim, look.key.cluster))  # type: ignore[arg-type]
 
     async def one(self, name: Name, cluster: str) -> tuple[Key, ObjectWorld] | None:
-        """Serve one claim; returns the result for its own workflow, None if there is nothing new."""
+        """Serve one claim; returns the news for its own workflow, None without news."""
         began, news_then = now(), self._queue.news_for_all
         claim = self._cache.get(RESOURCE_CLAIM, *name)
         if claim is None or not is_looked_after(self._cache.names, claim):
             self._queue.waiting.pop(name, None)
-            return None  # it may have asked before it was deleted: its own workflow handles that
+            return None  # if it asked before it was deleted, its own workflow handles that
         key = key_of(RESOURCE_CLAIM, claim, cluster)
         try:
             passed, world = await self._bind(key)
@@ -159,7 +157,7 @@ class BinderActivities(Activities):
         return self._news(key, world)
 
     def still_waits(self, name: Name) -> bool:
-        """Whether it still waits for a free handle and its workflow knows that: then a pass is not needed."""
+        """True if a waiting claim still finds no free handle and its workflow knows that: no pass is needed."""
         claim = self._cache.get(RESOURCE_CLAIM, *name)
         told = claim is not None and text_at(claim, "metadata", "uid") in self._told
         if not told or not self._queue.still_lacks(name, now()) or self._tools.hold(claim or {}):
@@ -168,7 +166,7 @@ class BinderActivities(Activities):
         return True
 
     def ending(self) -> Name | None:
-        """An expired claim that the batch may end; each is returned once."""
+        """The next expired claim that the batch may end; each is returned once."""
         while (handle_name := self._queue.ends.take(now())) is not None:
             handle = self._cache.get(RESOURCE_HANDLE, self._cache.namespace, handle_name)
             name = holder_of(handle)
@@ -180,7 +178,7 @@ class BinderActivities(Activities):
         return None
 
     async def end(self, name: Name, cluster: str, batch: ExpiryBatch) -> tuple[Key, ObjectWorld] | None:
-        """End a claim as its own workflow would; returns the result, None if its own workflow has to do it."""
+        """End a claim as its own workflow would; returns the result, None if its own workflow has to end it."""
         claim = self._cache.get(RESOURCE_CLAIM, *name)
         if claim is None:
             return None
@@ -210,7 +208,7 @@ class BinderActivities(Activities):
         await self._wake(key)
 
     def _news(self, key: Key, world: ObjectWorld) -> tuple[Key, ObjectWorld] | None:
-        """The result, unless the claim's workflow knows it already."""
+        """The news for the claim's workflow; None if it knows them."""
         if self._told.get(key.uid) == world.decision:
             return None
         if len(self._told) >= MOST_REMEMBERED:
@@ -219,7 +217,7 @@ class BinderActivities(Activities):
         return key, world
 
     async def open(self, key: Key, world: ObjectWorld) -> None:
-        """Open the claim's workflow; if that fails, the next batch repeats it."""
+        """Open the claim's workflow; after a failure the next batch repeats it."""
         try:
             await self._open_claim(key, world)
         except BaseException:
@@ -227,7 +225,6 @@ class BinderActivities(Activities):
             raise
 
     def forget(self, key: Key) -> None:
-        """Record that the claim's workflow has not been informed after all."""
         if self._told.pop(key.uid, None):
             self._queue.await_binder((key.namespace, key.name))
 
@@ -252,8 +249,6 @@ def places_in(attempt: int) -> int:
 
 
 class _Batch:
-    """One batch: the waiting claims, and the claims that expire meanwhile."""
-
     def __init__(self, activities: BinderActivities, cluster: str, at_once: int = AT_ONCE) -> None:
         self._activities = activities
         self._at_once = at_once
@@ -270,7 +265,7 @@ class _Batch:
         self._retried: dict[Name, int] = {}
 
     async def run(self) -> bool:
-        """Serve until no claim waits or the time is up; returns whether work is left for another batch."""
+        """Serve until no claim waits or the time is up; returns whether work is left."""
         began = quiet_since = time.monotonic()
         try:
             while True:
@@ -325,7 +320,7 @@ class _Batch:
             if (name := self._activities.ending()) is None:
                 break
             if name in self._under_way.values():
-                continue  # it is still being served, and that pass sees that its end has come
+                continue  # that pass sees that the claim has expired
             self._expiring.join(name)
             self._start(name, self._activities.end(name, self._cluster, self._expiring))
         if self._queue.ends.are_over(now()):
@@ -353,13 +348,13 @@ class _Batch:
         self._under_way[asyncio.create_task(work)] = name
 
     async def _next(self) -> None:
-        """Wait until a task is done, another claim arrives while there is room, or the next end comes."""
+        """Wait until a task ends, a claim arrives while there is room, or the next end comes."""
         waits: set[asyncio.Task[object]] = set(self._under_way)
         has_room = self._places() > 0 or self._expiring.asking or self._expiring.is_gathering
         event = self._queue.news if has_room else self._queue.nearer_end
         news = asyncio.create_task(event.wait())
         waits.add(news)
-        # Ends that are already due wait for a free place, not for a time.
+        # Ends that are due wait for a free place, not for a time.
         done, _ = await asyncio.wait(waits, timeout=self._until_next_end(), return_when=asyncio.FIRST_COMPLETED)
         news.cancel()
         for task in done:
@@ -376,13 +371,12 @@ class _Batch:
             return
 
     async def _open_while_quiet(self) -> None:
-        """Open the workflows of served claims, but only while no claim waits."""
         while self._to_open and not self._queue.news.is_set() and not self._queue.ends.are_over(now()):
             some, self._to_open = self._to_open[:OPENED_AT_ONCE], self._to_open[OPENED_AT_ONCE:]
             await self._open(some)
 
     async def _open_the_rest(self) -> None:
-        """The same when the batch is over: due ends take precedence, then existing claims, then those that are gone."""
+        """Open the rest: due ends take precedence, then existing claims, then vanished ones."""
         self._to_open.sort(key=lambda told: not told[1].exists)
         while self._to_open and not self._queue.ends.are_over(now()):
             some = self._to_open[:OPENED_AT_ONCE]

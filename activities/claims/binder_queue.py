@@ -2,7 +2,7 @@
 
     informer cache, own writes --> free handles, waiting claims, ends --> the running batch, or a wake of the binder
 
-Claims that have arrived and that no batch has taken wake the binder, and so does an end that it does not expect.
+Claims that no batch has taken wake the binder, and so does an end that it does not expect.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from domain.claims.timestamps import end_of_handle
 from engine.kube.store import Listener
 
 UNTAKEN = 1.0
-# Seconds. Ends that become known within this time share one wake of the binder.
+# Seconds. Ends that become known within this time share one wake.
 ENDS_GATHER = 0.2
 END_OVERDUE = timedelta(seconds=1)
 
@@ -33,22 +33,20 @@ log = logging.getLogger(__name__)
 
 
 class BinderQueue:
-    """The work of one installation's binder."""
-
     def __init__(self, cache: ClaimCache) -> None:
         self.cache = cache
         self._binder = binder(cache.names.domain, cache.cluster)
         self.free = FreeHandles()
         self.ends = Ends()
-        self.waiting: dict[Name, None] = {}  # unbound claims to handle, in this order
-        self.news = asyncio.Event()  # work has arrived
+        self.waiting: dict[Name, None] = {}  # unbound claims to serve, in this order
+        self.news = asyncio.Event()  # set when work arrives
         self.news_for_all = 0  # number of changes that may concern any unbound claim
-        self.nearer_end = asyncio.Event()  # an end is known that is now the next one
-        self.serving = 0  # batches of this process: one, and at times a second one that is being cancelled
+        self.nearer_end = asyncio.Event()  # set when an end becomes the earliest one
+        self.serving = 0  # batches of this process: one, at times a second that is being cancelled
         self._end_untold = False
         self._end_timer: asyncio.TimerHandle | None = None
-        self._untaken: set[Name] = set()  # claims that cause a wake of the binder if they still wait in a moment
-        self._lacks: dict[Name, Wanted] = {}  # requests that no free handle satisfies, as long as that is so
+        self._untaken: set[Name] = set()  # they wake the binder if they still wait in a moment
+        self._lacks: dict[Name, Wanted] = {}  # requests that no free handle satisfies
         cache.claims.listen(cast(Listener, self._claim_changed))
         cache.handles.listen(cast(Listener, self._handle_changed))
         cache.providers.listen(cast(Listener, self._provider_changed))
@@ -56,7 +54,6 @@ class BinderQueue:
     # --- claims that wait for the binder ---
 
     def await_binder(self, name: Name) -> None:
-        """Have the binder handle the claim."""
         self.waiting[name] = None
         self.news.set()
         if not self.serving:
@@ -65,22 +62,22 @@ class BinderQueue:
             self._untaken.add(name)
 
     def await_binder_all(self) -> None:
-        """Have the binder handle every unbound claim, oldest first: a change may concern any of them."""
+        """Serve every unbound claim, oldest first: a change may concern any of them."""
         self.news_for_all += 1
         for claim in self.cache.unbound():
             self.await_binder(name_of(claim))
 
     def may_be_free(self, name: str) -> None:
-        """Return a handle that was chosen but could not be bound to the free ones, if it is free."""
+        """Return a chosen handle that could not be bound, if it is still free."""
         self._free_or_not(name, self.cache.get(RESOURCE_HANDLE, self.cache.namespace, name))
 
     def looked_at(self, claim: JsonObject, news_then: int, lacks: Wanted | None = None) -> None:
-        """Record that the binder has done all it can for the claim, unless something has changed since.
+        """Drop a claim for which the binder has done all it can, unless something has changed since.
 
         Args:
             claim: The claim after the pass.
             news_then: `news_for_all` when the pass began.
-            lacks: Its request, if no free handle satisfies it, and only another handle or an edit can change that.
+            lacks: Its request, if only another handle or an edit can satisfy it.
         """
         name = name_of(claim)
         newest = self.cache.get(RESOURCE_CLAIM, *name)
@@ -91,7 +88,7 @@ class BinderQueue:
             self._lacks[name] = lacks
 
     def still_lacks(self, name: Name, moment: datetime) -> bool:
-        """Whether a pass could only repeat the last result: the claim is unchanged and no free handle fits."""
+        """True if a pass could only repeat the last result: the claim is unchanged and no free handle fits."""
         lacks = self._lacks.get(name)
         if lacks is None or self.cache.handles.find("claim", name):
             return False
@@ -101,7 +98,7 @@ class BinderQueue:
             return False
 
     def _wake_binder(self) -> None:
-        """Wake the binder once for all: while wakes arrive faster than it completes a run, no run can end."""
+        """Wake the binder once for all: it could never end a run if wakes arrived faster than runs complete."""
         untaken, self._untaken = self._untaken, set()
         if untaken & self.waiting.keys() and not self.serving:
             self.cache.wake(self._binder)
@@ -109,7 +106,7 @@ class BinderQueue:
     # --- ends that the binder carries out ---
 
     def _await_end(self, name: str, handle: JsonObject | None) -> None:
-        # A handle that is being deleted keeps its end: the workflow that ended it may have died in the middle.
+        # A deleted handle keeps its end: the workflow that ended it may have died half-way.
         if not self.ends.put(name, end_of_handle(handle) if handle and holder_of(handle) else None):
             return
         self._look_after(self.ends.next)
@@ -122,12 +119,12 @@ class BinderQueue:
 
     def _tell_of_end(self) -> None:
         self._end_untold = False
-        # By this machine's clock: it only decides whether to wake; the binder uses the engine's time.
+        # This machine's clock only decides whether to wake; the binder uses the engine's time.
         if not self.serving and self.ends.await_sooner(datetime.now(UTC)):
             self.cache.wake(self._binder)
 
     def end_again(self, claim: Name) -> None:
-        """Return an end whose outcome is unknown to the queue."""
+        """Return an end whose outcome is unknown."""
         for handle in self.cache.handles_of_claim(*claim):
             self.ends.give_back(text_at(handle, "metadata", "name"))
         self.nearer_end.set()
@@ -135,7 +132,7 @@ class BinderQueue:
         self._look_after(datetime.now(UTC))
 
     def _look_after(self, end: datetime | None) -> None:
-        """Check after an end is due: if it was not taken, its wake may be lost, and the binder is woken again."""
+        """Wake the binder again if a due end was not taken: the first wake may be lost."""
         if end is None:
             return
         loop = asyncio.get_running_loop()

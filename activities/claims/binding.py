@@ -1,7 +1,4 @@
-"""The binder's pass over a claim that has no handle: what it observes and its effects.
-
-`domain/claims/claim_binding.py` decides.
-"""
+"""The binder's pass over a claim without a handle. `domain/claims/claim_binding.py` decides."""
 
 from __future__ import annotations
 
@@ -34,12 +31,10 @@ log = logging.getLogger(__name__)
 
 
 class Unusable(Beyond):
-    """A free handle cannot be bound in its current state."""
+    """The handle cannot be bound in its current state."""
 
 
 class Binding(Activities):
-    """Binds handles to claims."""
-
     def __init__(self, tools: Tools, queue: BinderQueue, evaluation: Evaluation) -> None:
         self._tools = tools
         self._cache = tools.cache
@@ -63,9 +58,9 @@ class Binding(Activities):
         return passed, world
 
     async def _observe(self, key: Key, *, fresh: bool) -> Claim:
-        """The claim, and the handle that is bound to it already.
+        """The claim, and a handle that names it although its status names none.
 
-        Such a handle exists if a binding was not completed, or its trace in the status was removed.
+        That happens if a binding was not completed, or its trace in the status was removed.
         """
         cache, tools, moment = self._cache, self._tools, now()
         claim = await cache.seen(RESOURCE_CLAIM, key.namespace, key.name, fresh=fresh)
@@ -100,7 +95,7 @@ class Binding(Activities):
             best = next((each.name for each in fitting if each.name not in action.passed_over), "")
             if not best:
                 return Taken()
-            # Removed from the free ones before the first await: no other claim of this batch can choose it.
+            # Removed before the first await: no other claim of this batch can choose it.
             self._queue.free.remove(best)
             try:
                 return Taken(name=best, handle=await self._try(action, best))
@@ -115,9 +110,9 @@ class Binding(Activities):
             return Taken(fault=fault_of(error))
 
     async def _try(self, action: TakeHandle, name: str) -> JsonObject | None:
-        """Bind the handle to the claim; None if it is not available as cached.
+        """Bind the handle to the claim; None if it is no longer available.
 
-        After a refusal or a lost answer the write may still have been done: the handle is read to find out.
+        After a refusal or a lost answer the handle is read, since the write may have been done.
 
         Raises:
             ApiError: no answer.
@@ -136,7 +131,6 @@ class Binding(Activities):
             return there
 
     async def _there_for(self, key: Key, name: str) -> JsonObject | None:
-        """The handle of that name, if it is bound to the claim."""
         there = await self._cache.fresh(RESOURCE_HANDLE, self._cache.namespace, name)
         return there if is_held_by(there, (key.namespace, key.name)) else None
 
@@ -157,7 +151,7 @@ class Binding(Activities):
 
     @activity.defn(name=CreateHandle.activity)
     async def create_handle(self, action: CreateHandle) -> Created:
-        """Create a handle for the claim, with its references recorded from the start.
+        """Create a handle for the claim, with the references of its resources.
 
         Raises:
             ApiError: no answer.
@@ -170,7 +164,7 @@ class Binding(Activities):
             body = await self._tools.reconciliation.with_references(action.key, body, action.at, claim)
             return Created(handle=await self._writer.create(RESOURCE_HANDLE, body, cache.namespace))
         except Conflict:
-            # Another claim's, or an earlier one of this claim that is being deleted and never becomes its handle again.
+            # Another claim's, or a deleted one of this claim, which never becomes its handle again.
             return Created(handle=await self._there_for(action.key, name))
         except ApiError:
             if (there := await self._there_for(action.key, name)) is None:

@@ -1,13 +1,12 @@
-"""The informer cache of the claims area, with the indexes by which a pass finds related objects without a request.
+"""The informer cache of the claims area, with indexes by which a pass finds related objects.
 
     ResourceClaim: unbound ones · ResourceHandle by its claim and by its pool · ResourcePoolScaling by its pool
 
-The cache lags the API server by some milliseconds. Where that could lose a change:
+It lags the API server by some milliseconds. Where that could lose a change:
 
-- objects that a pass writes are put in at once, and every write carries the resourceVersion that it was decided upon;
+- objects that a pass writes are put in at once, and writes carry the resourceVersion that was decided upon;
 - a pass that was woken reads its own objects from the API server;
-- a pass's reads of other objects are recorded (`read`): a change of such an object that arrives right afterwards wakes
-  that lifecycle once more, as the pass may have missed the change that the watcher woke it for.
+- reads of other objects are recorded (`read`): a change that arrives right afterwards wakes the lifecycle once more.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ from engine.kube import KubeApi
 from engine.kube.store import Followed, Listener, Mirror, Store
 from engine.settings import Settings
 
-# Seconds after a read in which a change may have been missed: far more than a cache ever lags.
+# Seconds after a read in which a change may have been missed; far more than a cache ever lags.
 MAY_HAVE_MISSED = 2.0
 
 Wake = Callable[[Key], Awaitable[None]]
@@ -47,8 +46,6 @@ log = logging.getLogger(__name__)
 
 
 class ClaimCache:
-    """The area's objects, and the Namespaces of claims."""
-
     def __init__(self, api: KubeApi, store: Store, settings: Settings, wake: Wake) -> None:
         self.namespace = settings.claims_namespace
         self.names = DomainNames(domain=settings.claims_domain)
@@ -88,7 +85,7 @@ class ClaimCache:
     # --- reading ---
 
     async def fresh(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
-        """The object from the API server, None if it does not exist."""
+        """From the API server; None if it does not exist."""
         try:
             answer = await self._api.get(kind, namespace, name)
         except Absent:
@@ -97,19 +94,17 @@ class ClaimCache:
         return cast("JsonObject", answer)
 
     async def fresh_handles(self) -> list[JsonObject]:
-        """All handles from the API server: a cache whose stream is broken may be outdated for long."""
+        """From the API server: a cache whose stream is broken may be outdated for long."""
         return cast("list[JsonObject]", (await self._api.list(RESOURCE_HANDLE, self.namespace)).items)
 
     def get(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
-        """The cached object."""
         return cast("JsonObject | None", self._mirrors[kind.name].get(namespace, name))
 
     async def seen(self, kind: Kind, namespace: str, name: str, *, fresh: bool) -> JsonObject | None:
-        """The object from the API server, or from the cache."""
         return await self.fresh(kind, namespace, name) if fresh else self.get(kind, namespace, name)
 
     def may_be_opened(self, key: Key) -> bool:
-        """Whether the object exists, so that its workflow may be opened; if it goes right afterwards, that is woken."""
+        """True if the object exists; if it vanishes right afterwards, the lifecycle is woken."""
         self.read(key, _of_object(key.kind, key.namespace, key.name))
         there = self._mirrors[key.kind].get(key.namespace, key.name)
         return there is not None and text_at(cast("JsonObject", there), "metadata", "uid") == key.uid
@@ -120,7 +115,7 @@ class ClaimCache:
             self._mirrors[kind.name].learn(cast("kube.JsonObject", obj))
 
     def unbound(self) -> list[JsonObject]:
-        """The claims that have no handle, the oldest first."""
+        """Claims without a handle, the oldest first."""
         found = cast("list[JsonObject]", self.claims.find("unbound", True))
         return sorted(found, key=lambda claim: text_at(claim, "metadata", "creationTimestamp"))
 
@@ -128,34 +123,31 @@ class ClaimCache:
         return (True,) if is_unbound(self.names, cast("JsonObject", claim)) else ()
 
     def handles_of_claim(self, namespace: str, name: str) -> list[JsonObject]:
-        """The handles that name the claim as theirs, oldest first; normally one."""
+        """The handles that name the claim, oldest first; normally one."""
         found = cast("list[JsonObject]", self.handles.find("claim", (namespace, name)))
         return sorted(found, key=lambda handle: text_at(handle, "metadata", "creationTimestamp"))
 
     def handles_of_pool(self, name: str) -> list[JsonObject]:
-        """The handles that name the pool as theirs."""
         return cast("list[JsonObject]", self.handles.find("pool", name))
 
     def scalings_of_pool(self, name: str) -> list[JsonObject]:
-        """The pool's scalings."""
         return cast("list[JsonObject]", self.scalings.find("pool", name))
 
     def all_providers(self) -> dict[str, JsonObject]:
-        """Every provider by name."""
         everything = cast("Iterator[JsonObject]", self.providers.all())
         return {text_at(provider, "metadata", "name"): provider for provider in everything}
 
     async def providers_for(
         self, key: Key, *objects: JsonObject | None, names: Iterable[str] = ()
     ) -> dict[str, JsonObject]:
-        """Every provider that the objects name, and all that these link to; missing ones are left out."""
+        """The providers that the objects name, and all that these link to; missing ones are left out."""
         wanted = set(names).union(*(named_providers(each) for each in objects if each))
         found: dict[str, JsonObject] = {}
         absent: set[str] = set()
         while missing := providers_to_fetch(wanted - absent, found) - absent:
             for name in missing:
                 self.read(key, f"provider/{name}")
-                # A provider made a moment ago may not be cached yet; missing ones are rarely named.
+                # A new provider may not be cached yet; missing ones are rarely named.
                 provider = self.get(RESOURCE_PROVIDER, self.namespace, name) or await self.fresh(
                     RESOURCE_PROVIDER, self.namespace, name
                 )
@@ -166,13 +158,13 @@ class ClaimCache:
         return found
 
     def read(self, key: Key, topic: str) -> None:
-        """Record that a pass of this lifecycle has read this: `provider/<name>`, `pool/<name>`, `namespace/<name>`.
+        """Record what a pass of this lifecycle has read: `provider/<name>`, `pool/<name>`, `namespace/<name>`.
 
-        Readers whose read is too old to be woken are dropped: claims come and go, and a provider stays for months.
+        Old reads are dropped, as claims come and go while a provider stays for months.
         """
         readers, moment = self._readers[topic], time.monotonic()
         readers.pop(key, None)
-        readers[key] = moment  # at the end: the oldest come first
+        readers[key] = moment  # last: the oldest come first
         while moment - readers[oldest := next(iter(readers))] >= MAY_HAVE_MISSED:
             del readers[oldest]
 
@@ -227,7 +219,6 @@ def is_rendered_otherwise(before: JsonObject | None, after: JsonObject | None) -
 
 
 def _as_rendered(provider: JsonObject) -> tuple[JsonObject, ...]:
-    """The parts of a provider that passes read."""
     metadata = object_at(provider, "metadata")
     return object_at(provider, "spec"), object_at(metadata, "labels"), object_at(metadata, "annotations")
 
@@ -242,6 +233,5 @@ def _holders(handle: object) -> tuple[Name, ...]:
 
 
 def _pools(obj: object) -> tuple[str, ...]:
-    """The pool that a handle or scaling names."""
     name = text_at(cast("JsonObject", obj), "spec", "resourcePool", "name")
     return (name,) if name else ()

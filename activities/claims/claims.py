@@ -1,7 +1,4 @@
-"""The pass over a ResourceClaim that has its own workflow: what it observes and its effects.
-
-`domain/claims/claim_lifecycle.py` decides.
-"""
+"""The pass over a ResourceClaim. `domain/claims/claim_lifecycle.py` decides."""
 
 from __future__ import annotations
 
@@ -36,8 +33,6 @@ from engine.clock import now
 
 
 class ClaimActivities(Activities):
-    """The ResourceClaim's activities."""
-
     def __init__(self, tools: Tools) -> None:
         self._tools = tools
         self._cache = tools.cache
@@ -45,7 +40,6 @@ class ClaimActivities(Activities):
 
     @activity.defn(name=PassClaim.activity)
     async def pass_claim(self, look: PassClaim) -> ObjectWorld:
-        """Make one pass."""
         await self._cache.settled()
         return await self.look(look)
 
@@ -59,7 +53,7 @@ class ClaimActivities(Activities):
         return world
 
     async def _observe(self, look: PassClaim, *, fresh: bool) -> Claim:
-        """The claim, and the handle named in its status if that matters."""
+        """The claim, and the handle in its status if that matters."""
         key, cache, tools, moment = look.key, self._cache, self._tools, now()
         claim = await cache.seen(RESOURCE_CLAIM, key.namespace, key.name, fresh=fresh)
         if claim is None or text_at(claim, "metadata", "uid") != key.uid:
@@ -67,7 +61,7 @@ class ClaimActivities(Activities):
         handle: JsonObject | None = None
         if needs_its_handle(cache.names, claim, moment):
             place = (RESOURCE_HANDLE, cache.namespace, handle_name(claim))
-            # A handle made a moment ago may not be cached yet.
+            # A new handle may not be cached yet.
             handle = await cache.seen(*place, fresh=fresh) or (None if fresh else await cache.fresh(*place))
         hold = tools.hold(claim)
         if not hold and handle is not None and holder_of(handle) == name_of(claim):
@@ -90,9 +84,9 @@ class ClaimActivities(Activities):
 
     @activity.defn(name=ReadClaim.activity)
     async def read_claim(self, action: ReadClaim) -> ClaimRead:
-        """Read the claim from the API server, if it may end with the handle according to the cached handle.
+        """The claim from the API server, if it ends with the handle by what the cache says of the handle.
 
-        So irreversible steps are decided on the current state, and each end needs one read less.
+        Irreversible steps are so decided on the current state, with one read less per end.
         """
         claim = await self._fresh(action.key)
         if claim is None or is_deleting(claim) or self._tools.hold(claim):
@@ -101,7 +95,6 @@ class ClaimActivities(Activities):
 
     @activity.defn(name=FindAnother.activity)
     async def find_another_handle(self, action: FindAnother) -> Found:
-        """Whether some handle names the claim."""
         cache = self._cache
         for handle in cache.handles_of_claim(*name_of(action.claim)):
             there = await cache.fresh(RESOURCE_HANDLE, cache.namespace, text_at(handle, "metadata", "name"))
@@ -123,7 +116,7 @@ class ClaimActivities(Activities):
 
     @activity.defn(name=EndHandleAndClaim.activity)
     async def end_handle_and_claim(self, action: EndHandleAndClaim) -> ClaimEnded:
-        """End the handle and with it the claim, whose finalizer is then dropped.
+        """End the handle and with it the claim, then drop the claim's finalizer.
 
         Raises:
             Conflict: the handle has changed since it was read.
@@ -141,7 +134,7 @@ class ClaimActivities(Activities):
     async def end_handles(self, action: EndHandles) -> None:
         """End the handles that name the claim.
 
-        An ignored or paused handle is only marked, so that a new claim of the same name does not get it.
+        An ignored or paused one is only marked for deletion, so that no later claim of the same name gets it.
         """
         cache, holder = self._cache, name_of(action.claim)
         names = {text_at(handle, "metadata", "name") for handle in cache.handles_of_claim(*holder)}

@@ -3,8 +3,8 @@
     bind without an answer --> the worker dies, or gives up waiting --> the claim gets another handle
                            '-> ... the bind is done all the same, late
 
-The claim's status names its handle. Another handle that names the claim is ended with its resources if Perdure itself
-has bound it. A handle that a person has bound by hand stays, and `perdure audit claims` reports it.
+The claim's status names its handle. Another handle that names the claim is deleted with its resources if Perdure bound
+it; one that a person bound by hand stays, and `perdure audit claims` reports it.
 """
 
 from __future__ import annotations
@@ -18,10 +18,7 @@ from engine.kube.api import FIELD_MANAGER
 
 
 async def is_surplus(cache: ClaimCache, handle: JsonObject, claim: JsonObject) -> bool:
-    """Whether the claim has another handle, and its status names that one.
-
-    `handle` is as read from the API server, including managedFields.
-    """
+    """True if the claim's status names another existing handle. `handle` needs its managedFields."""
     named = handle_name(claim)
     if not named or named == text_at(handle, "metadata", "name") or not _bound_by_perdure(handle):
         return False

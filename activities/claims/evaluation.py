@@ -1,4 +1,4 @@
-"""The passes' calls to the evaluator; exceeding its limits of time or memory is a fault like any other."""
+"""Calls to the evaluator; exceeding its limits of time or memory is a fault like any other."""
 
 from __future__ import annotations
 
@@ -41,15 +41,13 @@ log = logging.getLogger(__name__)
 
 
 class Beyond(Exception):  # noqa: N818 - an evaluation went beyond its limits
-    """An evaluation exceeded its limit of time or memory."""
-
     def __init__(self, fault: Fault) -> None:
         super().__init__(fault.message)
         self.fault = fault
 
 
 class Evaluation:
-    """The four evaluations."""
+    """Each evaluation raises `Beyond` above its limits."""
 
     def __init__(self, evaluator: Evaluator, settings: Settings) -> None:
         self._evaluator = evaluator
@@ -57,20 +55,20 @@ class Evaluation:
         self._operators = settings.claims_namespace
 
     async def claim(self, question: ClaimQuestion) -> ClaimPlan:
-        """The desired state of the claim; raises `Beyond`."""
+        """The desired state of the claim."""
         patient = _ends(question.handle, question.now)
         return await self._ask(plan_claim, self._by_rules(question), ClaimPlan, question.claim, patient=patient)
 
     async def binding(self, question: BindingQuestion) -> BindingPlan:
-        """The desired state of the handle once it is bound to the claim; raises `Beyond`."""
+        """The desired state of the handle once it is bound to the claim."""
         return await self._ask(plan_binding, self._by_rules(question), BindingPlan, question.claim)
 
     async def pool_handle(self, question: PoolQuestion) -> HandleBody:
-        """The handle that the pool makes; raises `Beyond`."""
+        """The handle that the pool makes."""
         return await self._ask(plan_pool_handle, self._by_rules(question), HandleBody, question.pool)
 
     async def handle(self, question: HandleQuestion) -> HandlePlan:
-        """The desired state of the handle, its resources and its claim; raises `Beyond`."""
+        """The desired state of the handle, its resources and its claim."""
         subject, patient = question.claim or question.handle, _ends(question.handle, question.now)
         return await self._ask(plan_handle, self._by_rules(question), HandlePlan, subject, patient=patient)
 
@@ -88,8 +86,7 @@ class Evaluation:
                 answer,
                 key=f"{namespace}/{name}",
                 author=namespace,
-                # Administrators own all pools and free handles: a bad template of theirs makes the others slow, but is
-                # not refused.
+                # Administrators own pools and free handles: a bad template of theirs is slow, but not refused.
                 patient=patient or namespace == self._operators,
             )
         except EvaluationLimit as error:
@@ -97,15 +94,15 @@ class Evaluation:
 
 
 def _ends(handle: JsonObject | None, now: datetime) -> bool:
-    """Whether the handle has expired, unless its claim asks for a later end; finding that out may take long."""
+    """True if the handle has expired, as far as it says; finding a later end in its claim may take long."""
     return handle is not None and passed(end_of_handle(handle), now)
 
 
 def fault_of_evaluation(error: Beyond | EvaluationBug | ValidationError, of: object) -> Fault:
-    """The fault to show for an evaluation that failed, or whose input was invalid.
+    """The fault to show for a failed evaluation or an invalid input.
 
-    A bug may be caused by the text of a claim, so it must not prevent the end of its lifespan either. Its traceback may
-    quote objects that the claim's users may not read: it goes to the log only.
+    A claim's text may cause a bug, which must not prevent the end of its lifespan. The traceback may quote objects that
+    the claim's users may not read, so only the log gets it.
     """
     if isinstance(error, Beyond):
         return error.fault

@@ -1,21 +1,18 @@
-"""Evaluates templates within hard limits of time and memory, whatever they do.
+"""Evaluates templates within hard limits of time and memory.
 
     evaluator = Evaluator([evaluate_override, check_claim])
     async with evaluator:
         checked = await evaluator.call(check_claim, request, Checked, key="ns/claim", author="ns")
 
-The functions are pure, from one model to one model; they run in processes that can do nothing but compute
-(evaluator_process.py). There, the sandbox and its soft limits (domain/claims/templates) turn most hostile or mistaken
-templates into a clear error. This module is the hard limit behind them: a call that exceeds its time or memory is
-killed with its process, and `EvaluationLimit` names the template that was being rendered. Other calls go on in the
-other processes, in lanes that keep a slow author from occupying all of them (evaluator_lanes.py).
+The functions are pure, from one model to one model, and run in processes that can only compute (evaluator_process.py).
+Their sandbox and soft limits (domain/claims/templates) turn most hostile or mistaken templates into a clear error. This
+is the hard limit behind them: a call beyond its time or memory is killed with its process, and `EvaluationLimit` names
+the template. Other calls continue in other processes (evaluator_lanes.py). A process that dies by itself is replaced,
+and its call repeated once.
 
-If a process dies by itself (killed from outside, say), it is replaced and the call repeated once, since the functions
-are pure. The time limit is below the two seconds within which a hostile template has to end in a status.
-
-Measured on 2 cores: a call adds 0.2 ms to the computation, 0.1 ms of it CPU of this process. An override of ten strings
-takes 0.8 ms (1,200 calls/s one after the other, 2,600/s four at a time), 0.2 ms of CPU here and 0.5 there. The start
-takes 0.3 s; another process takes a few milliseconds and 7 MiB of its own, and shares the rest.
+The time limit is below the two seconds within which a hostile template has to end in a status. On 2 cores a call adds
+0.2 ms to the computation; an override of ten strings takes 0.8 ms. The first process starts in 0.3 s; a further one
+takes a few milliseconds and 7 MiB.
 """
 
 from __future__ import annotations
@@ -53,7 +50,7 @@ class EvaluationLimit(TemplateError):  # noqa: N818 - its text says the limit
     """A call exceeded a limit; its process was killed.
 
     Attributes:
-        what: The template that was being rendered; the function if none was yet.
+        what: The template that was being rendered, or the function.
         limit: The exceeded limit, in words.
     """
 
@@ -67,7 +64,7 @@ class EvaluationBug(Exception):  # noqa: N818 - it is a bug
 
 
 class Evaluator:
-    """The evaluating processes and the lanes before them; belongs to one event loop."""
+    """The processes and the lanes before them; belongs to one event loop."""
 
     def __init__(
         self,
@@ -78,15 +75,13 @@ class Evaluator:
         memory_mib: int = MEMORY_MIB,
         penalty: timedelta = PENALTY,
     ) -> None:
-        """An evaluator; starts no process yet.
+        """Starts no process yet.
 
         Args:
-            functions: All functions to call: module-level, pure, from one model to one model. They are named here
-                because
-                nothing can be imported later.
-            processes: Number of concurrent calls; at least two, so that others go on beside a slow one.
+            functions: All functions to call: module-level and pure. Nothing can be imported later.
+            processes: Number of concurrent calls; at least two, so that others continue beside a slow one.
             time: Limit of a call's wall-clock time.
-            memory_mib: Limit of a call's memory above what the process needs by itself.
+            memory_mib: Limit of a call's memory above what the process itself needs.
             penalty: How long an object and author that exceeded a limit stay in the slow lane.
         """
         if processes < 2:
@@ -98,7 +93,7 @@ class Evaluator:
         self._width = processes
         self._lanes = Lanes(processes, penalty.total_seconds())
         self._nursery = Nursery(list(self._numbers), self._seconds, memory_mib * 1024 * 1024)
-        self._met: dict[str, tuple[str, str]] = {}  # by function and object, the limit exceeded last
+        self._met: dict[str, tuple[str, str]] = {}  # by function and object, the last exceeded limit
         self._idle: list[Process] = []
         self._endings: set[asyncio.Future[int | None]] = set()
         self._closed = False
@@ -132,19 +127,17 @@ class Evaluator:
         """Call a function.
 
         Args:
-            function: One of the functions that the evaluator was made with.
+            function: One of the evaluator's functions.
             request: Its argument.
             result: The model that it returns.
-            key: The object that the call is for, `namespace/name`: calls of one object run one after the other.
-            author: The author of the templates, a claim's namespace: slow templates of one author leave room for
-                others.
+            key: The object, `namespace/name`; calls for one object run one after another.
+            author: The templates' author, a claim's namespace; slow templates of one author leave room for others.
             patient: Wait as long as it takes if the slow lane is full.
 
         Raises:
             TemplateError: The function raised one.
-            EvaluationLimit: It exceeded its time or memory, or crashed its process; or it was not tried, because too
-                many
-                others that have exceeded a limit are waiting. A TemplateError too.
+            EvaluationLimit: The call exceeded a limit or crashed its process, or the slow lane is full. A TemplateError
+                too.
             EvaluationBug: It raised anything else.
         """
         name = _name(function)
@@ -162,7 +155,7 @@ class Evaluator:
                     log.warning("Ended an evaluation for %s: %s", key or name, error)
                     raise
         except Crowded:
-            # Repeat the limit that the object exceeded last, so that a status that shows it stays unchanged.
+            # Repeat the object's last limit, so that a status that shows it stays unchanged.
             raise EvaluationLimit(*self._met.get(met, (f"templates of {author or key}", _CROWDED))) from None
         self._met.pop(met, None)
         return result.model_validate_json(reply)
@@ -179,7 +172,7 @@ class Evaluator:
         except Gone as gone:
             log.warning("An evaluating process is gone, calling once more: %s", gone)
         try:
-            return await self._attempt(number, request, name, fresh=True)  # idle processes may be gone as well
+            return await self._attempt(number, request, name, fresh=True)  # idle processes may have died as well
         except Gone as gone:
             raise EvaluationLimit(*gone.args) from None
 
@@ -216,7 +209,6 @@ class Evaluator:
         return reply
 
     def _end(self, process: Process) -> None:
-        """Kill a process without waiting for it."""
         ending = asyncio.ensure_future(self._nursery.reap(process))
         self._endings.add(ending)
         ending.add_done_callback(self._endings.discard)

@@ -1,12 +1,11 @@
-"""Which call runs next: fair to all when some authors' templates exceed their limits.
+"""Which call runs next, fair to all when some authors' templates exceed their limits.
 
 A call waits in three queues, one after the other:
 
-1. the object's: calls of one object run one after the other, so no object occupies two processes;
-2. the author's (a claim's namespace): an author never occupies all processes, so a wave of slow templates by one leaves
-   one free for the others. An object or author that exceeded a limit recently waits in the slow lane instead. All of
-   them share this lane, one process wide, and it is short: a waiting call occupies a place of the binder or of an
-   activity, and a hundred such claims would otherwise keep all other claims waiting;
+1. the object's: calls for one object run one after another, so none occupies two processes;
+2. the author's (a claim's namespace): an author never occupies all processes. Objects and authors that exceeded a limit
+    recently wait in the slow lane instead, which is one process wide. It is short, since a waiting call occupies a
+    place of the binder or of an activity;
 3. the processes'.
 """
 
@@ -27,10 +26,8 @@ class Crowded(Exception):  # noqa: N818 - a state, not an error
 
 
 class Lanes:
-    """The queues before a number of processes."""
-
     def __init__(self, width: int, penalty: float) -> None:
-        """The queues.
+        """Make the queues.
 
         Args:
             width: Number of concurrent calls; at least two.
@@ -47,7 +44,7 @@ class Lanes:
 
     @asynccontextmanager
     async def turn(self, key: str, author: str, *, patient: bool = False) -> AsyncIterator[None]:
-        """The turn of a call of an object and its author; both may be unknown (empty).
+        """The turn of a call for an object and author; both may be empty.
 
         Raises:
             Crowded: The slow lane is full; never raised for `patient` calls.
@@ -63,7 +60,7 @@ class Lanes:
             yield
 
     async def _stand_with_author(self, lines: AsyncExitStack, key: str, author: str) -> None:
-        """Wait in the author's queue; leave it if others of the author exceeded a limit in the meantime."""
+        """Wait in the author's queue; leave it if the author exceeded a limit meanwhile."""
         line = self._of_author(author)
         await line.acquire()
         if self._slow(key, author):
@@ -85,12 +82,11 @@ class Lanes:
         return self.is_slow(key) or self.is_slow(author)
 
     def is_slow(self, name: str) -> bool:
-        """Whether an object or author exceeded a limit recently."""
         until = self._slow_until.get(name)
         return until is not None and until > time.monotonic()
 
     def slow_down(self, *names: str) -> None:
-        """Put an object and its author into the slow lane for a while."""
+        """Put an object and its author into the slow lane."""
         now = time.monotonic()
         if len(self._slow_until) > MOST_SLOW:
             self._slow_until = {name: until for name, until in self._slow_until.items() if until > now}

@@ -1,4 +1,4 @@
-"""The worker's side of the evaluating processes: starting, talking to and ending them (see evaluator_process.py)."""
+"""The worker's side of the evaluating processes (evaluator_process.py): starts, calls and ends them."""
 
 from __future__ import annotations
 
@@ -15,23 +15,21 @@ from typing import Any
 
 from activities.claims.evaluator_process import NOTE, NOTE_LENGTH, ORDER_LENGTH, REPLY, REQUEST
 
-START_SECONDS = 60.0  # imports on a busy machine
+START_SECONDS = 60.0  # for imports on a busy machine
 ORDER_SECONDS = 10.0
 END_SECONDS = 5.0
 GRACE_SECONDS = 2.0  # beyond the evaluator's own timer; this process may have been busy, too
 LONGEST_REPLY = 64 * 1024 * 1024
 PROGRAM = Path(__file__).with_name("evaluator_process.py")
-# The environment that the interpreter and the C library need to start; everything else, secrets included, is withheld.
+# What the interpreter and the C library need to start; everything else, secrets included, is withheld.
 PASSED_ON = ("LD_LIBRARY_PATH", "LANG", "LC_ALL", "TZ")
 
 
-class Gone(Exception):  # noqa: N818 - what happened, not whose fault it is
+class Gone(Exception):  # noqa: N818 - a state, not an error
     """A process has ended."""
 
 
 class Process:
-    """One evaluating process."""
-
     def __init__(self, pid: int, generation: int, requests: socket.socket, place: mmap.mmap) -> None:
         self.pid = pid
         self.generation = generation  # of the nursery that forked it
@@ -78,7 +76,7 @@ class Process:
         return self._place[NOTE.size : NOTE.size + length].decode(errors="replace")
 
     def close(self) -> None:
-        """Close the connection; the process ends when it reads the end of its requests."""
+        """Close the connection, upon which the process ends."""
         self._requests.close()
         self._place.close()
 
@@ -111,7 +109,7 @@ class Nursery:
             raise
 
     def _abandon(self, spawning: asyncio.Future[Process]) -> None:
-        """End a process whose call was cancelled before it came."""
+        """End a process whose call was cancelled before it started."""
         if not spawning.cancelled() and spawning.exception() is None:
             ending = asyncio.ensure_future(self.reap(spawning.result()))
             self._unwanted.add(ending)
@@ -133,7 +131,7 @@ class Nursery:
             os.close(place_descriptor)
 
     async def reap(self, process: Process) -> int | None:
-        """Kill a process unless it has ended; returns its exit code, a signal as a negative number, None if unknown."""
+        """Kill a process unless it has ended; returns its exit code (negative: a signal), None if unknown."""
         process.close()
         try:
             answer = await asyncio.shield(self._order({"reap": process.pid}, [], of=process.generation))
@@ -143,12 +141,12 @@ class Nursery:
         return None if status is None else int(status)
 
     async def close(self) -> None:
-        """End it, and all its processes with it."""
+        """End the nursery, and with it all its processes."""
         async with self._orders:
             await self._end()
 
     async def _order(self, order: dict[str, int], descriptors: list[int], *, of: int | None = None) -> dict[str, Any]:
-        """Send an order and receive its answer; never cancelled, or the next order would receive this one's answer."""
+        """Send an order and receive its answer; shield it, or the next order receives this answer."""
         async with self._orders:
             if of is not None and (self._control is None or of != self._generation):
                 raise Gone
@@ -206,7 +204,7 @@ class Nursery:
 
 
 def _wait(program: subprocess.Popen[bytes]) -> None:
-    """Wait for the end of the program, which follows that of its control socket; kill it if it hangs."""
+    """The program ends when its control socket closes; kill it if it hangs."""
     try:
         program.wait(END_SECONDS)
     except subprocess.TimeoutExpired:

@@ -3,21 +3,19 @@
     worker ── control ──► nursery (imports the functions, then only forks, kills and reaps)
        └───── requests ─► evaluator (one call at a time; JSON in, JSON out)
 
-The worker cannot fork: it runs threads of Temporal's core. So it starts this file as a program of its own, with an
-empty environment and no descriptor but the control socket; this process stays single-threaded, and a fork of it is
-ready in a few milliseconds and shares its memory.
+The worker runs threads of Temporal's core and cannot fork. So it starts this file as a program, with an empty
+environment and no descriptor but the control socket; a fork of this single-threaded process is ready in a few
+milliseconds and shares its memory. It is run by path: importing the package around it would import the worker's
+dependencies.
 
 An evaluator, before it reads any request:
 
 - has limits of memory (its size after the imports plus a setting), files, processes and core dumps;
-- may make only the system calls that computing needs (seccomp, on x86-64 and arm64): it can open no file and no
-  connection, start no program and signal no process. A call that is not listed fails with EPERM;
-- is killed by the kernel's timer when a request exceeds its time, whatever it is doing; and together with the nursery,
-  which ends when the worker does.
+- may make only the system calls that computing needs (seccomp, on x86-64 and arm64); others fail with EPERM. It can
+  open no file and no connection, start no program and signal no process;
+- is killed by the kernel's timer when a request exceeds its time, and with the nursery, which ends with the worker.
 
-Before it renders a template it writes the template's place into memory shared with the worker, which outlives it.
-
-It is run by path, not as a module: importing the package around it would import the worker's dependencies.
+Before it renders a template it writes the template's place into memory shared with the worker, which survives it.
 """
 
 from __future__ import annotations
@@ -47,7 +45,7 @@ NOTE_LENGTH = 1024
 ORDER_LENGTH = 64 * 1024
 TRACEBACK_LENGTH = 4000
 
-# Imported by functions of Jinja2, MarkupSafe and datetime when they are called, and by `str.encode`.
+# Imported at the call by functions of Jinja2, MarkupSafe and datetime, and by `str.encode`.
 IMPORTED_LATE = (
     "_strptime",
     "html",
@@ -97,7 +95,7 @@ def main(control: socket.socket) -> None:
 def _reap(pid: int) -> int | None:
     """Kill an evaluator unless it has ended; returns its exit code, a signal as a negative number.
 
-    Evaluators are reaped only here, so that the process id cannot belong to another process meanwhile.
+    Evaluators are reaped only here, so the process id cannot belong to another process meanwhile.
     """
     try:
         ended, status = os.waitpid(pid, os.WNOHANG)
@@ -110,7 +108,7 @@ def _reap(pid: int) -> int | None:
 
 
 def _call(name: str) -> Call:
-    """A function `module:name`, wrapped from JSON to JSON by the models in its signature."""
+    """A function `module:name`, from JSON to JSON by the models in its signature."""
     module, _, attribute = name.partition(":")
     function = getattr(importlib.import_module(module), attribute)
     hints = get_type_hints(function)
@@ -131,7 +129,7 @@ def _place_listener() -> Callable[[Callable[[str], None]], None]:
 
 
 def _warm_up() -> None:
-    """Import and build now whatever Python, Jinja2, pydantic and the C library would import or read later."""
+    """Import and build what Python, Jinja2, pydantic and the C library would otherwise import or read later."""
     from domain.model import build_models
 
     build_models()
@@ -158,7 +156,6 @@ def _evaluate(
     descriptors: list[int],
     setup: dict[str, Any],
 ) -> NoReturn:
-    """The main loop of an evaluator."""
     try:
         requests, shared = descriptors
         place = mmap.mmap(shared, NOTE_LENGTH)
@@ -180,11 +177,11 @@ def _serve(calls: list[Call], requests: int, seconds: float, worn_out: int) -> N
     while header := _read(requests, REQUEST.size):
         number, length = REQUEST.unpack(header)
         text = _read(requests, length)
-        signal.setitimer(signal.ITIMER_REAL, seconds)  # its signal is not handled: it ends this process
+        signal.setitimer(signal.ITIMER_REAL, seconds)  # not handled: the signal ends this process
         outcome, reply = _outcome(calls[number], text)
         signal.setitimer(signal.ITIMER_REAL, 0)
         if outcome == RESULT and _peak() > worn_out:
-            outcome = LAST_RESULT  # the next request must not pay for the leftovers of earlier ones
+            outcome = LAST_RESULT  # the next request must not pay for leftovers
         _write(requests, REPLY.pack(outcome, len(reply)) + reply)
         if outcome in (OUT_OF_MEMORY, LAST_RESULT):
             return
@@ -220,7 +217,7 @@ def _write(descriptor: int, text: bytes) -> None:
 
 
 def _peak() -> int:
-    """Peak memory of this process, in bytes."""
+    """In bytes."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
 
 
@@ -258,7 +255,7 @@ _SET_DEATH_SIGNAL, _SET_SECCOMP, _NO_NEW_PRIVILEGES, _FILTER = 1, 22, 38, 2
 
 
 def _allow_computing_only() -> None:
-    """Pass the list of allowed system calls to the kernel; if it accepts none, the limits above remain."""
+    """Give the kernel the list of allowed system calls; if it refuses, the limits above remain."""
     prctl = ctypes.CDLL(None, use_errno=True).prctl
     prctl.argtypes = [ctypes.c_int, *[ctypes.c_ulong] * 4]  # pointers are longer than the default int
     prctl(_SET_DEATH_SIGNAL, signal.SIGKILL, 0, 0, 0)

@@ -1,7 +1,7 @@
-"""Claims that expire together wait for each other: all are marked for deletion before finalizers are dropped.
+"""Claims that expire together: all are marked for deletion before finalizers are dropped.
 
-Users see an end by the deletion marks on claim, handle and resource. Dropping the finalizers takes two of the seven
-requests, and claims that are not marked yet would wait for these.
+Users see the deletion marks on claim, handle and resource. Dropping the finalizers takes two of the seven requests, for
+which unmarked claims would otherwise wait.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from domain.claims.marks import Name
 LET_GO_AT_ONCE = 16
 # Seconds. A claim that cannot be marked in this time is left to its own workflow.
 LONGEST_ASKING = 10.0
-# Seconds for which it delays the others at most.
+# Seconds for which a claim delays the others at most.
 LONGEST_WAIT = 5.0
 
 
 class ExpiryBatch:
-    """The claims that a batch ends: each is marked, waits for the others, then loses its finalizers."""
+    """Each claim of a batch is marked, waits for the others, then loses its finalizers."""
 
     def __init__(self, arrived: Callable[[], None]) -> None:
         """`arrived` is called when a claim begins to wait."""
@@ -34,11 +34,9 @@ class ExpiryBatch:
         self._places = asyncio.Semaphore(LET_GO_AT_ONCE)
 
     def join(self, claim: Name) -> None:
-        """Add a claim that is about to be marked."""
         self._members.add(claim)
 
     def leave(self, claim: Name) -> None:
-        """Remove a claim that is gone or has failed."""
         self._members.discard(claim)
         self._asked.discard(claim)
 
@@ -47,7 +45,6 @@ class ExpiryBatch:
 
     @property
     def members(self) -> set[Name]:
-        """The claims that have not left."""
         return set(self._members)
 
     @property
@@ -57,16 +54,15 @@ class ExpiryBatch:
 
     @property
     def asked(self) -> int:
-        """Number of claims that are marked, and wait or are losing their finalizers."""
+        """Number of marked claims, which wait or lose their finalizers."""
         return len(self._asked)
 
     @property
     def is_gathering(self) -> bool:
-        """Whether its members wait for each other."""
         return not self._everyone_asked.is_set()
 
     def gathers(self) -> None:
-        """From now on, let marked claims wait for the others."""
+        """Let marked claims wait for the others from now on."""
         self._everyone_asked.clear()
 
     def is_asked(self) -> None:
@@ -100,7 +96,7 @@ class ExpiryBatch:
         try:
             async with self._places:
                 yield
-        except Exception:  # it was changed meanwhile: it has to be marked again
+        except Exception:  # changed meanwhile: it has to be marked again
             self._asked.discard(claim)
             raise
 
@@ -119,7 +115,7 @@ _asked_here: ContextVar[_Asked | None] = ContextVar("asked_here", default=None)
 
 @asynccontextmanager
 async def behind_the_others() -> AsyncIterator[None]:
-    """The context in which the current task drops finalizers; a task that ends no member of a batch does not wait."""
+    """The context in which the current task drops finalizers; a task outside a batch does not wait."""
     asked = _asked_here.get()
     if asked is None:
         yield

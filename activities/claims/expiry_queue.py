@@ -1,7 +1,7 @@
-"""The ends of bound handles, as one worker knows them: which is next, and which are due.
+"""The ends of bound handles in one worker: which is next, and which are due.
 
-The binder ends expired claims, as many at once as it serves; when each was ended by its own workflow, 200 ends in one
-second took three times as long. The binder is woken if an end comes before the one that it waits for.
+The binder ends expired claims in batches: 200 ends in one second took three times as long when each claim's own
+workflow ended it. An end before the one that the binder waits for wakes it.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Ends:
         self._awaited: datetime | None = None
 
     def put(self, name: str, end: datetime | None) -> bool:
-        """Set or clear (None) the handle's end; returns True if it is new and now the earliest of all."""
+        """Set or clear (None) the handle's end; returns True if it is new and the earliest of all."""
         if end is None:
             self._of.pop(name, None)
             self._taken.pop(name, None)
@@ -38,23 +38,23 @@ class Ends:
 
     @property
     def next(self) -> datetime | None:
-        """The earliest end that was not taken; it may be due already."""
+        """The earliest end that was not taken; may be due already."""
         while self._ahead and self._of.get(self._ahead[0][1]) != self._ahead[0][0]:
             heapq.heappop(self._ahead)
         return self._ahead[0][0] if self._ahead else None
 
     def is_near(self, now: datetime) -> bool:
-        """Whether an end is due, or so soon that ending the batch before it is not worthwhile."""
+        """True if an end is due, or so near that the batch should not end before it."""
         end = self.next
         return end is not None and end - now < NEAR
 
     def are_over(self, now: datetime) -> bool:
-        """Whether an end is due and was not taken."""
+        """True if a due end was not taken."""
         end = self.next
         return end is not None and end <= now
 
     def take(self, now: datetime) -> str | None:
-        """A handle whose end is due. Each end is returned once; if it fails, the handle ends by its own workflow."""
+        """A handle whose end is due. Each end is returned once; if it fails, the handle's own workflow ends it."""
         if not self.are_over(now):
             return None
         _, name = heapq.heappop(self._ahead)
@@ -62,27 +62,26 @@ class Ends:
         return name
 
     def give_back(self, name: str) -> None:
-        """Put an end that was taken but not carried out back."""
+        """Put back an end that was taken but not carried out."""
         if (end := self._taken.pop(name, None)) is not None:
             self._overdue.discard(name)
             self.put(name, end)
 
     def become_overdue(self, now: datetime) -> bool:
-        """Whether ends have become due since the last call, and were not taken."""
+        """True if ends have become due since the last call and were not taken."""
         before, self._overdue = self._overdue, {name for name, end in self._of.items() if end <= now}
         return bool(self._overdue - before)
 
     def next_after(self, now: datetime) -> datetime | None:
-        """The earliest end that is not due yet."""
         return min((end for end in self._of.values() if end > now), default=None)
 
     def wait(self) -> datetime | None:
-        """Record that the binder now waits for the earliest end, and return it."""
+        """Record that the binder waits for the earliest end, and return that."""
         self._awaited = self.next
         return self._awaited
 
     def await_sooner(self, now: datetime) -> bool:
-        """Whether an end ahead is earlier than the one the binder waits for; records that it waits for it."""
+        """Record and report an end that is earlier than the one the binder waits for."""
         end, awaited = self.next_after(now), self._awaited
         if end is None or (awaited is not None and now < awaited <= end):
             return False

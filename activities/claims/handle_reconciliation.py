@@ -1,7 +1,4 @@
-"""The pass over a handle, its resources and its claim: what it observes and its effects.
-
-`domain/claims/handle_reconciliation.py` decides. Objects that were made while the handle was ended are deleted again.
-"""
+"""The pass over a handle, its resources and its claim. `domain/claims/handle_reconciliation.py` decides."""
 
 from __future__ import annotations
 
@@ -56,8 +53,6 @@ H = TypeVar("H", bound=HandleWorld)
 
 
 class Reconciliation(Activities):
-    """Reconciling handles with their resources and claims."""
-
     def __init__(
         self,
         cache: ClaimCache,
@@ -73,13 +68,13 @@ class Reconciliation(Activities):
         self._evaluation = evaluation
         self._requesters = requesters
         self._provider_conditions = provider_conditions
-        # The effects of passes, by activity; activities of a single kind add their own.
+        # Activities of a single kind add their own.
         self.effects = effects_of(*WriteActivities(writer).all(), *self.all())
 
     async def settle(self, world: HandleWorld) -> HandleWorld:
         """Bring a handle and its resources to their desired state.
 
-        Objects that were made while another pass ended the handle are deleted again: no other pass knows of them.
+        Objects made while another pass ended the handle are deleted again: no other pass knows of them.
 
         Raises:
             Conflict: another client has written an object; observe again.
@@ -98,7 +93,7 @@ class Reconciliation(Activities):
         return passed.world
 
     async def show_around(self, world: HandleWorld) -> None:
-        """Publish a pass's findings about other objects: the conditions of providers, and how long the claim waited."""
+        """Publish a pass's findings: the conditions of providers, and how long the claim waited."""
         now, claim = world.question.now, world.claim
         await self._provider_conditions.show(world.question.providers.values(), now)
         if claim is not None and _first_ready(claim) and not _first_ready(world.claim_before or {}):
@@ -138,7 +133,7 @@ class Reconciliation(Activities):
     async def with_references(
         self, key: Key, handle: JsonObject, now: datetime, claim: JsonObject | None = None
     ) -> JsonObject:
-        """A new handle's body with the names of its resources as far as they are known; raises `Beyond`.
+        """A new handle's body with the known names of its resources; raises `Beyond`.
 
         The recorded names are the intent, and this saves a write.
         """
@@ -154,7 +149,7 @@ class Reconciliation(Activities):
 
     @activity.defn(name=Validate.activity)
     async def validate_claim(self, action: Validate) -> Validated:
-        """The desired state of the claim; a fault if that cannot be evaluated, so that its handle still ends."""
+        """The desired state of the claim; a fault if it cannot be evaluated, so that its handle still ends."""
         key, claim, handle = action.key, action.claim, action.handle
         unassigned: Fault | None = None
         assigned: tuple[str, ...] = ()
@@ -185,14 +180,13 @@ class Reconciliation(Activities):
 
     @activity.defn(name=ReadResources.activity)
     async def read_resources(self, action: ReadResources) -> Read:
-        """Complete the question."""
         try:
             return Read(question=await self._whole(action.key, action.question, read=not action.states_known))
         except ValidationError as error:
             return Read(fault=fault_of_evaluation(error, action.key))
 
     async def _whole(self, key: Key, question: HandleQuestion, *, read: bool) -> HandleQuestion:
-        """The question with the live objects, and all that templates may read.
+        """The question with live objects, and all that templates may read.
 
         Raises:
             ValidationError: the question is not valid.
@@ -210,7 +204,6 @@ class Reconciliation(Activities):
 
     @activity.defn(name=Evaluate.activity)
     async def evaluate_handle(self, action: Evaluate) -> Evaluated:
-        """The desired state of handle, resources and statuses."""
         name = text_at(action.question.handle, "metadata", "name")
         try:
             return Evaluated(plan=await self._evaluation.handle(action.question))
@@ -224,7 +217,6 @@ class Reconciliation(Activities):
 
     @activity.defn(name=UpdateResource.activity)
     async def update_resource(self, action: UpdateResource) -> ResourceOutcome:
-        """Patch a live resource."""
         return _outcome(await self._managed.update(action.state, action.operations))
 
     @activity.defn(name=TakeBack.activity)

@@ -1,4 +1,4 @@
-"""The pass over a ResourceHandle: what it observes and its effects. `domain/claims/handle_lifecycle.py` decides."""
+"""The pass over a ResourceHandle. `domain/claims/handle_lifecycle.py` decides."""
 
 from __future__ import annotations
 
@@ -32,8 +32,6 @@ from engine.clock import now
 
 
 class HandleActivities(Activities):
-    """The ResourceHandle's activities."""
-
     def __init__(self, tools: Tools, ask_binder: Callable[[Key], Awaitable[None]]) -> None:
         self._tools = tools
         self._cache = tools.cache
@@ -42,7 +40,6 @@ class HandleActivities(Activities):
 
     @activity.defn(name=PassHandle.activity)
     async def pass_handle(self, look: PassHandle) -> ObjectWorld:
-        """Make one pass."""
         await self._cache.settled()
 
         async def observe(fresh: bool) -> Handle:
@@ -52,7 +49,6 @@ class HandleActivities(Activities):
         return world
 
     async def _observe(self, look: PassHandle, *, fresh: bool) -> Handle:
-        """The handle, and the claim that it names."""
         key, cache = look.key, self._cache
         handle = await cache.seen(RESOURCE_HANDLE, key.namespace, key.name, fresh=fresh)
         if handle is None or text_at(handle, "metadata", "uid") != key.uid:
@@ -75,7 +71,7 @@ class HandleActivities(Activities):
         )
 
     def _left_alone(self, claim: JsonObject) -> bool:
-        """Whether no lifecycle reconciles the claim, so that its handle has to be reconciled by its own."""
+        """True if no lifecycle reconciles the claim, so the handle's own has to reconcile the handle."""
         return is_left_alone(self._cache.names, claim) or bool(self._tools.hold(claim))
 
     # --- effects ---
@@ -86,12 +82,10 @@ class HandleActivities(Activities):
 
     @activity.defn(name=AskBinder.activity)
     async def ask_binder(self, action: AskBinder) -> None:
-        """Ask the binder to handle the claim."""
         await self._ask_binder(action.claim)
 
     @activity.defn(name=FindDuplicate.activity)
     async def find_duplicate(self, action: FindDuplicate) -> Found:
-        """Whether the claim has another handle."""
         return Found(found=await is_surplus(self._cache, action.handle, action.claim))
 
     @activity.defn(name=EndHandle.activity)

@@ -1,8 +1,7 @@
-"""The resources that handles manage: objects of any kind, found by discovery, read when they are needed.
+"""The resources that handles manage: objects of any kind, found by discovery, read when needed.
 
-An existing object with the name of a resource is adopted, whatever its origin: it is brought to its definition like any
-other, as far as the provider's filters allow. Only an object that another living handle manages is left alone; an
-annotation names its handle. The same annotation is checked before each deletion.
+An existing object with a resource's name is adopted and brought to its definition, as far as the provider's filters
+allow, unless its annotation names another existing handle. The annotation is checked before each deletion, too.
 """
 
 from __future__ import annotations
@@ -33,15 +32,13 @@ MOST_DELETIONS = 3
 
 
 class States(NamedTuple):
-    """The live objects of resources: None for missing ones, and for those that may not be read (`unreadable`)."""
+    """Live objects of resources; None for missing and for `unreadable` ones."""
 
     objects: tuple[JsonObject | None, ...]
     unreadable: tuple[int, ...] = ()
 
 
 class Managed:
-    """Managed resources on the API server."""
-
     def __init__(self, api: KubeApi, discovery: Discovery, cache: ClaimCache) -> None:
         self._api = api
         self._discovery = discovery
@@ -51,9 +48,8 @@ class Managed:
     async def states(self, handle: JsonObject) -> States:
         """The live objects of the handle's resources, in order.
 
-        A reference is recorded before its object is made, so the object may belong to another living handle: it then
-        does
-        not count as this handle's and stays unchanged.
+        References are recorded before their objects are made, so an object may belong to another living handle: it then
+        counts as missing and stays unchanged.
 
         Raises:
             ApiError: no answer, which must not count as absence.
@@ -85,10 +81,9 @@ class Managed:
     async def unknown_kinds(
         self, handle: JsonObject, states: Sequence[JsonObject | None]
     ) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The resources whose recorded kind its group serves in no version, and those whose kind it serves in another
-        one.
+        """Indexes of resources whose kind the API server serves in no version, and in another version only.
 
-        Checked for missing objects; if the API server does not answer or refuses, a resource is in neither.
+        Only missing objects are checked; a resource is in neither if the API server does not answer or refuses.
         """
         unserved: list[int] = []
         outdated: list[int] = []
@@ -110,7 +105,7 @@ class Managed:
         return True
 
     async def create(self, handle: JsonObject, definition: JsonObject) -> JsonObject | Fault:
-        """Create the object from its definition or return the existing one; or the fault that prevents it."""
+        """Create the object or return the existing one; or the fault that prevents it."""
         namespace, name = text_at(definition, "metadata", "namespace"), text_at(definition, "metadata", "name")
         where = (
             f"{text_at(definition, 'kind')} {namespace}/{name}"
@@ -137,7 +132,7 @@ class Managed:
             return _refused(error, definition)
 
     async def update(self, state: JsonObject, operations: Operations) -> JsonObject | Fault:
-        """Patch the object, only in the version that the patch was computed from; returns the result.
+        """Patch the object in the version that the patch was computed from; returns the result.
 
         Raises:
             Conflict: it has changed meanwhile.
@@ -158,9 +153,9 @@ class Managed:
         return _seen(answer)
 
     async def delete_all(self, handle: JsonObject, states: Sequence[JsonObject | None] = ()) -> list[ApiError]:
-        """Request the deletion of the handle's resources, newest first; returns the errors of those that failed.
+        """Request the deletion of the handle's resources, newest first; returns the errors.
 
-        `states` are live objects that were just read; None, or an empty sequence, for those to look up here.
+        `states` are live objects that were just read; those that are None or left out are read here.
         """
         refused: list[ApiError] = []
         for index in reversed(range(resource_count(handle))):
@@ -173,10 +168,9 @@ class Managed:
         return refused
 
     async def take_back(self, handle: JsonObject, definitions: Sequence[JsonObject]) -> bool:
-        """Delete the objects made from these definitions if the handle has ended meanwhile; returns whether it has.
+        """Delete objects made from these definitions if the handle has ended meanwhile; returns whether it has.
 
-        A handle is marked as deleted before its resources are deleted: objects made after that are seen by no other
-        pass.
+        A handle is marked as deleted before its resources are deleted: no other pass sees objects made after that.
         """
         if not definitions:
             return False
@@ -196,9 +190,9 @@ class Managed:
         *,
         bearing_its_name: bool = False,
     ) -> None:
-        """Delete one, see `_delete_as`; in another version of its group if the recorded one is no longer served.
+        """Delete one object, in another version of its group if the recorded one is no longer served.
 
-        If its group serves the kind in no version, all objects of the kind are gone.
+        If no version of the kind is served, its objects are gone.
 
         Raises:
             Conflict: it still exists, and its deletion was refused repeatedly.
@@ -225,10 +219,9 @@ class Managed:
         *,
         bearing_its_name: bool,
     ) -> None:
-        """Delete one; with `bearing_its_name` only if its annotation names the handle, as on objects that the handle
-        made.
+        """Delete one object; with `bearing_its_name` only if its annotation names the handle that made it.
 
-        A conflict mostly means that another object has the name now, but not always: the existing object decides.
+        A conflict usually means that another object has the name now, but not always: the existing object decides.
 
         Raises:
             Absent: it is gone, or its kind.
@@ -254,7 +247,7 @@ class Managed:
             raise refused
 
     async def _other_owner(self, handle: JsonObject, state: JsonObject) -> str:
-        """The name of another existing handle that manages the object; empty if there is none."""
+        """Another existing handle that manages the object; empty if there is none."""
         owner = text_at(state, *self._owner)
         if not owner or owner == text_at(handle, "metadata", "name"):
             return ""
@@ -281,7 +274,7 @@ def _refused(error: Denied | Invalid, obj: JsonObject) -> Fault:
 
 
 def _said(error: ApiError, obj: JsonObject) -> str:
-    """The API server's message; for a Secret only the reason, as the message may quote secret data."""
+    """The API server's message; for a Secret the reason only, as the message may quote secret data."""
     if text_at(obj, "kind") != "Secret":
         return error.message
     namespace, name = text_at(obj, "metadata", "namespace"), text_at(obj, "metadata", "name")
@@ -289,5 +282,5 @@ def _said(error: ApiError, obj: JsonObject) -> str:
 
 
 def resource_count(handle: JsonObject) -> int:
-    """The number of the handle's resources in spec or status, whichever is larger."""
+    """The number of resources in spec or status, whichever is larger."""
     return max(len(objects_at(handle, part, "resources")) for part in ("spec", "status"))

@@ -9,12 +9,12 @@
 | `perdure_resource_claim_validation_failures_total` | a claim is refused that was not refused before |
 | `poolboy_process_time_seconds` | an attempt of an activity of the area ends |
 
-A claim could have had a handle from its creation on, or from `spec.lifespan.start` if that is later; if it needed
-approval first, the time until approval is included. Both timestamps are whole seconds in Kubernetes, so a duration may
-be up to a second too long: buckets below one second only say that it was quick. Ends are whole seconds too, but exact.
+A claim could have had a handle from its creation or its `spec.lifespan.start` on, whichever is later; time until
+approval is included. Kubernetes' timestamps are whole seconds, so a duration may be up to a second too long, and
+buckets below one second only say that it was quick. Ends are exact.
 
 `poolboy_process_time_seconds` has the name and labels of Poolboy 1.14.9 and later, which times nearly every method;
-here a method is an activity. The watcher exports metrics computed from the custom resources at each scrape.
+here a method is an activity. The watcher exports metrics computed at each scrape.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ _LATENESS = Histogram(
 )
 _MISSES = Counter("perdure_resource_bind_misses", "Handles that were chosen for a claim and could not be had.")
 _INVALID = Counter("perdure_resource_claim_validation_failures", "Claims refused for what they ask for.", ["provider"])
-# The buckets are those of Poolboy's library.
+# As in Poolboy's library.
 _PROCESS_TIME = Histogram(
     "poolboy_process_time_seconds",
     "Duration of an attempt of an activity.",
@@ -63,25 +63,21 @@ _PROCESS_TIME = Histogram(
 )
 
 
-# Called by the activities.
-
-
 def claim_bound(claim: JsonObject, now: datetime, *, pool: str = "", made: bool = False) -> None:
-    """Record that a claim has its handle, from this pool if any; `made` for it if no free one fitted."""
+    """Record that a claim has its handle; `made` for it if no free one fitted."""
     since = _could_be_served(claim)
     if since is not None:
         _BOUND.labels(pool, "true" if made else "false").observe(_seconds(since, now))
 
 
 def claim_ready(claim: JsonObject, now: datetime, *, pool: str = "") -> None:
-    """Record that a claim is ready for the first time."""
     since = _could_be_served(claim)
     if since is not None:
         _READY.labels(pool).observe(_seconds(since, now))
 
 
 def expired(kind: str, end: datetime, now: datetime) -> None:
-    """Record that an object of this kind is deleted because its lifespan has ended."""
+    """Record that an object is deleted because its lifespan has ended."""
     _LATENESS.labels(kind).observe(_seconds(end, now))
 
 
@@ -91,18 +87,15 @@ def bind_missed() -> None:
 
 
 def validation_failed(provider: str) -> None:
-    """Record that a claim of this provider has been refused; not called again while it stays refused."""
+    """Called once when a claim is refused, not again while it stays refused."""
     _INVALID.labels(provider).inc()
 
 
 class ClaimListener(Listener):
-    """Times the area's activities."""
-
     def __init__(self, cluster_domain: str) -> None:
         self._cluster_domain = cluster_domain
 
     def on_step(self, step: Step) -> None:
-        """Record an attempt of an activity."""
         if step.kind in _OURS:
             status = "success" if step.error is None else "error"
             _PROCESS_TIME.labels(step.activity, status, APP, self._cluster_domain).observe(step.seconds)
@@ -114,12 +107,11 @@ def _listener(cluster_domain: str) -> ClaimListener:
 
 
 def listen(cluster_domain: str) -> None:
-    """Start counting; once per process is enough, repeated calls are harmless."""
+    """Start counting. Repeated calls have no effect."""
     metrics.listen(_listener(cluster_domain))
 
 
 def _could_be_served(claim: JsonObject) -> datetime | None:
-    """The later of its creation and its start."""
     moments = (text_at(claim, "metadata", "creationTimestamp"), text_at(claim, "spec", "lifespan", "start"))
     known = [moment for moment in map(parse_timestamp, moments) if moment is not None]
     return max(known, default=None)

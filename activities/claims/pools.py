@@ -1,4 +1,4 @@
-"""The pass over a ResourcePool: what it observes and its effects. `domain/claims/pool_replenishment.py` decides."""
+"""The pass over a ResourcePool. `domain/claims/pool_replenishment.py` decides."""
 
 from __future__ import annotations
 
@@ -51,8 +51,6 @@ log = logging.getLogger(__name__)
 
 
 class PoolActivities(Activities):
-    """The ResourcePool's activities."""
-
     def __init__(self, tools: Tools, evaluation: Evaluation, open_handle: Open) -> None:
         self._tools = tools
         self._cache = tools.cache
@@ -63,7 +61,6 @@ class PoolActivities(Activities):
 
     @activity.defn(name=PassPool.activity)
     async def pass_pool(self, look: PassPool) -> PoolWorld:
-        """Make one pass."""
         await self._cache.settled()
         inline = Inline(decide, self._tools.reconciliation.effects, lambda _: self._observe(look.key))
         passed = await inline.carry_out(look, look.memory)
@@ -72,9 +69,8 @@ class PoolActivities(Activities):
     async def _observe(self, key: Key) -> Pool:
         """The pool from the API server, its handles and scalings from the cache.
 
-        A change that arrives right afterwards wakes it once more. When the pool is deleted, a handle missed now would
-        stay
-        for ever, even one that another worker has just made: then all handles are listed from the API server.
+        A change that arrives right afterwards wakes it once more. For a deleted pool all handles are listed from the
+        API server: one that is missed then would stay for ever, even if another worker has just made it.
         """
         cache, settings = self._cache, self._tools.settings
         pool = await cache.fresh(RESOURCE_POOL, key.namespace, key.name)
@@ -105,7 +101,7 @@ class PoolActivities(Activities):
 
         Raises:
             Conflict: it was written meanwhile.
-            ApiError: it is bound, or the deletion of a resource cannot be requested.
+            ApiError: a hold is on it, or the deletion of a resource cannot be requested.
         """
         cache = self._cache
         handle = await cache.fresh(RESOURCE_HANDLE, cache.namespace, action.name)
@@ -119,7 +115,6 @@ class PoolActivities(Activities):
 
     @activity.defn(name=WriteScalings.activity)
     async def write_scalings(self, action: WriteScalings) -> None:
-        """Write the statuses of scalings."""
         await gathered(self._write_scaling(action.pool, scaling) for scaling in action.scalings)
 
     async def _write_scaling(self, pool: JsonObject, scaling: Scaling) -> None:
@@ -141,13 +136,12 @@ class PoolActivities(Activities):
 
     @activity.defn(name=OpenHandles.activity)
     async def open_pool_handles(self, action: OpenHandles) -> None:
-        """Open the lifecycles of new handles."""
         for each in action.opened:
             await self._open_handle(each.key, each.world)
 
     @activity.defn(name=MakeHandle.activity)
     async def make_pool_handle(self, action: MakeHandle) -> Made:
-        """Make a handle with its resources, or find the one that an earlier attempt has made.
+        """Make a handle with its resources, or find the one that an earlier attempt made.
 
         Raises:
             Conflict: all its names are taken.
@@ -173,7 +167,7 @@ class PoolActivities(Activities):
         )
 
     async def _made(self, action: MakeHandle) -> tuple[JsonObject, bool]:
-        """The handle on the API server, and whether it was made just now."""
+        """The handle on the API server, and whether it is new."""
         moment, names, pool = now(), self._cache.names, action.pool
         key = key_of(RESOURCE_POOL, pool, self._tools.settings.cluster)
         providers = await self._cache.providers_for(key, pool)
@@ -208,7 +202,7 @@ class PoolActivities(Activities):
 
 
 def _name(action: MakeHandle, salt: int) -> str:
-    """Derived from the scaling's serial number, or from the pass: all attempts of a pass use the same name."""
+    """Derived from the scaling's serial number or from the pass, so all attempts use the same name."""
     if action.new.serial is not None:
         return pool_handle_name(action.new.scaling_uid, action.new.serial, salt)
     info = activity.info()
@@ -218,7 +212,7 @@ def _name(action: MakeHandle, salt: int) -> str:
 
 
 def _corrected(handle: JsonObject, asked: datetime) -> JsonObject:
-    """The handle with its unclaimed end counted from its creation, which may be a second after the request."""
+    """Count the unclaimed end from the handle's creation, which may be a second after the request."""
     end = parse_timestamp(text_at(handle, "spec", "lifespan", "end"))
     late: timedelta = born(handle) - whole_seconds(asked)
     if end is None or not late:

@@ -1,7 +1,7 @@
 """Writes the conditions of the ResourceProviders that a pass has used, when they change.
 
-A provider has no lifecycle of its own, and its status is no subresource, so the condition is a patch of the object in
-the version that was read. If the CRD of an earlier installation drops the status, an Event reports the same.
+A provider has no lifecycle, and its status is no subresource, so the condition is a patch of the object. If the CRD of
+an earlier installation drops the status, an Event reports the same.
 """
 
 from __future__ import annotations
@@ -25,8 +25,6 @@ log = logging.getLogger(__name__)
 
 
 class ProviderConditions:
-    """The conditions of providers, written by the passes of one worker."""
-
     def __init__(self, writer: Writer, *, newer: bool) -> None:
         self._writer = writer
         self._events = ToldOnce(writer.api)
@@ -34,7 +32,7 @@ class ProviderConditions:
         self._dropped: set[str] = set()  # uids of providers whose status the API server drops
 
     async def show(self, providers: Iterable[JsonObject], now: datetime) -> None:
-        """Write the conditions that differ. A failure is only logged: the objects of the pass do not depend on it."""
+        """Write the conditions that differ. A failure is only logged, as the pass does not depend on it."""
         for provider in providers:
             status = with_vars_condition(provider, now, newer=self._newer)
             if same(object_at(provider, "status"), status):

@@ -2,8 +2,8 @@
 
     handle marked as deleted --> resources, newest first --> claim (unless detached) --> finalizer of the handle dropped
 
-The mark comes first: from then on the handle is not bound or renewed, and each pass continues from there. Deletion of
-the resources is requested, not awaited. The finalizer stays while a request fails; in a batch, until all are marked.
+From the mark on the handle is not bound or renewed, and each pass continues from there. Deletion of the resources is
+requested, not awaited. The finalizer stays while a request fails and, in a batch, until all are marked.
 """
 
 from __future__ import annotations
@@ -25,15 +25,13 @@ from engine.errors import ApiError, Conflict
 
 @dataclass(frozen=True)
 class Ended:
-    """The result: failed deletion requests, and the claim that ends with the handle, as marked."""
+    """Failed deletion requests, and the claim that ends with the handle, as marked."""
 
     refused: tuple[ApiError, ...] = ()
     claim: JsonObject | None = None
 
 
 class Releasing:
-    """Ends handles."""
-
     def __init__(self, cache: ClaimCache, writer: Writer, managed: Managed) -> None:
         self._cache = cache
         self._writer = writer
@@ -49,9 +47,8 @@ class Releasing:
     ) -> Ended:
         """End the handle, its resources and its claim.
 
-        With `as_seen` only if the handle has not changed since it was read. `claim` and `states` are the claim and the
-        live
-        objects, if the pass has read them already: they are deleted by their uids.
+        With `as_seen` only if the handle has not changed since it was read. `claim` and `states`, if read already, are
+        deleted by their uids.
 
         Raises:
             Conflict: the handle has changed.
@@ -67,7 +64,7 @@ class Releasing:
     async def _end_claim(self, handle: JsonObject, claim: JsonObject | None) -> JsonObject | None:
         """Delete the claim that the handle is bound to.
 
-        A claim that has given it up, names another, or was recreated under the same name after the handle's end, stays.
+        A claim that is detached, names another handle, or was recreated after the handle's end, stays.
         """
         holder = object_at(handle, "spec", "resourceClaim")
         if not holder:
@@ -85,6 +82,6 @@ class Releasing:
 
 
 def _made_after_the_end_of(handle: JsonObject, claim: JsonObject) -> bool:
-    """Whether the claim is younger than the handle's deletion; within one second it counts as younger."""
+    """A claim that was created in the same second counts as younger."""
     ended = parse_timestamp(text_at(handle, "metadata", "deletionTimestamp"))
     return ended is not None and born(claim) >= ended

@@ -1,6 +1,6 @@
-"""The requester of a claim: its Namespace names the user, and OpenShift, if installed, knows the user's identities.
+"""The requester of a claim: its Namespace names the user, and OpenShift knows the user's identities.
 
-Without OpenShift both look-ups answer 404, and a placeholder with the name takes the user's place, as in Poolboy. The
+Without OpenShift both look-ups answer 404, and a placeholder with the name replaces the user, as in Poolboy. The
 Namespace is cached; users are read again after some minutes, at the periodic pass.
 """
 
@@ -26,8 +26,6 @@ MOST_REMEMBERED = 10_000
 
 
 class Requesters:
-    """Requesters by namespace."""
-
     def __init__(self, api: KubeApi, cache: ClaimCache, kept: timedelta) -> None:
         self._api = api
         self._cache = cache
@@ -35,7 +33,7 @@ class Requesters:
         self._users: dict[str, tuple[float, Requester]] = {}
 
     async def of(self, key: Key, claim: JsonObject | None) -> Requester:
-        """The requester by the claim's namespace; `NOBODY` without a claim."""
+        """`NOBODY` without a claim."""
         if claim is None:
             return NOBODY
         name = text_at(claim, "metadata", "namespace")

@@ -1,5 +1,3 @@
-"""Clients and helpers that the passes over claims, handles and pools share."""
-
 from __future__ import annotations
 
 from dataclasses import dataclass
@@ -19,7 +17,7 @@ from engine.settings import Settings
 
 @dataclass(frozen=True)
 class Tools:
-    """Clients and helpers of the area's passes."""
+    """What the passes over claims, handles and pools share."""
 
     cache: ClaimCache
     writer: Writer
@@ -28,7 +26,7 @@ class Tools:
     settings: Settings
 
     def hold(self, obj: JsonObject) -> str:
-        """Why no change may be made on behalf of this object now, empty if it may."""
+        """Why nothing may be changed for this object now; empty if it may."""
         return held(RESOURCE_CLAIM.area, object_at(obj, "metadata", "annotations"), self.settings)
 
     @property

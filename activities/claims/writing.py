@@ -1,8 +1,8 @@
 """Writes the area's objects: as a whole, only if they differ, and only over the version that was decided upon.
 
-A patch that changes nothing costs the API server as much as one that does, so everything is compared first. Objects are
-replaced as a whole, since statuses have free-form maps and lists in which a merge patch would keep removed entries. The
-API server's answer goes into the process's cache at once.
+A patch that changes nothing costs the API server as much as one that does, so everything is compared first. A merge
+patch would keep removed entries of free-form maps and lists in statuses, so objects are replaced. The answer goes into
+the process's cache at once.
 """
 
 from __future__ import annotations
@@ -28,8 +28,6 @@ from engine.kube.events import Said, Subject, event, record
 
 
 class Writer:
-    """Writes of claims, handles, pools and scalings."""
-
     def __init__(self, api: KubeApi, cache: ClaimCache) -> None:
         self.api = api
         self.names = cache.names
@@ -45,7 +43,7 @@ class Writer:
     async def put_status(
         self, kind: Kind, before: JsonObject, status: JsonObject, *, unwritten: bool = False
     ) -> JsonObject:
-        """Write this status; `unwritten`: the status of `before` was never written. Returns the newest version."""
+        """Write the status and return the newest version; `unwritten`: the status of `before` was never written."""
         if same(object_at(before, "status"), status) and not unwritten:
             return before
         body: JsonObject = {**before, "status": status}
@@ -59,15 +57,15 @@ class Writer:
         return self._learnt(kind, cast("JsonObject", answer))
 
     async def create(self, kind: Kind, body: JsonObject, namespace: str) -> JsonObject:
-        """Create an object; `Conflict` if its name is taken."""
+        """`Conflict` if the name is taken."""
         answer = await self.api.create(kind, _plain(body), namespace)
         return self._learnt(kind, cast("JsonObject", answer))
 
     async def delete(self, kind: Kind, obj: JsonObject, *, as_seen: bool = False) -> JsonObject:
-        """Request the deletion of exactly that object, with `as_seen` only if it has not changed.
+        """Request the deletion of this very object; with `as_seen` only if it has not changed.
 
         Returns:
-            The object with its deletion mark; unchanged, if nothing delays its deletion or it was marked before.
+            The object with its deletion mark; unchanged if nothing delays its deletion or it was marked before.
 
         Raises:
             Conflict: it has changed, or another object has the name.
@@ -86,7 +84,7 @@ class Writer:
         return self._learnt(kind, cast("JsonObject", answer))
 
     async def let_go(self, kind: Kind, obj: JsonObject) -> None:
-        """Drop our finalizers from the object, including those of former installations; others' stay."""
+        """Drop our finalizers, including those of former installations; others' stay."""
         if not is_in_hand(self.names, obj):
             return
         kept = others_finalizers(self.names, obj)
@@ -111,7 +109,7 @@ class Writer:
         normal: bool = False,
         action: str = "",
     ) -> None:
-        """Write a Kubernetes Event on the object; a failure is only logged."""
+        """Write an Event on the object; a failure is only logged."""
         said = Said("Normal" if normal else "Warning", reason, message, EVENT_COMPONENT, action)
         await record(self.api, event(Subject.of(self.names.of(kind), cast("kube.JsonObject", obj)), said, now))
 
@@ -121,25 +119,20 @@ class Writer:
 
 
 class WriteActivities(Activities):
-    """The writes as effects."""
-
     def __init__(self, writer: Writer) -> None:
         self._writer = writer
 
     @activity.defn(name=PutObject.activity)
     async def put(self, action: PutObject) -> Stored:
-        """Write metadata and spec."""
         return Stored(obj=await self._writer.put(action.kind, action.before, action.after))
 
     @activity.defn(name=PutStatus.activity)
     async def put_status(self, action: PutStatus) -> Stored:
-        """Write the status."""
         status = object_at(action.after, "status")
         return Stored(obj=await self._writer.put_status(action.kind, action.before, status))
 
     @activity.defn(name=LetGo.activity)
     async def let_go(self, action: LetGo) -> Stored:
-        """Drop our finalizers."""
         await self._writer.let_go(action.kind, action.before)
         return Stored(obj=action.after)
 
@@ -149,6 +142,6 @@ def _name(obj: JsonObject) -> tuple[str, str]:
 
 
 def _plain(obj: JsonObject) -> kube.JsonObject:
-    """Without managedFields: if omitted, they stay unchanged."""
+    """Without managedFields, which stay unchanged when omitted."""
     metadata = {name: value for name, value in object_at(obj, "metadata").items() if name != "managedFields"}
     return {**obj, "metadata": metadata}
