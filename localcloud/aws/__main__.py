@@ -1,9 +1,8 @@
-"""`python -m localcloud.aws`: starts the emulator and serves until SIGTERM or SIGINT.
+"""`python -m localcloud.aws`: serve the emulator until SIGTERM or SIGINT.
 
-The payer's key is the one in `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`, or a default that the health answer
-tells. The line `listening on http://HOST:PORT` on standard output says that requests are answered. `--config FILE`
-(YAML or JSON: `config`, `faults`, `clock`) is read at the start and again whenever it changes; a file that cannot
-be understood is reported and ignored.
+The payer's key is `AWS_ACCESS_KEY_ID` and `AWS_SECRET_ACCESS_KEY`, or a default that the health answer contains. The
+line `listening on http://HOST:PORT` on standard output means ready. `--config FILE` (YAML or JSON: `config`, `faults`,
+`clock`) is reread when it changes; an invalid file is reported and ignored.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ import sys
 import threading
 from pathlib import Path
 
-# moto reads these while it is imported.
+# moto reads these at import.
 os.environ["MOTO_EC2_LOAD_DEFAULT_AMIS"] = "false"
 os.environ["MOTO_DISABLE_GLOBAL_CORS"] = "true"
 os.environ["MOTO_IAM_LOAD_MANAGED_POLICIES"] = "false"
@@ -54,7 +53,6 @@ _LOOK_AT_FILE_SECONDS = 1.0
 
 
 def main(argv: list[str] | None = None) -> None:
-    """Serve until told to stop."""
     arguments = _parse(argv)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s", stream=sys.stderr)
     _take_payer_key()
@@ -81,7 +79,7 @@ def main(argv: list[str] | None = None) -> None:
     print(f"listening on http://{host!s}:{port}", flush=True)
     _watch_config(arguments.config, state, stop)
     state.stop()
-    # No call is answered any more whose effect would not be saved.
+    # From here on no call is answered, since its effect would not be saved.
     runtime.MOTO.acquire()
     state.save()
 
@@ -103,7 +101,6 @@ def _take_payer_key() -> None:
 
 
 def _watch_config(path: Path | None, state: StateFile, stop: threading.Event) -> None:
-    """Read the file again whenever it changes, until told to stop."""
     seen = _version_of(path)
     while not stop.wait(_LOOK_AT_FILE_SECONDS if path is not None else None):
         version = _version_of(path)
@@ -133,5 +130,5 @@ def _read_config(path: Path) -> None:
 
 if __name__ == "__main__":
     main()
-    # All is saved; the interpreter would take a third of a second to take moto apart.
+    # All state is saved; tearing moto down would take a third of a second.
     os._exit(0)

@@ -1,10 +1,9 @@
-"""The account API: opting in to regions, which moto lacks.
+"""The account API with region opt-in, which moto lacks.
 
-EnableRegion and DisableRegion are accepted and take `region_enable_seconds`; in between the region is ENABLING or
-DISABLING. Asking for what is already so is accepted, asking for the opposite of what is under way is a
-ConflictException, and more than six regions under way per account are too many
-(https://docs.aws.amazon.com/accounts/latest/reference/API_EnableRegion.html, .../quotas.html). The management
-account may name a member in `AccountId`; other accounts only speak for themselves.
+EnableRegion and DisableRegion take `region_enable_seconds`. Repeating a request is accepted; the opposite of a pending
+one is a ConflictException, and so is a seventh pending one per account
+(https://docs.aws.amazon.com/accounts/latest/reference/API_EnableRegion.html, .../quotas.html). Only the management
+account may name a member in `AccountId`.
 """
 
 from __future__ import annotations
@@ -27,22 +26,18 @@ _UNDER_WAY = (OptStatus.ENABLING, OptStatus.DISABLING)
 
 
 def install() -> None:
-    """Put our responses in the place of moto's, with the paths it lacks."""
+    """Replace moto's responses, with the paths that it lacks."""
     paths = ("putAlternateContact", "getAlternateContact", "deleteAlternateContact")
     ours = ("getRegionOptStatus", "enableRegion", "disableRegion", "listRegions", "getContactInformation")
     urls.url_paths = {f"{{0}}/{path}$": PerdureAccountResponse.dispatch for path in (*paths, *ours)}
 
 
 class PerdureAccountResponse(AccountResponse):
-    """moto's account API with regions."""
-
     def get_region_opt_status(self) -> ActionResult:
-        """GetRegionOptStatus."""
         account, region = self._account_and_region()
         return ActionResult({"RegionName": region, "RegionOptStatus": regions.status(account, region).value})
 
     def list_regions(self) -> ActionResult:
-        """ListRegions, of the wanted statuses."""
         account, parameters = self._subject(), self._parameters()
         wanted = parameters.get("RegionOptStatusContains") or [status.value for status in OptStatus]
         found = [
@@ -56,11 +51,9 @@ class PerdureAccountResponse(AccountResponse):
         return ActionResult({"Regions": page, **({"NextToken": following} if following else {})})
 
     def enable_region(self) -> ActionResult:
-        """EnableRegion."""
         return self._choose(enable=True)
 
     def disable_region(self) -> ActionResult:
-        """DisableRegion."""
         return self._choose(enable=False)
 
     def _choose(self, *, enable: bool) -> ActionResult:

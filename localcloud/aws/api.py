@@ -1,29 +1,29 @@
 """The control API: JSON under `/perdure/`, never counted, delayed or disturbed.
 
-    GET    /perdure/health                      serving, since when, with which payer key
+    GET    /perdure/health                      payer key and start time
     GET    /perdure/config                      the settings
     PUT    /perdure/config                      change the settings named in the body
-    POST   /perdure/reset-config                all settings back to their defaults
-    GET    /perdure/faults                      the faults in force, with hits and calls left
+    POST   /perdure/reset-config                restore all defaults
+    GET    /perdure/faults                      active faults, with hits and remaining calls
     POST   /perdure/faults                      add a fault
-    DELETE /perdure/faults[/<id>]               lift all faults, or one
-    GET    /perdure/event-faults                the faults of events in force
+    DELETE /perdure/faults[/<id>]               remove all faults, or one
+    GET    /perdure/event-faults                active faults of events
     POST   /perdure/event-faults                add one
-    DELETE /perdure/event-faults                lift all
-    GET    /perdure/events                      the last events, with how many queues took each
-    DELETE /perdure/events                      forget them
-    POST   /perdure/events                      tell the event bus something, in any service's name
-    POST   /perdure/notices                     announce a Spot interruption, a rebalancing, a scheduled event
-    GET    /perdure/ledger[?recent=1]           the calls since the last reset
-    DELETE /perdure/ledger                      forget them
-    GET    /perdure/world                       what exists
-    POST   /perdure/customers                   {"account": "..."}: open one outside the organization
+    DELETE /perdure/event-faults                remove all
+    GET    /perdure/events                      recent events, with how many queues received each
+    DELETE /perdure/events                      clear them
+    POST   /perdure/events                      put any service's event on the bus
+    POST   /perdure/notices                     announce a Spot interruption, rebalancing or scheduled event
+    GET    /perdure/ledger[?recent=1]           calls since the last reset
+    DELETE /perdure/ledger                      reset
+    GET    /perdure/world                       all resources
+    POST   /perdure/customers                   {"account": "..."}: create one outside the organization
     POST   /perdure/cases/<id>                  {"resolve": "now" | "never" | "auto"}
     GET    /perdure/clock                       the emulator's time and speed
     POST   /perdure/clock                       {"speed": 60, "advance_seconds": 3600}
     POST   /perdure/save                        save now, answer when saved
 
-What cannot be understood is answered with 400 and the reason, what does not exist with 404.
+Invalid requests are answered with 400 and the reason, unknown paths and objects with 404.
 """
 
 from __future__ import annotations
@@ -56,18 +56,15 @@ _JSON = tuple[int, bytes]
 
 
 class _UnknownError(Exception):
-    """There is no such thing, or no such path."""
+    """The object or path does not exist."""
 
 
 class ControlAPI:
-    """Answers requests under `/perdure/`."""
-
     def __init__(self, state: StateFile) -> None:
         self._state = state
         self._started = time.time()
 
     def answer(self, environ: dict[str, Any]) -> _JSON:
-        """Status and JSON body for a request."""
         method = environ["REQUEST_METHOD"]
         parts = [part for part in environ["PATH_INFO"].split("/")[2:] if part]
         length = int(environ.get("CONTENT_LENGTH") or 0)
@@ -171,7 +168,7 @@ class ControlAPI:
         )
 
     def _with_state(self, action: Any) -> Any:
-        """Do something with moto's state, and have saved what it changes."""
+        """Run an action on moto's state and save what it changes."""
         call = CallInHand("perdure", "control", "us-east-1")
         calls.set_current(call)
         try:
@@ -188,18 +185,14 @@ class ControlAPI:
 
 
 def change_config(changes: dict[str, object]) -> Config:
-    """Change the named settings.
-
-    Raises:
-        ValidationError: a name or value is wrong; nothing was changed.
-    """
+    """Raises ValidationError, and changes nothing, if a name or value is wrong."""
     changed = Config.model_validate({**runtime.config().model_dump(), **changes})
     runtime.set_config(changed)
     return changed
 
 
 def apply_file(content: ConfigFile) -> None:
-    """Put a file's settings and faults in force; faults that an earlier version of it set are replaced."""
+    """Apply a file's settings and faults, replacing the faults of its earlier version."""
     change_config(content.config)
     for fault in runtime.faults.report():
         if fault.id.startswith("file-"):

@@ -1,16 +1,16 @@
-"""Auto Scaling whose hooks hold instances until they are completed, and which tells what it does.
+"""Auto Scaling with lifecycle hooks that hold instances, and with events.
 
     launch ─► Pending:Wait ─ CONTINUE ─► InService            terminate ─► Terminating:Wait ─ either result ─► gone
                            └ ABANDON ──► Terminating:Wait ...
 
-moto stores hooks and never waits. Here every hook of a transition has its own token and deadline, all at once, and the
-instance goes on when all are completed; ABANDON of a termination ends the others' wait as well. A heartbeat moves the
-deadline by the hook's timeout, at most until 48 hours, or 100 timeouts if that is sooner, have passed since the wait
-began; at the deadline the hook's default result counts
-(https://docs.aws.amazon.com/autoscaling/ec2/userguide/lifecycle-hooks.html). Deadlines run on the emulator's clock.
+moto stores hooks and never waits. Here each hook of a transition has its own token and deadline, all in parallel, and
+the instance proceeds when all are completed; ABANDON of a termination ends the other waits. A heartbeat extends the
+deadline by the hook's timeout, up to 48 hours or 100 timeouts after the wait began; at the deadline the default result
+applies (https://docs.aws.amazon.com/autoscaling/ec2/userguide/lifecycle-hooks.html). Deadlines run on the emulator's
+clock.
 
-An instance that is terminated behind the group's back, by a call to EC2 or by Spot, leaves by the same way and is
-replaced. Of what is terminated, the oldest goes first.
+Instances terminated through EC2 or by Spot go through the same hooks and are replaced. Scaling in terminates the oldest
+first.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _KEPT_ACTIVITIES = 100
 
 
 def install() -> None:
-    """Put our backend, groups and responses in the place of moto's; before the first backend exists."""
+    """Replace moto's backend, groups and responses; before the first backend exists."""
     autoscaling_backends.backend = PerdureAutoScaling
     urls.url_paths = {"{0}/$": PerdureAutoScalingResponse.dispatch}
     setattr(models, "FakeAutoScalingGroup", PerdureGroup)  # noqa: B010 - mypy takes classes for constants
@@ -57,7 +57,7 @@ def install() -> None:
 
 
 class Hook(LifecycleHook):
-    """A hook with nothing in it that nobody said."""
+    """A hook without moto's invented defaults."""
 
     def __init__(self, name: str, group: str) -> None:
         super().__init__(name, group, None, None, None)
@@ -65,7 +65,7 @@ class Hook(LifecycleHook):
         self.notification_metadata: str | None = None
 
     def change(self, parameters: dict[str, Any]) -> None:
-        """Take over what PutLifecycleHook says, and leave what it does not."""
+        """Apply PutLifecycleHook; fields it omits stay."""
         self.lifecycle_transition = parameters.get("LifecycleTransition") or self.lifecycle_transition
         self.heartbeat_timeout = int(parameters.get("HeartbeatTimeout") or self.heartbeat_timeout)
         self.default_result = parameters.get("DefaultResult") or self.default_result
@@ -77,7 +77,7 @@ class Hook(LifecycleHook):
 
 @dataclass
 class Wait:
-    """A hook that one instance waits for. Instants are those of the emulator's clock."""
+    """One instance's wait for one hook, in instants of the emulator's clock."""
 
     token: str
     hook: str
@@ -89,14 +89,11 @@ class Wait:
 
 
 class PerdureGroup(FakeAutoScalingGroup):
-    """A group whose instances come and go by way of its hooks."""
-
     def active_instances(self) -> list[InstanceState]:
-        """What counts for the capacity."""
+        """The instances that count towards the capacity."""
         return [state for state in self.instance_states if state.lifecycle_state in _ACTIVE]
 
     def set_desired_capacity(self, new_capacity: int | None) -> None:
-        """Launch what is missing, terminate what is too much."""
         self.desired_capacity = self.min_size if new_capacity is None else new_capacity
         surplus = len(self.active_instances()) - int(self.desired_capacity or 0)
         if surplus < 0:
@@ -110,7 +107,6 @@ class PerdureGroup(FakeAutoScalingGroup):
             self.autoscaling_backend.update_attached_target_groups(self.name)
 
     def replace_autoscaling_group_instances(self, count_needed: int, propagated_tags: dict[str, str]) -> None:
-        """Launch instances, and have them wait for the hooks of a launch."""
         before = {state.instance_id for state in self.instance_states}
         super().replace_autoscaling_group_instances(count_needed, propagated_tags)
         for state in [state for state in self.instance_states if state.instance_id not in before]:
@@ -118,12 +114,11 @@ class PerdureGroup(FakeAutoScalingGroup):
 
     @property
     def ours(self) -> PerdureAutoScaling:
-        """Its backend."""
         return cast(PerdureAutoScaling, self.autoscaling_backend)
 
     @property
     def told(self) -> Group:
-        """The group as events speak of it."""
+        """The group as events describe it."""
         return Group(name=self.name, arn=self.arn)
 
 
@@ -131,8 +126,8 @@ class PerdureAutoScaling(AutoScalingBackend):
     """moto's Auto Scaling with lifecycle actions.
 
     Attributes:
-        waits: the hooks that instances wait for, by token.
-        activities: the last launches and terminations, the newest first, as DescribeScalingActivities has them.
+        waits: pending hooks by token.
+        activities: recent launches and terminations, newest first, as in DescribeScalingActivities.
     """
 
     def __init__(self, region_name: str, account_id: str) -> None:
@@ -141,7 +136,7 @@ class PerdureAutoScaling(AutoScalingBackend):
         self.activities: list[dict[str, Any]] = []
 
     def __getattr__(self, name: str) -> Any:
-        """What a state that an earlier version has saved does not hold."""
+        """Defaults for attributes that an older saved state lacks."""
         if name not in ("waits", "activities"):
             raise AttributeError(name)
         self.__dict__[name] = {} if name == "waits" else []
@@ -152,19 +147,17 @@ class PerdureAutoScaling(AutoScalingBackend):
         return urls
 
     def enter(self, group: PerdureGroup, state: InstanceState) -> None:
-        """An instance was launched for a group."""
         if not self._begin(group, state, "launch"):
             self._in_service(group, state)
 
     def leave(self, group: PerdureGroup, state: InstanceState, cause: str) -> None:
-        """An instance is to leave a group, and to be terminated."""
         self._end_waits(state.instance_id)
         state.cause = f"At {_now()} the instance was taken out of service in response to {cause}."  # type: ignore[attr-defined]
         if not self._begin(group, state, "terminate"):
             self._terminated(group, state)
 
     def complete(self, group_name: str, hook: str, result: str, token: str | None, instance_id: str | None) -> None:
-        """A hook's work is done.
+        """Complete a hook.
 
         Raises:
             Refusal: no instance waits for it.
@@ -173,7 +166,7 @@ class PerdureAutoScaling(AutoScalingBackend):
         self._finish(wait, result)
 
     def heartbeat(self, group_name: str, hook: str, token: str | None, instance_id: str | None) -> None:
-        """A hook's work goes on.
+        """Extend a hook's deadline.
 
         Raises:
             Refusal: no instance waits for it.
@@ -184,7 +177,7 @@ class PerdureAutoScaling(AutoScalingBackend):
         self._watch(wait)
 
     def time_out(self, token: str) -> None:
-        """A deadline is over: the default result counts, unless a heartbeat has moved it."""
+        """Apply the default result, unless a heartbeat has moved the deadline."""
         wait = self.waits.get(token)
         if wait is None:
             return
@@ -195,7 +188,6 @@ class PerdureAutoScaling(AutoScalingBackend):
         self._finish(wait, hook.default_result if hook is not None else "CONTINUE")
 
     def terminate_instance(self, instance_id: str, should_decrement: bool) -> TerminateInstanceActivity:
-        """TerminateInstanceInAutoScalingGroup."""
         group, state = self._member(instance_id)
         size = group.desired_capacity
         state.instance.autoscaling_group = group  # type: ignore[attr-defined]
@@ -207,7 +199,7 @@ class PerdureAutoScaling(AutoScalingBackend):
         return activity
 
     def notify_terminate_instances(self, instance_ids: list[str]) -> None:
-        """EC2 terminated instances that may be some group's."""
+        """Handle the termination of instances through EC2, some of which may belong to groups."""
         for group in list(self.autoscaling_groups.values()):
             ids = set(instance_ids)
             lost = [
@@ -219,7 +211,7 @@ class PerdureAutoScaling(AutoScalingBackend):
                 group.set_desired_capacity(group.desired_capacity)
 
     def delete_auto_scaling_group(self, group_name: str) -> None:
-        """Delete a group, with its hooks: nothing waits for them any more."""
+        """Delete a group, with its hooks and waits."""
         hooks = [name for name, hook in self.lifecycle_hooks.items() if hook.auto_scaling_group_name == group_name]
         for name in hooks:
             del self.lifecycle_hooks[name]
@@ -227,7 +219,7 @@ class PerdureAutoScaling(AutoScalingBackend):
         super().delete_auto_scaling_group(group_name)
 
     def put_hook(self, parameters: dict[str, Any]) -> None:
-        """PutLifecycleHook: makes one, or changes what is said of one."""
+        """Create or change a hook."""
         group, name = parameters["AutoScalingGroupName"], parameters["LifecycleHookName"]
         if group not in self.autoscaling_groups:
             raise _invalid("AutoScalingGroup name not found - null")
@@ -239,7 +231,7 @@ class PerdureAutoScaling(AutoScalingBackend):
         self.lifecycle_hooks[f"{group}_{name}"] = hook
 
     def _begin(self, group: PerdureGroup, state: InstanceState, transition: str) -> bool:
-        """Have an instance wait for the hooks of a transition; False if there are none."""
+        """Start waiting for the hooks of a transition; False if there are none."""
         hooks = [
             hook
             for hook in self.lifecycle_hooks.values()
@@ -338,24 +330,20 @@ class PerdureAutoScaling(AutoScalingBackend):
 
 
 class PerdureAutoScalingResponse(AutoScalingResponse):
-    """moto's Auto Scaling API, with the lifecycle actions that it lacks."""
-
     @property
     def _ours(self) -> PerdureAutoScaling:
         return cast(PerdureAutoScaling, self.autoscaling_backend)
 
     def call_action(self) -> Any:
-        """Answer, after what is due by now."""
+        """Answer, after processing what is due."""
         pump.catch_up(self.current_account, self.region)
         return super().call_action()
 
     def put_lifecycle_hook(self) -> ActionResult:
-        """PutLifecycleHook."""
         self._ours.put_hook(self._get_params())
         return EmptyResult()
 
     def complete_lifecycle_action(self) -> ActionResult:
-        """CompleteLifecycleAction."""
         result = self._get_param("LifecycleActionResult")
         if result not in ("CONTINUE", "ABANDON"):
             raise _invalid("LifecycleActionResult must be one of CONTINUE and ABANDON")
@@ -364,13 +352,12 @@ class PerdureAutoScalingResponse(AutoScalingResponse):
         return EmptyResult()
 
     def describe_scaling_activities(self) -> ActionResult:
-        """DescribeScalingActivities, in one page."""
+        """DescribeScalingActivities, on one page."""
         group, most = self._get_param("AutoScalingGroupName"), self._get_int_param("MaxRecords", 100)
         found = [each for each in self._ours.activities if group in (None, each["AutoScalingGroupName"])]
         return ActionResult({"Activities": found[:most]})
 
     def record_lifecycle_action_heartbeat(self) -> ActionResult:
-        """RecordLifecycleActionHeartbeat."""
         self._ours.heartbeat(self._get_param("AutoScalingGroupName"), *self._named())
         return EmptyResult()
 

@@ -1,8 +1,7 @@
-"""`python -m localcloud.aws.bench`: what the emulator costs, measured from outside with boto3.
+"""`python -m localcloud.aws.bench`: the emulator's cost, measured from outside with boto3.
 
-Starts an emulator of its own, creates accounts, and makes four EC2 calls in each of their regions (look for
-instances, look up the image, launch, terminate) with the credentials of the account, as region initialisation does.
-Prints times and the emulator's CPU per call, with the machine's load beside them.
+It starts an emulator, creates accounts, and makes the four EC2 calls of region initialisation in each of their regions.
+It prints times, the emulator's CPU per call, and the machine's load.
 """
 
 from __future__ import annotations
@@ -29,7 +28,6 @@ from localcloud.aws.control import Emulator
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m localcloud.aws.bench")
     parser.add_argument("--accounts", type=int, default=10)
     parser.add_argument("--threads", type=int, default=8)

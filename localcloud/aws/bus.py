@@ -1,16 +1,14 @@
-"""The default event bus of each account and region: what services tell goes by its rules to queues.
+"""The default event bus of each account and region: rules route services' events to queues.
 
-moto has buses, rules and patterns, but its services tell nothing, a rule that is off delivers all the same, what is
-delivered lacks its account, one target that is missing fails the whole call, and nobody asks a queue whether it takes
-events. Here both the services' own events and those of PutEvents go the same way:
+moto's services emit no events, its disabled rules still deliver, delivered events lack their account, one missing
+target fails the whole call, and queue policies are not checked. Here services' events and those of PutEvents take one
+path:
 
-    event ─► fault? ─► every rule that is on and matches ─► each queue that is a target and lets the rule send
-                                                            else the target's dead letters, else nowhere
+    event ─► fault? ─► every enabled rule that matches ─► each target queue whose policy allows the rule,
+                                                          else the target's dead-letter queue, else dropped
 
-Faults drop, double, delay and reorder: a reordered event waits for the next one of its account and region to pass it,
-or for its delay. Every event is remembered for a while, with how many queues took it (`recent`).
-
-Targets other than queues stay moto's.
+Faults drop, double, delay and reorder; a reordered event waits for the next one of its account and region, or for its
+delay. `recent` keeps events with how many queues received each. Targets other than queues are moto's.
 """
 
 from __future__ import annotations
@@ -35,13 +33,13 @@ _DELIVER = "deliver"
 _SENDER = "events.amazonaws.com"
 
 _recent: deque[EventRecord] = deque(maxlen=2000)
-# What reordering faults hold back, by account and region, and the ids of what was let go before its delay was over.
+# Events held back by reordering faults, by account and region, and the ids of those released before their delay.
 _held_back: dict[tuple[str, str], list[tuple[Detail, str]]] = {}
 _let_go: set[str] = set()
 
 
 def install() -> None:
-    """Send events to queues in our own way; everything else stays moto's."""
+    """Replace moto's delivery to queues."""
     theirs = Rule.send_to_targets
 
     def send(self: Rule, original_event: Any, transform_input: bool = True) -> None:
@@ -64,11 +62,7 @@ def install() -> None:
 
 
 def tell(happening: Happening) -> str:
-    """Have an event delivered, as faults let it be. With moto's lock held.
-
-    Returns:
-        the event's id.
-    """
+    """Deliver an event, subject to faults, and return its id. Requires moto's lock."""
     event_id = str(uuid4())
     envelope = happening.envelope(event_id, time.time())
     place = (happening.account, happening.region)
@@ -95,12 +89,11 @@ def tell(happening: Happening) -> str:
 
 
 def recent() -> list[EventRecord]:
-    """The last events, each once for every time that it was delivered."""
+    """The recent events, once per delivery."""
     return list(_recent)
 
 
 def forget() -> None:
-    """Forget them."""
     _recent.clear()
 
 
@@ -119,7 +112,7 @@ def _deliver(account: str, region: str, envelope: Detail, fault: str) -> None:
 
 
 def _send_to_queue(rule: Rule, target: dict[str, Any], envelope: Detail) -> bool:
-    """True if the target is a queue that took it; else it is among the target's dead letters, if it has any."""
+    """True if the target is a queue that accepted it; otherwise it goes to the dead-letter queue, if there is one."""
     body = _body(target, envelope)
     if _send(rule, target["Arn"], body):
         return True
@@ -153,7 +146,7 @@ def _send(rule: Rule, queue_arn: str, body: str, attributes: dict[str, Any] | No
 
 
 def _lets(policy: str | None, rule_arn: str) -> bool:
-    """Whether a queue's policy has a statement by which the rule may send."""
+    """Whether a queue's policy allows the rule to send."""
     if not runtime.config().enforce_queue_policies:
         return True
     statements = json.loads(policy or "{}").get("Statement") or []
@@ -199,7 +192,7 @@ def _body(target: dict[str, Any], envelope: Detail) -> str:
 
 
 def _of_moto(event: Any) -> Detail:
-    """An event of PutEvents as an envelope; moto has its time as a number."""
+    """The envelope of a PutEvents event; moto keeps its time as a number."""
     at = event.get("time") or time.time()
     told = Happening(
         account=event["account"],

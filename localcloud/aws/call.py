@@ -1,7 +1,6 @@
-"""The call in hand: who calls what, and which parts of the state it has touched so far.
+"""The AWS call that this thread handles, and the state that it has touched so far.
 
-moto's handlers know neither our gate's findings nor our book-keeping; they find them here, per thread. Outside a
-request (start, control API) there is no call.
+It passes the gate's findings through moto's handlers. Outside a request (start, control API) there is none.
 """
 
 from __future__ import annotations
@@ -15,18 +14,18 @@ Chunk = tuple[str, str]
 
 @dataclass
 class CallInHand:
-    """One AWS request on its way through the emulator.
+    """One AWS request.
 
     Attributes:
         service: name in the credential scope, `ec2`.
-        action: name of the operation, `RunInstances`.
+        action: `RunInstances`.
         region: region in the credential scope.
-        access_key_id: key that signed it, "" where none did.
-        account: the account that key belongs to, "" where none did.
-        mutating: whether the operation is made to change something.
+        access_key_id: the signing key, "" if unsigned.
+        account: the key's account, "" if unsigned.
+        mutating: whether the operation can change state.
         failure_reason: what an `async-failure` fault wants this CreateAccount to end with.
-        touched: chunks whose backends were looked up; they are saved when `changed` is set.
-        changed: whether state changed, whatever kind of operation it was.
+        touched: chunks whose backends were looked up; saved if `changed` is set.
+        changed: whether state changed, whatever the operation.
     """
 
     service: str
@@ -44,24 +43,22 @@ _in_hand: ContextVar[CallInHand | None] = ContextVar("call in hand", default=Non
 
 
 def current() -> CallInHand | None:
-    """The call this thread works on, if any."""
     return _in_hand.get()
 
 
 def set_current(call: CallInHand | None) -> None:
-    """Say which call this thread works on."""
     _in_hand.set(call)
 
 
 def touch(account: str, region: str) -> None:
-    """Note that the call in hand looked at that part of the state."""
+    """Record that the call accessed this part of the state."""
     call = _in_hand.get()
     if call is not None:
         call.touched.add((account, region))
 
 
 def mark_changed() -> None:
-    """Note that state changed although the operation does not look like it (time passed, a session was opened)."""
+    """Record a change by an operation that only reads (time passed, a session was opened)."""
     call = _in_hand.get()
     if call is not None:
         call.changed = True

@@ -1,7 +1,6 @@
-"""The census: what exists in the emulated cloud, read without a call, ordered by account and region.
+"""All resources of the emulated cloud, read without a call, ordered by account and region, for tests to compare.
 
-Tests compare it with the custom resources. It looks only at backends that exist, creates none, and lets due time
-pass first, so that an account that a client would see now is in it.
+It creates no backend, and processes what is due first, so the result matches what a client would see now.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from localcloud.aws.contract import (
 
 
 def take() -> World:
-    """Count everything; with moto's lock held."""
+    """Requires moto's lock."""
     organization = organizations.of_payer()
     organization.let_time_pass()
     return World(

@@ -1,10 +1,7 @@
 """The shapes of the control API under `/perdure/`: settings, faults, ledger, world, health.
 
-Both sides import them: the server to answer, `control.Emulator` to ask. Nothing here knows moto, so that a test or a
-benchmark that only steers the emulator does not pay for importing it.
-
-Durations named `*_seconds` run on the emulator's clock, which `speed` makes faster; `latency_ms` and the delay of a
-fault are real time, because they imitate a network.
+They are free of moto, so importing the client is cheap. Durations named `*_seconds` run on the emulator's clock;
+`latency_ms` and a fault's delay are real time, since they imitate a network.
 """
 
 from __future__ import annotations
@@ -17,13 +14,12 @@ from pydantic import BaseModel, ConfigDict, Field
 from localcloud.faults import Disturbance
 
 PAYER_ACCOUNT_ID = "123456789012"
-# The owner of Red Hat's images, as the replaced operator's own ConfigMap has it; the only ones that there are.
+# The owner of Red Hat's images, from the replaced operator's ConfigMap; no other images exist here.
 IMAGE_OWNER = "309956199498"
 DEFAULT_ACCESS_KEY_ID = "AKIAPERDURELOCAL0000"
 DEFAULT_SECRET_ACCESS_KEY = "perdure/local/deployment/secret/key/0000"  # noqa: S105 - opens nothing but the emulator
 
-# The regions that are enabled in every AWS account without being asked for.
-# https://docs.aws.amazon.com/accounts/latest/reference/manage-acct-regions.html
+# Enabled in every account by default. https://docs.aws.amazon.com/accounts/latest/reference/manage-acct-regions.html
 DEFAULT_REGIONS = (
     "ap-northeast-1",
     "ap-northeast-2",
@@ -43,7 +39,7 @@ DEFAULT_REGIONS = (
     "us-west-1",
     "us-west-2",
 )
-# The regions of the same page that an account has to opt in to.
+# The opt-in regions of the same page.
 DEFAULT_OPT_IN_REGIONS = (
     "af-south-1",
     "ap-east-1",
@@ -66,14 +62,12 @@ Seconds = Annotated[float, Field(ge=0)]
 
 
 class Model(BaseModel):
-    """A frozen shape that refuses names it does not know: a misspelt setting must not pass silently."""
+    """Frozen; unknown names are errors, so that misspelt settings are found."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class QuotaOutcome(StrEnum):
-    """How a request for a higher quota ends."""
-
     APPROVED = "APPROVED"
     CASE_CLOSED = "CASE_CLOSED"
     DENIED = "DENIED"
@@ -82,14 +76,12 @@ class QuotaOutcome(StrEnum):
 
 
 class AccountLimitAnswer(StrEnum):
-    """How AWS says that the organization is full: at once, or as the outcome of an accepted request."""
-
     CONSTRAINT = "constraint"
     FAILURE = "failure"
 
 
 class Config(Model):
-    """Everything about the emulated AWS that a test may want otherwise; the defaults are quick and friendly."""
+    """The emulator's settings. The defaults are quick and permissive."""
 
     latency_ms: float = Field(default=0, ge=0, description="added to every call")
     create_account_seconds: Seconds = Field(default=0, description="how long CreateAccount stays IN_PROGRESS")
@@ -127,20 +119,18 @@ class Config(Model):
 
 
 class FaultKind(StrEnum):
-    """What happens to a call that a fault matches."""
-
-    BEFORE = "before"  # the connection is closed, nothing was done
-    AFTER = "after"  # done, then the connection is closed: the answer is lost
-    DELAY = "delay"  # answered late, or when the fault is lifted; `late_answer`: the effect comes before the wait
-    THROTTLE = "throttle"  # the service's own throttling error
-    DENIED = "denied"  # the service's own access-denied error
-    ERROR = "error"  # any error code, before the effect
-    ERROR_AFTER = "error-after"  # done, and answered with an error all the same
+    BEFORE = "before"  # the connection is closed before any effect
+    AFTER = "after"  # the effect happens, then the connection is closed: the answer is lost
+    DELAY = "delay"  # answered late, or when the fault is lifted; with `late_answer` the effect comes before the wait
+    THROTTLE = "throttle"  # the service's throttling error
+    DENIED = "denied"  # the service's access-denied error
+    ERROR = "error"  # any error code, without effect
+    ERROR_AFTER = "error-after"  # any error code, although the effect happened
     ASYNC_FAILURE = "async-failure"  # CreateAccount is accepted and fails later with FailureReason `code`
 
 
 class Fault(Disturbance):
-    """A disturbance of some calls. Empty matchers match everything."""
+    """A disturbance of matching calls. Empty matchers match everything."""
 
     kind: FaultKind
     service: str = Field(
@@ -158,21 +148,19 @@ class Fault(Disturbance):
 
 
 class ClockReading(Model):
-    """The emulator's clock, which decides when accounts, cases, quotas and regions are done."""
+    """Accounts, cases, quotas and regions become ready by this clock."""
 
     now: float
     speed: float
 
 
 class ClockChange(Model):
-    """A change of the clock: another speed from now on, or a leap ahead."""
-
     speed: float | None = Field(default=None, gt=0)
     advance_seconds: Seconds = 0
 
 
 class CallCount(Model):
-    """How often one account made one call in one region."""
+    """The number of one account's calls of one action in one region."""
 
     service: str
     action: str
@@ -185,7 +173,7 @@ class CallCount(Model):
 
 
 class Call(Model):
-    """One call as the ledger remembers it. `status` is 0 where no answer was sent."""
+    """A recorded call. `status` is 0 if no answer was sent."""
 
     at: float
     seconds: float
@@ -200,26 +188,25 @@ class Call(Model):
 
 
 class Ledger(Model):
-    """The calls since the start or the last reset. Calls of the control API are not counted."""
+    """The calls since the last reset, without those of the control API."""
 
     since: float
     counts: tuple[CallCount, ...]
     recent: tuple[Call, ...] = ()
 
     def calls(self, service: str = "*", action: str = "*", account: str | None = None) -> int:
-        """How often `action` of `service` was called, by `account` if given."""
+        """The number of matching calls."""
         return sum(c.count for c in self._matching(service, action, account))
 
     def errors(self, service: str = "*", action: str = "*", account: str | None = None) -> int:
-        """How many of these calls were answered with an error."""
+        """The number of matching calls answered with an error."""
         return sum(c.errors for c in self._matching(service, action, account))
 
     def total(self) -> int:
-        """All calls."""
         return self.calls()
 
     def mutating(self) -> int:
-        """The calls that are made to change something, whether they did or not; AssumeRole and dry runs are none."""
+        """The number of calls of mutating operations, effective or not; AssumeRole and dry runs do not count."""
         return sum(c.count for c in self.counts if c.mutating)
 
     def by_action(self) -> dict[str, int]:
@@ -240,8 +227,6 @@ class Ledger(Model):
 
 
 class AccountRecord(Model):
-    """An account of the organization."""
-
     id: str
     name: str
     email: str
@@ -253,8 +238,6 @@ class AccountRecord(Model):
 
 
 class CreationRecord(Model):
-    """A CreateAccount request."""
-
     id: str
     name: str
     email: str
@@ -273,7 +256,7 @@ class UnitRecord(Model):
 
 
 class InstanceRecord(Model):
-    """An EC2 instance that exists: pending, running, stopping or stopped."""
+    """An instance that is pending, running, stopping or stopped."""
 
     account: str
     region: str
@@ -293,7 +276,7 @@ class ResourceRecord(Model):
 
 
 class KeyRecord(Model):
-    """An access key of an IAM user; never its secret."""
+    """An IAM user's access key, without its secret."""
 
     account: str
     user: str
@@ -302,7 +285,7 @@ class KeyRecord(Model):
 
 
 class RoleRecord(Model):
-    """An IAM role, user, or policy of the account's own."""
+    """A customer-managed IAM role, user or policy."""
 
     account: str
     name: str
@@ -315,7 +298,7 @@ class CustomerRequest(Model):
 
 
 class CustomerAccount(Model):
-    """An account outside the organization, with the key of its own administrator."""
+    """An account outside the organization, with its administrator's key."""
 
     account: str
     user: str
@@ -324,8 +307,6 @@ class CustomerAccount(Model):
 
 
 class CaseRecord(Model):
-    """A support case."""
-
     account: str
     id: str
     subject: str
@@ -334,8 +315,6 @@ class CaseRecord(Model):
 
 
 class QuotaRequestRecord(Model):
-    """A request for a higher quota."""
-
     account: str
     region: str
     id: str
@@ -343,12 +322,12 @@ class QuotaRequestRecord(Model):
     code: str
     desired: float
     status: str
-    opened_at: float  # this and its end are instants of the emulator's clock
+    opened_at: float  # like the end, an instant of the emulator's clock
     done_at: float
 
 
 class RegionRecord(Model):
-    """The last change of an opt-in region of an account: asked for and done at instants of the emulator's clock."""
+    """The last change of an account's opt-in region, in instants of the emulator's clock."""
 
     account: str
     region: str
@@ -358,7 +337,7 @@ class RegionRecord(Model):
 
 
 class World(Model):
-    """What exists in the emulated cloud, told without a single counted call."""
+    """All resources of the emulated cloud, read without counted calls."""
 
     root: str
     accounts: tuple[AccountRecord, ...]
@@ -379,15 +358,11 @@ class World(Model):
     endpoint_services: tuple[ResourceRecord, ...]
 
     def members(self) -> tuple[AccountRecord, ...]:
-        """The organization's accounts without the payer."""
+        """The accounts without the payer."""
         return tuple(a for a in self.accounts if a.id != PAYER_ACCOUNT_ID)
 
     def account(self, account_id: str) -> AccountRecord:
-        """The account of that id.
-
-        Raises:
-            KeyError: there is none.
-        """
+        """Raises KeyError if the account does not exist."""
         for record in self.accounts:
             if record.id == account_id:
                 return record
@@ -395,7 +370,7 @@ class World(Model):
 
 
 class Health(Model):
-    """Whether the emulator serves, and what somebody who found it needs to use it."""
+    """Readiness, and what a client needs to connect."""
 
     status: str
     version: str
@@ -411,23 +386,23 @@ class Health(Model):
 
 
 class CaseChange(Model):
-    """What becomes of a support case: resolved now, never, or as its age decides."""
+    """How a support case ends: now, never, or by its age."""
 
     resolve: str = Field(pattern="^(now|never|auto)$")
 
 
 class ConfigFile(Model):
-    """The file of `--config`: settings, and faults that hold while the file names them."""
+    """The file of `--config`: settings, and faults that apply while the file contains them."""
 
     config: dict[str, object] = Field(default_factory=dict)
     faults: tuple[Fault, ...] = ()
     clock: ClockChange | None = None
 
 
-# boto3's name on the left, the name in the credential scope (which the ledger uses) on the right.
+# boto3's service names, and the credential scope's, which the ledger uses.
 _SERVICE_ALIASES = {"service-quotas": "servicequotas", "elb": "elasticloadbalancing", "elbv2": "elasticloadbalancing"}
 
 
 def canonical_service(name: str) -> str:
-    """The name that ledger and faults use for a service, whichever of its names was given."""
+    """The service's name in ledger and faults, from either of its names."""
     return _SERVICE_ALIASES.get(name, name)

@@ -1,7 +1,6 @@
-"""Accounts of customers: outside the organization, with a user of the customer's own and its key.
+"""Customers' accounts: outside the organization, with an administrator user and its key.
 
-Nobody creates an AWS account by a call, so these come by the control API. Everything else is as in any account: what
-the customer's key may do, which roles exist, whom they trust.
+No AWS API creates such accounts, so the control API does. Otherwise they behave like any account.
 """
 
 from __future__ import annotations
@@ -15,12 +14,12 @@ from localcloud.aws import call
 from localcloud.aws.contract import CustomerAccount
 from localcloud.aws.identity import PARTITION, PerdureIAM
 
-USER = "osdCcsAdmin"  # as customers of the replaced operator are told to name it
+USER = "osdCcsAdmin"  # the name that the replaced operator asks customers to use
 _POLICY = "arn:aws:iam::aws:policy/AdministratorAccess"
 
 
 def open_account(account_id: str = "") -> CustomerAccount:
-    """A new account, or the one of that id with the key that it has; with moto's lock held."""
+    """Create an account, or return the one with that id and its key. Requires moto's lock."""
     account_id = account_id or "7" + "".join(mock_random.choice("0123456789") for _ in range(11))
     iam = cast(PerdureIAM, iam_backends[account_id][PARTITION])
     user = iam.users.get(USER)

@@ -1,19 +1,16 @@
-"""EC2 as new accounts meet it: not activated yet, under verification, with regions to opt in to.
+"""EC2 for new accounts: not yet activated, under verification, with opt-in regions.
 
-- While an account is younger than `activation_seconds`, every call is answered with OptInRequired; while it is
-  younger than `verification_seconds`, RunInstances is answered with PendingVerification (both codes:
-  https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html).
-- RunInstances is idempotent by its ClientToken, which boto3 always sends: the same request returns the same
-  reservation, a different one IdempotentParameterMismatch
-  (https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-idempotency.html). The image has to exist in the region,
-  and the type has to be offered there.
-- DescribeRegions leaves out what the account has not enabled, unless AllRegions is set.
-- DescribeSnapshots knows OwnerIds and the filter owner-alias; nothing here belongs to Amazon, so `self` is all
-  there is.
-- Images: Red Hat's, some of which have to be passed over, the same four in every region at no cost. moto's default
-  ones, a second of work and 1,300 foreign snapshots per account and region, are switched off.
-- Terminated instances disappear after an hour, as AWS's do.
-- DescribeInstanceStatus takes a hundred ids and no more
+- Until `activation_seconds` every call is answered with OptInRequired; until `verification_seconds` RunInstances
+  with PendingVerification (https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html).
+- RunInstances is idempotent by ClientToken, which boto3 always sends; a different request with the same token is
+  IdempotentParameterMismatch (https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-idempotency.html). The image
+  must exist in the region, and the type must be offered there.
+- DescribeRegions omits regions that the account has not enabled, unless AllRegions is set.
+- DescribeSnapshots supports OwnerIds and the filter owner-alias; only the account's own snapshots exist.
+- Images are the same four of Red Hat in every region, some of which clients must skip. moto's defaults are off: they
+  cost a second and 1,300 foreign snapshots per account and region.
+- Terminated instances disappear after an hour, as on AWS.
+- DescribeInstanceStatus takes at most a hundred ids
   (https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeInstanceStatus.html).
 """
 
@@ -58,14 +55,14 @@ _OPT_IN_STATUS = {OptStatus.ENABLED_BY_DEFAULT: "opt-in-not-required", OptStatus
 
 
 def install() -> None:
-    """Put our backend and responses in the place of moto's; before the first backend exists."""
+    """Replace moto's backend and responses; before the first backend exists."""
     ec2_backends.backend = PerdureEC2
     urls.url_paths = {"{0}/": PerdureEC2Response.dispatch}
     lives.install()
 
 
 class RedHatImage(Ami):
-    """An image of Red Hat's that anybody may launch. One object per region serves all accounts."""
+    """A public image of Red Hat's. One object per region serves all accounts."""
 
     def __init__(self, region: str, name: str, architecture: str) -> None:
         digest = hashlib.sha256(f"{region}/{name}".encode()).hexdigest()
@@ -90,17 +87,16 @@ class RedHatImage(Ami):
 
     @property
     def block_device_mappings(self) -> list[dict[str, Any]]:
-        """The root volume."""
         ebs = {"SnapshotId": self.snapshot_id, "VolumeSize": 10, "DeleteOnTermination": True, "VolumeType": "gp3"}
         return [{"DeviceName": self.root_device_name, "Ebs": ebs}]
 
     def get_tags(self) -> list[dict[str, str]]:
-        """Tags of foreign images are not shown."""
+        """AWS hides the tags of other owners' images."""
         return []
 
 
 class PerdureEC2(LivingEC2):
-    """moto's EC2 with idempotent launches, instances that live as AWS's do (`lives`), and Red Hat's images."""
+    """EC2 with idempotent launches, AWS's instance states (`lives`), and Red Hat's images."""
 
     def __init__(self, region_name: str, account_id: str) -> None:
         super().__init__(region_name, account_id)
@@ -117,13 +113,13 @@ class PerdureEC2(LivingEC2):
             self.amis[image.id] = image
 
     def launched(self, token: str, fingerprint: str, reservation: Reservation) -> None:
-        """Note a launch by its token."""
+        """Record a launch by its token."""
         self._forget_terminated()
         if token:
             self.launches[token] = (fingerprint, reservation)
 
     def terminate_instances(self, instance_ids: list[str]) -> list[tuple[Instance, InstanceState]]:
-        """Terminate instances, and note when."""
+        """Terminate instances, and record when."""
         terminated = super().terminate_instances(instance_ids)
         for instance, _previous in terminated:
             self.terminated.setdefault(instance.id, time.time())
@@ -144,8 +140,6 @@ class PerdureEC2(LivingEC2):
 
 
 class PerdureEC2Response(EC2Response):
-    """moto's EC2 API, as strict with new accounts as AWS's."""
-
     @property
     def _ours(self) -> PerdureEC2:
         return cast(PerdureEC2, self.ec2_backend)
@@ -159,7 +153,6 @@ class PerdureEC2Response(EC2Response):
         return super().call_action()
 
     def describe_regions(self) -> ActionResult:
-        """DescribeRegions."""
         self.error_on_dryrun()
         names = self._get_param("RegionNames", [])
         filters = self._filters_from_querystring()
@@ -177,7 +170,6 @@ class PerdureEC2Response(EC2Response):
         return ActionResult({"Regions": found})
 
     def run_instances(self) -> ActionResult:
-        """RunInstances."""
         if self._get_param("DryRun", False):
             return super().run_instances()
         token = self._get_param("ClientToken") or ""
@@ -194,13 +186,13 @@ class PerdureEC2Response(EC2Response):
         return result
 
     def describe_instance_status(self) -> ActionResult:
-        """DescribeInstanceStatus, of so many instances at most."""
+        """Limits how many instances one call may name."""
         if len(self._get_param("InstanceIds", [])) > _MOST_STATUSES:
             raise _refusal("InvalidParameterValue", f"at most {_MOST_STATUSES} instance ids may be given")
         return super().describe_instance_status()
 
     def describe_instance_types(self) -> ActionResult:
-        """DescribeInstanceTypes, without t3.micro where the settings say so."""
+        """Without t3.micro if the settings exclude it."""
         if self._lacks_t3_micro():
             if "t3.micro" in self._get_param("InstanceTypes", []):
                 raise InvalidInstanceTypeError({"t3.micro"}, error_type="InvalidInstanceType")
@@ -210,7 +202,7 @@ class PerdureEC2Response(EC2Response):
         return super().describe_instance_types()
 
     def describe_instance_type_offerings(self) -> ActionResult:
-        """DescribeInstanceTypeOfferings, without t3.micro where the settings say so."""
+        """Without t3.micro if the settings exclude it."""
         result = super().describe_instance_type_offerings()
         if not self._lacks_t3_micro():
             return result
@@ -218,7 +210,7 @@ class PerdureEC2Response(EC2Response):
         return ActionResult({"InstanceTypeOfferings": [o for o in offerings if o["InstanceType"] != "t3.micro"]})
 
     def describe_snapshots(self) -> ActionResult:
-        """DescribeSnapshots, by owner too."""
+        """Supports filtering by owner."""
         filters = self._filters_from_querystring()
         aliases = filters.pop("owner-alias", None)
         snapshots = self._ours.describe_snapshots(snapshot_ids=self._get_param("SnapshotIds", []), filters=filters)
@@ -226,7 +218,7 @@ class PerdureEC2Response(EC2Response):
         if owners:
             snapshots = [s for s in snapshots if s.owner_id in owners]
         if aliases is not None:
-            # AWS documents `amazon` as the only alias; nobody's snapshots here carry one.
+            # AWS documents `amazon` as the only alias; no snapshot here carries it.
             snapshots = []
         return ActionResult({"Snapshots": snapshots})
 

@@ -1,7 +1,4 @@
-"""The shapes of the control API for what the cloud's services tell, and for what happens to instances unasked.
-
-Like `contract`, free of moto.
-"""
+"""The control API's shapes for services' events and for unrequested changes of instances; free of moto."""
 
 from __future__ import annotations
 
@@ -14,16 +11,14 @@ from localcloud.faults import Disturbance
 
 
 class EventFaultKind(StrEnum):
-    """What becomes of an event that a fault takes."""
-
-    DROP = "drop"  # nobody receives it
+    DROP = "drop"  # not delivered
     DOUBLE = "double"  # delivered twice with one id, the second time after the delay
     DELAY = "delay"  # delivered after the delay
     REORDER = "reorder"  # delivered after the next event of its account and region, or after the delay
 
 
 class EventFault(Disturbance):
-    """A disturbance of some of the events that services tell; those of PutEvents are left alone."""
+    """A disturbance of services' events; PutEvents is not affected."""
 
     kind: EventFaultKind
     source: str = Field(default="*", description="aws.ec2, aws.autoscaling, aws.health, or a pattern")
@@ -35,7 +30,7 @@ class EventFault(Disturbance):
 
 
 class EventRecord(BaseModel):
-    """An event that was delivered, or dropped: its envelope, how many queues took it, and the fault that took it."""
+    """A delivered or dropped event: its envelope, how many queues received it, and the fault that affected it."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -45,16 +40,16 @@ class EventRecord(BaseModel):
 
 
 class Notice(BaseModel):
-    """What AWS announces of instances of one account and region.
+    """AWS's announcement about instances of one account and region.
 
     Attributes:
-        kind: `spot` (the instance is taken after `spot_lead_seconds`), `rebalance`, `capacity-reservation`, `health`.
+        kind: `spot` (the instance is reclaimed after `spot_lead_seconds`), `rebalance`, `capacity-reservation`,
+            `health`.
         action: what Spot or the reservation does: terminate, stop, hibernate.
         code: the type of a Health event.
-        event: the Health event it is of, as the first answer named it; empty for a new one. Given again it moves or
-            ends that one, by a communication of its own.
-        start: when it takes place, seconds since the epoch.
-        end: when it is over.
+        event: the Health event to update, by the name in the first answer; empty for a new one.
+        start: seconds since the epoch.
+        end: seconds since the epoch.
         status: upcoming, open or closed.
         entity_status: of every instance.
     """
@@ -75,7 +70,7 @@ class Notice(BaseModel):
 
 
 class Told(BaseModel):
-    """The ids of the events by which something was announced, and the name of a Health event."""
+    """The ids of the announcement's events, and a Health event's name."""
 
     model_config = ConfigDict(frozen=True)
 

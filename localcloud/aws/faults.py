@@ -1,7 +1,7 @@
 """Faults: which calls are lost, late, throttled, denied or answered with an error.
 
-A fault matches calls by service, action, account, region and text; which of them it takes is said in
-`localcloud.faults`. A call that a fault delays waits no longer than the fault is in force.
+A fault matches by service, action, account, region and text; `localcloud.faults` selects among the matches. A delay
+ends at the latest when its fault is lifted.
 """
 
 from __future__ import annotations
@@ -14,19 +14,17 @@ from localcloud.faults import Board
 
 
 class FaultBoard(Board[Fault]):
-    """The faults in force."""
-
     def add(self, fault: Fault) -> Fault:
-        """Put a fault in force; one of the same id is replaced."""
+        """Activate a fault, replacing one with the same id."""
         return super().add(fault.model_copy(update={"service": canonical_service(fault.service)}))
 
     def sit_out(self, fault: Fault) -> None:
-        """Wait out the delay of a fault that has struck; it is over when the fault is lifted."""
+        """Wait out a fault's delay, or until the fault is lifted."""
         with self.changed:
             self.changed.wait_for(lambda: not self._in_force(fault), fault.delay_seconds)
 
     def strike(self, request: wire.SignedRequest, account: str, path: str) -> Fault | None:
-        """The fault that takes this call, if one does."""
+        """The fault that applies to this call, if any."""
         return self.first_taking(lambda fault: _matches(fault, request, account, path))
 
     def _in_force(self, fault: Fault) -> bool:
@@ -34,7 +32,7 @@ class FaultBoard(Board[Fault]):
 
 
 def error_of(fault: Fault, request: wire.SignedRequest, caller: str) -> wire.ErrorAnswer:
-    """The error that an error-like fault answers with."""
+    """The error answer of a fault."""
     if fault.kind is FaultKind.THROTTLE:
         answer = wire.throttled(request.service)
     elif fault.kind is FaultKind.DENIED:

@@ -1,12 +1,11 @@
-"""What EC2, Auto Scaling, Spot and Health tell the account's event bus: each event as AWS shapes it.
+"""The events of EC2, Auto Scaling, Spot and Health, in AWS's shapes; free of moto.
 
-The shapes are those of the public documentation
-(https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-instance-state-changes.html,
+Source: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-instance-state-changes.html,
 .../spot-instance-termination-notices.html, .../rebalance-recommendations.html,
 https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-event-reference.html,
-https://docs.aws.amazon.com/health/latest/ug/aws-health-events-eventbridge-schema.html), with what surprises in them:
-Spot's ARNs have a zone for the region and no account, Auto Scaling says `InProgress` of what succeeded, Health's dates
-are RFC 1123 and its numbers texts. Nothing here knows moto, so that tests can read the shapes without it.
+https://docs.aws.amazon.com/health/latest/ug/aws-health-events-eventbridge-schema.html. Note that Spot's ARNs have a
+zone instead of the region and no account, Auto Scaling reports success as `InProgress`, and Health's dates are RFC 1123
+and its numbers strings.
 """
 
 from __future__ import annotations
@@ -25,7 +24,7 @@ _TRANSITIONS = {"launch": "autoscaling:EC2_INSTANCE_LAUNCHING", "terminate": "au
 
 
 class Happening(BaseModel):
-    """Something a service tells the default event bus of an account and region."""
+    """An event for the default bus of an account and region."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -37,7 +36,7 @@ class Happening(BaseModel):
     resources: tuple[str, ...] = ()
 
     def envelope(self, event_id: str, at: float) -> Detail:
-        """The event, as a target receives it; times have whole seconds."""
+        """The event as a target receives it; times are in whole seconds."""
         return {
             "version": "0",
             "id": event_id,
@@ -52,7 +51,7 @@ class Happening(BaseModel):
 
 
 class Subject(BaseModel):
-    """The instance that an event is of."""
+    """The instance of an event."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -63,12 +62,11 @@ class Subject(BaseModel):
 
     @property
     def arn(self) -> str:
-        """Its ARN."""
         return f"arn:aws:ec2:{self.region}:{self.account}:instance/{self.instance}"
 
 
 class Group(BaseModel):
-    """The Auto Scaling group that an event is of."""
+    """The Auto Scaling group of an event."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -80,25 +78,22 @@ class Group(BaseModel):
 
 
 def state_change(subject: Subject, state: str) -> Happening:
-    """An instance entered a state."""
     detail: Detail = {"instance-id": subject.instance, "state": state}
     return _of(subject, EC2, "EC2 Instance State-change Notification", detail, [subject.arn])
 
 
 def spot_interruption(subject: Subject, action: str) -> Happening:
-    """Spot takes an instance back: terminate, stop or hibernate."""
+    """`action` is terminate, stop or hibernate."""
     detail: Detail = {"instance-id": subject.instance, "instance-action": action}
     return _of(subject, EC2, "EC2 Spot Instance Interruption Warning", detail, [_zonal(subject)])
 
 
 def rebalance(subject: Subject) -> Happening:
-    """Spot may soon take an instance back."""
     detail: Detail = {"instance-id": subject.instance}
     return _of(subject, EC2, "EC2 Instance Rebalance Recommendation", detail, [_zonal(subject)])
 
 
 def capacity_reservation(subject: Subject, action: str) -> Happening:
-    """A capacity reservation takes an instance back."""
     detail: Detail = {"instance-id": subject.instance, "instance-action": action}
     return _of(subject, EC2, "EC2 Capacity Reservation Instance Interruption Warning", detail, [_zonal(subject)])
 
@@ -109,7 +104,7 @@ def capacity_reservation(subject: Subject, action: str) -> Happening:
 def lifecycle_action(
     subject: Subject, group: Group, transition: str, hook: str, token: str, metadata: str | None = None
 ) -> Happening:
-    """An instance waits for a hook of its group to be completed. `transition` is launch or terminate."""
+    """An instance waits for a hook of its group. `transition` is launch or terminate."""
     launching = transition == "launch"
     detail: Detail = {
         "LifecycleActionToken": token,
@@ -127,7 +122,7 @@ def lifecycle_action(
 def activity_result(
     subject: Subject, group: Group, transition: str, *, began: float, ended: float, cause: str, failure: str = ""
 ) -> Happening:
-    """A launch or termination is done, or has failed for a reason."""
+    """A launch or termination succeeded, or failed with a reason."""
     activity, launching = str(uuid4()), transition == "launch"
     verb = "Launching a new" if launching else "Terminating"
     detail: Detail = {
@@ -164,16 +159,16 @@ def health_event(
     status: str,
     entity_status: str,
 ) -> Happening:
-    """What is said of an event of EC2's for some instances of one account and region.
+    """One communication of a Health event of EC2 for instances of one account and region.
 
     Args:
         subjects: the instances.
         code: the event's type.
-        event: what makes its ARN its own: the same for all that is said of it.
-        communication: what makes this message its own: another for each.
-        start: when it takes place.
-        end: when it is over.
-        updated: when this is said.
+        event: identifies the event in its ARN.
+        communication: identifies this message.
+        start: seconds since the epoch.
+        end: seconds since the epoch.
+        updated: when this message was sent.
         status: upcoming, open or closed.
         entity_status: of each instance.
     """

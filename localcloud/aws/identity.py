@@ -1,19 +1,17 @@
-"""IAM and STS: keys that nobody issued are refused, roles that do not exist cannot be assumed.
+"""IAM and STS that refuse unknown keys and missing roles.
 
-moto takes every unknown key for the payer's and lets anybody assume anything; a clean-up with stale keys would then
-act on the payer and look successful. Here:
+moto takes every unknown key for the payer's, so a clean-up with stale keys would act on the payer and look successful.
+Here:
 
-- `authenticate` looks up the key of every call before moto sees it: unknown, deleted or inactive ones, sessions
-  that are over or whose token does not fit, keys of closed accounts, and regions the account has not enabled are
-  refused with the error of the service concerned.
+- `authenticate` checks every call's key before moto: unknown, deleted or inactive keys, expired sessions, wrong
+  session tokens, closed accounts and disabled regions get the service's own error.
 - A session ends with its role.
-- AssumeRole needs an existing role of an account that is not closed, whose trust policy names the caller; otherwise
-  AccessDenied (https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html).
+- AssumeRole needs a role of an open account whose trust policy names the caller, else AccessDenied
+  (https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html).
 - DeleteUser is refused while the user has access keys
   (https://docs.aws.amazon.com/IAM/latest/APIReference/API_DeleteUser.html), DeletePolicy while the policy is
   attached or has several versions (https://docs.aws.amazon.com/IAM/latest/APIReference/API_DeletePolicy.html).
-- AWS's managed policies: the handful that provisioning attaches, made in microseconds; loading all of them costs
-  seconds an account.
+- Only the managed policies that provisioning attaches exist; loading all costs seconds per account.
 
 The payer's key belongs to an IAM user, because AWS lets no root user assume roles.
 """
@@ -78,17 +76,17 @@ _policies: dict[str, dict[str, Any]] = {}
 
 
 def install() -> None:
-    """Put our backends in the place of moto's; before the first one exists."""
+    """Replace moto's backends; before the first one exists."""
     every = json.loads(managed_policies_source.aws_managed_policies_data)
     _policies.update({name: every[name] for name in MANAGED_POLICIES})
-    # The module keeps megabytes of policies that nothing reads any more.
+    # moto's module keeps megabytes of policies that are not read any more.
     managed_policies_source.aws_managed_policies_data = "{}"
     iam_backends.backend = PerdureIAM
     sts_backends.backend = PerdureSTS
 
 
 def index_keys() -> None:
-    """Learn anew which account each key belongs to, after state was loaded."""
+    """Rebuild the index from keys to accounts, after state was loaded."""
     _account_of_key.clear()
     for account_id, regional in iam_backends.items():
         for backend in regional.values():
@@ -97,7 +95,7 @@ def index_keys() -> None:
 
 
 def ensure_payer_user() -> None:
-    """Have the payer's user with the key this process was given, and no other key of it."""
+    """Give the payer's user this process's key and no other."""
     iam = _iam(runtime.payer_account)
     user = iam.users.get(PAYER_USER)
     if user is None:
@@ -115,9 +113,9 @@ def ensure_payer_user() -> None:
 
 
 def authenticate(request: SignedRequest) -> tuple[str, ErrorAnswer | None]:
-    """The account a request acts for, and why it is refused, if it is.
+    """The account that a request acts for, and the error if it is refused.
 
-    Calls that AWS takes unsigned act for the payer. The account is "" where the key tells none.
+    Unsigned calls that AWS accepts act for the payer. The account is "" if the key identifies none.
     """
     if not request.access_key_id:
         if request.action in _ANONYMOUS:
@@ -131,7 +129,7 @@ def authenticate(request: SignedRequest) -> tuple[str, ErrorAnswer | None]:
 
 
 def caller_arn(account_id: str, access_key_id: str) -> str:
-    """The ARN of the user or session that holds a key."""
+    """The ARN of the user or session of a key."""
     session = _sts(account_id).get_assumed_role_from_access_key(access_key_id)
     if session is not None:
         return session.arn
@@ -141,13 +139,13 @@ def caller_arn(account_id: str, access_key_id: str) -> str:
 
 
 class ManagedDocument(str):
-    """The document of a managed policy: the same text in every account, and saved as the policy's name."""
+    """A managed policy's document: shared by all accounts, and pickled as the policy's name."""
 
     __slots__ = ("name",)
     name: str
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Told once for all accounts: the longest has a hundred kilobytes."""
+        """Pickle the name only: the longest document has a hundred kilobytes."""
         return _document_of, (self.name,)
 
 
@@ -159,7 +157,7 @@ def _document_of(name: str) -> ManagedDocument:
 
 
 class PerdureIAM(IAMBackend):
-    """moto's IAM with few managed policies, an index of keys, and DeleteUser and DeletePolicy as strict as AWS's."""
+    """IAM with few managed policies, an index of keys, and AWS's restrictions on DeleteUser and DeletePolicy."""
 
     @property
     def _url_module(self) -> Any:
@@ -174,25 +172,23 @@ class PerdureIAM(IAMBackend):
         return policies
 
     def attach_role_policy(self, policy_arn: str, role_name: str) -> None:
-        """Attach a policy. Attaching it again changes nothing, as in AWS; moto counts it twice."""
+        """Attach a policy idempotently, as AWS does; moto counts a second attachment."""
         policy = self.managed_policies.get(policy_arn)
         if policy is not None and policy_arn in self.get_role(role_name).managed_policies:
             return
         super().attach_role_policy(policy_arn, role_name)
 
     def register_key(self, key: AccessKey) -> None:
-        """Make a key known that was made elsewhere than here."""
+        """Index a key created elsewhere."""
         self.access_keys[key.access_key_id] = key
         _account_of_key[key.access_key_id] = self.account_id
 
     def create_access_key(self, user_name: str, prefix: str = "AKIA", status: str = "Active") -> AccessKey:
-        """Create a user's key."""
         key = super().create_access_key(user_name, prefix, status)
         _account_of_key[key.access_key_id] = self.account_id
         return key
 
     def create_temp_access_key(self) -> AccessKey:
-        """Create the key of a session."""
         key = super().create_temp_access_key()
         _account_of_key[key.access_key_id] = self.account_id
         call.touch(self.account_id, PARTITION)
@@ -200,12 +196,12 @@ class PerdureIAM(IAMBackend):
         return key
 
     def delete_access_key_by_name(self, name: str) -> None:
-        """Delete a key; from now on it is unknown."""
+        """Delete a key; it is unknown from now on."""
         super().delete_access_key_by_name(name)
         _account_of_key.pop(name, None)
 
     def delete_policy(self, policy_arn: str) -> None:
-        """Delete a policy that is attached to nobody and has no version beside its default one."""
+        """Delete a policy that is not attached and has only its default version."""
         policy = self.get_policy(policy_arn)
         if policy.attachment_count > 0:
             raise DeleteConflictException("Cannot delete a policy attached to entities.")
@@ -214,19 +210,19 @@ class PerdureIAM(IAMBackend):
         super().delete_policy(policy_arn)
 
     def forget_session_key(self, key_id: str) -> None:
-        """Drop the key of a session that is over."""
+        """Drop the key of an expired session."""
         self.access_keys.pop(key_id, None)
         _account_of_key.pop(key_id, None)
 
     def delete_user(self, user_name: str) -> None:
-        """Delete a user that has neither keys nor policies."""
+        """Delete a user without keys and policies."""
         if self.get_user(user_name).access_keys:
             raise DeleteConflictException("Cannot delete entity, must delete access keys first.")
         super().delete_user(user_name)
 
 
 class PerdureSTS(STSBackend):
-    """moto's STS that checks what it hands out, and forgets sessions that are over."""
+    """STS that checks credentials, and drops expired sessions."""
 
     def __init__(self, region_name: str, account_id: str) -> None:
         super().__init__(region_name, account_id)
@@ -246,7 +242,7 @@ class PerdureSTS(STSBackend):
         duration: int,
         external_id: str,
     ) -> AssumedRole:
-        """Open a session of a role that exists and trusts the caller."""
+        """Open a session if the role exists and trusts the caller."""
         in_hand = call.current()
         caller = caller_arn(self.account_id, in_hand.access_key_id if in_hand else "")
         role = _role_to_assume(role_arn)
@@ -258,11 +254,11 @@ class PerdureSTS(STSBackend):
         return session
 
     def get_assumed_role_from_access_key(self, access_key_id: str) -> AssumedRole | None:
-        """The session a key belongs to, if it is one's."""
+        """The session of a key, or None."""
         return self.sessions_by_key.get(access_key_id)
 
     def remember(self, session: AssumedRole) -> None:
-        """Index a session, and drop those that are over every now and then."""
+        """Index a session, and occasionally drop expired ones."""
         self.sessions_by_key[session.access_key_id] = session
         self.opened += 1
         if self.opened % _SESSIONS_BETWEEN_PRUNINGS == 0:
@@ -292,14 +288,14 @@ def _reason_to_refuse(request: SignedRequest, account_id: str) -> ErrorAnswer | 
 
 
 def _without_role(session: AssumedRole) -> bool:
-    """Whether the role of a session was deleted: its sessions end with it."""
+    """Whether the session's role was deleted, which ends the session."""
     match = _ROLE_ARN.match(session.role_arn)
     name = match.group(2).rsplit("/", 1)[-1] if match else ""
     return not any(role.name == name for role in _iam(session.account_id).roles.values())
 
 
 def _is_too_young(key: AccessKey) -> bool:
-    """IAM is eventually consistent: a key is unknown to other services for seconds after its creation."""
+    """IAM is eventually consistent: other services do not know a key for seconds after its creation."""
     wait = runtime.config().key_propagation_seconds
     return wait > 0 and key.user_name is not None and utcnow() - key.create_date < timedelta(seconds=wait)
 
@@ -309,7 +305,7 @@ def _role_to_assume(role_arn: str) -> Role | None:
     if match is None:
         return None
     account_id, name = match.group(1), match.group(2).rsplit("/", 1)[-1]
-    # A customer's account is none of the organization's; one that was never used has no roles.
+    # A customer's account is outside the organization; an unused one has no roles.
     if not (organizations.exists(account_id) or account_id in iam_backends) or organizations.is_closed(account_id):
         return None
     role = next((r for r in _iam(account_id).roles.values() if r.name == name), None)
@@ -320,7 +316,7 @@ def _role_to_assume(role_arn: str) -> Role | None:
 
 
 def _trusts(role: Role, caller: str, caller_account: str, external_id: str | None) -> bool:
-    """Whether a role's trust policy lets the caller in: its principals and its condition on the external id."""
+    """Whether a role's trust policy admits the caller, by principals and external id."""
     document = role.assume_role_policy_document
     try:
         policy = json.loads(document) if isinstance(document, str) else document
@@ -348,7 +344,7 @@ def _names_caller(principal: Any, caller: str, caller_account: str) -> bool:
 
 
 def _names_of(caller: str, caller_account: str) -> Iterator[str]:
-    """The ways in which a policy can name a caller: itself, its account, everybody; a session also by its role."""
+    """The principals that match a caller: itself, its account, `*`, and a session's role."""
     yield from ("*", caller, caller_account, f"arn:aws:iam::{caller_account}:root")
     match = re.match(r"^arn:([^:]+):sts::(\d+):assumed-role/([^/]+)/", caller)
     if match:

@@ -1,7 +1,7 @@
-"""What the services that speak JSON share: the parameters of a call, and lists that are answered in pages.
+"""Parameters and pagination of the services that speak JSON.
 
-A page's token is opaque to clients. Here it holds an index, which goes on meaning the same, since the emulator's lists
-only ever grow at their end. How a service names its parameters, and what it says of a token that is none, is its own.
+A page token holds an index, which stays valid because the emulator's lists only grow at their end. Parameter names and
+the error for an invalid token differ per service.
 """
 
 from __future__ import annotations
@@ -17,16 +17,16 @@ T = TypeVar("T")
 
 
 def parameters_of(body: str | bytes | None) -> dict[str, Any]:
-    """The parameters in the body of a call; none where it holds no object."""
+    """The body's parameters; empty if it is no JSON object."""
     parsed = json.loads(body or "{}")
     return parsed if isinstance(parsed, dict) else {}
 
 
 def page_of(entries: Sequence[T], size: int, token: str | None, unreadable: Refusal) -> tuple[Sequence[T], str | None]:
-    """The entries of the page that the token names, the first without one, and the next page's token if there is one.
+    """The page of a token (the first page if None), and the next token, if any.
 
     Raises:
-        Refusal: `unreadable`, for a token that no page was given.
+        Refusal: `unreadable`, for an invalid token.
     """
     start = _index_of(token, unreadable)
     end = start + size

@@ -1,15 +1,14 @@
-"""The lives of EC2 instances: from state to state as on AWS, each change told to the event bus.
+"""EC2 instances with AWS's intermediate states, each change an event on the bus.
 
     run, start ─► pending ─► running      stop ─► stopping ─► stopped      terminate ─► shutting-down ─► terminated
 
-moto jumps to where each ends. Here the state in between lasts as long as the settings say (nothing by default: then
-both events are told at once, in their order), and both are told however the change came about: by a call, by Auto
-Scaling, by Spot. What is on its way down is not disturbed by a second call, and what is gone does not start again
-(IncorrectInstanceState).
+moto skips the intermediate states. Here they last as long as the settings say (by default no time, with both events),
+whether a call, Auto Scaling or Spot caused the change. An instance that is going down ignores further calls, and a
+terminated one cannot start (IncorrectInstanceState).
 
-An instance that Spot runs has a request, whose status says what becomes of it
-(https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-request-status.html). Scheduled events stand in
-DescribeInstanceStatus until they are over, marked [Completed] or [Canceled].
+A Spot instance has a request, whose status follows
+https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-request-status.html. DescribeInstanceStatus lists scheduled
+events until they are over, marked [Completed] or [Canceled].
 """
 
 from __future__ import annotations
@@ -36,10 +35,10 @@ Change = tuple[Instance, InstanceState]
 
 
 class SpotRequest(SpotInstanceRequest):
-    """The request that RunInstances makes for a Spot instance; moto makes none."""
+    """The Spot request of RunInstances, which moto does not create."""
 
     def __init__(self, backend: EC2Backend, instance: Instance) -> None:
-        # moto's own constructor would launch another instance.
+        # moto's constructor would launch another instance.
         self.tags: dict[str, str] = {}
         self.ec2_backend, self.instance = backend, instance
         self.id = random_spot_request_id()
@@ -51,16 +50,14 @@ class SpotRequest(SpotInstanceRequest):
 
     @property
     def status(self) -> dict[str, Any]:
-        """What becomes of it."""
         return {"Code": self._status_code, "Message": self.status_message, "UpdateTime": utcnow()}
 
     @property
     def create_time(self) -> str:
-        """When the instance was launched."""
         return f"{self.instance.launch_time:%Y-%m-%dT%H:%M:%S.000Z}"
 
     def get_filter_value(self, filter_name: str, method_name: str | None = None) -> Any:
-        """What a filter of DescribeSpotInstanceRequests compares with."""
+        """The value that a filter of DescribeSpotInstanceRequests compares."""
         if filter_name == "instance-id":
             return self.instance.id
         if filter_name == "status-code":
@@ -69,15 +66,12 @@ class SpotRequest(SpotInstanceRequest):
 
 
 class LivingEC2(EC2Backend):
-    """moto's EC2, whose instances change as AWS's do and tell of it."""
-
     def all_reservations(self, filters: Any = None) -> list[Reservation]:
-        """All launches, after what is due by now."""
+        """All reservations, after processing what is due."""
         pump.catch_up(self.account_id, self.region_name)
         return super().all_reservations(filters)
 
     def run_instances(self, *args: Any, **kwargs: Any) -> Reservation:
-        """Launch instances."""
         reservation: Reservation = super().run_instances(*args, **kwargs)
         spot = kwargs.get("instance_market_options") or self._of_spot_template(kwargs.get("launch_template"))
         for instance in reservation.instances:
@@ -87,26 +81,23 @@ class LivingEC2(EC2Backend):
         return reservation
 
     def start_instances(self, instance_ids: list[str]) -> list[Change]:
-        """Start what is stopped."""
         return self._change(
             instance_ids, ("pending", "running"), super().start_instances, refused=("stopping", *_GOING)
         )
 
     def stop_instances(self, instance_ids: list[str]) -> list[Change]:
-        """Stop what runs."""
         return self._change(instance_ids, ("stopping", "stopped"), super().stop_instances, refused=_GOING)
 
     def terminate_instances(self, instance_ids: list[str]) -> list[Change]:
-        """Terminate what is not gone yet."""
         return self._change(instance_ids, _GOING, super().terminate_instances)
 
     def spot_request_of(self, instance_id: str) -> SpotInstanceRequest | None:
-        """The Spot request that runs an instance."""
+        """The Spot request of an instance, if any."""
         requests = self.spot_instance_requests.values()
         return next((request for request in requests if request.instance.id == instance_id), None)
 
     def settle(self, instance_id: str, through: str, final: str) -> None:
-        """End a state in between, unless something else has."""
+        """Leave an intermediate state, unless the instance has changed since."""
         instance = next((each for each in self.all_instances() if each.id == instance_id), None)
         if instance is not None and instance.state == through:
             _enter(instance, final)
@@ -153,24 +144,23 @@ class LivingEC2(EC2Backend):
 
 
 def install() -> None:
-    """Say what is done when a state in between is over."""
+    """Register the end of intermediate states with the pump."""
     pump.deed(_SETTLE, lambda account, region, *rest: backend_of(account, region).settle(*rest))
 
 
 def backend_of(account: str, region: str) -> LivingEC2:
-    """The EC2 of an account and region."""
     return cast(LivingEC2, ec2_backends[account][region])
 
 
 def subject_of(instance: Instance) -> Subject:
-    """The instance as events speak of it."""
+    """The instance as events describe it."""
     backend = instance.ec2_backend
     zone = instance.placement.zone or f"{backend.region_name}a"
     return Subject(account=backend.account_id, region=backend.region_name, zone=zone, instance=instance.id)
 
 
 def schedule(instance: Instance, event_id: str, code: str, start: float, end: float | None, closed: str) -> None:
-    """Have DescribeInstanceStatus list an event, or list it otherwise. `closed` is empty, Completed or Canceled."""
+    """Add or change an event in DescribeInstanceStatus. `closed` is empty, Completed or Canceled."""
     mark = f"[{closed}] " if closed else ""
     event = {
         "InstanceEventId": event_id,
@@ -190,7 +180,7 @@ def _enter(instance: Instance, state: str) -> None:
 
 
 def _past(states: tuple[str, str]) -> tuple[str, ...]:
-    """The states in which there is nothing to do to get there."""
+    """The states in which the change has nothing to do."""
     return states if states[0] != "stopping" else _DOWN
 
 

@@ -1,11 +1,9 @@
-"""moto's core, told which account calls, and spared what it spends for nothing.
+"""Patches of moto's core: the caller's account is given, and expensive work is skipped.
 
-The account of a request is known before moto sees it, so moto's own search (all accounts times all partitions,
-creating a backend for each, and the payer where nothing is found) is replaced. moto also keeps every model object
-for its dashboard, lists the methods of a response class anew for each call, and walks two hundred URL patterns to
-find a service; with hundreds of accounts this is most of the time of a call. And it makes an RSA key for each
-symmetric KMS key, of which every account gets one per region with its first encrypted volume: 50 to 100 ms for a
-key that nothing can use.
+moto would search all accounts and partitions for a key, creating backends on the way and defaulting to the payer. It
+also keeps every model object for its dashboard, lists a response class's methods at each call, and tries two hundred
+URL patterns; with hundreds of accounts this dominates a call. And it makes an unused RSA key (50 to 100 ms) for each
+symmetric KMS key, one per account and region with an encrypted volume.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ from localcloud.aws import call, runtime
 
 
 def install() -> None:
-    """Replace those parts of moto; before the first backend exists."""
+    """Apply the patches; before the first backend exists."""
     _replace(BaseModel, "__new__", lambda _original: _untracked)
     _replace(core_responses, "method_names_from_class", cache)
     _replace(iam_models, "get_account_id_from", lambda _original: _account_of_key)
@@ -41,7 +39,7 @@ def install() -> None:
 
 
 def _replace(owner: Any, name: str, by: Callable[[Any], Any]) -> None:
-    """Replace a function of moto's by one made from it; an AttributeError means an unknown version of moto."""
+    """Replace a function of moto's by one derived from it; an AttributeError means an unsupported version of moto."""
     setattr(owner, name, by(getattr(owner, name)))
 
 

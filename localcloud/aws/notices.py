@@ -1,8 +1,8 @@
-"""What AWS announces of instances, on request: Spot's interruptions, rebalancing, scheduled maintenance.
+"""AWS's announcements about instances, on request: Spot interruptions, rebalancing, scheduled maintenance.
 
-A Spot interruption is announced and comes true: the request is marked, and after `spot_lead_seconds` the instance is
-terminated or stopped (hibernation begins at once). A scheduled event of Health stands in DescribeInstanceStatus as
-well, until it is closed, and changes nothing by itself.
+A Spot interruption takes effect: the request is marked, and after `spot_lead_seconds` the instance is terminated or
+stopped (hibernation begins at once). A scheduled Health event only appears in DescribeInstanceStatus until it is
+closed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from localcloud.aws.lives import backend_of, subject_of
 
 _RECLAIM = "reclaim"
 _FORTNIGHT = 14 * 86400.0
-# EC2's codes of scheduled events, by what the type of Health's has in its name.
+# EC2's codes of scheduled events, by a part of the Health event's type.
 _CODES = (
     ("INSTANCE_STOP", "instance-stop"),
     ("RETIREMENT", "instance-retirement"),
@@ -32,15 +32,15 @@ _CODES = (
 
 
 def install() -> None:
-    """Say how Spot takes an instance."""
+    """Register Spot's reclaiming with the pump."""
     pump.deed(_RECLAIM, _reclaim)
 
 
 def announce(notice: Notice) -> Told:
-    """Announce something, and have come true what follows from it. With moto's lock held.
+    """Announce something and schedule its effects. Requires moto's lock.
 
     Raises:
-        ValueError: there is no such instance, or Spot does not run it.
+        ValueError: the instance does not exist, or is no Spot instance.
     """
     backend = backend_of(notice.account, notice.region)
     try:

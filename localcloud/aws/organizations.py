@@ -1,15 +1,14 @@
-"""AWS Organizations as it is: accounts take time to come, can fail, cost an e-mail address each, and close slowly.
+"""AWS Organizations: creation takes time and can fail, e-mail addresses are unique, closing is slow.
 
-What moto answers at once and always is here a request that is IN_PROGRESS, then SUCCEEDED or FAILED with a
-FailureReason (https://docs.aws.amazon.com/organizations/latest/APIReference/API_CreateAccountStatus.html):
+Requests are IN_PROGRESS first, then SUCCEEDED or FAILED with a FailureReason
+(https://docs.aws.amazon.com/organizations/latest/APIReference/API_CreateAccountStatus.html):
 
     CreateAccount ─► IN_PROGRESS ──create_account_seconds──► SUCCEEDED (account, role OrganizationAccountAccessRole)
                                                         └──► FAILED (e-mail taken, organization full, a fault's reason)
     CloseAccount  ─► PENDING_CLOSURE ──close_account_seconds──► SUSPENDED
 
-The answer to CreateAccount itself is always IN_PROGRESS, as AWS's is. Time passes lazily: whoever looks first after
-an instant brings about what was due. Pages hold at most 20 entries, like AWS's. Only the management account may
-call, except for DescribeOrganization.
+Time passes lazily: the first access after an instant processes what was due. Pages hold at most 20 entries. Only the
+management account may call, except for DescribeOrganization.
 https://docs.aws.amazon.com/organizations/latest/APIReference/API_Operations.html
 """
 
@@ -46,13 +45,13 @@ _T = TypeVar("_T")
 
 
 def install() -> None:
-    """Put our backend and responses in the place of moto's; before the first backend exists."""
+    """Replace moto's backend and responses; before the first backend exists."""
     organizations_backends.backend = PerdureOrganizations
     urls.url_paths = {"{0}/$": PerdureOrganizationsResponse.dispatch}
 
 
 def ensure_organization() -> None:
-    """Have an organization with its root and the payer as management account."""
+    """Create the organization, with its root and the payer as management account, unless it exists."""
     backend = of_payer()
     if backend.org is None:
         backend.create_organization("us-east-1", FeatureSet="ALL")
@@ -60,24 +59,23 @@ def ensure_organization() -> None:
 
 
 def of_payer() -> PerdureOrganizations:
-    """The organization of this installation."""
     regional = organizations_backends[runtime.payer_account]
     return cast(PerdureOrganizations, dict.get(regional, "aws") or regional["aws"])
 
 
 def exists(account_id: str) -> bool:
-    """Whether that account is one of the organization's."""
+    """Whether the account belongs to the organization."""
     return of_payer().find_account(account_id) is not None
 
 
 def is_closed(account_id: str) -> bool:
-    """Whether that account was closed, or is being closed."""
+    """Whether the account is closed or closing."""
     account = of_payer().find_account(account_id)
     return account is not None and account.status != "ACTIVE"
 
 
 def age_seconds(account_id: str) -> float:
-    """For how long an account has existed, by the emulator's clock; the payer for ever."""
+    """An account's age by the emulator's clock; infinite for the payer."""
     account = of_payer().find_account(account_id)
     born = getattr(account, "born_at", None)
     return float("inf") if born is None else runtime.clock.now() - born
@@ -85,8 +83,6 @@ def age_seconds(account_id: str) -> float:
 
 @dataclass
 class Creation:
-    """A CreateAccount request, and what became of it."""
-
     id: str
     name: str
     email: str
@@ -100,7 +96,7 @@ class Creation:
     completed: float | None = None
 
     def describe(self) -> dict[str, Any]:
-        """The CreateAccountStatus of AWS."""
+        """As AWS's CreateAccountStatus."""
         status: dict[str, Any] = {
             "Id": self.id,
             "AccountName": self.name,
@@ -117,8 +113,6 @@ class Creation:
 
 
 class MemberAccount(FakeAccount):
-    """An account made by CreateAccount."""
-
     def __init__(self, organization: Any, creation: Creation) -> None:
         super().__init__(
             organization,
@@ -136,13 +130,13 @@ class MemberAccount(FakeAccount):
 
 @dataclass
 class _Closures:
-    """When accounts were asked to be closed, by the emulator's clock."""
+    """When closures were requested, by the emulator's clock."""
 
     asked: list[float] = field(default_factory=list)
 
 
 class PerdureOrganizations(OrganizationsBackend):
-    """moto's organization with requests that take time and rules that hold."""
+    """Organizations with requests that take time, and AWS's rules."""
 
     def __init__(self, region_name: str, account_id: str) -> None:
         super().__init__(region_name, account_id)
@@ -165,12 +159,12 @@ class PerdureOrganizations(OrganizationsBackend):
         return answer
 
     def find_account(self, account_id: str) -> FakeAccount | None:
-        """The account of that id, if there is one by now."""
+        """The account, if it exists by now."""
         self.let_time_pass()
         return self.by_id.get(account_id)
 
     def let_time_pass(self) -> None:
-        """Bring about what is due: accounts come into being, requests fail, closures end."""
+        """Process what is due: created accounts, failed requests, finished closures."""
         if not self.in_progress and not self.closing:
             return
         now = runtime.clock.now()
@@ -183,7 +177,7 @@ class PerdureOrganizations(OrganizationsBackend):
             self._changed()
 
     def create_account(self, **kwargs: Any) -> dict[str, Any]:
-        """Accept a request for an account, or refuse it where AWS does so at once."""
+        """Accept a CreateAccount, or refuse it as AWS does at once."""
         self.let_time_pass()
         name, email = kwargs.get("AccountName", ""), kwargs.get("Email", "")
         if not 1 <= len(name) <= 50 or not 6 <= len(email) <= 64 or not _EMAIL.match(email):
@@ -212,11 +206,10 @@ class PerdureOrganizations(OrganizationsBackend):
         return {"CreateAccountStatus": creation.describe()}
 
     def account_total(self) -> int:
-        """The accounts that count against the limit: all that are not closed, the payer, and those on their way."""
+        """The accounts that count towards the limit: the payer, those that are not closed, and pending ones."""
         return sum(1 for a in self.accounts if a.status != "SUSPENDED") + len(self.in_progress)
 
     def describe_create_account_status(self, **kwargs: Any) -> dict[str, Any]:
-        """Where a request stands."""
         self.let_time_pass()
         creation = self.creations.get(kwargs["CreateAccountRequestId"])
         if creation is None:
@@ -225,47 +218,40 @@ class PerdureOrganizations(OrganizationsBackend):
         return {"CreateAccountStatus": creation.describe()}
 
     def list_create_account_status(self, **kwargs: Any) -> dict[str, Any]:
-        """One page of the requests in the given states."""
         self.let_time_pass()
         states = kwargs.get("States") or ("IN_PROGRESS", "SUCCEEDED", "FAILED")
         found = [c.describe() for c in self.creations.values() if c.state in states]
         return _page("CreateAccountStatuses", found, kwargs)
 
     def describe_account(self, **kwargs: Any) -> dict[str, Any]:
-        """One account."""
         self.let_time_pass()
         return super().describe_account(**kwargs)
 
     def list_accounts_page(self, **kwargs: Any) -> dict[str, Any]:
-        """One page of all accounts."""
         self.let_time_pass()
         return _page("Accounts", self.accounts, kwargs, FakeAccount.describe)
 
     def list_accounts_for_parent_page(self, **kwargs: Any) -> dict[str, Any]:
-        """One page of the accounts directly under a root or unit."""
         self.let_time_pass()
         parent = self.validate_parent_id(kwargs["ParentId"])
         return _page("Accounts", [a for a in self.accounts if a.parent_id == parent], kwargs, FakeAccount.describe)
 
     def list_children(self, **kwargs: Any) -> dict[str, Any]:
-        """One page of the accounts or units directly under a root or unit."""
         self.let_time_pass()
         return _page("Children", super().list_children(**kwargs)["Children"], kwargs)
 
     def list_units_page(self, **kwargs: Any) -> dict[str, Any]:
-        """One page of the units directly under a root or unit."""
         parent = self.validate_parent_id(kwargs["ParentId"])
         units = [u for u in self.ou if u.parent_id == parent]
         return _page("OrganizationalUnits", units, kwargs, lambda u: u.describe()["OrganizationalUnit"])
 
     def create_organizational_unit(self, **kwargs: Any) -> dict[str, Any]:
-        """Create a unit whose parent exists and has none of that name."""
+        """Create a unit whose parent exists and has no unit of that name."""
         self._require(kwargs["ParentId"], "ParentNotFoundException")
         self._refuse_twin(kwargs["ParentId"], kwargs["Name"])
         return super().create_organizational_unit(**kwargs)
 
     def update_organizational_unit(self, **kwargs: Any) -> dict[str, Any]:
-        """Rename a unit."""
         unit = self.get_organizational_unit_by_id(kwargs["OrganizationalUnitId"])
         if "Name" in kwargs and kwargs["Name"] != unit.name:
             self._refuse_twin(unit.parent_id, kwargs["Name"])
@@ -273,14 +259,13 @@ class PerdureOrganizations(OrganizationsBackend):
         return unit.describe()
 
     def delete_organizational_unit(self, **kwargs: Any) -> None:
-        """Delete an empty unit."""
         unit_id = kwargs["OrganizationalUnitId"]
         if any(a.parent_id == unit_id for a in self.accounts) or any(u.parent_id == unit_id for u in self.ou):
             raise _refusal("OrganizationalUnitNotEmptyException", "The organizational unit is not empty.")
         super().delete_organizational_unit(**kwargs)
 
     def move_account(self, **kwargs: Any) -> None:
-        """Move an account from where it really is to somewhere else."""
+        """Raises if the account is not under the given source parent."""
         self.let_time_pass()
         account = self.by_id.get(kwargs["AccountId"])
         source, destination = kwargs["SourceParentId"], kwargs["DestinationParentId"]
@@ -293,7 +278,7 @@ class PerdureOrganizations(OrganizationsBackend):
         account.parent_id = destination
 
     def close_account(self, **kwargs: Any) -> None:
-        """Begin to close an account, within the quotas for that."""
+        """Begin to close an account, within AWS's quotas for closures."""
         self.let_time_pass()
         account = self.by_id.get(kwargs["AccountId"])
         if account is None:
@@ -318,13 +303,12 @@ class PerdureOrganizations(OrganizationsBackend):
         self.closing.append(account)
 
     def remove_account_from_organization(self, **kwargs: Any) -> None:
-        """Take an account out of the organization."""
         super().remove_account_from_organization(**kwargs)
         self.by_id = {account.id: account for account in self.accounts}
 
     def _complete(self, creation: Creation) -> None:
         del self.in_progress[creation.id]
-        # A leap of the clock lets the computed instant lie before the request.
+        # After a leap of the clock the computed instant may lie before the request.
         creation.completed = max(creation.requested, min(time.time(), runtime.clock.real_time_of(creation.due_at)))
         if creation.failure_reason is None and creation.email.lower() in self.emails:
             creation.failure_reason = "EMAIL_ALREADY_EXISTS"
@@ -359,8 +343,6 @@ class PerdureOrganizations(OrganizationsBackend):
 
 
 class PerdureOrganizationsResponse(OrganizationsResponse):
-    """moto's responses, paged like AWS's and closed to member accounts."""
-
     @property
     def _ours(self) -> PerdureOrganizations:
         return cast(PerdureOrganizations, self.organizations_backend)
@@ -374,15 +356,12 @@ class PerdureOrganizationsResponse(OrganizationsResponse):
         return super().call_action()
 
     def list_accounts(self) -> str:
-        """ListAccounts."""
         return json.dumps(self._ours.list_accounts_page(**self.request_params))
 
     def list_accounts_for_parent(self) -> str:
-        """ListAccountsForParent."""
         return json.dumps(self._ours.list_accounts_for_parent_page(**self.request_params))
 
     def list_organizational_units_for_parent(self) -> str:
-        """ListOrganizationalUnitsForParent."""
         return json.dumps(self._ours.list_units_page(**self.request_params))
 
 
@@ -392,7 +371,6 @@ def _headers_and_body(error: ErrorAnswer) -> tuple[dict[str, str], str]:
 
 
 def _page(name: str, entries: list[_T], kwargs: dict[str, Any], describe: Any = lambda entry: entry) -> dict[str, Any]:
-    """One page of a list."""
     size = int(kwargs.get("MaxResults") or _MAX_PAGE)
     if not 1 <= size <= _MAX_PAGE:
         raise _refusal("InvalidInputException", "You provided an invalid page size.", "MAX_VALUE_EXCEEDED")

@@ -1,16 +1,13 @@
-"""State that survives restarts: moto's backends in a SQLite file, saved piece by piece as they change.
+"""Durable state: moto's backends in a SQLite file, saved in chunks as they change.
 
-What is saved together is a chunk: all services' backends of one account in one region, the global services under
-region `aws`. A call that changes something marks the chunks it looked at; a thread writes the marked ones in one
-transaction, about a second later and at the end. So a SIGKILL loses at most the last two seconds, a save costs what
-changed and not what exists (10 accounts in 17 regions are 170 chunks of some 10 KB), and SQLite gives the atomic,
-synced replacement that a file of its own would need a rename for.
+A chunk is all services' backends of one account and region (`aws` for global services). A thread writes changed chunks
+in one transaction, about a second later and at the end, so a SIGKILL loses at most two seconds and a save costs only
+what changed (10 accounts in 17 regions: 170 chunks of some 10 KB). SQLite makes the replacement atomic and synced.
 
-A backend may refer to another one (endpoints across accounts, an instance to its EC2 backend). Backends are
-therefore pickled as names, and their attributes apart: at the start all backends that were saved come into being
-empty, then each gets its attributes. Locks are pickled as new locks.
+Backends refer to each other, so they are pickled as names, with their attributes apart: at the start all saved backends
+are created empty, then get their attributes. Locks are pickled as new locks.
 
-A file that cannot be read is set aside under another name and reported; the emulator starts empty.
+An unreadable file is moved aside and reported; the emulator starts empty.
 """
 
 from __future__ import annotations
@@ -52,15 +49,15 @@ _SCHEMA = (
 
 
 class UnreadableStateError(Exception):
-    """The state file is not one of ours, or is damaged."""
+    """The state file is foreign or damaged."""
 
 
 class StateFile:
-    """Saves what changed, in a thread of its own, and loads it all at the start.
+    """Saves changes in its own thread, and loads everything at the start.
 
     Attributes:
         saved_at: real time of the last save.
-        warnings: what a person should know: a file set aside, services that could not be saved.
+        warnings: for a person: a file moved aside, services that could not be saved.
     """
 
     def __init__(self, path: Path) -> None:
@@ -76,25 +73,24 @@ class StateFile:
         self._thread = threading.Thread(target=self._save_again_and_again, name="state", daemon=True)
 
     def load(self) -> bool:
-        """Load the saved state, if there is one. False if the emulator starts empty."""
-        # An empty file is what a kill before the first save leaves.
+        """Load the saved state; False if there is none."""
+        # A kill before the first save leaves an empty file.
         if not self.path.exists() or self.path.stat().st_size == 0:
             self.path.parent.mkdir(parents=True, exist_ok=True)
             return False
         try:
             with runtime.MOTO:
                 self._load()
-        except Exception as error:  # whatever is wrong with the file, it is set aside whole
+        except Exception as error:  # whatever the error, the whole file is moved aside
             self._set_aside(error)
             return False
         return True
 
     def start(self) -> None:
-        """Begin to save in the background."""
         self._thread.start()
 
     def stop(self) -> None:
-        """Save what is left, and end."""
+        """Save the remaining changes, and stop."""
         self._stop.set()
         self._wake.set()
         if self._thread.is_alive():
@@ -102,21 +98,19 @@ class StateFile:
         self.save()
 
     def changed(self, chunks: set[Chunk]) -> None:
-        """Mark chunks to be saved soon."""
         with self._lock:
             self._dirty |= chunks
         self._wake.set()
 
     def settings_changed(self) -> None:
-        """Mark settings, faults and clock to be saved soon."""
         with self._lock:
             self._about_dirty = True
         self._wake.set()
 
     def save(self) -> None:
-        """Save what is marked, in one transaction."""
+        """Save marked chunks in one transaction."""
         with self._write_lock:
-            # Requests wait while chunks are pickled, so that the saved ones fit each other.
+            # Requests wait during pickling, so that the saved chunks are consistent.
             with runtime.MOTO:
                 with self._lock:
                     dirty, self._dirty = self._dirty, set()
@@ -130,7 +124,7 @@ class StateFile:
             self.saved_at = time.time()
 
     def mark_everything(self) -> None:
-        """Mark all there is; after the first start."""
+        """Mark all state, after the first start."""
         self.changed({(account, region) for _service, account, region, _backend in _every_backend()})
         self.settings_changed()
 
@@ -250,7 +244,7 @@ def _about() -> dict[str, str]:
 
 
 class _Pickler(pickle.Pickler):
-    """Pickles backends as names, locks as new locks, and everything else as it is."""
+    """Pickles backends as names, locks as new locks."""
 
     def __init__(self, file: io.BytesIO) -> None:
         super().__init__(file, protocol=5)
@@ -287,7 +281,7 @@ def _reducer_of(service: str) -> Callable[[BaseBackend], Any]:
 
 
 def _empty_backend(service: str, account: str, region: str) -> BaseBackend:
-    """The backend of that name; without attributes if it did not exist yet."""
+    """The named backend; without attributes if it is new."""
     regional: AccountSpecificBackend[Any] = _backend_dict(service)[account]
     backend: BaseBackend | None = dict.get(regional, region)
     if backend is None:
@@ -310,7 +304,7 @@ def _backend_dict(service: str) -> BackendDict[Any]:
 
 
 def _backend_dicts() -> dict[str, BackendDict[Any]]:
-    """The services in use, by moto's name for them."""
+    """The backends by moto's name of their service."""
     instances: list[BackendDict[Any]] = list(getattr(BackendDict, "_instances"))  # noqa: B009 - generic class variable
     return {backends.service_name: backends for backends in instances}
 
@@ -328,7 +322,7 @@ _OWN_ATTRIBUTES = frozenset({"backend", "service_name", "_use_boto3_regions", "_
 
 
 def _shared_attributes() -> dict[str, dict[str, Any]]:
-    """What some services keep beside their backends: who owns a bucket name, which organization an account is in."""
+    """State that services keep beside their backends: owners of bucket names, organizations of accounts."""
     return {
         service: extras
         for service, backends in _backend_dicts().items()

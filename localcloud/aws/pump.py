@@ -1,9 +1,8 @@
-"""What happens in the cloud by itself, later: instances that come up and go, hooks that time out, events on their way.
+"""Scheduled effects in the cloud: state changes of instances, timeouts of hooks, delayed events.
 
-Each account and region has a list of what is due when, by the emulator's clock, saved with the rest of its state. A
-thread does it when its time has come; a call that looks at something that may be due has it done first, so that nobody
-sees what should be over. What is done is named, and its arguments are plain values, since it may be done by another
-process than the one that put it down.
+Each account and region has a schedule on the emulator's clock, saved with its state. A thread runs what is due; a call
+first catches up, so clients never see overdue state. Effects are stored as a name and plain arguments, since another
+process may run them.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ from localcloud.aws.call import CallInHand
 
 log = logging.getLogger(__name__)
 
-# The clock may be changed while the thread sleeps; it is told, and looks by itself as well.
+# Changes of the clock wake the thread; this is the fallback.
 _LONGEST_SLEEP_SECONDS = 60.0
 
 Deed = Callable[..., None]
@@ -35,7 +34,7 @@ _at_work = False
 
 
 class Pump(BaseBackend):
-    """What is due in one account and region: when, in which order it was put down, what, and its arguments."""
+    """The schedule of one account and region: instant, sequence, name, arguments."""
 
     def __init__(self, region_name: str, account_id: str) -> None:
         super().__init__(region_name, account_id)
@@ -47,17 +46,17 @@ pumps: BackendDict[Pump] = BackendDict(Pump, "perdure-pump", use_boto3_regions=F
 
 
 def install() -> None:
-    """Have the pumps saved and loaded as every service's backends are."""
+    """Save and load the schedules like any service's backends."""
     getattr(BackendDict, "_instances").append(pumps)  # noqa: B009 - generic class variable
 
 
 def deed(name: str, doing: Deed) -> None:
-    """Say what is done under a name."""
+    """Register the function of a name."""
     _deeds[name] = doing
 
 
 def later(account: str, region: str, seconds: float, name: str, *arguments: Any) -> None:
-    """Have something done in so many seconds of the emulator's clock; at once if in none. With moto's lock held."""
+    """Schedule an effect in so many seconds of the emulator's clock; run it now if 0. Requires moto's lock."""
     if seconds <= 0:
         _deeds[name](account, region, *arguments)
         return
@@ -69,7 +68,7 @@ def later(account: str, region: str, seconds: float, name: str, *arguments: Any)
 
 
 def catch_up(account: str, region: str) -> None:
-    """Do what is due in one place. With moto's lock held."""
+    """Run what is due in one place. Requires moto's lock."""
     regional = dict.get(pumps, account)
     pump = dict.get(regional, region) if regional is not None else None
     if pump is not None:
@@ -77,13 +76,13 @@ def catch_up(account: str, region: str) -> None:
 
 
 def clock_changed() -> None:
-    """Tell the thread that it may be later than it thought."""
+    """Wake the thread, since something may be due earlier."""
     with runtime.MOTO:
         _changed.notify_all()
 
 
 def start(changed: Callable[[set[calls.Chunk]], None]) -> None:
-    """Begin to do what is due; `changed` is told what it changed."""
+    """Start the thread; `changed` receives the chunks that it changed."""
     threading.Thread(target=_run, args=(changed,), name="pump", daemon=True).start()
 
 
@@ -98,7 +97,7 @@ def _run(changed: Callable[[set[calls.Chunk]], None]) -> None:
 
 
 def _touched(account: str, region: str, pump: Pump) -> set[calls.Chunk]:
-    """Do what is due in a place outside of any call, and say which chunks were touched."""
+    """Run what is due in a place, and return the touched chunks."""
     hand = CallInHand("perdure", "pump", region, account=account)
     calls.set_current(hand)
     try:
@@ -120,7 +119,7 @@ def _work(pump: Pump) -> None:
             calls.mark_changed()
             try:
                 _deeds[name](pump.account_id, pump.region_name, *arguments)
-            except Exception:  # one that cannot be done must not stand in the way of the others
+            except Exception:  # a failing effect must not block the others
                 log.exception("%s%r of %s in %s failed", name, arguments, pump.account_id, pump.region_name)
     finally:
         _at_work = False

@@ -1,9 +1,8 @@
-"""Which regions an account can use, and what became of the ones it opted in to or out of.
+"""The regions that an account can use, and its opt-in choices.
 
-Regions that are enabled by default need nothing; the others are DISABLED until EnableRegion, and ENABLING for a
-while after it (https://docs.aws.amazon.com/accounts/latest/reference/manage-acct-regions.html). The choices are
-kept in moto's backend of the account API, so that they are saved with it; EC2's DescribeRegions and the check of
-every regional call read them here.
+Default regions are enabled; others are DISABLED until EnableRegion, and ENABLING for a while after it
+(https://docs.aws.amazon.com/accounts/latest/reference/manage-acct-regions.html). The choices live in moto's account
+backend, so they are saved with it; DescribeRegions and every regional call read them.
 """
 
 from __future__ import annotations
@@ -18,8 +17,6 @@ from localcloud.aws import runtime
 
 
 class OptStatus(StrEnum):
-    """RegionOptStatus of the account API."""
-
     ENABLED = "ENABLED"
     ENABLING = "ENABLING"
     DISABLING = "DISABLING"
@@ -29,7 +26,7 @@ class OptStatus(StrEnum):
 
 @dataclass(frozen=True)
 class Choice:
-    """The last change of an opt-in region: wanted on or off, asked for and done at instants of the emulator's clock."""
+    """The last change of an opt-in region, in instants of the emulator's clock."""
 
     enable: bool
     done_at: float
@@ -37,17 +34,12 @@ class Choice:
 
 
 def known() -> tuple[str, ...]:
-    """All regions there are."""
     settings = runtime.config()
     return tuple(dict.fromkeys((*settings.regions, *settings.opt_in_regions)))
 
 
 def status(account_id: str, region: str) -> OptStatus:
-    """Where an account stands with a region.
-
-    Raises:
-        KeyError: there is no such region.
-    """
+    """Raises KeyError if the region does not exist."""
     settings = runtime.config()
     if region in settings.regions:
         return OptStatus.ENABLED_BY_DEFAULT
@@ -62,7 +54,7 @@ def status(account_id: str, region: str) -> OptStatus:
 
 
 def is_enabled(account_id: str, region: str) -> bool:
-    """Whether calls of that account in that region are answered."""
+    """Whether the account's calls in the region are answered."""
     if region in runtime.config().regions:
         return True
     try:
@@ -72,7 +64,7 @@ def is_enabled(account_id: str, region: str) -> bool:
 
 
 def choices(account_id: str) -> dict[str, Choice]:
-    """The opt-in choices of an account, to be read and changed."""
+    """The opt-in choices of an account, mutable."""
     regional = account_backends[account_id]
     backend: AccountBackend = dict.get(regional, "aws") or regional["aws"]
     return cast(dict[str, Choice], backend.__dict__.setdefault("region_choices", {}))

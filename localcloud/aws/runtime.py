@@ -1,9 +1,7 @@
-"""What the whole process shares: settings, clock, faults, ledger.
+"""The process's shared settings, clock, faults and ledger.
 
-moto keeps its backends in module globals, so one process is one cloud; what our additions need to know stands
-beside them here. `MOTO` is held while moto handles a request or state is saved: its backends are not made for
-threads, and under the interpreter's lock serial handling costs nothing. Waits (latency, delays) happen outside of
-it.
+moto keeps its backends in module globals, so one process is one cloud. `MOTO` is held while moto handles a request or
+state is saved, since the backends are not thread-safe; waits (latency, delays) happen without it.
 """
 
 from __future__ import annotations
@@ -35,18 +33,17 @@ _config = Config()
 
 
 def config() -> Config:
-    """The settings in force."""
     return _config
 
 
 def set_config(changed: Config) -> None:
-    """Put other settings in force, from the next call on."""
+    """Apply settings, from the next call on."""
     global _config
     _config = changed
     ledger.keep(changed.recent_calls)
 
 
 def set_payer_key(access_key_id: str, secret_access_key: str) -> None:
-    """Say which key belongs to the payer; called once, before the first request."""
+    """Call once, before the first request."""
     global payer_access_key_id, payer_secret_access_key
     payer_access_key_id, payer_secret_access_key = access_key_id, secret_access_key

@@ -1,14 +1,11 @@
-"""The server: one port for all of AWS and for the control API.
+"""The HTTP server: one port for all AWS APIs and the control API.
 
-Every AWS call passes here on its way to moto:
+    control path? ─► identify ─► latency ─► authenticate ─► fault? ─► moto (one call at a time) ─► ledger, state ─►
+    answer
 
-    control path? ─► name it ─► latency ─► whose key? ─► fault? ─► moto (one call at a time) ─► ledger, state ─► answer
-
-A refused key is refused before a fault can strike, as a caller without credentials never reaches a service. A lost
-answer closes the connection without a byte, which clients see as a reset or an unexpected end.
-
-The HTTP part is the standard library's, with keep-alive, one write per answer and no Nagle delay: moto's own server
-closes each connection and lingers for 10 ms, which at a hundred calls per account is most of the time.
+Keys are checked before faults apply, as on AWS. A lost answer closes the connection without a byte. The HTTP part is
+the standard library's, with keep-alive, one write per answer and no Nagle delay: moto's server closes each connection
+and lingers for 10 ms, most of the time of a hundred calls.
 """
 
 from __future__ import annotations
@@ -40,22 +37,18 @@ Headers = list[tuple[str, str]]
 
 
 class Answer:
-    """Status, headers and body of an answer."""
-
     def __init__(self, status: int, headers: Headers, body: bytes) -> None:
         self.status, self.headers, self.body = status, headers, body
 
 
 class Emulator:
-    """Answers requests: those of the control API itself, all others by moto."""
-
     def __init__(self, state: StateFile) -> None:
         self._state = state
         self._moto = DomainDispatcherApplication(create_backend_app)
         self._control = ControlAPI(state)
 
     def answer(self, environ: wire.Environ) -> Answer | None:
-        """Answer one request; None if the connection is to be closed instead."""
+        """Answer a request; None closes the connection instead."""
         path = environ.get("PATH_INFO", "/")
         if path == "/perdure" or path.startswith("/perdure/"):
             status, body = self._control.answer(environ)
@@ -89,7 +82,7 @@ class Emulator:
     def _serve(
         self, environ: wire.Environ, request: wire.SignedRequest, call: CallInHand, fault: Fault | None
     ) -> Answer | None:
-        """Let moto answer, disturbed by the fault if there is one."""
+        """Let moto answer, disturbed by the fault if given."""
         if fault is None:
             return self._ask_moto(environ)
         kind = fault.kind
@@ -118,7 +111,7 @@ class Emulator:
             return _call_wsgi(self._moto, environ)
 
     def _remember(self, call: CallInHand) -> None:
-        """Have the touched state saved if the call changed, or may have changed, any of it."""
+        """Save the touched state if the call may have changed it."""
         if call.touched and (call.mutating or call.changed):
             self._state.changed(set(call.touched))
             call.touched.clear()
@@ -126,7 +119,7 @@ class Emulator:
 
 
 class Handler(MotoRequestHandler):
-    """One connection: requests one after the other, each answered with a single write."""
+    """One connection: consecutive requests, each answered with a single write."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -134,7 +127,6 @@ class Handler(MotoRequestHandler):
     emulator: Emulator
 
     def run_wsgi(self) -> None:
-        """Answer the request that was just parsed."""
         self.environ = environ = self.make_environ()
         try:
             answer = self.emulator.answer(environ)
@@ -147,13 +139,13 @@ class Handler(MotoRequestHandler):
         self._send(answer)
 
     def handle_expect_100(self) -> bool:
-        """Tell the client at once to send its body; S3 clients wait a second for that."""
+        """Send 100 Continue at once; S3 clients wait a second for it."""
         proceed = super().handle_expect_100()
         self.wfile.flush()
         return bool(proceed)
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        """Say nothing: the ledger tells."""
+        """The ledger replaces the log."""
 
     def _send(self, answer: Answer) -> None:
         self.send_response_only(answer.status)
@@ -174,17 +166,15 @@ class Handler(MotoRequestHandler):
 
     def _hang_up(self) -> None:
         self.close_connection = True
-        with suppress(OSError):  # the client may be faster
+        with suppress(OSError):  # the client may have gone
             self.connection.shutdown(socket.SHUT_RDWR)
 
 
 class Server(ThreadingHTTPServer):
-    """A thread per connection; connections do not keep the process alive."""
-
     daemon_threads = True
     allow_reuse_address = True
     request_queue_size = 512
-    # What werkzeug's handler asks of its server.
+    # werkzeug's handler reads this from its server.
     ssl_context = None
     multithread = True
     multiprocess = False
@@ -194,13 +184,13 @@ class Server(ThreadingHTTPServer):
         super().__init__((host, port), type("BoundHandler", (Handler,), {"emulator": emulator}))
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that went away is nothing to report."""
+        """A vanished client is not an error."""
         error = sys.exc_info()[1]
         if not isinstance(error, ConnectionError | TimeoutError):
             log.exception("connection of %s failed", client_address)
 
     def log(self, _kind: str, message: str, *args: object) -> None:
-        """What werkzeug's handler has to say."""
+        """Log messages of werkzeug's handler."""
         log.debug(message, *args)
 
 

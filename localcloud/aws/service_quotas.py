@@ -79,14 +79,14 @@ QUOTAS = {
 
 
 def install() -> None:
-    """Put our backend and responses in the place of moto's; before the first backend exists."""
+    """Replace moto's backend and responses; before the first backend exists."""
     servicequotas_backends.backend = PerdureServiceQuotas
     urls.url_paths = {"{0}/$": PerdureServiceQuotasResponse.dispatch}
 
 
 @dataclass
 class QuotaRequest:
-    """A request to raise a quota; its times are instants of the emulator's clock, `created` is real."""
+    """A quota increase request; its times are instants of the emulator's clock, `created` is real."""
 
     id: str
     quota: Quota
@@ -99,12 +99,10 @@ class QuotaRequest:
 
     @property
     def is_open(self) -> bool:
-        """Whether it has no outcome yet."""
         return runtime.clock.now() < self.done_at
 
     @property
     def status(self) -> str:
-        """Where it stands now."""
         now = runtime.clock.now()
         if now >= self.done_at:
             return self.outcome.value
@@ -112,8 +110,6 @@ class QuotaRequest:
 
 
 class PerdureServiceQuotas(ServiceQuotasBackend):
-    """moto's backend with more quotas, and with requests."""
-
     def __init__(self, region_name: str, account_id: str) -> None:
         super().__init__(region_name, account_id)
         self.requests: dict[str, QuotaRequest] = {}
@@ -123,12 +119,11 @@ class PerdureServiceQuotas(ServiceQuotasBackend):
         return urls
 
     def value_of(self, quota: Quota) -> float:
-        """What the account may use now."""
+        """The quota that applies now."""
         approved = [r.desired for r in self._requests_for(quota) if r.status == "APPROVED"]
         return max([quota.value, *approved])
 
     def request(self, quota: Quota, desired: float) -> QuotaRequest:
-        """Ask for more."""
         if any(r.status in _OPEN for r in self._requests_for(quota)):
             message = "Only one open service quota increase request is allowed per quota."
             raise _refusal("ResourceAlreadyExistsException", message)
@@ -152,13 +147,12 @@ class PerdureServiceQuotas(ServiceQuotasBackend):
         return asked
 
     def open_requests(self) -> int:
-        """How many have no outcome yet."""
         recent = self._recent()
         recent[:] = [asked for asked in recent if asked.is_open]
         return len(recent)
 
     def _recent(self) -> list[QuotaRequest]:
-        """Those that were open when they were counted last; a saved state may be from before there was this list."""
+        """The requests open at the last count; older saved states lack this list."""
         return cast(list[QuotaRequest], self.__dict__.setdefault("recent", list(self.requests.values())))
 
     def _refuse_too_many(self) -> None:
@@ -172,7 +166,7 @@ class PerdureServiceQuotas(ServiceQuotasBackend):
             raise _refusal("QuotaExceededException", f"An opt-in Region may have {here} open requests.")
 
     def history(self, parameters: dict[str, Any]) -> list[QuotaRequest]:
-        """The requests a listing asks for."""
+        """The requests that a listing selects."""
         return [
             r
             for r in self.requests.values()
@@ -186,24 +180,19 @@ class PerdureServiceQuotas(ServiceQuotasBackend):
 
 
 class PerdureServiceQuotasResponse(ServiceQuotasResponse):
-    """The service quotas API."""
-
     @property
     def _ours(self) -> PerdureServiceQuotas:
         return cast(PerdureServiceQuotas, self.backend)
 
     def get_service_quota(self) -> str:
-        """GetServiceQuota."""
         quota = self._quota()
         return json.dumps({"Quota": self._describe_quota(quota, self._ours.value_of(quota))})
 
     def get_aws_default_service_quota(self) -> str:
-        """GetAWSDefaultServiceQuota."""
         quota = self._quota()
         return json.dumps({"Quota": self._describe_quota(quota, quota.value)})
 
     def list_service_quotas(self) -> str:
-        """ListServiceQuotas."""
         service = self._parameters().get("ServiceCode")
         quotas = [quota for quota in QUOTAS.values() if quota.service == service and self._serves(quota)]
         if not quotas:
@@ -211,24 +200,20 @@ class PerdureServiceQuotasResponse(ServiceQuotasResponse):
         return self._page("Quotas", [self._describe_quota(q, self._ours.value_of(q)) for q in quotas])
 
     def request_service_quota_increase(self) -> str:
-        """RequestServiceQuotaIncrease."""
         asked = self._ours.request(self._quota(), float(self._parameters().get("DesiredValue", 0)))
         return json.dumps({"RequestedQuota": self._describe_request(asked, opened=True)})
 
     def get_requested_service_quota_change(self) -> str:
-        """GetRequestedServiceQuotaChange."""
         asked = self._ours.requests.get(self._parameters().get("RequestId", ""))
         if asked is None:
             raise _no_such()
         return json.dumps({"RequestedQuota": self._describe_request(asked)})
 
     def list_requested_service_quota_change_history(self) -> str:
-        """ListRequestedServiceQuotaChangeHistory."""
         found = self._ours.history(self._parameters())
         return self._page("RequestedQuotas", [self._describe_request(r) for r in found])
 
     def list_requested_service_quota_change_history_by_quota(self) -> str:
-        """ListRequestedServiceQuotaChangeHistoryByQuota."""
         self._quota()
         return self.list_requested_service_quota_change_history()
 
@@ -244,7 +229,7 @@ class PerdureServiceQuotasResponse(ServiceQuotasResponse):
         return quota
 
     def _serves(self, quota: Quota) -> bool:
-        """Quotas of a whole account exist in us-east-1 only."""
+        """Account-wide quotas exist in us-east-1 only."""
         return not quota.is_global or self.region == "us-east-1"
 
     def _describe_quota(self, quota: Quota, value: float) -> dict[str, Any]:

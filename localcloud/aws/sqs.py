@@ -1,14 +1,12 @@
-"""SQS as a consumer meets it: long polls that hold up nobody, and queues that a backlog does not make slow.
+"""SQS with concurrent long polls, and queues that stay fast with a backlog.
 
-moto waits for messages inside the call, and calls are handled one at a time: one poll of twenty seconds would stand
-in the way of every other call. Here a poll that finds nothing leaves the cloud to the others until a message arrives
-or becomes visible again. moto also goes through all of a queue's messages for each one it receives or deletes; here
-a message is found by its receipt handle, which names it, and what is visible is kept apart from what is not.
+moto waits for messages inside the call, and calls are serial, so one long poll would block all. Here an empty poll
+releases the lock until a message arrives or becomes visible. moto scans all messages for each receive and delete; here
+they are indexed by receipt handle and visibility.
 
-Standard queues only, and more like AWS's than moto's: deleting with a handle that a later receive has replaced is
-answered with success and deletes nothing
-(https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteMessage.html); setting some attributes
-leaves the policy as it is. FIFO queues are moto's, but for the wait.
+For standard queues, deleting with an outdated handle succeeds without effect
+(https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteMessage.html), and setting some
+attributes keeps the policy. FIFO queues are moto's, except for the wait.
 """
 
 from __future__ import annotations
@@ -27,30 +25,29 @@ from moto.sqs.models import Message, Queue, SQSBackend, sqs_backends
 
 from localcloud.aws import runtime
 
-# A poll looks again so often, should it have slept through something.
+# Fallback interval, if a poll misses its notification.
 _LONGEST_SLEEP_SECONDS = 1.0
 _NEVER = float("inf")
 
-# Notified under `runtime.MOTO`, which waiting on it gives up.
+# Notified under `runtime.MOTO`, which waiting releases.
 _arrived = Condition(runtime.MOTO)
 
 
 def install() -> None:
-    """Put our backend and queues in the place of moto's; before the first backend exists."""
+    """Replace moto's backend and queues; before the first backend exists."""
     sqs_backends.backend = PerdureSQS
     setattr(models, "Queue", PerdureQueue)  # noqa: B010 - mypy takes classes for constants
 
 
 class PerdureQueue(Queue):
-    """A queue whose standard messages are found by name and by when they can be received.
+    """A queue with standard messages indexed by id and by when they become visible.
 
     Attributes:
-        held: the messages by id, in the order of their arrival.
-        ready: the ids of those that can be received, in the order in which they could.
-        hidden: a heap of when the others can, in milliseconds; entries that no longer hold are passed over.
-        late: the ids of those that were sent with a delay. moto counts them at each send, so it must not take a look at
-            every message.
-        message_retention_period: for how many seconds a message is kept.
+        held: messages by id, in order of arrival.
+        ready: ids of visible messages, in the order in which they became visible.
+        hidden: a heap of when the others become visible, in milliseconds; outdated entries are skipped.
+        late: ids of messages sent with a delay. moto counts them at each send, so scanning all would be slow.
+        message_retention_period: seconds.
     """
 
     message_retention_period: int
@@ -69,7 +66,7 @@ class PerdureQueue(Queue):
             self._policy_json = policy
 
     def add_message(self, message: Message) -> None:
-        """Hold a message, and tell those who wait."""
+        """Store a message, and wake waiting polls."""
         if self.fifo_queue:
             super().add_message(message)
         else:
@@ -79,7 +76,7 @@ class PerdureQueue(Queue):
         _arrived.notify_all()
 
     def take(self, count: int, visibility_seconds: int) -> list[Message]:
-        """Receive up to `count` messages, for so long."""
+        """Receive up to `count` messages."""
         self._surface()
         taken: list[Message] = []
         while self.ready and len(taken) < count:
@@ -98,11 +95,11 @@ class PerdureQueue(Queue):
         return taken
 
     def next_visible_in(self) -> float:
-        """Seconds until a message that is there can be received again."""
+        """Seconds until the next held message becomes visible."""
         return max(0.0, (self.hidden[0][0] - _now_ms()) / 1000) if self.hidden else _NEVER
 
     def delete_message(self, receipt_handle: str) -> None:
-        """Delete what the handle names, if it is the handle of the last receive."""
+        """Delete the message, if the handle is that of its last receive."""
         if self.fifo_queue:
             super().delete_message(receipt_handle)
             return
@@ -111,7 +108,7 @@ class PerdureQueue(Queue):
             self._drop(message)
 
     def change_visibility(self, receipt_handle: str, seconds: int) -> None:
-        """Hide a received message for so long from now on."""
+        """Hide a received message for so many seconds from now."""
         message = self.held.get(_named(receipt_handle))
         if message is None or message.receipt_handle != receipt_handle:
             raise ReceiptHandleIsInvalid
@@ -121,12 +118,10 @@ class PerdureQueue(Queue):
             _arrived.notify_all()
 
     def purge(self) -> None:
-        """Forget all messages."""
         self.held, self.ready, self.hidden, self.late = {}, {}, [], frozenset()
 
     @property
     def messages(self) -> list[Message]:
-        """The messages that can be received."""
         if self.fifo_queue:
             return super().messages
         self._surface()
@@ -134,7 +129,6 @@ class PerdureQueue(Queue):
 
     @property
     def approximate_number_of_messages(self) -> int:
-        """How many can be received."""
         if self.fifo_queue:
             return len(self.messages)
         self._surface()
@@ -142,7 +136,7 @@ class PerdureQueue(Queue):
 
     @property
     def approximate_number_of_messages_delayed(self) -> int:
-        """How many were sent with a delay that lasts."""
+        """The number of messages whose delay is not over."""
         if self.fifo_queue:
             return int(super().approximate_number_of_messages_delayed)
         self.late = frozenset(each for each in self.late if each in self.held and self.held[each].delayed)
@@ -150,7 +144,6 @@ class PerdureQueue(Queue):
 
     @property
     def approximate_number_of_messages_not_visible(self) -> int:
-        """How many were received and not deleted yet."""
         if self.fifo_queue:
             return int(super().approximate_number_of_messages_not_visible)
         return len(self.held) - self.approximate_number_of_messages - self.approximate_number_of_messages_delayed
@@ -176,7 +169,7 @@ class PerdureQueue(Queue):
         self.ready.pop(message.id, None)
 
     def _expired(self, message: Message) -> bool:
-        """True, and gone, if it was kept as long as the queue keeps any."""
+        """Whether the message exceeded the retention period; it is dropped then."""
         sent, kept_s = cast(int, message.sent_timestamp), self.message_retention_period
         if sent / 1000 + kept_s > time.time():
             return False
@@ -184,7 +177,7 @@ class PerdureQueue(Queue):
         return True
 
     def _buried(self, message: Message) -> bool:
-        """True, and among the dead letters, if it was received as often as the queue allows."""
+        """Whether the message exceeded its receive limit; it is moved to the dead-letter queue then."""
         if self.dead_letter_queue is None or not self.redrive_policy:
             return False
         if message.approximate_receive_count < self.redrive_policy["maxReceiveCount"]:
@@ -196,8 +189,6 @@ class PerdureQueue(Queue):
 
 
 class PerdureSQS(SQSBackend):
-    """moto's SQS, whose polls let others through."""
-
     @property
     def _url_module(self) -> Any:
         return urls
@@ -210,7 +201,7 @@ class PerdureSQS(SQSBackend):
         visibility_timeout: int,
         message_attribute_names: list[str] | None = None,
     ) -> list[Message]:
-        """Receive messages, waiting for the first as long as asked for."""
+        """Receive messages, waiting for the first as long as requested."""
         give_up_at = time.monotonic() + wait_seconds_timeout
         names = message_attribute_names or []
         while True:
@@ -222,7 +213,6 @@ class PerdureSQS(SQSBackend):
             _arrived.wait(min(left, queue.next_visible_in(), _LONGEST_SLEEP_SECONDS))
 
     def change_message_visibility(self, queue_name: str, receipt_handle: str, visibility_timeout: int) -> None:
-        """Hide a received message for so long from now on."""
         queue = cast(PerdureQueue, self.get_queue(queue_name))
         if queue.fifo_queue:
             super().change_message_visibility(queue_name, receipt_handle, visibility_timeout)
@@ -230,7 +220,6 @@ class PerdureSQS(SQSBackend):
             queue.change_visibility(receipt_handle, int(visibility_timeout))
 
     def purge_queue(self, queue_name: str) -> None:
-        """Forget a queue's messages."""
         super().purge_queue(queue_name)
         cast(PerdureQueue, self.get_queue(queue_name)).purge()
 

@@ -1,9 +1,8 @@
-"""AWS Support: cases that stay as they are until they are resolved.
+"""AWS Support: cases stay open until they are resolved.
 
-moto moves a case, and its severity, one step on at each DescribeCases. Here a case is `opened` until it is
-`case_seconds` old by the emulator's clock, or somebody resolves it, and then `resolved`; looking changes nothing.
-Resolved cases are listed only when `includeResolvedCases` says so, also when asked for by id, and an unknown id is
-an error of the whole call (https://docs.aws.amazon.com/awssupport/latest/APIReference/API_DescribeCases.html).
+moto advances a case at each DescribeCases. Here it is `opened` until it is `case_seconds` old by the emulator's clock
+or resolved by a call. Resolved cases are listed only with `includeResolvedCases`, even when requested by id, and an
+unknown id fails the whole call (https://docs.aws.amazon.com/awssupport/latest/APIReference/API_DescribeCases.html).
 """
 
 from __future__ import annotations
@@ -28,14 +27,14 @@ _DEFAULT_PAGE = 100
 
 
 def install() -> None:
-    """Put our backend and responses in the place of moto's; before the first backend exists."""
+    """Replace moto's backend and responses; before the first backend exists."""
     support_backends.backend = PerdureSupport
     urls.url_paths = {"{0}/$": PerdureSupportResponse.dispatch}
 
 
 @dataclass
 class Case:
-    """A support case. `resolve_at` is an instant of the emulator's clock; None leaves it open for ever."""
+    """A support case. `resolve_at` is an instant of the emulator's clock; None is never."""
 
     id: str
     display_id: str
@@ -54,13 +53,12 @@ class Case:
 
     @property
     def status(self) -> str:
-        """Its status, as of now."""
         if self.resolve_at is not None and runtime.clock.now() >= self.resolve_at:
             return "resolved"
         return "reopened" if self.reopened else "opened"
 
     def describe(self, *, with_communications: bool) -> dict[str, Any]:
-        """The CaseDetails of AWS."""
+        """As AWS's CaseDetails."""
         details: dict[str, Any] = {
             "caseId": self.id,
             "displayId": self.display_id,
@@ -85,8 +83,6 @@ class Case:
 
 
 class PerdureSupport(SupportBackend):
-    """moto's support with cases of our own."""
-
     def __init__(self, region_name: str, account_id: str) -> None:
         super().__init__(region_name, account_id)
         self.our_cases: dict[str, Case] = {}
@@ -96,7 +92,6 @@ class PerdureSupport(SupportBackend):
         return urls
 
     def open_case(self, parameters: dict[str, Any]) -> Case:
-        """Open a case."""
         settings = runtime.config()
         opened = sum(1 for case in self.our_cases.values() if case.status != "resolved")
         if settings.case_limit is not None and opened >= settings.case_limit:
@@ -122,13 +117,13 @@ class PerdureSupport(SupportBackend):
         return case
 
     def case(self, case_id: str) -> Case:
-        """The case of that id, or the error AWS answers where there is none."""
+        """Raises CaseIdNotFound if there is none."""
         if case_id not in self.our_cases:
             raise _refusal("CaseIdNotFound", f"Case not found: {case_id}")
         return self.our_cases[case_id]
 
     def find(self, parameters: dict[str, Any]) -> list[Case]:
-        """The cases a DescribeCases asks for, newest first."""
+        """The cases that a DescribeCases selects, newest first."""
         ids = parameters.get("caseIdList") or []
         if len(ids) > _MAX_IDS:
             raise _refusal("ValidationException", f"caseIdList must have at most {_MAX_IDS} entries.")
@@ -143,14 +138,11 @@ class PerdureSupport(SupportBackend):
 
 
 class PerdureSupportResponse(SupportResponse):
-    """The support API over our cases."""
-
     @property
     def _ours(self) -> PerdureSupport:
         return cast(PerdureSupport, support_backends[self.current_account][_REGION])
 
     def create_case(self) -> str:
-        """CreateCase."""
         parameters = self._parameters()
         for name in ("subject", "communicationBody"):
             if not parameters.get(name):
@@ -158,7 +150,6 @@ class PerdureSupportResponse(SupportResponse):
         return json.dumps({"caseId": self._ours.open_case(parameters).id})
 
     def describe_cases(self) -> str:
-        """DescribeCases."""
         parameters = self._parameters()
         size = int(parameters.get("maxResults") or _DEFAULT_PAGE)
         if not 10 <= size <= 100:
@@ -171,14 +162,13 @@ class PerdureSupportResponse(SupportResponse):
         return json.dumps({"cases": cases, **({"nextToken": following} if following else {})})
 
     def resolve_case(self) -> str:
-        """ResolveCase."""
         case = self._ours.case(self._parameters().get("caseId", ""))
         initial = case.status
         case.resolve_at = runtime.clock.now()
         return json.dumps({"initialCaseStatus": initial, "finalCaseStatus": case.status})
 
     def add_communication_to_case(self) -> str:
-        """AddCommunicationToCase; it reopens a resolved case, as in AWS."""
+        """Adding a communication reopens a resolved case, as on AWS."""
         parameters = self._parameters()
         case = self._ours.case(parameters.get("caseId", ""))
         case.communications.append((datetime.now(UTC).timestamp(), parameters.get("communicationBody", "")))
@@ -188,7 +178,6 @@ class PerdureSupportResponse(SupportResponse):
         return json.dumps({"result": True})
 
     def describe_communications(self) -> str:
-        """DescribeCommunications."""
         case = self._ours.case(self._parameters().get("caseId", ""))
         details = case.describe(with_communications=True)
         return json.dumps({"communications": details["recentCommunications"]["communications"]})
@@ -207,7 +196,7 @@ def all_cases() -> list[tuple[str, Case]]:
 
 
 def decide_case(case_id: str, resolve: str) -> Case | None:
-    """Resolve a case now, never, or by its age (`auto`); None if there is none of that id."""
+    """Resolve a case now, never, or by its age (`auto`); None if it does not exist."""
     for account_id, case in all_cases():
         if case.id == case_id:
             instants = {"now": runtime.clock.now(), "never": None, "auto": case.born_at + runtime.config().case_seconds}

@@ -1,10 +1,10 @@
-"""AWS requests and errors as they look on the wire.
+"""AWS requests and errors on the wire.
 
-A request names its service and region in the credential scope of its signature
-(https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html) and its operation where
-its protocol puts it: a form field (`query`, `ec2`), the `X-Amz-Target` header (`json`), or method and path
-(`rest-json`, `rest-xml`), which moto's router matches against botocore's models. An error is answered in the same
-protocol, so that the client library raises what it would raise for AWS.
+The signature's credential scope names service and region
+(https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html). The operation's place
+depends on the protocol: a form field (`query`, `ec2`), the `X-Amz-Target` header (`json`), or method and path
+(`rest-json`, `rest-xml`), matched against botocore's models. Errors are rendered in the same protocol, so that clients
+raise what they would for AWS.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ _PROTOCOLS = {
     "eks": _REST_JSON,
     "elasticfilesystem": _REST_JSON,
 }
-# Services whose one endpoint serves every region: what the scope says is not where the call acts.
+# Services with one endpoint for all regions: the scope's region is not where the call acts.
 _GLOBAL_SERVICES = frozenset(
     {"iam", "sts", "organizations", "account", "support", "route53", "s3", "cloudfront", "budgets", "ce"}
 )
@@ -57,8 +57,6 @@ _GLOBAL_SERVICES = frozenset(
 
 @dataclass(frozen=True)
 class ErrorAnswer:
-    """An error as a service would word it."""
-
     code: str
     message: str
     status: int = 400
@@ -68,7 +66,7 @@ class ErrorAnswer:
 
 @dataclass(frozen=True)
 class SignedRequest:
-    """What a request says about itself before anything is believed."""
+    """A request's own claims, before authentication."""
 
     service: str
     action: str
@@ -80,17 +78,17 @@ class SignedRequest:
 
     @property
     def mutating(self) -> bool:
-        """Whether the operation is made to change something."""
+        """Whether the operation can change state."""
         return not self.dry_run and _READING.match(self.action) is None
 
     @property
     def is_regional(self) -> bool:
-        """Whether the call acts in the region of its scope."""
+        """Whether the call acts in its scope's region."""
         return self.service not in _GLOBAL_SERVICES
 
 
 class Refusal(HTTPException):
-    """An error raised from inside one of moto's handlers, worded and coded as AWS does, with its HTTP status."""
+    """An error for moto's handlers to raise, with AWS's code, wording and HTTP status."""
 
     def __init__(self, service: str, error: ErrorAnswer) -> None:
         super().__init__()
@@ -100,18 +98,18 @@ class Refusal(HTTPException):
         self._headers = headers
 
     def get_headers(self, *_args: Any, **_kwargs: Any) -> list[tuple[str, str]]:
-        """The headers of the answer; moto asks for them."""
+        """Called by moto."""
         return self._headers
 
     def get_body(self, *_args: Any, **_kwargs: Any) -> str:
-        """The body of the answer, for Flask, where moto does not catch the exception itself."""
+        """The body for Flask, if moto does not catch the exception."""
         return self.description or ""
 
 
 def read_request(environ: Environ) -> SignedRequest:
-    """Name a request, and read its body so that it can be read again.
+    """Identify a request; its body can be read again.
 
-    A request without signature has an empty access key; its service is taken from its target or action where they tell.
+    An unsigned request has an empty access key; its service comes from its target or action, if possible.
     """
     body = _read_body(environ)
     key, region, service, token = signature_of(environ)
@@ -130,7 +128,7 @@ def read_request(environ: Environ) -> SignedRequest:
 
 
 def protocol_of(service: str) -> str:
-    """The protocol a service speaks; `json` where it is not one of the few that differ."""
+    """The service's protocol, `json` by default."""
     return _PROTOCOLS.get(service, _JSON)
 
 
@@ -163,7 +161,6 @@ def render_error(service: str, error: ErrorAnswer) -> tuple[bytes, list[tuple[st
 
 
 def throttled(service: str) -> ErrorAnswer:
-    """The error a service answers when called too often."""
     codes = {
         "ec2": ("RequestLimitExceeded", 503),
         "s3": ("SlowDown", 503),
@@ -177,7 +174,6 @@ def throttled(service: str) -> ErrorAnswer:
 
 
 def denied(service: str, action: str, caller: str) -> ErrorAnswer:
-    """The error a service answers when the caller may not do this."""
     message = f"User: {caller} is not authorized to perform: {service}:{action}"
     if service == "ec2":
         return ErrorAnswer("UnauthorizedOperation", f"You are not authorized to perform this operation. {message}", 403)
@@ -187,7 +183,7 @@ def denied(service: str, action: str, caller: str) -> ErrorAnswer:
 
 
 def unknown_key(service: str) -> ErrorAnswer:
-    """The error for an access key that does not exist, is inactive, or is not valid in that region."""
+    """The error for a key that does not exist, is inactive, or is not valid in that region."""
     if service == "ec2":
         return ErrorAnswer("AuthFailure", "AWS was not able to validate the provided access credentials", 401)
     if service == "s3":
@@ -201,7 +197,6 @@ def unknown_key(service: str) -> ErrorAnswer:
 
 
 def expired_session(service: str) -> ErrorAnswer:
-    """The error for the credentials of a session that is over."""
     message = "The security token included in the request is expired"
     if service == "ec2":
         return ErrorAnswer("RequestExpired", "Request has expired.", 400)
@@ -211,7 +206,6 @@ def expired_session(service: str) -> ErrorAnswer:
 
 
 def closed_account(service: str) -> ErrorAnswer:
-    """The error for calls with the keys of a closed account."""
     if service == "ec2":
         return ErrorAnswer("Blocked", "Your account is currently blocked. Contact AWS Support.", 403)
     if service == "s3":
@@ -221,7 +215,7 @@ def closed_account(service: str) -> ErrorAnswer:
 
 
 def error_code_of(body: bytes, headers: list[tuple[str, str]]) -> str:
-    """The error code in an answer that some handler rendered, for the ledger."""
+    """The error code of a rendered answer, for the ledger."""
     for name, value in headers:
         if name.lower() == "x-amzn-errortype" and value:
             return value.split("#")[-1].split(":")[0]
@@ -243,7 +237,7 @@ def _read_body(environ: Environ) -> bytes:
 
 
 def signature_of(environ: Environ) -> tuple[str, str, str, str]:
-    """Access key, region, service and session token of the header's or the presigned URL's signature."""
+    """Access key, region, service and session token, from the header or a presigned URL."""
     match = _SCOPE.search(environ.get("HTTP_AUTHORIZATION", ""))
     if match:
         key, region, service = match.groups()
@@ -284,5 +278,5 @@ def _action(environ: Environ, service: str, form: dict[str, str]) -> str:
 def _router(service: str) -> Any:
     try:
         return get_service_router(service)
-    except Exception:  # botocore has no model under this signing name; the path serves as the name then
+    except Exception:  # botocore has no model of this signing name; the path names the service
         return None
