@@ -1,6 +1,6 @@
-"""The local deployment: every server that Perdure needs, as real processes on loopback, under one supervisor.
+"""The local deployment: all servers that Perdure needs, as processes on loopback under one supervisor.
 
-`deployment.py` is the way in for programs (demos, tests), `cli.py` for people. What runs is one table in
-`services.py`; `supervisor.py` keeps it running; `state.py` says where everything lies. Nothing of the product imports
-this package: its commands join the CLI through an entry point.
+`deployment.py` is the entry point for programs, `cli.py` for people. `services.py` is the table of services,
+`supervisor.py` runs them, `state.py` lays out the state directory. The product does not import this package; its
+commands join the CLI through an entry point.
 """

@@ -1,4 +1,4 @@
-"""`python -m localcloud`: the deployment's commands alone, without the rest of the CLI."""
+"""`python -m localcloud`: the deployment's commands without the rest of the CLI."""
 
 from __future__ import annotations
 

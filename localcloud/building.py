@@ -1,7 +1,6 @@
-"""What building something once per computer takes: a command that ends with its builder, and one builder at a time.
+"""Builds that happen once per computer: one builder at a time, whose commands end with it.
 
-What is built lies in a cache, and counts once it is whole. Two processes that want it at the same time find that one of
-them builds while the other waits; a builder that dies takes its commands with it and leaves nothing locked.
+Results are cached once complete. A second process waits for the first; a builder that dies leaves no lock.
 """
 
 from __future__ import annotations
@@ -20,18 +19,18 @@ _TOLD_LINES = 40
 
 
 class BuildError(Exception):
-    """Something could not be brought to this computer, or not be compiled here."""
+    """A download or a compilation failed."""
 
 
 def lines_of(
     command: list[str], *, called: str = "", cwd: Path | None = None, variables: Mapping[str, str] | None = None
 ) -> Iterator[str]:
-    """The lines that a command prints; it ends when the caller stops listening.
+    """The lines that a command prints; it ends when the caller stops iterating.
 
     Args:
         command: the program and its arguments.
-        called: what a failure calls it, by default the program and its first argument.
-        cwd: where it runs.
+        called: its name in errors, by default the program and its first argument.
+        cwd: working directory.
         variables: its whole environment, by default this process's.
 
     Raises:
@@ -47,7 +46,7 @@ def lines_of(
         stderr=subprocess.STDOUT,
         text=True,
         errors="replace",
-        start_new_session=True,  # a group of its own, so that what it starts can be ended with it
+        start_new_session=True,  # its own process group, so that its children are ended with it
     )
     assert process.stdout is not None
     identity = identify(process.pid, command[0])
@@ -67,7 +66,7 @@ def lines_of(
 
 @contextlib.contextmanager
 def only_builder(cache: Path, what: str, narrator: Narrator) -> Iterator[None]:
-    """Hold the cache's lock; it goes with the process, so a dead builder blocks nobody."""
+    """Hold the cache's lock, which the kernel releases if the process dies."""
     with (cache / "lock").open("a") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

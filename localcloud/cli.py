@@ -1,8 +1,7 @@
-"""`perdure up`, `down` and `status`: the local deployment for people.
+"""`perdure up`, `down` and `status`.
 
-`up` runs until Ctrl-C and stops everything then; with `--detach` it returns when all is ready. In the foreground the
-supervisor is tied to this process, so closing the terminal, or killing `up`, stops the deployment too. `up` on a
-directory that is already up attaches to it, and leaving leaves it running.
+`up` in the foreground is tied to its supervisor: Ctrl-C, a closed terminal or a kill stops the deployment. With
+`--detach` it returns when all is ready. On a running deployment `up` attaches, and Ctrl-C leaves it running.
 """
 
 from __future__ import annotations
@@ -35,15 +34,12 @@ _SETBACKS = (ServiceState.RESTARTING, ServiceState.UNHEALTHY)
 
 
 class Output(StrEnum):
-    """How `status` is printed."""
-
     TABLE = "table"
     JSON = "json"
     YAML = "yaml"
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands to a CLI."""
     for command in (up, status, down):
         app.command(rich_help_panel=command_groups.TRY)(command)
 
@@ -143,7 +139,7 @@ def status(
 def _stay_after_failure(
     deployment: Deployment, narrator: ConsoleNarrator, error: DeploymentError, *, attend: bool
 ) -> None:
-    """Leave what runs running: tied to this process in the foreground, else until `perdure down`."""
+    """Keep the services that started: tied to this process in the foreground, else until `perdure down`."""
     complain(str(error))
     running = deployment.state.running()
     if not deployment.is_up() or running is None:
@@ -159,7 +155,7 @@ def _stay_after_failure(
 
 
 def _attend(deployment: Deployment, narrator: ConsoleNarrator, running: Running) -> None:
-    """Tell about crashes and recoveries until the supervisor ends."""
+    """Report crashes and recoveries until the supervisor ends."""
     told = _Teller(narrator, running)
     supervisor = running.supervisor
     while supervisor.is_alive():
@@ -185,7 +181,7 @@ def _leave(deployment: Deployment) -> None:
 
 
 class _Teller:
-    """Turns changes of services into lines."""
+    """Prints changes of services."""
 
     def __init__(self, narrator: ConsoleNarrator, known: Running | None = None) -> None:
         self._narrator = narrator

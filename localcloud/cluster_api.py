@@ -1,8 +1,6 @@
-"""The kinds of Cluster API and its AWS provider, as far as a local cluster needs them to have such objects.
+"""Permissive definitions of AWSMachine, AWSMachinePool and Machine, for clusters without Cluster API's AWS provider.
 
-Where instances are served in earnest the kinds are the provider's own. Here they are definitions of our own that take
-any spec and status, so that examples, tests and benchmarks can make AWSMachines without a provider. They are only ever
-given to a cluster that Perdure itself has started, and never in place of definitions that are there.
+They accept any spec and status, and are installed only on clusters that Perdure started, never over existing ones.
 """
 
 from __future__ import annotations
@@ -17,7 +15,6 @@ _SHORT = {AWS_MACHINE.name: "awsm", AWS_MACHINE_POOL.name: "awsmp", MACHINE.name
 
 
 def definitions() -> tuple[JsonObject, ...]:
-    """The definitions of AWSMachine, AWSMachinePool and Machine."""
     return tuple(_definition(kind) for kind in (AWS_MACHINE, AWS_MACHINE_POOL, MACHINE))
 
 

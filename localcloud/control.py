@@ -1,7 +1,6 @@
-"""What the control APIs of the simulated clouds have in common for those who call them: tests, demos, benchmarks.
+"""The clients of the simulated clouds' control APIs, for tests, demos and benchmarks.
 
-Each stands below `/perdure/` at its cloud's own address and says what it refuses in words. Proxies of the environment
-are not asked: everything is on this computer.
+Each API is below `/perdure/` at its cloud's address. Proxy settings are ignored, since all servers are local.
 """
 
 from __future__ import annotations
@@ -20,11 +19,11 @@ _REFUSALS = (400, 404)
 
 
 class ControlRefusedError(Exception):
-    """The control API did not understand, or knows no such thing."""
+    """The request is invalid, or its object does not exist."""
 
 
 class Closing(ABC):
-    """Whatever holds connections, closed at the end of a `with` block."""
+    """A context manager that closes connections."""
 
     def __enter__(self) -> Self:
         return self
@@ -40,25 +39,24 @@ class Closing(ABC):
 
 
 class ControlClient(Closing):
-    """One control API. Calls block; none of them shows in the cloud's ledger."""
+    """One control API. Calls block and are not counted in the cloud's ledger."""
 
     def __init__(self, url: str, timeout_seconds: float = 30) -> None:
         self.url = url.rstrip("/")
-        # Plain HTTP, and a context without authorities: to load those takes 50 ms of CPU.
+        # Plain HTTP needs no CA certificates, and loading them takes 50 ms of CPU.
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
         base = f"{self.url}/perdure/"
         self._http = httpx.Client(base_url=base, timeout=timeout_seconds, verify=context, trust_env=False)
 
     def close(self) -> None:
-        """Close the connections."""
         self._http.close()
 
     def request(self, method: str, path: str, body: object = None) -> httpx.Response:
-        """One call.
+        """Make one call.
 
         Raises:
             ControlRefusedError: it was refused.
-            httpx.HTTPError: nobody answers, or the cloud is broken.
+            httpx.HTTPError: no answer, or a server error.
         """
         arguments: dict[str, Any] = {} if body is None else {"json": body}
         response = self._http.request(method, path, **arguments)
@@ -75,12 +73,11 @@ class ControlClient(Closing):
 
 
 class DisturbableCloud(ControlClient):
-    """The control API of a cloud that counts its calls and can be disturbed."""
+    """A cloud that counts its calls and supports faults."""
 
     def clear(self, fault_id: str | None = None) -> None:
-        """Lift all faults, or one."""
+        """Remove all faults, or one."""
         self.request("DELETE", f"faults/{fault_id}" if fault_id else "faults")
 
     def reset_ledger(self) -> None:
-        """Forget the calls so far."""
         self.request("DELETE", "ledger")

@@ -1,7 +1,7 @@
-"""A share of the machine for a tree of processes: a CPU quota of the kernel (CFS bandwidth control), by a cgroup.
+"""A CPU quota for a process tree, by a cgroup (CFS bandwidth control).
 
-Needs the right to make a cgroup, as root has it. All processes of the tree and those they start later share the quota,
-in periods of 100 ms: once it is used up, all of them stand still until the next period.
+Requires the right to create cgroups, such as root's. The tree shares the quota, in periods of 100 ms: when it is used
+up, all processes stop until the next period.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ _PERIOD_MICROSECONDS = 100_000
 
 
 class NoQuota(Exception):  # noqa: N818
-    """No quota can be set on this machine."""
+    """This machine or user cannot set a quota."""
 
 
 @contextmanager
 def limited(pid: int, share: float) -> Iterator[None]:
-    """Give a process and its descendants this share (0 to 1) of all cores while the block runs.
+    """Limit a process and its descendants to this share (0 to 1) of all cores.
 
     Raises:
         NoQuota: the machine or the user's rights do not allow it.
@@ -46,7 +46,7 @@ def limited(pid: int, share: float) -> Iterator[None]:
         raise NoQuota(f"no CPU quota can be set here ({error}); run it as root, with the cpu controller") from error
     try:
         _move([pid, *(child.pid for child in psutil.Process(pid).children(recursive=True))], group)
-        # Those that were started while their parents were being moved.
+        # Children started while their parents were being moved.
         _move([child.pid for child in psutil.Process(pid).children(recursive=True)], group)
         yield
     finally:

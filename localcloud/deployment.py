@@ -1,8 +1,7 @@
-"""The way in for programs: bring a deployment up, ask about it, break it, take it down.
+"""The local deployment for programs: start it, query it, break it, stop it.
 
-`Deployment` holds no connection and no process of its own beyond the supervisor that it may have started; what it knows
-comes from the state directory, so several programs can look at one deployment. All calls block; none needs an event
-loop.
+A `Deployment` reads the state directory and holds no connection, so several programs can use one deployment. Calls
+block.
 """
 
 from __future__ import annotations
@@ -28,18 +27,18 @@ from localcloud.standstill import STANDSTILL_SECONDS, StandstillWatch
 from localcloud.state import Cloud, Plan, Running, ServiceState, ServiceStatus, StateDirectory
 
 STOP_SECONDS = 10.0
-# A service that ended so often while `up` waited for it will not become well by waiting.
+# A service that ended this often during `up` will not recover by waiting.
 HOPELESS_RESTARTS = 3
-# How often somebody who waits is told for what.
+# How often the narrator hears what is waited for.
 TELL_SECONDS = 15.0
 
 
 class DeploymentError(Exception):
-    """It could not be brought up, or is not in the state that the call needs."""
+    """The deployment could not start, or is not in the state that the call needs."""
 
 
 class DeploymentStatus(Model):
-    """What `perdure status -o json` prints: the supervisor's account, checked against processes and probes."""
+    """What `perdure status -o json` prints: the supervisor's report, checked against processes and probes."""
 
     state_directory: Path
     running: bool
@@ -48,7 +47,6 @@ class DeploymentStatus(Model):
 
     @property
     def healthy(self) -> bool:
-        """Whether all of it runs and answers."""
         return self.running and all(service.healthy for service in self.services)
 
 
@@ -71,12 +69,11 @@ class Deployment:
         on_change: Callable[[Running], None] | None = None,
         standstill_seconds: float = STANDSTILL_SECONDS,
     ) -> Running:
-        """Start what is not running and wait until all of it is ready, however long that takes while it moves.
+        """Start what is not running and wait until all is ready, with no limit while there is progress.
 
-        What runs is left running when something cannot start, and the next call goes on from there.
-
-        `only` names the services to run (`localcloud.services`), all by default. With `tether` the deployment stops
-        when this process ends; call it from the main thread then, since the tie is to the calling thread.
+        If something cannot start, the rest keeps running, and the next call continues. `only` names the services to run
+        (`localcloud.services`), all by default. With `tether` the deployment stops when the calling thread ends, so
+        call it from the main thread.
 
         Raises:
             DeploymentError: it did not become ready, or runs with other services or clouds.
@@ -93,11 +90,11 @@ class Deployment:
         tether: bool = False,
         narrator: Narrator | None = None,
     ) -> bool:
-        """Start the supervisor; false when one runs already with all that was asked for.
+        """Start the supervisor; False if one already runs with all that was requested.
 
         Raises:
             DeploymentError: another deployment runs in the state directory.
-            InvalidSettings: no process of the product could begin with the settings.
+            InvalidSettings: the product's processes would reject the settings.
         """
         settings()
         wanted = _chosen_services(only, clouds, own_cluster=kubeconfig is not None)
@@ -125,13 +122,13 @@ class Deployment:
         *,
         standstill_seconds: float = STANDSTILL_SECONDS,
     ) -> Running:
-        """Wait until everything is ready, for as long as what is not ready moves (`standstill.py`).
+        """Wait until everything is ready, with no limit while there is progress (`standstill.py`).
 
-        A service that stands still is ended, so that the supervisor starts it again; all others are left alone. The
-        narrator hears every 15 seconds what is waited for.
+        A service without progress is ended, so that the supervisor restarts it. Every 15 seconds the narrator hears
+        what is waited for.
 
         Raises:
-            DeploymentError: a service ended or stood still too often; with the reason and the end of its log.
+            DeploymentError: a service ended or made no progress too often; with the reason and the end of its log.
         """
         watch = StandstillWatch(standstill_seconds)
         began = time.monotonic()
@@ -147,7 +144,7 @@ class Deployment:
                 if running.ready:
                     return running
                 for row in running.services:
-                    # An earlier `up` may have seen it end already: each gives it the same number of chances.
+                    # Restarts during an earlier `up` do not count.
                     restarts.setdefault(row.name, row.restarts)
                 self._give_up_on_hopeless(running, restarts)
             if self._child_ended() or (self._child is None and not self.state.is_locked()):
@@ -160,18 +157,18 @@ class Deployment:
             time.sleep(0.05)
 
     def down(self, *, wipe: bool = False) -> bool:
-        """Stop everything; false when nothing ran. With `wipe` the data goes too.
+        """Stop everything, and delete the data if `wipe`; False if nothing ran.
 
         Raises:
-            DeploymentError: somebody holds the directory all the same; nothing is removed.
-            StateDirectoryError: what is to be removed is none of ours.
+            DeploymentError: the directory is still locked; nothing is removed.
+            StateDirectoryError: the directory to remove is not ours.
         """
         if not self.state.is_ours():
             if wipe and self.state.is_taken():
                 self.state.wipe()
             return False
         was_up = self._end_child() or self.state.is_locked()
-        # With the lock in hand: nobody starts anew in a directory that is being swept or removed.
+        # Holding the lock prevents a start in a directory that is being removed.
         with self._lock_when_ended():
             swept = supervisor.sweep(self.state)
             if wipe:
@@ -179,15 +176,13 @@ class Deployment:
         return was_up or bool(swept)
 
     def is_up(self) -> bool:
-        """Whether a supervisor runs."""
         return self.state.is_locked()
 
     def owns_supervisor(self) -> bool:
-        """Whether this object started the supervisor that runs."""
         return self._child is not None
 
     def status(self) -> DeploymentStatus:
-        """What runs, checked now: the processes by their identity, the services by their probes."""
+        """The current state: processes by their identity, services by their probes."""
         running = self._current()
         if running is None:
             last = self.state.running()
@@ -204,17 +199,17 @@ class Deployment:
         )
 
     def env(self) -> dict[str, str]:
-        """The variables of the `env` file: how to reach the deployment."""
+        """The variables of the `env` file, which configure clients of the deployment."""
         return self.state.read_env()
 
     def program_env(self) -> dict[str, str]:
-        """The whole environment for a program that should see this deployment and no other cloud."""
+        """The complete environment for a program that must see no other cloud."""
         plan = self.state.plan()
         settled = services.settled(openstack.project(self.state) if plan.openstack is not None else None)
         return {**settled, **services.our_environment(plan, self.state, self.state.ports())}
 
     def service(self, name: str) -> ServiceStatus:
-        """What the supervisor last said about one service."""
+        """The supervisor's last report on a service."""
         running = self.state.running()
         row = running.service(name) if running is not None else None
         if row is None:
@@ -222,7 +217,7 @@ class Deployment:
         return row
 
     def kill(self, name: str, number: signal.Signals = signal.SIGKILL) -> int:
-        """Send a signal to a service, as a crash would; returns the pid that it had."""
+        """Signal a service, as a crash would; returns the pid that it had."""
         process = self.service(name).process
         if process is None or not process.is_alive():
             raise DeploymentError(f"{name} does not run")
@@ -232,10 +227,10 @@ class Deployment:
     def wait_service(
         self, name: str, *, other_than_pid: int | None = None, standstill_seconds: float = STANDSTILL_SECONDS
     ) -> ServiceStatus:
-        """Wait until a service is ready, with another pid than the given one if it was killed.
+        """Wait until a service is ready, with a new pid if `other_than_pid` is given.
 
         Raises:
-            DeploymentError: it stands still, or does not run.
+            DeploymentError: it makes no progress, or does not run.
         """
         watch = StandstillWatch(standstill_seconds)
         while True:
@@ -249,11 +244,11 @@ class Deployment:
             time.sleep(0.05)
 
     def log(self, name: str) -> Path:
-        """The log of a service, of `supervisor`, or of `audit` (every request to the API server)."""
+        """The log of a service, of `supervisor`, or of `audit` (all requests to the API server)."""
         return self.state.log(name)
 
     def _current(self) -> Running | None:
-        """The account of the supervisor that lives now."""
+        """The live supervisor's report, if any."""
         running = self.state.running()
         return running if running is not None and running.supervisor.is_alive() else None
 
@@ -261,7 +256,7 @@ class Deployment:
         command = [sys.executable, "-m", "localcloud.supervisor", "--state", str(self.state.root)]
         if tether:
             command = tethered(command, signal.SIGTERM)
-        # Not subprocess.Popen: a detached supervisor is meant to outlive the object that started it.
+        # subprocess.Popen would not let a detached supervisor outlive its object.
         self._child = os.posix_spawn(
             command[0],
             command,
@@ -270,14 +265,14 @@ class Deployment:
                 (os.POSIX_SPAWN_OPEN, 0, os.devnull, os.O_RDONLY, 0),
                 (os.POSIX_SPAWN_OPEN, 1, self.state.log("supervisor"), os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600),
                 (os.POSIX_SPAWN_DUP2, 1, 2),
-                # A script's lock or pipe must not be held for as long as the deployment runs.
+                # The supervisor must not inherit a script's lock or pipe for as long as it runs.
                 *((os.POSIX_SPAWN_CLOSE, descriptor) for descriptor in _handed_down()),
             ],
-            setsid=True,  # Ctrl-C in the terminal is for `up` to hand on
+            setsid=True,  # `up` forwards the terminal's Ctrl-C
         )
 
     def _end_child(self) -> bool:
-        """End the supervisor that this object started, which may not have said a word yet; false if there is none."""
+        """End the supervisor started by this object, even before its first report; False if there is none."""
         process = identify(self._child, "supervisor") if self._child is not None else None
         if process is not None:
             self._end_supervisor(process)
@@ -285,7 +280,7 @@ class Deployment:
         return process is not None
 
     def _lock_when_ended(self) -> IO[str]:
-        """The lock, once whoever holds it is ended; one that has only begun, and not said who it is, is waited for."""
+        """The lock, after ending its holder; waits for a holder that has not published its identity yet."""
         deadline = time.monotonic() + 2 * STOP_SECONDS
         while True:
             try:
@@ -302,11 +297,11 @@ class Deployment:
     def _end_supervisor(self, process: ProcessIdentity) -> None:
         process.send(signal.SIGTERM)
         if not process.wait_gone(STOP_SECONDS - 1):
-            process.send(signal.SIGKILL)  # its services are tied to it and go as well
+            process.send(signal.SIGKILL)  # its services are tied to it and end as well
             process.wait_gone(1)
 
     def _child_ended(self) -> bool:
-        """Whether our supervisor is gone; one that found another running is not missed, that one is as good."""
+        """Whether our supervisor is gone, unless it found another one running."""
         code = self._reap()
         return code is not None and code != supervisor.ALREADY_RUNNING
 
@@ -321,10 +316,9 @@ class Deployment:
         return os.waitstatus_to_exitcode(wait_status)
 
     def _is_held(self) -> bool:
-        """Whether a supervisor runs and means to stay.
+        """Whether a supervisor runs and will stay.
 
-        One that is stopping, that was just killed (its last threads still hold the lock) or that has only begun is
-        waited for.
+        Waits for one that is stopping, starting, or just killed (its last threads still hold the lock).
         """
         deadline = time.monotonic() + STOP_SECONDS
         while self.state.is_locked():
@@ -353,7 +347,7 @@ class Deployment:
     def _restart_still(
         self, running: Running | None, watch: StandstillWatch, narrator: Narrator | None, limit_seconds: float
     ) -> None:
-        """End each service that stands still; the supervisor starts it again."""
+        """End each service without progress; the supervisor restarts it."""
         rows = _under_way(running)
         for row in rows:
             if row.process is not None and watch.stands_still(row.name, row.pid, self.log(row.name)):
@@ -363,7 +357,7 @@ class Deployment:
                         "starting it again"
                     )
                 row.process.send(signal.SIGKILL)
-        # Before it starts a service again, the supervisor pauses for a while and does nothing.
+        # The supervisor pauses before a restart, which is no standstill.
         pauses = running is not None and any(row.state is ServiceState.RESTARTING for row in running.services)
         if not rows and not pauses:
             pid = running.supervisor.pid if running is not None else self._child
@@ -374,7 +368,7 @@ class Deployment:
                 )
 
     def _waiting_for(self, running: Running | None) -> str:
-        """What is not ready, with the reason and the end of the log of the first."""
+        """The services that are not ready, with the reason and the end of the log of the first."""
         if running is None:
             return "waiting for the supervisor to start"
         rows = _under_way(running)
@@ -391,13 +385,13 @@ class Deployment:
 
 
 def _under_way(running: Running | None) -> list[ServiceStatus]:
-    """The services that have a process and are not ready; those that wait for others have done all they can."""
+    """Services with a process that are not ready, without those that wait for others."""
     rows = [row for row in running.services if row.state is not ServiceState.WAITING] if running is not None else []
     return [row for row in rows if not row.settled and row.process is not None and row.process.is_alive()]
 
 
 def _handed_down() -> list[int]:
-    """The descriptors beyond the standard ones that a process started now would get."""
+    """Inheritable descriptors beyond the standard ones."""
     opened = (int(name) for name in os.listdir("/proc/self/fd"))
     return [number for number in opened if number > 2 and _is_handed_down(number)]
 
@@ -405,7 +399,7 @@ def _handed_down() -> list[int]:
 def _is_handed_down(descriptor: int) -> bool:
     try:
         return os.get_inheritable(descriptor)
-    except OSError:  # the listing's own, closed by now
+    except OSError:  # the listing's own descriptor, already closed
         return False
 
 

@@ -1,4 +1,4 @@
-"""Entering a deployment: this process from now on sees its cluster, its Temporal and its clouds, and no others."""
+"""Points this process at a deployment's cluster, Temporal and clouds, and at no others."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from localcloud.deployment import Deployment
 
 
 def enter(deployment: Deployment) -> None:
-    """Make the environment that of a program of the deployment; call it before a client is made."""
+    """Set this process's environment; call it before creating clients."""
     wanted = deployment.program_env()
     for name in set(os.environ) - set(wanted):
         del os.environ[name]
@@ -19,7 +19,7 @@ def enter(deployment: Deployment) -> None:
 
 @contextmanager
 def kept() -> Iterator[None]:
-    """This process' environment is at the end what it was at the beginning: the next deployment inherits it."""
+    """Restore this process's environment at the end, since the next deployment inherits it."""
     before = dict(os.environ)
     try:
         yield

@@ -1,8 +1,7 @@
-"""Faults of the simulated clouds: which happenings each takes, as far as that is the same whatever is disturbed.
+"""Faults of simulated clouds: the selection among matching events.
 
-A fault takes the first `count` of the happenings that it matches, after `skip` of them, each with its probability,
-drawn from its own seed so that a run can be repeated. The first fault in force that takes one wins. What can be
-matched, and what a fault does, each cloud says itself.
+A fault applies to the first `count` matches after `skip`, each with its probability, drawn from the fault's own seed so
+that a run is repeatable. The first applicable fault wins. Matchers and effects are each cloud's own.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from pydantic import BaseModel, ConfigDict, Field
 
 
 class Disturbance(BaseModel):
-    """What every fault says, whatever it disturbs."""
+    """The fields that all faults share."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -41,7 +40,7 @@ class _Armed(Generic[D]):
     dice: random.Random = field(default_factory=random.Random)
 
     def takes(self) -> bool:
-        """Whether it takes the happening that it matches."""
+        """Whether the fault applies to this match."""
         if self.left == 0:
             return False
         if self.to_skip > 0:
@@ -59,7 +58,7 @@ class _Armed(Generic[D]):
 
 
 class Board(Generic[D]):
-    """The faults in force, in the order in which they were set. `changed` is notified when one is set or lifted."""
+    """The active faults, in order of creation. `changed` is notified when one is added or removed."""
 
     def __init__(self) -> None:
         self.changed = Condition()
@@ -67,7 +66,7 @@ class Board(Generic[D]):
         self._serial = 0
 
     def add(self, fault: D) -> D:
-        """Put a fault in force; one of the same id is replaced."""
+        """Activate a fault, replacing one with the same id."""
         with self.changed:
             named = fault.model_copy(update={"id": fault.id or self._free_id()})
             self._armed = [armed for armed in self._armed if armed.fault.id != named.id]
@@ -77,7 +76,7 @@ class Board(Generic[D]):
             return named
 
     def remove(self, fault_id: str) -> bool:
-        """Lift one; False if there is none of that id."""
+        """Remove a fault; False if it does not exist."""
         with self.changed:
             before = len(self._armed)
             self._armed = [armed for armed in self._armed if armed.fault.id != fault_id]
@@ -85,27 +84,26 @@ class Board(Generic[D]):
             return len(self._armed) < before
 
     def clear(self) -> None:
-        """Lift all."""
         with self.changed:
             self._armed.clear()
             self.changed.notify_all()
 
     def holds(self, fault_id: str) -> bool:
-        """Whether it was not lifted yet, used up or not."""
+        """Whether the fault has not been removed, used up or not."""
         return any(armed.fault.id == fault_id for armed in self._armed)
 
     def report(self) -> list[D]:
-        """Those set and not lifted, with what they still take; used-up ones included."""
+        """The faults not removed, including used-up ones, with their remaining counts."""
         with self.changed:
             return [armed.report() for armed in self._armed]
 
     def restore(self, faults: Iterable[D]) -> None:
-        """Put those of an earlier process back in force."""
+        """Reactivate an earlier process's faults."""
         for fault in faults:
             self.add(fault)
 
     def first_taking(self, matches: Callable[[D], bool]) -> D | None:
-        """The fault that takes a happening, if one of those that match it does."""
+        """The first matching fault that applies, if any."""
         with self.changed:
             for armed in self._armed:
                 if armed.left != 0 and matches(armed.fault) and armed.takes():

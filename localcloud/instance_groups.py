@@ -1,4 +1,4 @@
-"""An Auto Scaling group on the emulator, as demos, benchmarks and tests have it, and the image that it starts."""
+"""An Auto Scaling group on the emulator, for demos, benchmarks and tests."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from localcloud.aws.contract import IMAGE_OWNER
 
 
 def image_of(ec2: Any) -> str:
-    """The id of an image that instances can be launched from."""
+    """The id of a launchable image."""
     return str(ec2.describe_images(Owners=[IMAGE_OWNER])["Images"][0]["ImageId"])
 
 
@@ -22,15 +22,15 @@ def make_hooked_group(
     hook_seconds: int,
     default_result: str = "CONTINUE",
 ) -> dict[str, Any]:
-    """Make a group of one instance, whose termination waits for a hook; the group as Auto Scaling describes it.
+    """Create a group of one instance whose termination waits for a hook, and describe it.
 
     Args:
-        client: the account's boto3 client of a service.
-        name: of the group and of its launch configuration.
-        zone: where its instance runs.
-        instance_type: of its instance.
-        hook_seconds: how long the hook waits without a heartbeat.
-        default_result: what follows then.
+        client: returns the account's boto3 client of a service.
+        name: of the group and its launch configuration.
+        zone: availability zone.
+        instance_type: EC2 instance type.
+        hook_seconds: the hook's heartbeat timeout.
+        default_result: the hook's result at the timeout.
     """
     scaling = client("autoscaling")
     scaling.create_launch_configuration(

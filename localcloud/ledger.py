@@ -1,7 +1,6 @@
-"""The ledger of a simulated cloud: which calls clients made, counted where they arrive.
+"""The ledger of a simulated cloud: its calls, counted on arrival.
 
-Tests, demos and benchmarks read it to hold figures such as "0 calls while waiting" or "at most 125 calls per account".
-It lives in memory and starts empty with each process.
+Tests, demos and benchmarks assert figures by it, such as "0 calls while waiting". It is in memory and starts empty.
 """
 
 from __future__ import annotations
@@ -26,13 +25,13 @@ class _Count:
 
 
 class LedgerBook(Generic[L]):
-    """Counts, and the last calls one by one.
+    """Counts, and the most recent calls individually.
 
     Args:
         ledger: the report's model, with `since`, `counts` and `recent`.
-        counted_by: the fields of a call by which it is counted.
-        failed: whether a call was answered with an error; one whose `status` is 0 got no answer.
-        recent: how many single calls are remembered.
+        counted_by: the fields of a call that make up its counter's key.
+        failed: whether a call was answered with an error; `status` 0 means no answer.
+        recent: how many calls are kept individually.
     """
 
     def __init__(
@@ -47,7 +46,6 @@ class LedgerBook(Generic[L]):
         self._since = time.time()
 
     def enter(self, call: Any) -> None:
-        """Count one call."""
         with self._lock:
             entry = self._counts.setdefault(tuple(getattr(call, field) for field in self._counted_by), _Count())
             entry.count += 1
@@ -56,7 +54,7 @@ class LedgerBook(Generic[L]):
             self._recent.append(call)
 
     def report(self, *, recent: bool) -> L:
-        """What was counted since the start or the last reset."""
+        """The counts since the start or the last reset."""
         with self._lock:
             counts = [
                 {**dict(zip(self._counted_by, key, strict=True)), **asdict(entry)}
@@ -66,14 +64,12 @@ class LedgerBook(Generic[L]):
             return self._ledger.model_validate({"since": self._since, "counts": counts, "recent": calls})
 
     def reset(self) -> None:
-        """Forget all calls."""
         with self._lock:
             self._counts.clear()
             self._recent.clear()
             self._since = time.time()
 
     def keep(self, recent: int) -> None:
-        """Remember that many single calls from now on."""
         with self._lock:
             if recent != self._recent.maxlen:
                 self._recent = deque(self._recent, maxlen=recent)

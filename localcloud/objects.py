@@ -1,7 +1,6 @@
-"""Objects as demos, benchmarks and tests follow them: listed once, then kept by watches.
+"""Objects followed by list and watch, for demos, benchmarks and tests.
 
-A watch brings every version of an object, so a state is seen however briefly it lasts, and waiting costs nothing: a
-condition is looked at again when something has changed.
+A watch delivers every version, so short-lived states are seen and conditions are checked only after changes.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ WATCH_AGAIN_SECONDS = 1.0
 
 
 class Objects:
-    """The objects of some kinds, as they are now."""
+    """The current objects of some kinds."""
 
     def __init__(self, kube: KubeApi, on_change: Callable[[], None] | None = None) -> None:
         self._kube = kube
@@ -30,7 +29,7 @@ class Objects:
 
     @property
     def by_workflow(self) -> dict[str, JsonObject]:
-        """Every object by the id of its workflow, in the order of ids."""
+        """Objects by workflow id, sorted."""
         return dict(sorted(self._known.items()))
 
     def of(self, kind: Kind, namespace: str = "") -> list[JsonObject]:
@@ -42,18 +41,17 @@ class Objects:
         ]
 
     def one(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
-        """One object, None if it does not exist."""
         prefix = f"{kind.name}/{namespace or '-'}/{name}/"
         return next((obj for id_, obj in self._known.items() if id_.startswith(prefix)), None)
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        """Wait until the condition holds; give it a limit with `asyncio.timeout`."""
+        """Wait until the condition holds; limit the wait with `asyncio.timeout`."""
         async with self._changed:
             await self._changed.wait_for(condition)
 
     @asynccontextmanager
     async def followed(self, *kinds: Kind, beside: Iterable[Awaitable[None]] = ()) -> AsyncIterator[None]:
-        """These kinds listed, and kept for as long as the context lasts; `beside` runs as long."""
+        """List and watch these kinds while the context lasts; `beside` runs as long."""
         tasks = [asyncio.ensure_future(work) for work in (*map(self._follow, kinds), *beside)]
         try:
             async with self._changed:
@@ -72,7 +70,7 @@ class Objects:
                 async with aclosing(self._kube.watch(kind, resource_version=listing.resource_version)) as events:
                     async for event in events:
                         await self._learn(kind, event.type, event.object)
-            except ApiError:  # an API server that has just started refuses in several ways
+            except ApiError:  # a starting API server refuses in several ways
                 await asyncio.sleep(WATCH_AGAIN_SECONDS)
 
     async def _replace(self, kind: Kind, items: Iterable[JsonObject]) -> None:
@@ -99,7 +97,6 @@ class Objects:
 
 
 def key_of(kind: Kind, obj: JsonObject) -> Key:
-    """The key of an object's lifecycle."""
     namespace, name = text(obj, "metadata", "namespace"), text(obj, "metadata", "name")
     return Key(kind=kind.name, namespace=namespace, name=name, uid=text(obj, "metadata", "uid"))
 

@@ -1,6 +1,6 @@
-"""Installing a package with an area of its own beside Perdure, into the state directory of a local deployment.
+"""Installs packages with areas of their own into a deployment's state directory.
 
-Every process of the deployment, and every shell that has sourced its `env`, finds the package on PYTHONPATH.
+The deployment's processes, and shells that sourced its `env`, find them on PYTHONPATH.
 """
 
 from __future__ import annotations
@@ -13,21 +13,19 @@ from pathlib import Path
 
 
 class NotInstalledError(Exception):
-    """A package cannot be installed."""
+    pass
 
 
 def install(source: Path, target: Path) -> None:
-    """Install the package, in place of an earlier version.
-
-    Its dependencies have to be there: nothing is downloaded.
+    """Install a package, replacing an earlier version. Its dependencies must be present: nothing is downloaded.
 
     Raises:
-        NotInstalledError: with what pip said.
+        NotInstalledError: with pip's output.
     """
     if not (source / "pyproject.toml").is_file():
         raise NotInstalledError(f"{source} is no package: run this demo from a checkout of Perdure")
     with tempfile.TemporaryDirectory() as scratch:
-        # A build leaves its traces beside the sources.
+        # Builds write beside the sources.
         copy = shutil.copytree(source.resolve(), Path(scratch) / source.name)
         options = ["--quiet", "--no-deps", "--no-build-isolation", "--no-index", "--disable-pip-version-check"]
         command = [sys.executable, "-m", "pip", "install", *options, "--upgrade", "--target", str(target), str(copy)]

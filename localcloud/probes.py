@@ -1,4 +1,4 @@
-"""How the supervisor and `perdure status` learn whether a service is ready: by asking it what a client would ask."""
+"""Readiness probes of services, which ask what a client would ask."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Protocol
 
 _TIMEOUT_SECONDS = 3.0
-# Perdure's processes give a reason a line.
+# Perdure's processes give one reason per line.
 _LONGEST_REASON_BYTES = 500
 _opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
@@ -20,19 +20,18 @@ class Probe(Protocol):
     """A question to a service."""
 
     def failure(self) -> str | None:
-        """Why the service is not ready; none when it is."""
+        """Why the service is not ready; None if it is."""
 
 
 @dataclass(frozen=True)
 class HttpProbe:
-    """A URL that answers 2xx, with the given words in it, when the service is ready."""
+    """Ready if the URL answers 2xx with the given words."""
 
     url: str
     words: tuple[str, ...] = ()
     authority: Path | None = None
 
     def failure(self) -> str | None:
-        """Why the service is not ready; none when it is."""
         context = ssl.create_default_context(cafile=str(self.authority)) if self.authority else None
         opener = _opener
         if context is not None:
@@ -55,12 +54,11 @@ class HttpProbe:
 
 @dataclass(frozen=True)
 class SocketProbe:
-    """A Unix socket that greets whoever connects when the service is ready."""
+    """Ready if the Unix socket greets a new connection."""
 
     path: Path
 
     def failure(self) -> str | None:
-        """Why the service is not ready; none when it is."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
             connection.settimeout(_TIMEOUT_SECONDS)
             try:

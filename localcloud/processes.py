@@ -1,8 +1,7 @@
-"""Processes that are ours: started so that they cannot outlive us, known again later without mistaking a stranger.
+"""Processes that end with their parent, and identities that survive reuse of pids.
 
-A pid alone says nothing, since the kernel hands it out again. A process is identified by its pid, the clock tick at
-which it started (field 22 of /proc/PID/stat, kept across execve) and the boot of the machine. Only a process that still
-matches all three is ever signalled. A zombie counts as gone: it holds no port and no file.
+The identity is the pid, the start tick (field 22 of /proc/PID/stat, kept across execve) and the machine's boot id. Only
+a process that matches all three is signalled. A zombie counts as ended: it holds no port and no file.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ TETHER = str(Path(__file__).with_name("tether.py"))
 
 
 class ProcessIdentity(Model):
-    """One process of this boot of this machine."""
+    """A process of this boot."""
 
     pid: int
     start_ticks: int
@@ -28,11 +27,10 @@ class ProcessIdentity(Model):
     program: str
 
     def is_alive(self) -> bool:
-        """Whether it still runs."""
         return self.boot_id == boot_id() and _start_ticks(self.pid) == self.start_ticks
 
     def send(self, number: signal.Signals) -> None:
-        """Signal it and its process group, if it is still the same process."""
+        """Signal the process and its group, if it is still the same process."""
         if not self.is_alive():
             return
         try:
@@ -44,7 +42,7 @@ class ProcessIdentity(Model):
             return
 
     def wait_gone(self, seconds: float) -> bool:
-        """Wait until it has ended; false when it still runs after `seconds`."""
+        """Wait for its end; False if it still runs after `seconds`."""
         deadline = time.monotonic() + seconds
         while self.is_alive():
             if time.monotonic() > deadline:
@@ -54,7 +52,7 @@ class ProcessIdentity(Model):
 
 
 def identify(pid: int, program: str) -> ProcessIdentity | None:
-    """The identity of a running process; none when it has ended."""
+    """The identity of a process; None if it has ended."""
     ticks = _start_ticks(pid)
     if ticks is None:
         return None
@@ -62,12 +60,12 @@ def identify(pid: int, program: str) -> ProcessIdentity | None:
 
 
 def tethered(command: Sequence[str], death_signal: signal.Signals = signal.SIGKILL) -> list[str]:
-    """The command line that runs `command` as a child which gets `death_signal` when its parent's thread ends."""
+    """The command line for `command` as a child that gets `death_signal` when its parent's thread ends."""
     return [sys.executable, "-I", "-S", TETHER, str(int(death_signal)), str(os.getpid()), *command]
 
 
 def end_all(processes: Iterable[ProcessIdentity], grace_seconds: float) -> list[ProcessIdentity]:
-    """End what still runs, politely first; returns what was found running."""
+    """End running processes, with SIGTERM first; returns those that were running."""
     found = [process for process in processes if process.is_alive()]
     for process in found:
         process.send(signal.SIGTERM)
@@ -80,7 +78,6 @@ def end_all(processes: Iterable[ProcessIdentity], grace_seconds: float) -> list[
 
 
 def boot_id() -> str:
-    """The kernel's name for this boot."""
     return Path("/proc/sys/kernel/random/boot_id").read_text().strip()
 
 
@@ -89,7 +86,7 @@ def _start_ticks(pid: int) -> int | None:
         stat = Path(f"/proc/{pid}/stat").read_text()
     except (FileNotFoundError, ProcessLookupError):
         return None
-    # The second field is the program's name in parentheses and may itself hold spaces and parentheses.
+    # The second field is the program's name in parentheses, and may contain spaces and parentheses.
     fields = stat.rpartition(")")[2].split()
     state, start = fields[0], fields[19]
     return None if state in "ZX" else int(start)

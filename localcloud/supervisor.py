@@ -1,13 +1,11 @@
-"""The process that keeps a deployment running: `python -m localcloud.supervisor --state DIR`.
+"""The process that runs a deployment: `python -m localcloud.supervisor --state DIR`.
 
-It holds the state directory's lock, starts every service as soon as those it comes after are ready (Python programs
-begin to import before, standby.py), and publishes each change in services.json. A service that ends is named in the log
-and in its status, and started again after a delay that doubles from half a second to fifteen; after a run of five
-seconds it is the shortest again. SIGTERM stops everything in stages, the product before its servers, in under nine
-seconds.
+It holds the state directory's lock, starts each service when those before it are ready (Python programs import earlier,
+standby.py), and publishes each change in services.json. An ended service is logged and restarted after a delay that
+doubles from half a second to fifteen seconds, and is reset after a run of five seconds. SIGTERM stops the services in
+stages, the product before its servers, in under nine seconds.
 
-Every service is tied to this process and dies with it (tether.py). Should one be left all the same, the next start and
-`perdure down` know it from services.json and end it.
+Services die with this process (tether.py). If one survives, the next start or `perdure down` ends it, by services.json.
 """
 
 from __future__ import annotations
@@ -47,7 +45,7 @@ log = logging.getLogger("supervisor")
 
 
 class Supervisor:
-    """One run of one deployment."""
+    """One run of a deployment."""
 
     def __init__(self, state: StateDirectory, plan: Plan, table: tuple[Service, ...], notes: tuple[str, ...]) -> None:
         self._state = state
@@ -67,7 +65,7 @@ class Supervisor:
         )
 
     async def run(self) -> None:
-        """Keep everything running until SIGTERM or SIGINT."""
+        """Run all services until SIGTERM or SIGINT."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop.set)
@@ -91,7 +89,7 @@ class Supervisor:
                 raise result
 
     async def _keep(self, service: Service) -> None:
-        """Start one service when it may, watch it, start it again."""
+        """Start one service when its predecessors are ready, watch it, restart it."""
         may_start = asyncio.create_task(self._all_ready(service.after))
         restarts = 0
         delay = _FIRST_DELAY_SECONDS
@@ -138,7 +136,7 @@ class Supervisor:
                 stdin=asyncio.subprocess.PIPE if service.on_standby else asyncio.subprocess.DEVNULL,
                 stdout=output,
                 stderr=output,
-                # Ctrl-C in the terminal is the supervisor's to hand on, in order; it has a session of its own.
+                # A session of its own, so that the supervisor forwards Ctrl-C in order.
                 start_new_session=not service.on_standby,
             )
         log.info("%s started as pid %d", service.name, process.pid)
@@ -152,14 +150,14 @@ class Supervisor:
         return process
 
     def _give_word(self, service: Service, process: asyncio.subprocess.Process) -> None:
-        """Let a service on standby start; one that has ended meanwhile does not hear it."""
+        """Start a service on standby, unless it has ended."""
         assert process.stdin is not None
         process.stdin.write(json.dumps(services.settled(service.settled_in)).encode() + b"\n")
         process.stdin.close()
         self._change(service.name, ServiceState.STARTING)
 
     async def _watch(self, service: Service, exited: asyncio.Task[int]) -> None:
-        """Follow a running service with its probe, seldom once it is ready; returns when it has ended."""
+        """Probe a running service, rarely once it is ready; returns when it has ended."""
         assert service.probe is not None
         while not exited.done():
             failure = await asyncio.to_thread(service.probe.failure)
@@ -195,7 +193,7 @@ class Supervisor:
             self._change(service.name, ServiceState.STOPPED, healthy=False, process=None, message="")
 
     async def _bound_logs(self) -> None:
-        """Keep each log, and one predecessor, below a size; the writers append, so emptying the file is safe."""
+        """Limit the size of each log and its one predecessor; writers append, so truncating is safe."""
         while True:
             await asyncio.sleep(_PROBE_SECONDS)
             for service in self._table:
@@ -230,7 +228,7 @@ class Supervisor:
 
 
 def tail(path: Path, count: int) -> list[str]:
-    """The last lines of a log that may be large."""
+    """The last lines of a log, which may be large."""
     try:
         with path.open("rb") as file:
             file.seek(0, 2)
@@ -242,7 +240,7 @@ def tail(path: Path, count: int) -> list[str]:
 
 
 def last_message(log: Path, since: datetime) -> str:
-    """The message of a log's last line, be it text or JSON; empty if nothing was written since then."""
+    """The message of a log's last line, text or JSON; empty if nothing was written since then."""
     lines = tail(log, 1)
     if not lines or log.stat().st_mtime < since.timestamp():
         return ""
@@ -252,7 +250,7 @@ def last_message(log: Path, since: datetime) -> str:
 
 
 def sweep(state: StateDirectory, grace_seconds: float = 2.0) -> list[ProcessIdentity]:
-    """End what an earlier supervisor left running; the caller holds the lock or knows that nobody does."""
+    """End the services that an earlier supervisor left; the caller must ensure that no supervisor holds the lock."""
     left = state.running()
     if left is None:
         return []
@@ -260,7 +258,7 @@ def sweep(state: StateDirectory, grace_seconds: float = 2.0) -> list[ProcessIden
 
 
 def prepare(state: StateDirectory, plan: Plan, reserved: list[IO[str]]) -> tuple[dict[str, int], tuple[str, ...]]:
-    """Settle ports, certificates, kubeconfig and environment; returns the ports and what a person should know.
+    """Write ports, certificates, kubeconfig and environment; returns the ports and notes for a person.
 
     The ports stay reserved while the files in `reserved` are open.
     """
@@ -287,7 +285,6 @@ def prepare(state: StateDirectory, plan: Plan, reserved: list[IO[str]]) -> tuple
 
 
 def main() -> None:
-    """Run until told to stop."""
     parser = argparse.ArgumentParser(description="Keep a local deployment running.")
     parser.add_argument("--state", type=Path, required=True)
     state = StateDirectory(parser.parse_args().state)

@@ -1,4 +1,4 @@
-"""Links into Temporal's web UI. It keeps saved views in each browser, so a link carries its query with it."""
+"""Links into Temporal's web UI. Its saved views are per browser, so links contain their query."""
 
 from __future__ import annotations
 
@@ -6,12 +6,11 @@ from urllib.parse import urlencode
 
 
 def lifecycles_query(*areas: str) -> str:
-    """The list filter that finds every lifecycle of these areas: each area's run on the task queue of its name."""
+    """The list filter for all lifecycles of these areas, whose task queues are named after them."""
     if len(areas) == 1:
         return f"TaskQueue = '{areas[0]}'"
     return f"TaskQueue IN ({', '.join(repr(area) for area in areas)})"
 
 
 def lifecycles_link(url: str, query: str) -> str:
-    """The web UI's list of the workflows that a filter finds; `url` is the UI's address."""
     return f"{url}/namespaces/default/workflows?{urlencode({'query': query})}"

@@ -1,8 +1,7 @@
 """Run a program that dies with its parent: `python tether.py SIGNAL PARENT_PID PROGRAM ARG...`.
 
-Linux sends a process the signal of PR_SET_PDEATHSIG (prctl(2)) when the thread that forked it ends, however it ends,
-SIGKILL included. The setting survives execve, so this file sets it and becomes PROGRAM. The parent may have died before
-the setting was made; its pid is compared afterwards, which closes the gap. Imports nothing that takes time.
+PR_SET_PDEATHSIG (prctl(2)) makes Linux send the signal when the thread that forked the process ends, even by SIGKILL.
+It survives execve. The parent's pid is compared afterwards, in case it died before. Imports nothing slow.
 """
 
 from __future__ import annotations
@@ -15,7 +14,6 @@ PR_SET_PDEATHSIG = 1
 
 
 def main(arguments: list[str]) -> None:
-    """Tie this process to its parent and become the program."""
     signal_number, parent, program, *rest = arguments
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.prctl(PR_SET_PDEATHSIG, int(signal_number), 0, 0, 0) != 0:
