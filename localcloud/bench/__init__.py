@@ -1,5 +1,5 @@
-"""`perdure bench NAME`: the figures of the product, measured on a fresh local deployment with its production processes.
+"""`perdure bench NAME`: figures measured on a fresh local deployment with production processes.
 
-`figures.py` says what a figure is, `laboratory.py` how one is counted, `accounts.py`, `claims*.py` and `engine.py` what
-is measured, `command.py` is the command line. Figures are told, never asserted: the machine's load stands beside them.
+`figures.py` defines figures, `laboratory.py` the counters, `command.py` the command line. Figures are reported, never
+asserted, together with the machine's load.
 """

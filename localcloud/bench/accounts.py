@@ -1,15 +1,15 @@
-"""`perdure bench accounts`: the account area's rows of the first issue.
+"""`perdure bench accounts`: the account area's figures.
 
-    d    a pool of ten from nothing to Ready, in a cloud that takes its time
-    d2   ten claims at once on these accounts, and their release
+    d    a pool of ten from nothing to Ready, in a slow cloud
+    d2   ten concurrent claims on these accounts, and their release
     e    an idle pool of twenty
     f    ten accounts that wait for their support cases
     i    one claim among a thousand idle Accounts
     8e   two hundred Accounts and claims as the replaced operator left them (`accounts_left.py`)
-    8d   two hundred accounts that opt in to regions and have 255 quotas raised each (`accounts_quotas.py`)
+    8d   two hundred accounts with region opt-in and 255 quota increases each (`accounts_quotas.py`)
 
-d and d2 share a deployment; each other row has its own. The upstream figures of notes were measured on the replaced
-operator, fed by hand since its own pool creates nothing.
+d and d2 share a deployment; the other rows have their own. Upstream figures in notes were measured on the replaced
+operator with manually created Accounts, since its pool creates none.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ CREDENTIALS = "aws-credentials"
 
 
 class Sizes(Model):
-    """How large a benchmark is: the issue's sizes, or smaller ones for a quick look."""
+    """The sizes of the figures' definitions, or smaller ones."""
 
     pool: int = 10
     idle_pool: int = 20
@@ -73,7 +73,7 @@ async def _fill(lab: Laboratory, size: int) -> Found:
     async with asyncio.timeout(PATIENCE_SECONDS):
         await lab.objects.until(lambda: _ready(lab) >= size)
     seconds = time.monotonic() - began
-    await asyncio.sleep(1)  # what follows the last Ready (the pool's count) belongs to it
+    await asyncio.sleep(1)  # includes what follows the last Ready, such as the pool's count
     ledger, requests = lab.emulator.ledger(), lab.requests_since(mark)
     histories = await lab.histories()
     accounts = [len(history.events) for id_, history in histories.items() if id_.startswith("Account/")]
@@ -131,7 +131,7 @@ def _sum_of_accounts(histories: dict[str, History]) -> dict[str, int]:
 
 
 def _discrepancies(lab: Laboratory) -> str:
-    """What is in one world and not in the other."""
+    """The differences between AWS and the cluster."""
     world = lab.emulator.world()
     cloud = {(record.id, record.name) for record in world.members()}
     cluster = {(account.spec.aws_account_id, account.metadata.name) for account in _accounts(lab)}
@@ -148,7 +148,7 @@ def _discrepancies(lab: Laboratory) -> str:
 
 
 async def _claim_and_release(lab: Laboratory, size: int) -> Found:
-    # A pool that refills meanwhile would mix its calls with those of the claims.
+    # A refilling pool would mix its calls with those of the claims.
     await lab.patch(ACCOUNT_POOL, OPERATOR_NAMESPACE, "default", {"spec": {"poolSize": 0}})
     names = [f"tenant-{number}" for number in range(size)]
     await lab.create_namespaces(names, NAMESPACE)
@@ -257,7 +257,7 @@ async def idle(sizes: Sizes, rows: frozenset[str]) -> Found:
 
 
 def _tasks(before: dict[str, History], after: dict[str, History]) -> dict[str, int]:
-    """The workflow tasks between two readings, by workflow."""
+    """Workflow tasks between two readings, by workflow."""
     task = "workflow_task_completed"
     return {id_: history.types[task] - before.get(id_, History()).types[task] for id_, history in after.items()}
 
@@ -272,7 +272,7 @@ async def pending(sizes: Sizes, rows: frozenset[str]) -> Found:
         async with asyncio.timeout(PATIENCE_SECONDS):
             await lab.objects.until(lambda: _in_state(lab, AccountState.PENDING_VERIFICATION) >= sizes.pending)
         interval = float(lab.deployment.program_env()["PERDURE_ACCOUNTS_POLL"])
-        await asyncio.sleep(QUIET_SECONDS + interval / CASE_PAUSE_BY_AGE)  # new cases are looked at more often
+        await asyncio.sleep(QUIET_SECONDS + interval / CASE_PAUSE_BY_AGE)  # young cases are polled more often
         before = await lab.histories(ACCOUNT)
         lab.emulator.reset_ledger()
         await asyncio.sleep(sizes.pending_seconds)
@@ -298,7 +298,7 @@ async def pending(sizes: Sizes, rows: frozenset[str]) -> Found:
 
 
 async def crowded(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Row i: the Accounts are objects only, made Ready by writing their status; no claim gets further than bound."""
+    """Row i: the Accounts are made Ready by writing their status, so the claim gets no further than bound."""
     async with laboratory((Cloud.AWS,), *KINDS) as lab:
         began = time.monotonic()
         await lab.create_pool(ACCOUNT_POOL, 0)
@@ -332,7 +332,7 @@ async def _bound_after(lab: Laboratory, name: str) -> float:
 
 
 async def make_idle_accounts(lab: Laboratory, count: int) -> None:
-    """Accounts that are Ready and have nothing to do."""
+    """Create Accounts that are Ready and idle."""
     permits = asyncio.Semaphore(10)
 
     async def one(number: int) -> None:
@@ -357,7 +357,7 @@ async def make_idle_accounts(lab: Laboratory, count: int) -> None:
 
 
 async def settle(lab: Laboratory, count: int) -> None:
-    """Wait until every Account has a workflow that shows it Ready."""
+    """Wait until every Account has a workflow whose phase is Ready."""
     query = "OpKind = 'Account' AND OpPhase = 'Ready' AND ExecutionStatus = 'Running'"
     async with asyncio.timeout(PATIENCE_SECONDS):
         while (await lab.temporal.count_workflows(query)).count < count:  # noqa: ASYNC110 - visibility sends no events
@@ -368,7 +368,7 @@ async def settle(lab: Laboratory, count: int) -> None:
 
 
 async def raised(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Row d of the issue about the remaining paths."""
+    """Row 8d."""
     return await accounts_quotas.raised(sizes.quota_accounts)
 
 
@@ -376,7 +376,7 @@ async def raised(sizes: Sizes, rows: frozenset[str]) -> Found:
 
 
 async def left_behind(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Row e of that issue."""
+    """Row 8e."""
     return await accounts_left.taken_over(sizes.left_accounts)
 
 
@@ -384,7 +384,7 @@ async def left_behind(sizes: Sizes, rows: frozenset[str]) -> Found:
 
 
 def _claim(name: str) -> JsonObject:
-    """A claim as users write it, each of a legal entity of its own."""
+    """A user's claim with its own legal entity."""
     return {
         "metadata": {"name": name},
         "spec": {
@@ -409,7 +409,7 @@ def _ready(lab: Laboratory) -> int:
 
 
 def _free(lab: Laboratory) -> int:
-    """Accounts that a claim has let go."""
+    """The number of released Accounts."""
     return sum(
         account.status.state == AccountState.READY
         and account.status.reused
@@ -426,9 +426,9 @@ def _claims_ready(lab: Laboratory) -> int:
 
 Measurement = Callable[[Sizes, frozenset[str]], Coroutine[None, None, Found]]
 
-# Rows that are measured only when they are asked for.
+# Rows that run only on request.
 ON_REQUEST: frozenset[str] = frozenset({"8d", "8e"})
-# In the order of the issue's table; each with the rows that it measures.
+# In the order of the documentation; each with its rows.
 MEASUREMENTS: tuple[tuple[frozenset[str], Measurement], ...] = (
     (frozenset({"d", "d2"}), ready_and_claimed),
     (frozenset({"e"}), idle),

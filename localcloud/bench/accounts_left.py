@@ -1,8 +1,8 @@
-"""Row e of the issue about the remaining account paths: what the aws-account-operator left, taken over.
+"""Row 8e: Accounts and claims as the aws-account-operator left them, taken over.
 
-Sixteen Accounts and their four claims are one round of the mix: Ready ones, claimed ones, and one each that was cut
-short while being made (its id not recorded), while getting its credentials, in the middle of its regions, and before
-its support case was noted. All of them stand there before worker and watcher begin.
+One round of the mix is sixteen Accounts and four claims: Ready, claimed, and one each interrupted during creation (id
+not recorded), credentials, regions, and before its support case was recorded. All exist before worker and watcher
+start.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _AT_ONCE = 10
 
 
 class Left(StrEnum):
-    """How the operator left an Account."""
+    """The state in which the operator left an Account."""
 
     READY = "ready"
     CLAIMED = "claimed"
@@ -54,7 +54,7 @@ _STATES = {
 
 
 class LeftAccount(Model):
-    """An Account that is left, and the AWS account behind it."""
+    """An Account and its AWS account."""
 
     name: str
     account_id: str
@@ -62,7 +62,7 @@ class LeftAccount(Model):
 
 
 async def taken_over(accounts: int) -> Found:
-    """The row, with so many Accounts and a claim for each fourth."""
+    """Row 8e with so many Accounts, and a claim for each fourth."""
     async with laboratory((Cloud.AWS,), ACCOUNT, ACCOUNT_CLAIM) as lab:
         names = [account_name(suffix_of("left", str(number))) for number in range(accounts)]
         ids = await asyncio.to_thread(_create, lab, names)
@@ -155,7 +155,7 @@ async def _leave(lab: Laboratory, each: LeftAccount) -> None:
     }
     await lab.kube.create(ACCOUNT, manifest, OPERATOR_NAMESPACE)
     state = _STATES.get(each.how, AccountState.READY)
-    # Deadlines of what was cut short run from its last state on.
+    # Deadlines of interrupted Accounts run from their last state.
     now = timestamp(datetime.now(UTC))
     conditions = [_condition("Creating", LONG_AGO), _condition(state, LONG_AGO if each.how in SETTLED else now)]
     status: JsonObject = {

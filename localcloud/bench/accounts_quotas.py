@@ -1,9 +1,8 @@
-"""Row d of the issue about the remaining account paths: many accounts that opt in to regions and have quotas raised.
+"""Row 8d: many accounts with region opt-in and quota increases.
 
-The AWS accounts exist beforehand, so that neither CreateAccount nor its budget counts; their Accounts are made with the
-ids, and go the whole way to Ready: opting in, credentials, the first instance of each region, the case, the quotas. The
-emulator's clock runs a hundred times faster. How many were under way at once is read from the emulator's own records of
-when each request was made and decided upon, not from what the product says.
+The AWS accounts exist beforehand, so CreateAccount and its budget do not count. Their Accounts are created with the ids
+and go through all phases to Ready. The emulator's clock runs a hundred times faster. Concurrency is computed from the
+emulator's records of requests and their ends, not from the product's status.
 """
 
 from __future__ import annotations
@@ -40,10 +39,10 @@ ROW = "8d"
 QUOTAS = [code for code, service in SERVICE_OF.items() if service != "iam"][:15]
 VALUE = 6000  # above every default
 OPT_IN = ("af-south-1", "eu-south-1")
-# Fifteen of the seventeen regions need no asking.
+# Fifteen of the seventeen regions need no opt-in.
 PLAIN = DEFAULT_REGIONS[: 17 - len(OPT_IN)]
 SPEED = 100.0
-# Seconds of the emulator's clock.
+# In seconds of the emulator's clock.
 SLOW_ANSWERS = {"region_enable_seconds": 300, "quota_pending_seconds": 60, "quota_case_seconds": 120}
 LONGEST_HISTORY = 2000
 PATIENCE_SECONDS = 3000.0
@@ -53,7 +52,7 @@ Interval = tuple[float, float]
 
 
 async def raised(accounts: int) -> Found:
-    """Row d of that issue, with so many accounts."""
+    """Row 8d with so many accounts."""
     emulated = {**SLOW_ANSWERS, "regions": PLAIN, "opt_in_regions": OPT_IN, "recent_calls": 0}
     async with laboratory((Cloud.AWS,), ACCOUNT, **emulated) as lab:
         names = await _prepare(lab, accounts)
@@ -97,7 +96,7 @@ def _shares(spent: dict[str, float], accounts: int) -> str:
 
 
 async def _prepare(lab: Laboratory, count: int) -> dict[str, str]:
-    """The configuration, and so many AWS accounts: their ids by name."""
+    """Create the configuration and so many AWS accounts; their ids by name."""
     pools = {"default": {"default": True}}
     data = {"feature.opt_in_regions": "true", "opt-in-regions": ", ".join(OPT_IN), "accountpool": json.dumps(pools)}
     await lab.patch(CONFIG_MAP_KIND, OPERATOR_NAMESPACE, CONFIG_MAP, {"data": data})
@@ -132,7 +131,7 @@ async def _make(lab: Laboratory, name: str, account_id: str) -> None:
 
 
 async def _followed(lab: Laboratory, count: int) -> int:
-    """Until all are Ready; the most that were in OptingInRegions at once."""
+    """Wait until all are Ready; the maximum that were in OptingInRegions at once."""
     most = 0
 
     def finished() -> bool:
@@ -164,7 +163,7 @@ async def _history_lengths(lab: Laboratory) -> list[int]:
 
 
 def most_at_once(intervals: Iterable[Interval]) -> int:
-    """How many of the intervals were under way at the same instant; one that ends gives its place at once."""
+    """The maximum number of overlapping intervals; one that ends does not overlap one that begins then."""
     moments = sorted((moment, change) for begin, end in intervals for moment, change in ((begin, 1), (end, -1)))
     under_way = most = 0
     for _, change in moments:
@@ -196,6 +195,6 @@ def _most_regions(world: World) -> int:
 
 
 def _most_accounts(world: World) -> int:
-    """Accounts with a region under way, each from its first request to its last end."""
+    """The maximum number of accounts with a pending region, each counted from its first request to its last end."""
     changes = _region_changes(world).values()
     return most_at_once((min(begin for begin, _ in each), max(end for _, end in each)) for each in changes)

@@ -1,16 +1,16 @@
-"""`perdure bench claims`: the rows of the resource claims' issue.
+"""`perdure bench claims`: the resource claims' figures.
 
     a, b, c, d   claims and pools being served                       (this file)
-    e            settled claims, left alone                          claims_crowds.py
-    f1 to f3, g  ends of lifespans, reactions to events              claims_events.py
+    e            settled claims at rest                              claims_crowds.py
+    f1 to f3, g  expiries, reactions to changes                      claims_events.py
     h, i, k, j   a claim among many, a restart, a crash, memory      claims_crowds.py
     r            more claims than handles                            claims_race.py
-    s5 to s100   claims at once on a share of the machine            claims_starved.py
+    s5 to s100   concurrent claims on a share of the machine         claims_starved.py
 
-Rows of one group share a deployment, and each is told as soon as it is measured (`claims_telling.py`). Latencies are
-taken by a watch in this program (`claims_sightings.py`), from just before a request is sent until what is waited for is
-seen; this program's own work on the same cores is part of them. The upstream figures in notes were measured on the
-replaced operator on the same kind of machine.
+Rows of a group share a deployment, and each is printed when measured (`claims_telling.py`). Latencies run from just
+before a request is sent until a watch in this process (`claims_sightings.py`) sees the effect, so they include this
+process's work on the same cores. Upstream figures in notes were measured on the replaced operator on the same kind of
+machine.
 """
 
 from __future__ import annotations
@@ -171,7 +171,7 @@ _SERVED: tuple[tuple[str, Callable[[Scene, Sizes], Coroutine[None, None, Found]]
 Measurement = Callable[[Sizes, frozenset[str]], Coroutine[None, None, Found]]
 
 _STARVED = frozenset(f"s{share}" for share in SHARES)
-# Rows that are measured only when they are asked for: j takes many minutes, and a quota is set by root alone.
+# Rows that run only on request: j takes many minutes, and s needs root to set a quota.
 ON_REQUEST = frozenset({"j"}) | _STARVED
 MEASUREMENTS: tuple[tuple[frozenset[str], Measurement], ...] = (
     (frozenset({"a", "b", "c", "d"}), served),

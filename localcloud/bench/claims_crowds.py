@@ -1,8 +1,8 @@
 """Rows e, h, i, j and k of `perdure bench claims`: many settled claims.
 
-They are made by the product itself, some hundreds at once, each ready before the next batch. What a restart asks of the
-API server is counted from the signal to the end of everything that follows, the new claim's own requests among them.
-Memory is the proportional set size of worker and watcher with all their processes: pages that several share count once.
+The product makes them in batches of some hundreds. A restart's requests are counted from the signal until quiet,
+including the new claim's. Memory is the proportional set size of worker and watcher with all their processes, so shared
+pages count once.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from localcloud.services import WATCH, WORKER
 
 _CLOCKED = 10
 _SETTLING_SECONDS = 10.0
-# Whatever claims there are, streams are renewed about every five minutes, leases every few seconds, and an API server
-# that sends nothing for half a minute is asked whether it is ready.
+# Independent of the number of claims: streams are renewed every five minutes, Leases every few seconds, and readiness
+# is checked when the API server was silent for half a minute.
 _STANDING = ("watch ", "get leases", "patch leases", "update leases", "create leases", "get /readyz")
 
 
@@ -58,7 +58,7 @@ async def idle(sizes: Sizes, rows: frozenset[str]) -> Found:
 
 
 async def _watched(on: Scene, seconds: float) -> tuple[int, int, Counter[str]]:
-    """What happens while nobody does anything: requests without the standing ones, workflow tasks, all requests."""
+    """While idle: requests without the constant ones, workflow tasks, all requests."""
     await on.lab.quiet()
     mark, before = on.lab.audit_mark(), await _workflow_tasks(on)
     await asyncio.sleep(seconds)
@@ -177,7 +177,7 @@ def _told(sizes_mib: dict[str, float]) -> str:
 
 
 def _memory_mib(on: Scene, service: str) -> float:
-    """A service with its children."""
+    """Of a service with its children."""
     pid = on.lab.deployment.service(service).pid
     if pid is None:
         return 0.0

@@ -1,7 +1,7 @@
-"""Rows f and g of `perdure bench claims`: ends of lifespans, and reactions to what others do.
+"""Rows f and g of `perdure bench claims`: expiries, and reactions to changes made by others.
 
-Ends are whole seconds, so those of f lie ten to a second. What counts is when the last of claim, handle and resource is
-seen being deleted. The third part of f takes the whole deployment down before the ends and up after them.
+Expiries are whole seconds, so those of f come ten per second. Lateness is measured when the last of claim, handle and
+resource is seen being deleted. f3 stops the deployment before the expiries and starts it after them.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ from localcloud.bench.figures import Figure, Found, percentile
 from localcloud.bench.laboratory import PATIENCE_SECONDS, writes
 from localcloud.state import Cloud
 
-# From making the first of the claims to the first end: all must be settled by then.
+# From creating the first claim to the first expiry; all must be settled by then.
 _LEAD_SECONDS = 35
 _DOWN_LEAD_SECONDS = 20
 _MARK = "marked"
 
 
 async def ends(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Row f, or the parts of it that are asked for."""
+    """The requested parts of row f."""
     found: list[Found] = []
     async with scene() as on:
         for part, measure in _ENDS:
@@ -93,7 +93,7 @@ def _lateness(what: str, seconds: float, goal: str, note: str = "") -> Figure:
 
 
 def _cost(cost: Cost, ends: int) -> tuple[Figure, ...]:
-    """What an end costs, from shortly before the first one until nothing is done any more."""
+    """The cost per expiry, from shortly before the first until quiet."""
     return (
         Figure(
             row="f",
@@ -106,7 +106,7 @@ def _cost(cost: Cost, ends: int) -> tuple[Figure, ...]:
 
 
 async def _late(on: Scene, prefix: str, count: int, seconds: int) -> tuple[list[float], Cost]:
-    """By how much each of the claims was late, and what their ends have cost."""
+    """Each claim's lateness in seconds, and the cost of the expiries."""
     first = int(time.time()) + _LEAD_SECONDS
     due = {f"{prefix}-{number}": first + number * seconds // count for number in range(count)}
     await _make_ending(on, due)
@@ -119,7 +119,7 @@ async def _late(on: Scene, prefix: str, count: int, seconds: int) -> tuple[list[
 
 
 async def _late_after_downtime(on: Scene, count: int) -> tuple[list[float], float]:
-    """How long after everything was up again, and how long that took."""
+    """Delays after the restart was complete, and the duration of the restart."""
     deployment = on.lab.deployment
     due = dict.fromkeys((f"down-{number}" for number in range(count)), int(time.time()) + _DOWN_LEAD_SECONDS)
     await _make_ending(on, due)
@@ -128,7 +128,7 @@ async def _late_after_downtime(on: Scene, count: int) -> tuple[list[float], floa
     await asyncio.sleep(max(0.0, max(due.values()) + 1 - time.time()))
     step("and brought up again")
     began = time.time()
-    deployment.start(clouds=(Cloud.AWS,), tether=True)  # in this thread, to whose life it is tied
+    deployment.start(clouds=(Cloud.AWS,), tether=True)  # in this thread, since the deployment is tied to it
     await asyncio.to_thread(deployment.wait_ready)
     ready = time.time()
     deleted = await _deleted(on, due)
@@ -144,7 +144,7 @@ async def _make_ending(on: Scene, due: Mapping[str, float]) -> None:
 
 
 async def _deleted(on: Scene, names: Sequence[str] | Mapping[str, float]) -> dict[str, float]:
-    """When the last of claim, handle and resource of each claim was seen being deleted."""
+    """When the last of each claim's claim, handle and resource was seen being deleted."""
     parts = {
         name: [
             (RESOURCE_CLAIM, path(name)),
@@ -227,7 +227,7 @@ def _condition() -> str:
 
 
 async def _say(on: Scene, name: str, said: str, *words: str) -> float:
-    """Write into the claim's resource, and wait for one of these words; how long that took."""
+    """Write into the claim's resource and wait for one of these words; the seconds that it took."""
     async with asyncio.timeout(PATIENCE_SECONDS):
         await on.seen.until(lambda: bool(on.seen.things_of.get(path(name))))
     await asyncio.sleep(0.2)

@@ -1,8 +1,7 @@
-"""Row r of `perdure bench claims`: more claims at once than there are handles, and none may be made for them.
+"""Row r of `perdure bench claims`: more concurrent claims than handles.
 
-A pool is filled, then told to want no more, so that what is bound is not replaced. Who has which handle is read from
-the API server when all is quiet, from both sides: claims and handles have to agree. Then the pool wants as many as
-there are claims that wait, and these are served as handles appear.
+A pool is filled and then set to zero, so bound handles are not replaced. When quiet, the bindings are read from claims
+and handles, which must agree. Then the pool is set to the number of waiting claims, which are bound as handles appear.
 """
 
 from __future__ import annotations
@@ -79,14 +78,14 @@ async def _bound(on: Scene, count: int) -> None:
 
 
 async def _pairs(on: Scene) -> dict[str, str]:
-    """The handle of each claim that has one, where the claim, the handle and nobody else say so."""
+    """The handle of each bound claim, where claim and handle agree and no other handle is involved."""
     claims = (await on.lab.kube.list(RESOURCE_CLAIM)).items
     handles = (await on.lab.kube.list(RESOURCE_HANDLE)).items
     return agreed(claims, handles)
 
 
 def agreed(claims: Iterable[JsonObject], handles: Iterable[JsonObject]) -> dict[str, str]:
-    """Claims with their handles, as far as both sides say the same; a claim that two handles name is left out."""
+    """Claims with their handles where both sides agree; excludes claims that two handles name."""
     held = [(text(each, "spec", "resourceClaim", "name"), text(each, "metadata", "name")) for each in handles]
     named = Counter(claim for claim, _ in held if claim)
     told_by_claims = {

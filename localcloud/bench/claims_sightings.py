@@ -1,11 +1,8 @@
-"""When this program's own watches saw what: the clock of `perdure bench claims`.
+"""When this process's watches saw what: the clock of `perdure bench claims`.
 
-Each kind is listed once and then watched; of each object only some words are kept (`bound`, `ready`, ...), each with
-the moment at which it was first true, and how many objects a word is true of now. So a condition costs the same among
-five thousand objects as among five. Moments are seconds since the epoch by this machine's clock, which is the clock of
-lifespans too: everything runs on one computer.
-
-A stream that breaks (a restart of everything) is opened again at once; what was missed is seen by the list.
+Of each object only words are kept (`bound`, `ready`, ...), with the moment each was first true, and the number of
+objects per word, so a condition costs the same among five thousand objects as among five. Moments are seconds since the
+epoch on this machine's clock, as expiries are. A broken watch is reopened at once with a list.
 """
 
 from __future__ import annotations
@@ -34,8 +31,6 @@ Words = Callable[[JsonObject], Iterable[str]]
 
 
 class Sightings:
-    """What has been seen of the claims, their handles and their resources."""
-
     def __init__(self, kube: KubeApi) -> None:
         self._kube = kube
         marked = DomainNames(domain=kube.operator_domain).resource_handle_name_annotation
@@ -62,22 +57,22 @@ class Sightings:
         return min((seen[word] for word in (DELETING, GONE) if word in seen), default=None)
 
     def count(self, kind: Kind, word: str) -> int:
-        """Of how many objects a word is true now."""
+        """The number of objects of which a word is true now."""
         return self._count[kind.name, word]
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        """Wait until a condition holds; give it a limit with `asyncio.timeout`."""
+        """Wait until a condition holds; limit the wait with `asyncio.timeout`."""
         async with self._changed:
             await self._changed.wait_for(condition)
 
     async def moment(self, kind: Kind, path: str, word: str) -> float:
-        """Wait until a word has been true of an object; when that was."""
+        """Wait until a word has been true of an object; returns the moment."""
         await self.until(lambda: self.first(kind, path, word) is not None)
         return self._first[kind.name, path][word]
 
     @asynccontextmanager
     async def followed(self) -> AsyncIterator[None]:
-        """For as long as the context lasts."""
+        """Watch while the context lasts."""
         try:
             await self._begin(self._words)
             yield
@@ -86,7 +81,7 @@ class Sightings:
 
     @asynccontextmanager
     async def only(self, *kinds: Kind) -> AsyncIterator[None]:
-        """Follow nothing else for a while: each watch costs the API server and this program something per change."""
+        """Watch only these kinds for a while, since each watch costs CPU per change."""
         others = [kind for kind in self._words if kind not in kinds]
         await self._end(others)
         try:
@@ -116,7 +111,7 @@ class Sightings:
                         async with self._changed:
                             self._learn(kind, words, event.object, gone=event.type == "DELETED")
                             self._changed.notify_all()
-            except ApiError:  # an API server that has just started refuses in several ways
+            except ApiError:  # a starting API server refuses in several ways
                 await asyncio.sleep(AGAIN_SECONDS)
 
     async def _listing(self, kind: Kind, words: Words, items: Iterable[JsonObject]) -> None:
@@ -177,7 +172,7 @@ def _pool(obj: JsonObject) -> Iterable[str]:
 
 
 def _thing(marked: str, obj: JsonObject) -> Iterable[str]:
-    """Only what handles manage: the cluster has ConfigMaps of its own."""
+    """Handles' objects only; the cluster has ConfigMaps of its own."""
     return (BOUND,) if text(obj, "metadata", "annotations", marked) else ()
 
 

@@ -1,10 +1,8 @@
-"""Row s of `perdure bench claims`: the same claims at once on the whole machine, on a fifth and on a twentieth of it.
+"""Row s of `perdure bench claims`: concurrent claims on all, a fifth and a twentieth of the machine.
 
-A CPU quota holds all processes of the deployment together, the servers among them; this program is outside of it. What
-a machine does in a second it does in five seconds of a fifth: time and share multiplied stay the same, as long as no
-work is repeated and what the servers need for being idle is small beside it. What was broken off is read from the
-histories when the quota is lifted: activities and workflow tasks that the server gave up on, and attempts after the
-first.
+A CPU quota covers all processes of the deployment including the servers, but not this one. Time multiplied by share
+should stay constant, as long as no work is repeated and idle costs are small. Repeated work is counted in the histories
+afterwards: activities and workflow tasks that timed out, and attempts after the first.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ from localcloud.cpu_share import limited
 from localcloud.services import WATCH, WORKER
 
 SHARES = (100, 20, 5)
-# Of the time that the whole machine is thought to need at most for a claim, by the share.
+# The most seconds per claim on the whole machine; divided by the share.
 _PATIENCE = 0.5
 _READ_AT_ONCE = 8
 _IDLE_SECONDS = 5.0
@@ -116,9 +114,9 @@ async def _on_share(on: Scene, count: int, percent: int) -> Found:
 
 
 async def _all_within(on: Scene, names: list[str], seconds: float) -> tuple[int, list[bool]]:
-    """How many claims are ready when all are, or when the time is over.
+    """The number of claims ready at the end of the wait.
 
-    Also of each look meanwhile, as `perdure top` looks, whether it told a backlog.
+    Also, for each poll meanwhile in the way of `perdure top`, whether it showed a backlog.
     """
     deadline, last = time.monotonic() + seconds, time.monotonic()
     backlogs: list[bool] = []
@@ -146,7 +144,7 @@ async def _backlog(on: Scene) -> list[Backlog]:
 
 
 async def _ledger(on: Scene, names: list[str]) -> tuple[int, int]:
-    """Claims without a handle of their own and its resource; handles and resources that are too many."""
+    """Claims without their own handle and resource, and surplus handles and resources."""
     claims = (await on.lab.kube.list(RESOURCE_CLAIM)).items
     handles = (await on.lab.kube.list(RESOURCE_HANDLE)).items
     things = (await on.lab.kube.list(CONFIG_MAP, THINGS)).items
@@ -159,7 +157,7 @@ async def _ledger(on: Scene, names: list[str]) -> tuple[int, int]:
 
 
 async def _broken_off(client: Client) -> Counter[str]:
-    """What the histories of all runs tell of it."""
+    """Repeated work, from the histories of all runs."""
     found: Counter[str] = Counter()
     permits = asyncio.Semaphore(_READ_AT_ONCE)
 
@@ -180,7 +178,7 @@ def _restarts(on: Scene) -> Counter[str]:
 
 
 async def _terms(on: Scene) -> int:
-    """How often the watcher's Lease has changed hands."""
+    """How often the watcher's Lease changed its holder."""
     settings = Settings()
     lease = await on.lab.kube.get(LEASE, settings.watch_lease_namespace, settings.watch_lease_name)
     turns = at(lease, "spec", "leaseTransitions")

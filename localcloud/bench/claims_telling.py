@@ -1,6 +1,6 @@
-"""What `perdure bench claims` tells while it measures, on standard error, and what something has cost.
+"""Progress output of `perdure bench claims` on standard error, and cost meters.
 
-A row takes minutes, so every step and every figure is told as soon as it is known, with the seconds since the start.
+Rows take minutes, so each step and figure is printed at once, with the seconds since the start.
 """
 
 from __future__ import annotations
@@ -21,20 +21,18 @@ _BEGAN = time.monotonic()
 
 
 def step(line: str) -> None:
-    """What is going on now."""
     told_line = f"{time.monotonic() - _BEGAN:5.0f} s  {line}"
     errors.print(told_line, markup=False, highlight=False, soft_wrap=True)
 
 
 def told(found: Found) -> Found:
-    """The same, its figures told."""
+    """Print the figures, and return them."""
     for figure in found.figures:
         step(line_of(figure))
     return found
 
 
 def line_of(figure: Figure) -> str:
-    """One figure in one line."""
     shown = figure.measured if isinstance(figure.measured, str) else f"{figure.measured:g} {figure.unit}".strip()
     goal = f" ({figure.goal})" if figure.goal else ""
     note = f"; {figure.note}" if figure.note else ""
@@ -42,7 +40,7 @@ def line_of(figure: Figure) -> str:
 
 
 def together(found: Iterable[Found]) -> Found:
-    """What several measurements have found."""
+    """Merge the results of several measurements."""
     every = tuple(found)
     return Found(
         figures=tuple(figure for each in every for figure in each.figures),
@@ -51,19 +49,19 @@ def together(found: Iterable[Found]) -> Found:
 
 
 class Cost(NamedTuple):
-    """What was used between two readings."""
+    """The resources used between two readings."""
 
     requests: Counter[str]
     cpu: dict[str, float]
     """Seconds by service; `evaluators` are the worker's children."""
 
     def cpu_of(self, count: int) -> str:
-        """Milliseconds of each of so many, by service."""
+        """Milliseconds of CPU per item, by service."""
         return ", ".join(f"{service} {1000 * seconds / count:.1f}" for service, seconds in self.cpu.items())
 
 
 class Meter:
-    """Reads what is used from its making on."""
+    """Measures the resources used since its creation."""
 
     def __init__(self, lab: Laboratory) -> None:
         self._lab = lab
@@ -71,7 +69,6 @@ class Meter:
         self._cpu = _cpu(lab)
 
     def read(self) -> Cost:
-        """What was used since."""
         now = _cpu(self._lab)
         cpu = {service: now[service] - before for service, before in self._cpu.items()}
         return Cost(self._lab.requests_since(self._mark), cpu)

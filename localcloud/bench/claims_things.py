@@ -1,8 +1,9 @@
-"""What `perdure bench claims` claims: a provider with parameters, checks, lifespan and an override; one ConfigMap each.
+"""The providers of `perdure bench claims`: with parameters, checks, lifespan and an override; each handle has one
+ConfigMap.
 
-The ConfigMap is ready as soon as it exists, by the provider's own checks, as in the measurements of the replaced
-operator; a second provider's is ready when somebody says so in it, and a third's claims need an approval. A fourth
-renders the clock, so it is never settled for long.
+The first provider's ConfigMap is ready when it exists, by the provider's own checks, as in the measurements of the
+replaced operator; the second's when a word is written into it; the third's claims need an approval; the fourth renders
+the clock, so it is never settled for long.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ OPERATOR = "poolboy"
 USERS, THINGS = "users", "things"
 AT_ONCE, SAID, APPROVED, CLOCK = "at-once", "said", "approved", "clock"
 POSTS_AT_ONCE = 20
-# More claims than this at once would only wait for each other, and for the sightings.
+# More concurrent claims would only wait for each other, and for the sightings.
 BATCH = 250
 
 
 class Sizes(Model):
-    """How large a benchmark is: the issue's sizes, or smaller ones for a quick look."""
+    """The sizes of the figures' definitions, or smaller ones."""
 
     singles: int = 50
     burst: int = 100
@@ -55,7 +56,7 @@ class Sizes(Model):
 
 
 class Scene(NamedTuple):
-    """A deployment with the providers on it, and what is seen of it."""
+    """A deployment with the providers, and the watches on it."""
 
     lab: Laboratory
     seen: Sightings
@@ -63,7 +64,7 @@ class Scene(NamedTuple):
 
 @asynccontextmanager
 async def scene() -> AsyncIterator[Scene]:
-    """A fresh one, warmed up by a claim."""
+    """A fresh scene, warmed up by one claim."""
     step("a deployment is brought up")
     async with laboratory((Cloud.AWS,)) as lab:
         seen = Sightings(lab.kube)
@@ -79,7 +80,7 @@ async def scene() -> AsyncIterator[Scene]:
 
 
 async def make(scene: Scene, names: Iterable[str], provider: str = AT_ONCE, **spec: object) -> dict[str, float]:
-    """Make claims, some at once; when the request for each was sent."""
+    """Create claims concurrently; returns when each request was sent."""
     permits = asyncio.Semaphore(POSTS_AT_ONCE)
     sent: dict[str, float] = {}
 
@@ -93,7 +94,7 @@ async def make(scene: Scene, names: Iterable[str], provider: str = AT_ONCE, **sp
 
 
 async def make_settled(scene: Scene, count: int, prefix: str, told: Callable[[], str] = str) -> None:
-    """Many claims, a batch after the other, each batch ready before the next; `told` adds a word after each."""
+    """Create many claims in batches, each ready before the next; `told` adds a word after each batch."""
     names = [f"{prefix}-{number}" for number in range(count)]
     for start in range(0, count, BATCH):
         batch = names[start : start + BATCH]
@@ -104,18 +105,18 @@ async def make_settled(scene: Scene, count: int, prefix: str, told: Callable[[],
 
 
 async def all_ready(scene: Scene, names: Sequence[str]) -> float:
-    """Wait until all of them are; when the last one was."""
+    """Wait until all are ready; returns when the last one was."""
     return max([await moment(scene, name, READY) for name in names])
 
 
 async def moment(scene: Scene, name: str, word: str) -> float:
-    """When a word was first true of a claim, waiting for it."""
+    """Wait until a word is true of a claim; returns when it first was."""
     async with asyncio.timeout(PATIENCE_SECONDS):
         return await scene.seen.moment(RESOURCE_CLAIM, path(name), word)
 
 
 async def delete(scene: Scene, names: Iterable[str]) -> None:
-    """Delete claims and wait until they and what was theirs are gone."""
+    """Delete claims and wait until they and their objects are gone."""
     wanted = list(names)
     handles = [
         f"{OPERATOR}/{scene.seen.handle_of[path(name)]}" for name in wanted if path(name) in scene.seen.handle_of
@@ -134,24 +135,22 @@ async def delete(scene: Scene, names: Iterable[str]) -> None:
 
 
 def path(name: str) -> str:
-    """A claim's namespace and name."""
     return f"{USERS}/{name}"
 
 
 def claim(name: str, provider: str = AT_ONCE, **spec: object) -> JsonObject:
-    """A claim as users write it."""
+    """A user's claim."""
     values = {"text": f"of {name}", "number": 3}
     chosen: JsonObject = {"name": provider} if provider != AT_ONCE else {"name": provider, "parameterValues": values}
     return {"metadata": {"name": name}, "spec": {"provider": chosen, **spec}}
 
 
 def pool(name: str, size: int) -> JsonObject:
-    """A pool of handles that claims of `POOLED` take."""
+    """A pool of handles for claims of `POOLED`."""
     return {"metadata": {"name": name}, "spec": {"minAvailable": size, "provider": {"name": POOLED}}}
 
 
 async def create_pool(scene: Scene, name: str, size: int) -> None:
-    """Make a pool."""
     await scene.lab.kube.create(RESOURCE_POOL, pool(name, size), OPERATOR)
 
 

@@ -1,8 +1,7 @@
 """The command `perdure bench NAME`.
 
-Each measurement brings up a fresh deployment in a temporary directory and takes it down again; `--state`, which every
-command has, changes nothing here. Exit code 1 means that
-something could not be measured; a missed goal is no error. What was measured before is told all the same.
+Each measurement starts a fresh deployment in a temporary directory; the global `--state` has no effect. Exit code 1
+means that a measurement failed; earlier results are printed nevertheless, and a missed goal is no error.
 """
 
 from __future__ import annotations
@@ -33,8 +32,6 @@ if TYPE_CHECKING:
 
 
 class Benchmark(StrEnum):
-    """The benchmarks."""
-
     ENGINE = "engine"
     ACCOUNTS = "accounts"
     CLAIMS = "claims"
@@ -44,7 +41,6 @@ class Benchmark(StrEnum):
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command to a CLI."""
     app.command(rich_help_panel=command_groups.INSTALL)(bench)
 
 
@@ -121,7 +117,7 @@ def bench(
 
 
 def _measured(work: Sequence[Measure]) -> tuple[list[Found], list[str]]:
-    """What could be measured, and why the rest could not."""
+    """The results, and the reasons of failed measurements."""
     from engine.errors import ApiError
     from localcloud.cpu_share import NoQuota
 
@@ -136,7 +132,7 @@ def _measured(work: Sequence[Measure]) -> tuple[list[Found], list[str]]:
 
 
 def _work(name: Benchmark, only: str, sizes: Mapping[str, float]) -> list[Measure]:
-    """What has to be measured, in order."""
+    """The measurements to run, in order."""
     from localcloud.bench import (
         accounts,
         claims,
@@ -178,7 +174,7 @@ def _fields(of: type[Model], sizes: Mapping[str, float]) -> dict[str, float]:
 
 
 def _rows(text: str, rows: Iterable[frozenset[str]], on_request: frozenset[str]) -> frozenset[str]:
-    """The rows that `--only` names, a row of several parts with all of them; without it all but those on request."""
+    """The rows of `--only`, with all their parts; by default all that do not need a request."""
     known = frozenset().union(*rows)
     named = filter(None, map(str.strip, text.split(",")))
     wanted = frozenset().union(*(({name} & known) or _parts(name, known) or {name} for name in named))

@@ -1,8 +1,8 @@
-"""`perdure bench engine`: what the loop costs, on idle Accounts whose passes observe, decide, and change nothing.
+"""`perdure bench engine`: the cost of passes over idle Accounts, which change nothing.
 
-first passes   objects made by a client, until each has a workflow that shows it settled
-wakes          signal-with-start to the open workflows, ten at once
-passes         one wake to every workflow: CPU by process, and how many a second
+first passes   from the creation of objects until each has a settled workflow
+wakes          signal-with-start to open workflows, ten at once
+passes         one wake to every workflow: CPU by process, and passes per second
 latency        single wakes at rest, from the signal in the history to the end of the observation
 """
 
@@ -77,7 +77,7 @@ _OBSERVED = "activity_task_completed"
 
 
 async def _wake_all(lab: Laboratory, keys: list[Key]) -> tuple[float, dict[str, float], int]:
-    """One wake to each; the seconds of sending, the CPU of all that followed, and the audit mark before."""
+    """Wake each once; the seconds of sending, the CPU of everything that followed, and the audit mark before."""
     permits = asyncio.Semaphore(WAKERS)
 
     async def one(key: Key) -> None:

@@ -1,4 +1,4 @@
-"""What a benchmark tells: figures with their goals, and how loaded the machine was meanwhile."""
+"""Figures with their goals, and the machine's load during the measurement."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ from domain.model import Model
 
 
 class Load(Model):
-    """How busy the machine was.
+    """The machine's load.
 
-    Pressure is the share of time in which somebody waited for a CPU; stolen is the share of the CPU time in use that
-    the host of a virtual machine gave to others: times grow with it, and no program on the machine can tell why.
+    Pressure is the share of time in which a task waited for a CPU. Stolen is the share of the used CPU time that a
+    virtual machine's host gave to others; it lengthens times invisibly.
     """
 
     cores: int
@@ -30,7 +30,7 @@ class Load(Model):
 
 
 class Figure(Model):
-    """One measured number beside its goal."""
+    """A measured number beside its goal."""
 
     row: str
     """The row of the issue's table, for example `d2`."""
@@ -42,19 +42,17 @@ class Figure(Model):
 
 
 class Found(Model):
-    """What measuring one row, or some that belong together, has found."""
+    """The results of one row, or of rows that are measured together."""
 
     figures: tuple[Figure, ...]
     breakdown: dict[str, dict[str, int]] = {}
 
 
-# One deployment's work.
+# One deployment's measurement.
 Measure = Callable[[], Coroutine[None, None, Found]]
 
 
 class Report(Model):
-    """One benchmark's figures."""
-
     benchmark: str
     seconds: float
     load: Load
@@ -64,15 +62,12 @@ class Report(Model):
 
 
 class LoadMeter:
-    """Measures the load between its start and `read`."""
-
     def __init__(self, seconds_now: float) -> None:
         self._began = seconds_now
         self._waited = _waited_seconds()
         self._cpu = _cpu_seconds()
 
     def read(self, seconds_now: float) -> Load:
-        """The load since the start."""
         before, after = self._waited, _waited_seconds()
         elapsed = seconds_now - self._began
         known = before is not None and after is not None and elapsed > 0
@@ -87,7 +82,7 @@ class LoadMeter:
 
 
 def _waited_seconds() -> float | None:
-    """How long in all some task has waited for a CPU: `total` of /proc/pressure/cpu, in microseconds."""
+    """Seconds in which some task waited for a CPU: `total` of /proc/pressure/cpu."""
     try:
         some = Path("/proc/pressure/cpu").read_text().splitlines()[0]
     except OSError:
@@ -96,24 +91,23 @@ def _waited_seconds() -> float | None:
 
 
 def _cpu_seconds() -> dict[str, float]:
-    """The machine's CPU time since its start that was not idle, by what it went into."""
+    """The machine's CPU time that was not idle, by type."""
     return {name: seconds for name, seconds in psutil.cpu_times()._asdict().items() if name not in ("idle", "iowait")}
 
 
 def _stolen(before: Mapping[str, float], after: Mapping[str, float]) -> float:
-    """The share of `steal`; 0 where the system does not tell."""
+    """The share of `steal`; 0 if the system does not report it."""
     spent = {name: after[name] - before[name] for name in after}
     return round(spent.get("steal", 0.0) / max(sum(spent.values()), 0.01), 2)
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The value below which that share of the values lies, the next higher measured one."""
+    """The smallest measured value above that share of the values."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 
 
 def show(report: Report, console: Console) -> None:
-    """Print a report for people."""
     load = report.load
     pressure = f", somebody waited for a CPU {load.pressure:.0%} of the time" if load.pressure is not None else ""
     console.print(

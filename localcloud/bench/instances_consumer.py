@@ -1,14 +1,14 @@
-"""`perdure bench instances`: rows of the event consumer.
+"""`perdure bench instances`: the event consumer's figures.
 
-    a, d  the consumer by itself, on a queue in memory: events a second, its index (`starters.events.rehearsal`)
-    b     end to end: from a message sent to the label patched, with everything on the same two cores
-    c     doubled, shuffled, malformed messages, while consumer, worker and Temporal are killed twice each
-    e     a storm: Spot notices and changes of state of a thousand instances within two minutes
+    a, d  the consumer alone, on a queue in memory: events per second, its index (`starters.events.rehearsal`)
+    b     end to end: from sending a message to the patched label, all on the same two cores
+    c     duplicate, shuffled and malformed messages while consumer, worker and Temporal are killed twice each
+    e     a storm: Spot notices and state changes of a thousand instances within two minutes
     f1-3  Kubernetes, Temporal, AWS unavailable
-    g     Spot notices behind thousands of changes of state that wait in the queue
-    h     a lifecycle hook held across restarts, maintenance that is moved (`instances_hooks`)
+    g     Spot notices behind thousands of queued state changes
+    h     a lifecycle hook held across restarts, rescheduled maintenance (`instances_hooks`)
 
-Labels are timed by this program's own watch. The emulator has the instances, so that EC2 bears out what is reacted to.
+Labels are timed by this process's watch. The instances exist in the emulator, since EC2 is asked to confirm events.
 """
 
 from __future__ import annotations
@@ -44,12 +44,12 @@ _MET_BY_OUTAGE = 10
 _URGENT = 10
 _LIFE = (State.PENDING, State.RUNNING, State.STOPPING, State.STOPPED) * 5
 _KILLED = (EVENTS, WORKER, TEMPORAL)
-# What a malformed message may be.
+# Examples of malformed messages.
 _MALFORMED = ("", "<html></html>", "null", "[]", "{}", '{"source":"aws.ec2"}', "[" * 5000, '{"a": NaN}')
 
 
 class Sizes(Model):
-    """How much is measured.
+    """The sizes of the measurements.
 
     `event_count` of rows c and g; `end_to_end` instances of row b; `storm_instances` of row e; `outage_seconds` of row
     f; `held_seconds` of row h.
@@ -105,14 +105,14 @@ async def end_to_end(sizes: Sizes, rows: frozenset[str]) -> Found:
         await _labelled(on, instances, State.RUNNING)
         await on.lab.quiet()
         burst = await _burst(on, instances)
-        await asyncio.sleep(45)  # until EC2 was asked, and its answers are written
+        await asyncio.sleep(45)  # until EC2's answers are written
         await on.lab.quiet()
         paced = await _paced(on, instances)
     return told(Found(figures=(*burst, *paced)))
 
 
 async def _burst(on: Scene, instances: Sequence[str]) -> list[Figure]:
-    """Everything at once: how fast it goes, and what it costs."""
+    """All events at once: throughput and cost."""
     until = now()
     lives = [life(each, (State.PENDING, State.RUNNING, State.STOPPING, State.STOPPED), until) for each in instances]
     bodies = [body for bodies in zip(*lives, strict=True) for body in bodies]
@@ -143,7 +143,7 @@ async def _burst(on: Scene, instances: Sequence[str]) -> list[Figure]:
 
 
 async def _paced(on: Scene, instances: Sequence[str]) -> list[Figure]:
-    """Ten a second: how late each label is."""
+    """Ten events per second: each label's delay."""
     on.labels.forget()
     at = now() + timedelta(seconds=1)
     sent = await on.send([state_change(each, State.STOPPING, at) for each in instances], per_second=_PACED_PER_SECOND)
@@ -166,7 +166,7 @@ async def _paced(on: Scene, instances: Sequence[str]) -> list[Figure]:
 
 
 async def _labelled(on: Scene, instances: Sequence[str], state: State) -> float:
-    """Until all have the label; when that was seen."""
+    """Wait until all have the label; returns when."""
     return await on.until(lambda: all(on.labels.value(each, STATE_LABEL) == state for each in instances))
 
 
@@ -215,7 +215,9 @@ async def broken(sizes: Sizes, rows: frozenset[str]) -> Found:
 
 
 def _disturbed(last: Mapping[str, State], states: Sequence[State], dice: random.Random) -> tuple[list[str], int]:
-    """Every instance's life, a fifth sent twice, a tenth out of place, a tenth more malformed; how many of these."""
+    """All instances' messages, a fifth sent twice, a tenth out of order, a tenth malformed in addition; and the number
+    of malformed ones.
+    """
     until = now()
     lives = [life(each, (*states[:-1], state), until) for each, state in last.items()]
     bodies = [body for bodies in zip(*lives, strict=True) for body in bodies]
@@ -240,7 +242,7 @@ async def _kill_all(on: Scene) -> None:
 
 
 async def _settled(on: Scene, last: Mapping[str, State]) -> dict[str, str]:
-    """The labels once they are right, or do not become it."""
+    """The labels when they are right, or after the wait."""
     try:
         await on.until(lambda: all(on.labels.value(each, STATE_LABEL) == state for each, state in last.items()), 90)
     except TimeoutError:
@@ -288,7 +290,7 @@ async def storm(sizes: Sizes, rows: frozenset[str]) -> Found:
 
 
 async def urgent(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Row g: the consumer stands still until everything waits, the notices last."""
+    """Row g: the consumer is stopped until all messages are queued, the notices last."""
     count = max(2, sizes.event_count // len(_LIFE))
     async with scene() as on:
         step(f"{count} instances")
@@ -326,16 +328,16 @@ async def urgent(sizes: Sizes, rows: frozenset[str]) -> Found:
 
 
 async def outage(row: str, service: str, sizes: Sizes, rows: frozenset[str]) -> Found:
-    """One of row f's."""
+    """One part of row f."""
     seconds = sizes.outage_seconds
-    # Looks in bulk would hide what was lost.
+    # Sweeps would hide losses.
     async with scene(PERDURE_SWEEP="86400") as on:
         instances = await on.make(_MET_BY_OUTAGE)
         await _labelled(on, instances, State.RUNNING)
         await on.stop_silently(instances)
         step(f"{service} is unavailable for {seconds:.0f} s")
         changes = [state_change(each, State.STOPPED, now()) for each in instances]
-        # Where SQS itself stands still, what was sent before waits in it.
+        # When SQS itself is stopped, earlier messages are queued.
         if service == AWS:
             await on.send(changes)
         await asyncio.to_thread(on.lab.deployment.kill, service, signal.SIGSTOP)

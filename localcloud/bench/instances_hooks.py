@@ -1,12 +1,12 @@
-"""`perdure bench instances`, row h: a lifecycle hook held by heartbeats, maintenance that AWS moves, restarts.
+"""`perdure bench instances`, row h: a lifecycle hook held by heartbeats, rescheduled maintenance, restarts.
 
     a group shrinks ──► its hook holds the instance ──► the Machine is deleted, and kept by its finalizer
                             ├─ heartbeats, while worker, Temporal and consumer are killed
                             └─ the Machine goes ──► the action is completed, once ──► the instance ends
-    three retirements are announced ──► one is moved by ten days, then withdrawn; one moved to tomorrow; one left
+    three retirements announced ──► one moved by ten days, then withdrawn; one moved to tomorrow; one unchanged
 
-Forty-eight hours and weeks are the time-skipping tests'; here the hook's own timeout is two minutes, and it is held for
-more than twice that. Auto Scaling's side is the emulator's: an action that nobody keeps ends by itself.
+Tests with time-skipping cover 48 hours and weeks; here the hook's timeout is two minutes, and it is held for more than
+twice that. In the emulator's Auto Scaling an action without heartbeats times out.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ async def _held(on: Scene, scaling: Any, instance: str, held_seconds: float) -> 
 
 
 async def _let_go(scaling: Any, instance: str, began: float) -> float:
-    """For how long the hook has held the instance, once Auto Scaling has gone on."""
+    """Wait until Auto Scaling proceeds; returns for how long the hook held the instance."""
     while await asyncio.to_thread(_lifecycle, scaling, instance) == _WAITING:  # noqa: ASYNC110 - nobody is told
         await asyncio.sleep(2)
     return time.monotonic() - began
@@ -133,7 +133,7 @@ async def _moved(on: Scene, planned: list[str], meanwhile: Coroutine[None, None,
 
 
 def _announce(on: Scene, instance: str, start: datetime, event: str = "", *, over: bool = False) -> str:
-    """AWS announces that an instance is to be retired, or says anew of an event when, or that it is over; its name."""
+    """Announce an instance's retirement, reschedule it, or end it; returns the event's name."""
     ended = {"status": "closed", "entity_status": "RESOLVED"} if over else {}
     said = {"event": event, "start": start.timestamp(), **ended}
     return on.lab.emulator.announce("health", PLACE.account, PLACE.region, instance, **said).event
@@ -144,7 +144,7 @@ async def _labelled(on: Scene, instances: Sequence[str], label: str, value: str)
 
 
 async def _until(on: Scene, kind: Kind, name: str, holds: Callable[[JsonObject], bool]) -> None:
-    """Until an object of the cluster is so, or gone."""
+    """Wait until an object meets the condition, or is gone."""
     deadline = time.monotonic() + 120
     while not await _is(on, kind, name, holds):
         if time.monotonic() > deadline:
@@ -164,7 +164,7 @@ async def _deleted(on: Scene, instance: str) -> bool:
 
 
 def _date(machine: JsonObject) -> datetime | None:
-    """Until when there is time, as the annotation tells."""
+    """The deadline in the annotation."""
     story: Mapping[str, str] = json.loads(str(mapping(machine, "metadata", "annotations").get(EVENTS_ANNOTATION, "{}")))
     return datetime.fromisoformat(story["deadline"]) if "deadline" in story else None
 
@@ -173,7 +173,7 @@ def _date(machine: JsonObject) -> datetime | None:
 
 
 def _grouped(on: Scene) -> str:
-    """The instance of a group of one, with the hook."""
+    """Create a group of one with the hook; returns its instance."""
     group = make_hooked_group(
         on.client,
         _GROUP,

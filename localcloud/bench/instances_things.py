@@ -1,4 +1,4 @@
-"""What benchmarks of instances work with: instances of the emulator, their AWSMachines, messages, labels as seen."""
+"""What instance benchmarks share: the emulator's instances, AWSMachines, messages, observed labels."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ _BATCH = 10
 
 
 class Labels:
-    """When each label of each AWSMachine was first seen, by this program's own watch."""
+    """When each label of each AWSMachine was first seen, by this process's watch."""
 
     def __init__(self, kube: KubeApi) -> None:
         self._kube = kube
@@ -51,19 +51,17 @@ class Labels:
         self.now: dict[str, dict[str, str]] = {}
 
     def forget(self) -> None:
-        """Begin anew."""
         self._first.clear()
 
     def first(self, instance: str, label: str, value: str) -> float | None:
-        """When (seconds of the epoch) an instance's label had a value for the first time."""
+        """When (seconds since the epoch) an instance's label first had a value."""
         return self._first[instance, label].get(value)
 
     def value(self, instance: str, label: str) -> str:
-        """What a label says now."""
         return self.now.get(instance, {}).get(label, "")
 
     async def follow(self) -> None:
-        """Watch for ever."""
+        """Watch forever."""
         while True:
             with suppress(ApiError):
                 listing = await self._kube.list(AWS_MACHINE)
@@ -93,13 +91,12 @@ class Scene:
     instances: list[str] = field(default_factory=list)
 
     def client(self, service: str) -> Any:
-        """A client of the account."""
         return _client(service, self.lab.deployment.env())
 
     # Instances.
 
     async def make(self, count: int) -> list[str]:
-        """So many running instances with their AWSMachines and Machines."""
+        """Create running instances with AWSMachines and Machines."""
         made: list[str] = []
         image = await asyncio.to_thread(image_of, self.ec2)
         while len(made) < count:
@@ -119,7 +116,7 @@ class Scene:
         return made
 
     async def adopt(self, instance: str) -> None:
-        """Its objects as Cluster API makes them: with finalizers, so that what is deleted stays, and is labelled."""
+        """Create an instance's objects as Cluster API does; finalizers keep deleted ones, so labels stay visible."""
         provider_id = f"aws:///{REGION}a/{instance}"
         labels = {c.CLUSTER_LABEL: CLUSTER}
         machine = await self.lab.kube.create(
@@ -151,7 +148,7 @@ class Scene:
         )
 
     async def stop_silently(self, instances: Sequence[str]) -> None:
-        """Stop instances without EC2's own events: what tells of it is sent by hand, and EC2 bears it out."""
+        """Stop instances without EC2's events, for hand-made events that EC2 confirms."""
         self.lab.emulator.event_fault(EventFaultKind.DROP)
         await asyncio.to_thread(self.ec2.stop_instances, InstanceIds=list(instances))
         await self.until(lambda: self._all_stopped(instances))
@@ -167,7 +164,6 @@ class Scene:
     # Messages.
 
     def url(self, name: str = PLACE.queue) -> str:
-        """A queue's URL."""
         found: str = self.sqs.get_queue_url(QueueName=name)["QueueUrl"]
         return found
 
@@ -177,7 +173,7 @@ class Scene:
         assert not answer.get("Failed"), answer
 
     async def send(self, bodies: Sequence[str], *, per_second: float = 0.0) -> list[float]:
-        """Send messages, ten a call and as fast as it goes, or so many a second; when each was sent."""
+        """Send messages, ten per call, without pause unless `per_second` is given; returns when each was sent."""
         began, sent = time.monotonic(), list[float]()
         batch = max(1, min(_BATCH, int(per_second / 5))) if per_second else _BATCH
         for first in range(0, len(bodies), batch):
@@ -189,31 +185,30 @@ class Scene:
         return sent
 
     def left(self, name: str = PLACE.queue) -> int:
-        """How many messages a queue holds, in sight or not."""
+        """The number of messages in a queue, visible or not."""
         names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
         found = self.sqs.get_queue_attributes(QueueUrl=self.url(name), AttributeNames=names)["Attributes"]
         return sum(int(number) for number in found.values())
 
     async def empty(self, seconds: float = PATIENCE_SECONDS) -> float:
-        """Wait until the queue is empty; when that was seen."""
+        """Wait until the queue is empty; returns when."""
         return await self.until(lambda: self.left() == 0, seconds)
 
     async def until(self, holds: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> float:
-        """Wait until it holds, whatever is out of order meanwhile; when that was seen.
+        """Wait until a condition holds, ignoring errors meanwhile; returns when it did.
 
-        Raises:
-            TimeoutError: it does not.
+        Raises TimeoutError.
         """
         deadline = time.monotonic() + seconds
         while time.monotonic() < deadline:
-            with suppress(Exception):  # servers are killed meanwhile
+            with suppress(Exception):  # servers are being killed
                 if await asyncio.to_thread(holds):
                     return time.time()
             await asyncio.sleep(0.2)
         raise TimeoutError("it did not settle in time")
 
     def reasons(self) -> list[str]:
-        """Why each dead letter is one."""
+        """The reason of each dead letter."""
         url, found = self.url(PLACE.dead_letters), list[str]()
         while True:
             answer = self.sqs.receive_message(
@@ -256,7 +251,7 @@ def _client(service: str, env: dict[str, str]) -> Any:
 
 
 def _make(sqs: Any, queue: Queue) -> None:
-    """A queue as the product makes it, unless it has."""
+    """Create a queue like the product's, unless it exists."""
     try:
         sqs.get_queue_url(QueueName=queue.name)
     except sqs.exceptions.QueueDoesNotExist:
@@ -283,22 +278,20 @@ def _envelope(source: str, kind: str, detail: JsonObject, at: datetime, id_: str
 
 
 def state_change(instance: str, state: InstanceState, at: datetime, id_: str = "") -> str:
-    """A change of state."""
     return _envelope(c.EC2_SOURCE, c.STATE_CHANGE, {"instance-id": instance, "state": state.value}, at, id_)
 
 
 def spot_warning(instance: str, at: datetime, id_: str = "") -> str:
-    """A Spot notice."""
     detail: JsonObject = {"instance-id": instance, "instance-action": "terminate"}
     return _envelope(c.EC2_SOURCE, c.SPOT_WARNING, detail, at, id_)
 
 
 def life(instance: str, states: Iterable[InstanceState], until: datetime) -> list[str]:
-    """One instance's states, a second apart, the last at that moment."""
+    """An instance's state changes, a second apart, the last at `until`."""
     listed = list(states)
     return [state_change(instance, s, until - timedelta(seconds=len(listed) - 1 - n)) for n, s in enumerate(listed)]
 
 
 def now() -> datetime:
-    """This moment, in whole seconds as events have it."""
+    """In whole seconds, as in events."""
     return datetime.now(UTC).replace(microsecond=0)

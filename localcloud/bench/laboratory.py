@@ -1,12 +1,12 @@
-"""A fresh deployment to measure on, and the counters that stand beside it.
+"""A fresh deployment for measurements, with counters.
 
     AWS calls             the emulator's ledger
-    Kubernetes requests   the API server's audit log, those with the product's User-Agent (worker and watch)
-    history events        Temporal's histories: the product's own telling of what it did
+    Kubernetes requests   the API server's audit log, by the product's User-Agent (worker and watch)
+    history events        Temporal's histories
     CPU                   /proc of each service's process
 
-Everything is counted as differences between two readings, so that setting up does not count. The deployment lives in a
-temporary directory and ends with the benchmark.
+All counts are differences of two readings, so setting up does not count. The deployment lives in a temporary directory
+and ends with the benchmark.
 """
 
 from __future__ import annotations
@@ -45,36 +45,32 @@ from localcloud.state import Cloud
 FIELD_MANAGER = "perdure-bench"
 PRODUCT_AGENTS = ("(worker)", "(watch)", "(events)")
 _WRITES = frozenset({"create", "update", "patch", "delete", "deletecollection"})
-# Excepted wherever "no writes" is promised (DESIGN section 6).
+# Excluded wherever "no writes" is promised.
 _LEADER_LEASE_AND_EVENTS = frozenset({"leases", "events"})
 _HISTORIES_AT_ONCE = 8
-# An idle worker polls; one pass alone takes about ten milliseconds.
+# An idle worker polls; a single pass takes about ten milliseconds.
 _IDLE_CPU_SECONDS = 0.04
-# How long anything may take before a benchmark gives up on it.
+# The timeout of every wait.
 PATIENCE_SECONDS = 300.0
 
 
 class Event(NamedTuple):
-    """One event of a history."""
-
     type: str
     at: datetime
 
 
 @dataclass(frozen=True)
 class History:
-    """What one run of a workflow did, in order."""
-
     events: tuple[Event, ...] = ()
 
     @property
     def types(self) -> Counter[str]:
-        """How many events there are of each type."""
+        """The number of events by type."""
         return Counter(event.type for event in self.events)
 
 
 class Laboratory:
-    """One running deployment with its clients and counters."""
+    """A running deployment with its clients and counters."""
 
     def __init__(self, deployment: Deployment, kube: KubeApi, temporal: Client, emulator: Emulator | None) -> None:
         self.deployment = deployment
@@ -85,18 +81,18 @@ class Laboratory:
 
     @property
     def emulator(self) -> Emulator:
-        """AWS, for those who brought it up."""
+        """The emulated AWS; the deployment must have one."""
         assert self._emulator is not None, "the deployment has no AWS"
         return self._emulator
 
     # Counters.
 
     def audit_mark(self) -> int:
-        """Where the audit log ends now."""
+        """The current end of the audit log."""
         return self.deployment.log("audit").stat().st_size
 
     def requests_since(self, mark: int) -> Counter[str]:
-        """The product's requests since a mark, by verb and resource; watches that only ended are not counted again."""
+        """The product's requests since a mark, by verb and resource; the ends of watches do not count."""
         found: Counter[str] = Counter()
         with self.deployment.log("audit").open("rb") as log:
             log.seek(mark)
@@ -111,7 +107,7 @@ class Laboratory:
         return found
 
     async def histories(self, *kinds: Kind) -> dict[str, History]:
-        """The open workflows of these kinds (of all, without), by workflow id."""
+        """Histories of the open workflows of these kinds (default: all), by workflow id."""
         ids = [row.id async for row in self.temporal.list_workflows("ExecutionStatus = 'Running'")]
         wanted = [id_ for id_ in ids if not kinds or id_.split("/", maxsplit=1)[0] in {kind.name for kind in kinds}]
         permits = asyncio.Semaphore(_HISTORIES_AT_ONCE)
@@ -124,13 +120,13 @@ class Laboratory:
         return dict(zip(wanted, await asyncio.gather(*map(one, wanted)), strict=True))
 
     def cpu(self) -> dict[str, float]:
-        """The CPU seconds that each service has used, by service."""
+        """CPU seconds by service."""
         services = [WORKER, WATCH, TEMPORAL, API_SERVER, ETCD, *((AWS,) if self._emulator is not None else ())]
         services += [EVENTS] if EVENTS in self.deployment.state.plan().services else []
         return {service: self._cpu_seconds(service) for service in services}
 
     async def quiet(self) -> None:
-        """Wait until the worker has had nothing to do for a second."""
+        """Wait until the worker was idle for a second."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             before = self._cpu_seconds(WORKER)
             while True:
@@ -141,7 +137,7 @@ class Laboratory:
                 before = after
 
     def _cpu_seconds(self, service: str) -> float:
-        """The CPU time that a service's process has used."""
+        """A service's CPU seconds."""
         pid = self.deployment.service(service).pid
         if pid is None:
             return 0.0
@@ -150,10 +146,10 @@ class Laboratory:
 
     @asynccontextmanager
     async def nobody_at_work(self, *, ready_seconds: float) -> AsyncIterator[None]:
-        """Neither worker nor watcher sees what is done within before all of it is; both start anew after it.
+        """Hide the context's changes from worker and watcher until all are made; both restart afterwards.
 
         Raises:
-            DeploymentError: one of them was not ready so many seconds later.
+            DeploymentError: one of them was not ready within `ready_seconds`.
         """
         frozen = {name: self.deployment.kill(name, signal.SIGSTOP) for name in (WATCH, WORKER)}
         try:
@@ -169,22 +165,20 @@ class Laboratory:
     # Acting as a user.
 
     async def create_namespaces(self, names: Iterable[str], kind: Kind) -> None:
-        """Make namespaces."""
         await asyncio.gather(*(self.kube.create(kind, {"metadata": {"name": name}}) for name in names))
 
     async def patch(self, kind: Kind, namespace: str, name: str, patch: JsonObject, *, subresource: str = "") -> None:
-        """Change an object as a person would."""
+        """Change an object like a user."""
         await self.kube.patch(kind, namespace, name, patch, subresource=subresource, field_manager=FIELD_MANAGER)
 
     async def create_pool(self, kind: Kind, size: int) -> None:
-        """Make the default AccountPool."""
         await self.kube.create(
             kind, {"metadata": {"name": "default"}, "spec": {"poolSize": size}}, namespace=OPERATOR_NAMESPACE
         )
 
 
 def production_settings() -> dict[str, str]:
-    """Production's values of the polls and rates that a local deployment changes: figures are measured with these."""
+    """Production's polling and rate settings, which a local deployment changes."""
     defaults = Settings.model_fields
     changed = [name for name in LOCAL_SETTINGS if name.endswith(("_POLL", "_RATE"))]
     found = {name: defaults[name.removeprefix("PERDURE_").lower()].default for name in changed}
@@ -195,10 +189,10 @@ def production_settings() -> dict[str, str]:
 
 @asynccontextmanager
 async def laboratory(clouds: tuple[Cloud, ...], *kinds: Kind, **emulated: object) -> AsyncIterator[Laboratory]:
-    """A fresh deployment, its objects of these kinds followed, the emulator set as named.
+    """A fresh deployment that follows objects of these kinds; `emulated` are the emulator's settings.
 
     Raises:
-        DeploymentError: it could not be brought up.
+        DeploymentError: it could not start.
     """
     async with laboratory_with(None, clouds, *kinds, emulated=emulated) as lab:
         yield lab
@@ -211,10 +205,10 @@ async def laboratory_with(
     *kinds: Kind,
     emulated: Mapping[str, object] | None = None,
 ) -> AsyncIterator[Laboratory]:
-    """The same with these services alone, all by default.
+    """Like `laboratory`, with only these services (default: all).
 
     Raises:
-        DeploymentError: it could not be brought up.
+        DeploymentError: it could not start.
     """
     with environment.kept(), tempfile.TemporaryDirectory(prefix="perdure-bench-") as directory:
         for name, value in production_settings().items():
@@ -238,7 +232,7 @@ async def laboratory_with(
 
 
 def writes(requests: Mapping[str, int]) -> int:
-    """How many of these requests write something, leader leases and Kubernetes Events excepted."""
+    """The number of writes, without leader Leases and Kubernetes Events."""
     return sum(
         count
         for name, count in requests.items()

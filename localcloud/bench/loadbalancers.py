@@ -1,18 +1,18 @@
-"""`perdure bench loadbalancers`: rows of the load balancers' issue, on a real OpenStack with machines that really boot.
+"""`perdure bench loadbalancers`: figures on a real OpenStack with machines that boot.
 
     a    from a LoadBalancer to ready: OpenStack calls, tokens, Kubernetes requests, time
-    b    calls for a machine that boots slowly, for a port, for a deletion
-    c    settled load balancers: what they ask of the cloud (`loadbalancers_crowds.py`)
+    b    calls for a slowly booting machine, a port, a deletion
+    c    settled load balancers: their calls to the cloud (`loadbalancers_crowds.py`)
     d    from a Service to its clients' bytes
-    e    twenty at once, against a bare script (`loadbalancers_crowds.py`)
-    f, j clients that go on asking, whatever is killed or replaced (`loadbalancers_traffic.py`)
-    g    machines that never report: when each is replaced, with timeouts shortened by the settings, whatever dies
-    h    lost and refused calls: what is there twice, and what is left
+    e    twenty at once, compared with a bare script (`loadbalancers_crowds.py`)
+    f, j continuous clients while components are killed or replaced (`loadbalancers_traffic.py`)
+    g    machines that never report: when each is replaced, with shortened timeouts, despite kills
+    h    lost and refused calls: duplicates and leftovers
     i    twenty of yawol's, taken over (`loadbalancers_crowds.py`)
 
-Calls are those of the ledger before each API: clients' only, the preparation and the machine host are none. Kubernetes
-requests are the product's, worker and watcher; the machines' agents make their own. The upstream figures in notes are
-of the replaced system, counted from its code and measured on the same kind of machine.
+Calls are clients' calls in the ledgers of the APIs, without preparation and machine host. Kubernetes requests are those
+of worker and watcher, without agents. Upstream figures in notes are of the replaced system, counted from its code and
+measured on the same kind of machine.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ SLOW_BOOT_SECONDS = 60.0
 BOOT_TIMEOUT_SECONDS, GRACE_SECONDS = 20.0, 10.0
 REPLACED = 3
 EVERYTHING = (WORKER, WATCH, TEMPORAL, API_SERVER)
-# What strikes in row h: twice each, on every call of that kind.
+# Row h's faults: twice each, on every such call.
 FAULTS = tuple(
     (service, method, kind, status)
     for service in ("neutron", "nova")
@@ -157,7 +157,7 @@ async def _to_bytes(on: Scene) -> Found:
 
 
 async def silent(_: frozenset[str]) -> Found:
-    """Row g: nobody ever reports, and everything is killed while the first machine is waited for."""
+    """Row g: no machine reports, and everything is killed while the first machine is waited for."""
     with _shortened():
         return await _silent()
 
@@ -210,7 +210,7 @@ async def _silent() -> Found:
 
 
 async def _everything_killed(on: Scene) -> None:
-    """At once, and all of it is back."""
+    """Kill all services at once, and wait until they are back."""
     deployment = on.lab.deployment
     killed = {name: await asyncio.to_thread(deployment.kill, name) for name in EVERYTHING}
     for name, pid in killed.items():
@@ -218,7 +218,7 @@ async def _everything_killed(on: Scene) -> None:
 
 
 async def disturbed(_: frozenset[str]) -> Found:
-    """Row h, a part of it: one kind of call at a time is lost or refused, twice."""
+    """Part of row h: one kind of call at a time is lost or refused, twice."""
     doubled, left, slowest = 0, 0, 0.0
     odd: dict[str, int] = {}
     async with scene() as on:
@@ -263,14 +263,14 @@ async def _patched(on: Scene, name: str, spec: JsonObject, done: Callable[[], ob
 
 @contextmanager
 def _shortened() -> Iterator[None]:
-    """Timeouts that a benchmark can wait for; the deployment takes them from this environment."""
+    """Set short timeouts in this environment, which the deployment inherits."""
     with environment.kept():
         os.environ["PERDURE_LOADBALANCERS_BOOT_TIMEOUT"] = f"{BOOT_TIMEOUT_SECONDS:g}"
         os.environ["PERDURE_LOADBALANCERS_DELETION_GRACE"] = f"{GRACE_SECONDS:g}"
         yield
 
 
-# Which rows each covers; one deployment each. Those of `loadbalancers_crowds.py` take sizes, too.
+# The rows of each deployment. Those of `loadbalancers_crowds.py` take sizes, too.
 MEASUREMENTS = (
     (frozenset({"a", "b", "d"}), calls),
     (frozenset({"g"}), silent),

@@ -1,17 +1,17 @@
-"""The cloud objects of load balancers without the product: `python loadbalancers_bare.py`, asked by JSON on its input.
+"""Creates load balancers' cloud objects without the product: `python loadbalancers_bare.py`, with JSON on its input.
 
-Runs in OpenStack's own environment, which has openstacksdk, and knows nothing of the product. Names are as yawol gives
-them. What can be asked for:
+It runs in OpenStack's environment, which has openstacksdk, and imports nothing of the product. Names are yawol's.
+Requests:
 
-    whole       so many load balancers with a machine each, as a bare script would make them: for each a security
-                group, its rules in one call, a port, a floating IP on it, a machine's port and a server; as many at
-                once as the APIs have threads. It ends when every server runs, and says how many seconds that took
-    networks    what hundreds of them have in Neutron, made in bulk
-    servers     what hundreds of machines have, ports in bulk. One server is built, the others are copies of it in
-                Nova's database, where building them would take half an hour: the API lists them all the same
+    whole       load balancers with a machine each: per load balancer a security group, its rules in one call, a port
+                with a floating IP, a machine's port and a server; as many in parallel as the APIs have threads. Ends
+                when all servers run; answers with the seconds
+    networks    Neutron's objects for hundreds, created in bulk
+    servers     machines for hundreds, ports in bulk. One server is built, the others are copies in Nova's database,
+                since building them would take half an hour; the API lists them like real ones
 
-Facts of Nova's database that the copies rest on: a server is listed when the API's database maps it to its cell, with
-its flavor (`instance_extra`), its addresses (`instance_info_caches`, here the first one's) and its image
+The copies rely on Nova's database: a server is listed if the API's database maps it to its cell, with its flavor
+(`instance_extra`), its addresses (`instance_info_caches`, here the first one's) and its image
 (`instance_system_metadata`).
 """
 
@@ -30,7 +30,7 @@ from typing import Any
 AT_ONCE = 8
 LOOK_SECONDS = 0.5
 BULK = 50
-# As long as a machine's real user data, which Nova keeps.
+# As long as real user data, which Nova stores.
 USER_DATA = base64.b64encode(b"#cloud-config\n" + b"#" * 6_000).decode()
 COPIED = {
     "nova": ("instances", "instance_extra", "instance_info_caches", "instance_system_metadata"),
@@ -42,17 +42,16 @@ Json = dict[str, Any]
 
 
 def main() -> None:
-    """Make what is asked for."""
     import openstack
 
     asked: Asked = json.load(sys.stdin)
     cloud: Any = openstack.connect(cloud=os.environ["OS_CLOUD"])
-    cloud.network.get("/")  # finds the API before any clock runs
+    cloud.network.get("/")  # discovers the API before timing starts
     print(json.dumps({"whole": whole, "networks": networks, "servers": servers}[asked["what"]](cloud, asked)))
 
 
 def whole(cloud: Any, asked: Asked) -> Json:
-    """So many load balancers, one by one."""
+    """Load balancers, one by one."""
     make_server = builder(cloud, asked)
 
     def one(name: str) -> Json:
@@ -84,7 +83,7 @@ def networks(cloud: Any, asked: Asked) -> Json:
     ports = made_ports(cloud, wanted)
 
     def rest(group: Json, port: Any) -> Any:
-        cloud.network.create_security_group_rules(rules(group["id"], port.name))  # of one group in each request
+        cloud.network.create_security_group_rules(rules(group["id"], port.name))  # one group per request
         return floating_ip(cloud, asked, port.name, port.id)
 
     with ThreadPoolExecutor(AT_ONCE) as threads:
@@ -94,7 +93,7 @@ def networks(cloud: Any, asked: Asked) -> Json:
 
 
 def servers(cloud: Any, asked: Asked) -> Json:
-    """Ports and servers of many machines, each given with its name, group and the address that it may answer at."""
+    """Ports and servers of many machines, each given by name, group and allowed address."""
     wanted = [
         machine_port(asked, f"{asked['namespace']}/{each['name']}", each["group"], each["address"])
         for each in asked["machines"]
@@ -112,7 +111,7 @@ def servers(cloud: Any, asked: Asked) -> Json:
 
 
 def bulk(cloud: Any, path: str, plural: str, wanted: Sequence[Json]) -> list[Json]:
-    """Objects of one kind, in the order in which they are wanted."""
+    """Objects of one kind, in the order of `wanted`."""
     made: list[Json] = []
     for some in in_parts(wanted):
         answer = cloud.network.post(f"/{path}", json={plural: some})
@@ -123,13 +122,12 @@ def bulk(cloud: Any, path: str, plural: str, wanted: Sequence[Json]) -> list[Jso
 
 
 def made_ports(cloud: Any, wanted: Sequence[Json]) -> list[Any]:
-    """Ports, in the order in which they are wanted."""
+    """Ports, in the order of `wanted`."""
     found = {port.name: port for some in in_parts(wanted) for port in cloud.network.create_ports(some)}
     return [found[each["name"]] for each in wanted]
 
 
 def floating_ip(cloud: Any, asked: Asked, path: str, port: str) -> Any:
-    """One that leads to the port."""
     return cloud.network.create_ip(floating_network_id=asked["floating_network"], description=path, port_id=port)
 
 
@@ -144,7 +142,7 @@ def machine_port(asked: Asked, path: str, group: str, address: str) -> Json:
 
 
 def builder(cloud: Any, asked: Asked) -> Any:
-    """What makes a server of a name on a port."""
+    """A function that creates a server with a name and port."""
     flavor, image = cloud.compute.find_flavor(asked["flavor"]).id, cloud.image.find_image(asked["image"]).id
 
     def make(name: str, port: str) -> Any:
@@ -157,13 +155,13 @@ def builder(cloud: Any, asked: Asked) -> Any:
 
 
 def await_active(cloud: Any, wanted: set[str]) -> None:
-    """Until all of these servers run."""
+    """Wait until all these servers run."""
     while not wanted <= {each.id for each in cloud.compute.servers(status="ACTIVE")}:
         time.sleep(LOOK_SECONDS)
 
 
 def rules(group: str, path: str) -> list[Json]:
-    """Those of a load balancer with one port, but for the two that each group is born with."""
+    """The rules of a load balancer with one port, without a group's two default ones."""
     found: list[Json] = []
     for ethertype, icmp, anywhere in (("IPv4", "icmp", "0.0.0.0/0"), ("IPv6", "ipv6-icmp", "::/0")):
         both: Json = {
@@ -195,7 +193,7 @@ def copy_server(first: str, names: Mapping[str, str]) -> None:
 
 
 def copy_rows(cursor: Any, table: str, first: str, names: Mapping[str, str]) -> None:
-    """What one table has of the server, for each of the others."""
+    """Copy a table's rows of the server for each of the others."""
     identity = "uuid" if table.endswith(".instances") else "instance_uuid"
     cursor.execute(f"SELECT * FROM {table} WHERE {identity} = %s", (first,))  # noqa: S608 - a name of ours
     columns = [column[0] for column in cursor.description]
@@ -208,7 +206,7 @@ def copy_rows(cursor: Any, table: str, first: str, names: Mapping[str, str]) -> 
 
 
 def renamed(row: Json, identity: str, id_: str, name: str) -> Json:
-    """What differs in a copy."""
+    """The columns that differ in a copy."""
     return {identity: id_, **({"display_name": name, "hostname": name[:63]} if "hostname" in row else {})}
 
 
@@ -216,7 +214,6 @@ def renamed(row: Json, identity: str, id_: str, name: str) -> Json:
 
 
 def shown(name: str, group: str, port: Any, floating: Any) -> Json:
-    """A load balancer's objects."""
     return {
         "name": name,
         "group": group,
@@ -228,12 +225,11 @@ def shown(name: str, group: str, port: Any, floating: Any) -> Json:
 
 
 def shown_machine(own: Any, server: str) -> Json:
-    """A machine's objects."""
     return {"own": own.id, "own_address": own.fixed_ips[0]["ip_address"], "server": server}
 
 
 def in_parts(wanted: Iterable[Any]) -> Iterator[list[Any]]:
-    """Not too many for one request."""
+    """Parts that fit into one request."""
     every = list(wanted)
     for start in range(0, len(every), BULK):
         yield every[start : start + BULK]

@@ -1,11 +1,11 @@
-"""Many load balancers: left by yawol and taken over, made at once, settled and left alone.
+"""Many load balancers: taken over from yawol, created at once, and settled.
 
-    i    what a bare script has made, as yawol leaves it, taken over by a worker and a watcher that start
-    e    as many at once, against the time that the script needed for the same cloud objects in the same deployment
-    c    two hundred with two machines each, taken over, then left alone: what they ask of the cloud in five minutes
+    i    those that a bare script created as yawol would, taken over by a starting worker and watcher
+    e    as many at once, compared with the script's time for the same cloud objects in the same deployment
+    c    two hundred with two machines each, taken over, then idle: their calls to the cloud in five minutes
 
-No machine is booted: their agents' reports are played (`loadbalancers_reports.py`), and the machine host does not run.
-What the script makes, and how hundreds of servers come to be, is told in `loadbalancers_bare.py`.
+No machine boots: the agents' reports are simulated (`loadbalancers_reports.py`), without a machine host.
+`loadbalancers_bare.py` describes the script and its servers.
 """
 
 from __future__ import annotations
@@ -41,14 +41,14 @@ T = TypeVar("T")
 MACHINES_EACH = 2
 WITHOUT_MACHINES = tuple(name for name in services.ALL if name != services.MACHINES)
 _WRITES_AT_ONCE = 8
-# Two cores that also run OpenStack find two or three objects well in a second.
+# Seconds per object: two cores that also run OpenStack settle two or three objects a second.
 _PATIENCE_FOR_EACH = 0.8
-# A watcher is ready when Temporal has the first wake of every object that is not known to be well.
+# A watcher is ready when Temporal has the first wake of every object that is not known to be settled.
 _READY_SECONDS = 600
 
 
 class Sizes(Model):
-    """How much is measured."""
+    """The sizes of the measurements."""
 
     at_once: int = 20
     balancers: int = 200
@@ -56,7 +56,7 @@ class Sizes(Model):
 
 
 class Bare(Model):
-    """What the bare script has made, and how long that took."""
+    """The bare script's objects, and its time."""
 
     seconds: float = 0
     made: tuple[Made, ...] = ()
@@ -148,7 +148,7 @@ async def _taken_over(on: Scene, bare: Bare) -> Found:
 
 
 async def settled(_: frozenset[str], sizes: Sizes) -> Found:
-    """Row c; with less patience than five minutes the projects are swept so much sooner."""
+    """Row c; if shortened, projects are swept proportionally sooner."""
     with environment.kept():
         interval = min(sizes.idle_seconds, SWEEP_INTERVAL.total_seconds())
         os.environ["PERDURE_SWEEP"] = f"{interval:g}"
@@ -184,7 +184,7 @@ async def _settled(sizes: Sizes, span: str) -> Found:
 
 
 async def _fill(on: Scene, count: int) -> None:
-    """So many load balancers with two machines each, as yawol leaves them, taken over."""
+    """Load balancers with two machines each, as yawol leaves them, taken over."""
     began = time.monotonic()
     async with on.lab.nobody_at_work(ready_seconds=_READY_SECONDS):
         made = (await _bare(on, "networks", names=[f"settled-{number}" for number in range(count)])).made
@@ -196,7 +196,7 @@ async def _fill(on: Scene, count: int) -> None:
             for number in range(MACHINES_EACH)
         ]
         machines = (await _bare(on, "servers", machines=wanted)).machines
-        # What Nova's driver writes down of servers that run; nobody reads more of it here than the name.
+        # Nova's driver writes this for running servers; only the name is read here.
         directory = control_plane.ground(on.lab.deployment.state) / "servers"
         for each in machines:
             (directory / f"{each.server}.json").touch()
@@ -214,7 +214,7 @@ async def _left_balancer(on: Scene, made: Made, replicas: int) -> JsonObject:
 
 
 async def _left_renamed(on: Scene, made: Made) -> None:
-    """One with a machine that the script could not call by its name, as that is known only now."""
+    """Create the custom resources of one load balancer; its machine's final name is only known now."""
     machine_set = await _left_balancer(on, made, 1)
     (machine,), name = made.machines, machine_name(machine_set, 0)
 
@@ -230,7 +230,7 @@ async def _left_renamed(on: Scene, made: Made) -> None:
 
 
 async def _together(work: Iterable[Awaitable[T]]) -> list[T]:
-    """All of it, some at a time, in order."""
+    """Run all, some at a time; results in order."""
     permits = asyncio.Semaphore(_WRITES_AT_ONCE)
 
     async def one(each: Awaitable[T]) -> T:
@@ -241,7 +241,7 @@ async def _together(work: Iterable[Awaitable[T]]) -> list[T]:
 
 
 async def _looked_at(on: Scene, wanted: int) -> None:
-    """Wait until the worker has found so many objects well, and has looked at the projects.
+    """Wait until the worker has settled so many objects and has observed the projects.
 
     Raises:
         TimeoutError: with the phases in which they are instead.
@@ -260,14 +260,14 @@ async def _looked_at(on: Scene, wanted: int) -> None:
 
 
 async def _phases(on: Scene) -> dict[str, int]:
-    """How many lifecycles of each kind are in each phase."""
+    """The number of lifecycles by kind and phase."""
     running = on.lab.temporal.list_workflows("ExecutionStatus = 'Running'")
     found = [(each.id.partition("/")[0], each.typed_search_attributes.get(OP_PHASE)) async for each in running]
     return {f"{kind} {phase}": count for (kind, phase), count in Counter(found).items()}
 
 
 async def _warm(on: Scene) -> None:
-    """The first of a process costs more, in OpenStack as in the product."""
+    """Create and delete one: the first of a process costs more, in OpenStack as in the product."""
     await _create(on, "warm")
     await all_ready(on, "warm", 1)
     await delete(on, "warm")
@@ -289,10 +289,10 @@ async def _ready(on: Scene, names: Sequence[str]) -> None:
 
 
 async def _bare(on: Scene, what: str, **more: object) -> Bare:
-    """The bare script's answer, which runs in OpenStack's own environment.
+    """Run the bare script in OpenStack's environment.
 
     Raises:
-        TimeoutError: it did not come to its end.
+        TimeoutError: it did not finish.
     """
     state, at = on.lab.deployment.state, balancer(on, "x")["spec"]["infrastructure"]
     programs = state.plan().openstack
@@ -321,7 +321,7 @@ async def _bare(on: Scene, what: str, **more: object) -> Bare:
 
 
 async def _told(on: Scene) -> dict[str, int]:
-    """The Events of the load balancers, by reason and message."""
+    """The load balancers' Events, counted by reason and message."""
     events = (await on.lab.kube.list(EVENT, NAMESPACE_NAME)).items
     return dict(Counter(f"{text(each, 'reason')}: {text(each, 'message')}" for each in events).most_common())
 
@@ -341,14 +341,14 @@ def _used(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, 
 
 @asynccontextmanager
 async def _reported() -> AsyncIterator[Scene]:
-    """A scene without machines, whose reports are played, and without quotas."""
+    """A scene without machines and quotas, with simulated reports."""
     async with scene(only=WITHOUT_MACHINES) as on:
         await asyncio.to_thread(lift_quotas, on)
         async with Reporter(on.lab.kube, on.lab.objects, control_plane.ground(on.lab.deployment.state)).at_work():
             yield on
 
 
-# Which rows each covers; one deployment each.
+# The rows of each deployment.
 MEASUREMENTS = (
     (frozenset({"e", "i"}), at_once),
     (frozenset({"c"}), settled),

@@ -1,8 +1,8 @@
-"""Load balancers as yawol leaves them: no mark of ours in the cloud, and the custom resources that tell of them.
+"""Load balancers as yawol leaves them: custom resources without Perdure's marks in the cloud.
 
-From what `loadbalancers_bare.py` has made. Statuses, labels, finalizers, owners and names are those that yawol 0.29
-writes: the set is called after the template's hash, which holds the port's id, and its machines after the set. A
-machine's rights are not there, but recorded, which is all that is read of them.
+They describe objects made by `loadbalancers_bare.py`. Statuses, labels, finalizers, owners and names are yawol 0.29's:
+the set is named after the template's hash, which contains the port's id, and its machines after the set. A machine's
+RBAC objects are only recorded, which is all that is read of them.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ from engine.kube.json import JsonObject, at, mapping, text
 from localcloud.bench.loadbalancers_reports import conditions, metrics
 
 _REVISION = {REVISION_ANNOTATION: "1"}
-# Not yet so old that a machine's report counts no more.
+# Young enough for a machine's report to count.
 _AGE = timedelta(minutes=2)
 
 
 class MadeMachine(Model):
-    """What the cloud has of one machine."""
+    """The cloud objects of a machine."""
 
     own: str
     own_address: str
@@ -40,7 +40,7 @@ class MadeMachine(Model):
 
 
 class Made(Model):
-    """What the cloud has of one load balancer."""
+    """The cloud objects of a load balancer."""
 
     name: str
     group: str
@@ -52,17 +52,16 @@ class Made(Model):
 
 
 def machine_name(machine_set: JsonObject, number: int) -> str:
-    """What a set's machine is called."""
     return f"{text(machine_set, 'metadata', 'name')}-{number:05x}"
 
 
 async def leave_balancer(kube: KubeApi, body: JsonObject, made: Made, namespace: str) -> JsonObject:
-    """Make the LoadBalancer and its set, which is answered.
+    """Create the LoadBalancer and its set; returns the set.
 
     Args:
         kube: the API server.
-        body: the LoadBalancer as its Service would make it.
-        made: what the cloud has of it.
+        body: the LoadBalancer as its Service would create it.
+        made: its cloud objects.
         namespace: of the custom resources.
     """
     path, replicas = f"{namespace}/{made.name}", at(body, "spec", "replicas")
@@ -123,7 +122,7 @@ async def _leave_set(kube: KubeApi, balancer: JsonObject, read: LoadBalancer) ->
 
 
 async def leave_machine(kube: KubeApi, machine_set: JsonObject, number: int, made: MadeMachine) -> None:
-    """Make one machine of a set; the first has the address."""
+    """Create one machine of a set; the first one holds the address."""
     namespace, name = text(machine_set, "metadata", "namespace"), machine_name(machine_set, number)
     path = f"{namespace}/{name}"
     body = {

@@ -1,9 +1,8 @@
-"""The agents' reports of many machines, played by one task: what a machine that serves would write of itself.
+"""Simulates the agents' reports of many machines in one task.
 
-No machine is booted and no Envoy runs: four hundred of each would need a computer of their own. A machine reports as
-soon as Nova runs its server (what Nova has put down for the machine host says so) and every half minute from then on,
-as the agents do; the first of each set holds its address. The status is written whole, with a user agent of its own, so
-that these requests are not counted as the product's.
+Four hundred booted machines would need a computer of their own. A machine reports as soon as Nova runs its server (by
+Nova's file for the machine host) and every half minute, as agents do; the first of each set holds its address. The
+status is written whole, with a separate user agent, so these requests do not count as the product's.
 """
 
 from __future__ import annotations
@@ -36,12 +35,12 @@ class Reporter:
     """Reports for every machine whose server runs."""
 
     def __init__(self, kube: KubeApi, objects: Objects, ground: Path) -> None:
-        """Nothing is reported yet.
+        """Start with nothing reported.
 
         Args:
             kube: the API server.
-            objects: machines among them, as they are now.
-            ground: where Nova puts down what is to run.
+            objects: current objects, including machines.
+            ground: the directory in which Nova writes what should run.
         """
         self._kube = kube
         self._objects = objects
@@ -51,7 +50,7 @@ class Reporter:
 
     @asynccontextmanager
     async def at_work(self) -> AsyncIterator[None]:
-        """Reports as long as the context lasts."""
+        """Report while the context lasts."""
         task = asyncio.create_task(self._run())
         try:
             yield
@@ -67,14 +66,14 @@ class Reporter:
             due = [each for each in every if self._is_due(each, running, now)]
             masters = first_of_each(every) if due else frozenset()
             for each in due:
-                # A crowd that comes up together would otherwise report in step for ever.
+                # Otherwise machines that boot together would report in step forever.
                 pause = EVERY_SECONDS * random.uniform(0.5, 1)  # noqa: S311 - spreads load
                 self._due[text(each, "metadata", "uid")] = now + pause
             await asyncio.gather(*(self._report(each, master=text(each, "metadata", "uid") in masters) for each in due))
             await asyncio.sleep(_LOOK_SECONDS)
 
     def _running(self) -> frozenset[str]:
-        """The servers that run now."""
+        """The ids of running servers."""
         return frozenset(path.stem for path in self._servers.glob("[!.]*.json"))
 
     def _is_due(self, machine: JsonObject, running: frozenset[str], now: float) -> bool:
@@ -89,7 +88,7 @@ class Reporter:
                 await self._kube.patch(LOAD_BALANCER_MACHINE, namespace, name, status, subresource="status")
             except Absent:
                 return
-            except ApiError as error:  # agents try again, too
+            except ApiError as error:  # agents retry, too
                 log.warning("%s", error.message)
                 self._due.pop(text(machine, "metadata", "uid"), None)
 
@@ -109,7 +108,7 @@ def owner_of(machine: JsonObject) -> str:
 
 
 def conditions(machine: JsonObject, *, master: bool) -> list[JsonObject]:
-    """Those of a machine that serves; one that has not changed keeps the time of its last change."""
+    """The conditions of a machine that serves; an unchanged one keeps its transition time."""
     now = timestamp(datetime.now(UTC))
     states = dict.fromkeys(_RELEVANT, "True") | {"KeepalivedMaster": str(master)}
     before = {text(each, "type"): each for each in sequence(machine, "status", "conditions")}
@@ -130,13 +129,12 @@ def conditions(machine: JsonObject, *, master: bool) -> list[JsonObject]:
 
 
 def metrics() -> list[JsonObject]:
-    """As many as a small machine has, one of them another each time."""
+    """As many metrics as a small machine has, one of them changing."""
     now = timestamp(datetime.now(UTC))
     values = {"load1": "0.10", "load5": "0.05", "numCPU": "1", "uptime": f"{time.monotonic():.0f}"}
     return [{"type": type_, "value": value, "timestamp": now} for type_, value in values.items()]
 
 
 def ready_machines(balancer: JsonObject | None) -> int:
-    """How many machines of a LoadBalancer are ready."""
     found = at(balancer, "status", "readyReplicas") if balancer else None
     return found if isinstance(found, int) else 0

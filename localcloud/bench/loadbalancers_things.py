@@ -1,4 +1,4 @@
-"""What `perdure bench loadbalancers` makes and waits for: LoadBalancers, a Service, a node, and what OpenStack has."""
+"""The objects and waits of `perdure bench loadbalancers`: LoadBalancers, a Service, a node, OpenStack's objects."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _REQUEST = aiohttp.ClientTimeout(total=2)
 
 
 class Scene(NamedTuple):
-    """A deployment with OpenStack, and those who steer it."""
+    """A deployment with OpenStack, and its clients."""
 
     lab: Laboratory
     cloud: OpenStackControl
@@ -50,22 +50,21 @@ class Scene(NamedTuple):
 
     @property
     def machines(self) -> MachineHost:
-        """Where machines boot, for those who brought it up."""
+        """The machine host; the deployment must have one."""
         assert self.host is not None, "no machine host runs"
         return self.host
 
     def of_machines(self) -> list[JsonObject]:
-        """The LoadBalancerMachines."""
         return self.lab.objects.of(LOAD_BALANCER_MACHINE)
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        """Wait until it is so, looking often: not all of it sends events."""
+        """Wait until a condition holds, with frequent polls, since not everything emits events."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             while not await asyncio.to_thread(holds):  # noqa: ASYNC110 - see above
                 await asyncio.sleep(_LOOK_SECONDS)
 
     async def things_of(self, name: str) -> tuple[int, int, int, int]:
-        """How many floating IPs, security groups, ports and servers OpenStack has of a LoadBalancer."""
+        """A LoadBalancer's floating IPs, security groups, ports and servers in OpenStack, counted."""
         return await asyncio.to_thread(self._things_of, f"{NAMESPACE_NAME}/{name}")
 
     def _things_of(self, path: str) -> tuple[int, int, int, int]:
@@ -83,7 +82,7 @@ class Scene(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """What something has cost."""
+    """The cost of some work."""
 
     ledger: Ledger
     requests: Counter[str]
@@ -91,7 +90,7 @@ class Counted(NamedTuple):
 
 
 class FirstAnswer(NamedTuple):
-    """How long it took, from the creation of the Service."""
+    """Seconds since the creation of the Service."""
 
     address_seconds: float
     answer_seconds: float
@@ -99,7 +98,7 @@ class FirstAnswer(NamedTuple):
 
 @asynccontextmanager
 async def scene(only: Sequence[str] | None = None) -> AsyncIterator[Scene]:
-    """A fresh one, warmed up by nothing: the first LoadBalancer of a process counts as such."""
+    """A fresh scene without warm-up, so a process's first LoadBalancer counts as such."""
     step("a deployment with OpenStack is brought up")
     kinds = (LOAD_BALANCER, LOAD_BALANCER_SET, LOAD_BALANCER_MACHINE)
     async with laboratory_with(only, (Cloud.OPENSTACK,), *kinds) as lab:
@@ -111,7 +110,7 @@ async def scene(only: Sequence[str] | None = None) -> AsyncIterator[Scene]:
 
 
 async def counted(on: Scene, work: Callable[[], Awaitable[object]]) -> Counted:
-    """What some work costs until nothing is done any more; the time is the work's own."""
+    """The cost of some work until quiet; the time is the work's own."""
     on.cloud.reset_ledger()
     mark, began = on.lab.audit_mark(), time.monotonic()
     await work()
@@ -121,12 +120,12 @@ async def counted(on: Scene, work: Callable[[], Awaitable[object]]) -> Counted:
 
 
 async def settle(on: Scene) -> None:
-    """Nothing is left to do."""
+    """Wait until the worker is idle."""
     await on.lab.quiet()
 
 
 async def all_ready(on: Scene, name: str, replicas: int) -> None:
-    """Wait until a LoadBalancer's machines are ready."""
+    """Wait until so many machines of a LoadBalancer are ready."""
 
     def ready() -> bool:
         found = on.lab.objects.one(LOAD_BALANCER, NAMESPACE_NAME, name)
@@ -147,7 +146,7 @@ async def delete(on: Scene, *names: str) -> None:
 
 
 def balancer(on: Scene, name: str, ports: int = 1) -> dict[str, Any]:
-    """A LoadBalancer as its Service would make it."""
+    """A LoadBalancer as its Service would create it."""
     settings = settled(project(on.lab.deployment.state))
     infrastructure = {name.removeprefix("PERDURE_LOADBALANCERS_"): value for name, value in settings.items()}
     return {
@@ -174,13 +173,13 @@ def balancer(on: Scene, name: str, ports: int = 1) -> dict[str, Any]:
 
 
 async def first_answer(on: Scene) -> FirstAnswer:
-    """Create a Service on a node that answers, and ask until it does."""
+    """Create a Service on a node that answers, and send requests until one is answered."""
     kube = on.lab.kube
     await kube.create(NODE, _NODE)
     began = time.monotonic()
     service = await kube.create(SERVICE, _SERVICE, "default")
     node_port = int(str(at(sequence(service, "spec", "ports")[0], "nodePort")))
-    # A client gets no event either.
+    # Polls, since a client gets no event either.
     async with node(node_port), aiohttp.ClientSession(timeout=_REQUEST) as client, asyncio.timeout(PATIENCE_SECONDS):
         while not (address := _address(await kube.get(SERVICE, "default", "web"))):  # noqa: ASYNC110
             await asyncio.sleep(_LOOK_SECONDS)
@@ -209,7 +208,7 @@ _SERVICE: JsonObject = {
 
 @asynccontextmanager
 async def node(port: int) -> AsyncIterator[None]:
-    """The node's part: who asks at the Service's node port is answered."""
+    """Answer at the Service's node port, like a node."""
 
     async def answer(_: web.Request) -> web.Response:
         return web.Response(text="node\n")
@@ -239,7 +238,7 @@ def _address(service: JsonObject) -> str:
 
 
 def lift_quotas(on: Scene) -> None:
-    """Let the project have as much as it wants: by default it has room for ten load balancers."""
+    """Lift the project's quotas, which by default suffice for ten load balancers."""
     administrator, project_id = project_session(on.lab.deployment, ADMIN_CLOUD), on.project.get_project_id()
     for service, route, body in (
         ("compute", f"/os-quota-sets/{project_id}", {"quota_set": dict.fromkeys(_NOVA_LIMITS, -1)}),

@@ -1,15 +1,13 @@
-"""`perdure bench loadbalancers`, rows f and j: clients go on asking while one part after another dies or is replaced.
+"""`perdure bench loadbalancers`, rows f and j: continuous clients while components are killed or replaced.
 
-    f1   worker, watcher, Temporal, agents killed; a port added; in the end a machine loses its power
-    f2   a rollout: another set of machines takes over, the old one goes
-    j    the API server away, every agent killed, then the Envoy of the machine in reserve
+    f1   worker, watcher, Temporal, agents killed; a port added; finally a machine loses power
+    f2   a rollout: a new set of machines takes over, the old one is deleted
+    j    the API server away, all agents killed, then the Envoy of a standby machine
 
-Fifty requests begin in each second, whether or not the earlier ones are answered: half of them on a connection of their
-own, half over connections that are kept, as browsers do (a kept one that has been closed meanwhile is no failure: the
-request goes over another one, once, as HTTP has it). A request has failed if it brings anything but its answer.
-What was under way when a machine lost its power is that machine's own, and told apart.
-
-A rollout takes more than two minutes: the old machines stay until one of the new ones has held the address for so long.
+Fifty requests start each second regardless of earlier ones, half of them on new and half on kept-alive connections; a
+kept connection that was closed meanwhile is retried once, as HTTP allows. Anything but the right answer is a failure.
+Requests in progress at a machine's power loss are reported separately. A rollout takes more than two minutes, since old
+machines stay until a new one has held the address for so long.
 """
 
 from __future__ import annotations
@@ -51,10 +49,10 @@ __all__ = ["MEASUREMENTS", "disturbances"]
 REQUESTS_PER_SECOND = 50
 REPLICAS = 2
 NAME = "busy"
-# How long clients go on after something is back, and how long a client waits for its answer.
+# How long clients continue after a recovery, and a client's timeout.
 AFTERWARDS_SECONDS = 3.0
 ANSWERED_WITHIN_SECONDS = 30.0
-# The API server stays away for so long at least.
+# The API server's minimum downtime.
 AWAY_SECONDS = 10.0
 _LOOK_SECONDS = 0.2
 
@@ -70,14 +68,14 @@ class Asked:
 
 @dataclass
 class Traffic:
-    """Clients of one address, and what has become of their requests."""
+    """Clients of one address, and the results of their requests."""
 
     url: str
     asked: list[Asked] = field(default_factory=list)
 
     @asynccontextmanager
     async def flowing(self) -> AsyncIterator[None]:
-        """Ask, until left; requests that are under way then are awaited."""
+        """Send requests while the context lasts, then await those in progress."""
         timeout = aiohttp.ClientTimeout(total=ANSWERED_WITHIN_SECONDS)
         async with (
             aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True), timeout=timeout) as each_its_own,
@@ -107,18 +105,18 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Stage:
-    """A load balancer with its clients, and what is done to it."""
+    """A load balancer with its clients, and the disturbances."""
 
     on: Scene
     traffic: Traffic
 
     async def machines(self) -> list[MachineView]:
-        """Those that serve."""
+        """The machines that serve."""
         view = await asyncio.to_thread(self.on.machines.view)
         return [each for each in view.machines if each.ports]
 
     async def master(self) -> MachineView:
-        """The one that has the address."""
+        """The machine that holds the address."""
         found: list[MachineView] = []
 
         async def one() -> bool:
@@ -129,13 +127,13 @@ class Stage:
         return found[0]
 
     async def kill(self, service: str) -> None:
-        """Kill one of the deployment's services, and wait until it is back."""
+        """Kill a service, and wait until it is back."""
         deployment = self.on.lab.deployment
         pid = await asyncio.to_thread(deployment.kill, service, signal.SIGKILL)
         await asyncio.to_thread(deployment.wait_service, service, other_than_pid=pid)
 
     async def kill_agents(self) -> None:
-        """Kill every machine's agent, and wait until new ones run."""
+        """Kill every machine's agent, and wait for new ones."""
         former = {each.agent_pid for each in await self.machines()}
         for pid in former:
             if pid is not None:
@@ -148,7 +146,7 @@ class Stage:
         await _until(new)
 
     async def add_port(self) -> None:
-        """Have another port served, and wait until every machine does."""
+        """Add a port, and wait until every machine serves it."""
         spec: JsonObject = {"ports": balancer(self.on, NAME, ports=3)["spec"]["ports"]}
         await self.on.lab.patch(LOAD_BALANCER, NAMESPACE_NAME, NAME, {"spec": spec})
 
@@ -158,7 +156,7 @@ class Stage:
         await _until(served)
 
     async def roll_out(self) -> None:
-        """Have other machines, and wait until the former ones are gone."""
+        """Replace the machines, and wait until the old ones are gone."""
         former = {text(each, "metadata", "uid") for each in self.on.of_machines()}
         zone: JsonObject = {"infrastructure": {"availabilityZone": "nova"}}
         await self.on.lab.patch(LOAD_BALANCER, NAMESPACE_NAME, NAME, {"spec": zone})
@@ -171,18 +169,19 @@ class Stage:
         await all_ready(self.on, NAME, REPLICAS)
 
     async def go_on_without_api_server(self) -> None:
-        """The API server dies and is held as it starts; agents die, and the Envoy of a machine in reserve."""
+        """Keep the API server down while agents and a standby machine's Envoy are killed."""
         deployment = self.on.lab.deployment
         pid = await asyncio.to_thread(deployment.kill, API_SERVER, signal.SIGKILL)
         held = await asyncio.to_thread(_hold_the_next, self.on, pid)
         try:
             await self.kill_agents()
-            # Without an API server no agent is ready; until keepalived has seen that of all, the address may move.
+            # Without an API server no agent is ready; until keepalived has noticed that everywhere, the address may
+            # move.
             await asyncio.sleep(2 * CHECK_SECONDS * FALL)
             reserve = next(each for each in await self.machines() if not each.master)
             if reserve.envoy_pid is not None:
                 os.kill(reserve.envoy_pid, signal.SIGKILL)
-            # A new Envoy and a new agent, and nobody to ask what they should serve.
+            # A new Envoy and a new agent must serve without an API server.
             url = f"http://{reserve.address}:{PORT}/"
 
             async def serves() -> bool:
@@ -196,7 +195,7 @@ class Stage:
         await asyncio.to_thread(deployment.wait_service, API_SERVER, other_than_pid=pid)
 
     async def cut_power(self) -> float:
-        """The machine that has the address dies, and another one has it; when it was dead."""
+        """Kill the machine with the address and wait for another holder; returns when it was killed."""
         dead = await self.master()
         await asyncio.to_thread(self.on.machines.fare, Fare(server=f"^{dead.name}$", boots=False))
         while dead.envoy_pid is not None and psutil.pid_exists(dead.envoy_pid):  # noqa: ASYNC110
@@ -210,9 +209,9 @@ class Stage:
         return died
 
 
-# What it answers is when a machine died: what was under way then is that machine's own.
+# Returns when a machine was killed, if one was; requests in progress then are excepted.
 Disturbance = Callable[[Stage], Awaitable[float | None]]
-# By row, in the order in which they strike; the machine that dies comes last, since another one takes its time to boot.
+# In order, by row; the killed machine comes last, since a replacement has to boot.
 DISTURBANCES: tuple[tuple[str, str, Disturbance], ...] = (
     ("f1", "worker killed", lambda stage: stage.kill(WORKER)),
     ("f1", "watcher killed", lambda stage: stage.kill(WATCH)),
@@ -227,7 +226,7 @@ DISTURBANCES: tuple[tuple[str, str, Disturbance], ...] = (
 
 @dataclass(frozen=True)
 class Suffered:
-    """What became of the requests during one disturbance."""
+    """The results of the requests during one disturbance."""
 
     row: str
     what: str
@@ -240,7 +239,7 @@ class Suffered:
 
 
 async def disturbances(rows: frozenset[str]) -> list[Suffered]:
-    """All disturbances of these rows, one after another, on one load balancer with its clients."""
+    """All disturbances of these rows in sequence, on one load balancer with its clients."""
     suffered: list[Suffered] = []
     async with scene() as on, node(NODE_PORT):
         await on.lab.kube.create(LOAD_BALANCER, _busy(on), NAMESPACE_NAME)
@@ -298,7 +297,7 @@ async def traffic(rows: frozenset[str]) -> Found:
 
 
 async def _fault(client: aiohttp.ClientSession, url: str) -> str:
-    """Ask once: what came in place of the answer, empty if it came."""
+    """Send one request; what came instead of the answer, empty if it came."""
     try:
         async with client.get(url) as answer:
             said = await answer.text()
@@ -325,7 +324,7 @@ def _hold_the_next(on: Scene, pid: int) -> int:
 
 
 async def _until(holds: Callable[[], Awaitable[bool]], seconds: float = PATIENCE_SECONDS) -> None:
-    """Wait until it is so: machines send no events."""
+    """Poll until a condition holds, since machines emit no events."""
     async with asyncio.timeout(seconds):
         while not await holds():  # noqa: ASYNC110
             await asyncio.sleep(_LOOK_SECONDS)

@@ -1,15 +1,15 @@
-"""`perdure bench threescale`: rows of the 3scale area's issue, calls counted by the simulator's ledger.
+"""`perdure bench threescale`: the 3scale area's figures, counted by the simulator's ledger.
 
-    a, b, c, i   the reference's example product: made, changed in one place, looked at again and again
+    a, b, c, i   the reference's example product: created, changed in one place, observed repeatedly
     f            a product that waits for its backend
     d, e         many settled objects: a resync, and a restart of worker, watcher and Temporal
-    g            everything applied in orders that nobody would choose
-    h            every kind of write late, lost, refused: nothing twice, nothing missing
+    g            all objects applied in random orders
+    h            every kind of write late, lost, refused: no duplicates, nothing missing
     j            ten tenants, of which one hangs
     k            an object and its Secret in each of hundreds of namespaces, watched with either kind of rights
 
-The upstream figures in notes are of the replaced operator, counted from its code. A resync is played by a wake of every
-object; a look at 3scale that nothing wanted, by the lever `retry`.
+Upstream figures in notes are counted from the replaced operator's code. A resync is a wake of every object; an extra
+observation is triggered by the lever `retry`.
 """
 
 from __future__ import annotations
@@ -108,7 +108,7 @@ async def _changed(on: Scene, spec: JsonObject, name: str = "example") -> Counte
 
 
 async def _looked_at(on: Scene) -> Found:
-    """Row i: what 3scale writes in another way is no difference, however often it is looked at."""
+    """Row i: 3scale's normalized values are no differences, however often they are observed."""
     plain = backend("plain", "http://plain.example.com")
     plan: JsonObject = {
         "setupFee": "10.00",
@@ -205,7 +205,7 @@ def _looks_in_an_hour() -> int:
     return looks
 
 
-# Which rows each covers; one deployment each, but for j, which takes two.
+# The rows of each deployment; j takes two.
 MEASUREMENTS = (
     (frozenset({"a", "b", "c", "f", "i"}), one_product),
     (frozenset({"d", "e"}), crowded),

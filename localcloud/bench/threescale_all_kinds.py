@@ -1,7 +1,7 @@
-"""One of each of the eleven kinds of the 3scale area, and what a tenant of 3scale holds because of them.
+"""One object of each of the 3scale area's eleven kinds, and the resulting contents of a tenant.
 
-An API with its backend, a policy and a document, somebody who uses it, an API made of an OpenAPI document, a promotion,
-and a tenant of its own. Two tenants that have come to the same are told by the same `holds`, whatever ids they have.
+An API with a backend, a policy and a document, a user, an API from an OpenAPI document, a promotion, and a tenant.
+Equal tenants have equal `holds`, whatever their ids.
 """
 
 from __future__ import annotations
@@ -151,13 +151,13 @@ EVERYTHING: tuple[tuple[Kind, str, JsonObject], ...] = (
     (OPEN_API, "pets", {"openapiRef": {"secretRef": {"name": "pets"}}}),
     (PROXY_CONFIG_PROMOTE, "live", {"productCRName": "goods", "production": True}),
 )
-# How many objects there are at the end: the Tenant, and what the OpenAPI makes, come to these.
+# The final number of objects, including the Tenant and what the OpenAPI creates.
 COUNT = len(EVERYTHING) + 3
 ADMIN_PASSWORD, MASTER_TOKEN, TENANT_TOKEN = "admin-password", "master", "tenant-token"
 
 
 def all_kinds(master: TenantRecord, organization: str) -> list[tuple[Kind, JsonObject]]:
-    """Bodies of all of them, the eleventh kind for this organization, and the Secrets that they name."""
+    """All bodies, the eleventh kind for this organization, and the Secrets that they reference."""
     secrets = {
         **SECRETS,
         ADMIN_PASSWORD: {"admin_password": "secret123"},
@@ -175,7 +175,7 @@ def _object(kind: Kind, name: str, **more: object) -> JsonObject:
 
 
 def tenant_spec(master: TenantRecord, organization: str) -> JsonObject:
-    """Of a Tenant whose token goes to a Secret of the organization's name."""
+    """A Tenant whose token goes to a Secret with the organization's name."""
     return {
         "username": "branch",
         "email": "branch@example.com",
@@ -187,15 +187,15 @@ def tenant_spec(master: TenantRecord, organization: str) -> JsonObject:
     }
 
 
-# Tables that tell in which order things came: versions of configurations; an account is subscribed to the products
-# that are there when it signs up.
+# Tables that depend on order: versions of configurations; an account is subscribed to the products that exist at its
+# signup.
 _OF_ORDER = {"proxy_configs", "subscriptions"}
-# What differs between two tenants that have the same: ids, times, what is made up.
+# What differs between equal tenants: ids, times, generated values.
 _OWN = ("_at", "token", "key", "id", "secret", "host", "endpoint", "content", "lock", "realm")
 
 
 def holds(world: TenantWorld) -> dict[str, list[str]]:
-    """What a tenant holds, without what no two tenants have alike; each row as a text that compares."""
+    """A tenant's contents without what differs between equal tenants; each row as comparable text."""
     compared = {table: rows for table, rows in world.tables.items() if rows and table not in _OF_ORDER}
     found = {table: sorted(_plain(row, world.name) for row in rows) for table, rows in compared.items()}
     if "keys" in found:
@@ -204,7 +204,7 @@ def holds(world: TenantWorld) -> dict[str, list[str]]:
 
 
 def differences(wanted: dict[str, list[str]], found: dict[str, list[str]]) -> list[str]:
-    """What two worlds do not have in common, a line each."""
+    """The differences of two contents, one per line."""
     return [
         *(f"missing of {table}: {row}" for table in wanted for row in _more(wanted[table], found.get(table, []))),
         *(f"too much of {table}: {row}" for table in found for row in _more(found[table], wanted.get(table, []))),

@@ -1,7 +1,5 @@
-"""Rows d, e and j of `perdure bench threescale`: many objects, and what they cost when nothing is to be done.
-
-Hundreds of settled objects are looked at by a resync, an audit and a restart; ten tenants are filled at once, of which
-one hangs.
+"""Rows d, e and j of `perdure bench threescale`: many settled objects in a resync, an audit and a restart; ten tenants
+filled at once, of which one hangs.
 """
 
 from __future__ import annotations
@@ -98,7 +96,7 @@ async def _restart(on: Scene, count: int) -> Found:
 
 
 async def apart(sizes: Sizes, _: frozenset[str]) -> Found:
-    """Row j: what nine tenants take with the tenth well, and with the tenth hanging."""
+    """Row j: the time of nine tenants with a healthy and with a hanging tenth."""
     well, well_cpu = await _nine_tenants(sizes.crowd, hanging=False)
     beside, beside_cpu = await _nine_tenants(sizes.crowd, hanging=True)
     figures = (
@@ -122,7 +120,7 @@ async def apart(sizes: Sizes, _: frozenset[str]) -> Found:
 
 
 async def _nine_tenants(products: int, *, hanging: bool) -> tuple[float, str]:
-    """Seconds until they are settled, and the CPU seconds of each service until then."""
+    """Seconds until they are settled, and each service's CPU seconds."""
     async with scene() as on:
         names = [f"tenant-{n}" for n in range(TENANTS)]
         for name in names:

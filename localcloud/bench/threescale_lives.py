@@ -1,6 +1,6 @@
-"""Rows g and h of `perdure bench threescale`: one of each of the eleven kinds, again and again, to the same end.
+"""Rows g and h of `perdure bench threescale`: all eleven kinds always reach the same result.
 
-Row g applies them in orders that nobody would choose; row h lets every kind of call be late, lost or refused.
+Row g applies them in random orders; row h delays, loses or refuses every kind of call.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from localcloud.bench.figures import Figure, Found
 from localcloud.bench.threescale_all_kinds import COUNT, all_kinds, holds
 from localcloud.bench.threescale_things import Scene, Sizes, scene, stands
 
-# What strikes in row h: each on a third of the calls that make something, and of those that change something.
+# Row h's faults: each on a third of the creations, and of the changes.
 FAULTS: tuple[tuple[str, dict[str, Any]], ...] = (
     ("before", {}),
     ("after", {}),
@@ -32,7 +32,7 @@ FAULTS: tuple[tuple[str, dict[str, Any]], ...] = (
 
 
 async def shuffled(sizes: Sizes, _: frozenset[str]) -> Found:
-    """Row g: all eleven kinds from nothing, every reference missing until it is made, in random orders."""
+    """Row g: all kinds from nothing in random orders, with every reference missing at first."""
     slowest, ends = 0.0, Counter[str]()
     async with scene() as on:
         master = on.threescale.tenant("master")
@@ -62,7 +62,7 @@ async def shuffled(sizes: Sizes, _: frozenset[str]) -> Found:
 
 
 def _end_state(on: Scene, name: str) -> str:
-    """What 3scale holds and what the objects say, without what no two tenants have alike."""
+    """3scale's contents and the objects' status, without what differs between equal tenants."""
     world = holds(on.threescale.world(name))
     said = sorted(f"{kind.name}: {stands(each)}" for kind in CUSTOM_KINDS for each in on.lab.objects.of(kind, name))
     counts = ", ".join(f"{len(rows)} {table}" for table, rows in world.items())
@@ -70,7 +70,7 @@ def _end_state(on: Scene, name: str) -> str:
 
 
 async def disturbed(_: Sizes, __: frozenset[str]) -> Found:
-    """Row h: the same life under each fault, at the same time, compared with an undisturbed one."""
+    """Row h: the same objects under each fault, concurrently, compared with an undisturbed run."""
     async with scene() as on:
         expected = await _life(on, "calm", None)
         began = time.monotonic()
@@ -98,7 +98,7 @@ async def disturbed(_: Sizes, __: frozenset[str]) -> Found:
 
 
 async def _life(on: Scene, name: str, fault: tuple[str, str, dict[str, Any]] | None) -> str:
-    """Everything made in a tenant of its own, whose end is told once nothing is done any more."""
+    """Create everything in a tenant of its own; returns the result when quiet."""
     await on.tenant(name)
     if fault is not None:
         method, kind, more = fault

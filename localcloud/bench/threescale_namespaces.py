@@ -1,7 +1,7 @@
 """Row k of `perdure bench threescale`: one 3scale object and its Secret in each of many namespaces.
 
-A watcher of its own, under a service account, is begun twice: once with the right to all Secrets, once with a right for
-each namespace. No worker runs, so all that is seen is the watcher's: an object is noticed when Temporal has its wake.
+A separate watcher with a service account runs twice: with the right to all Secrets, and with one right per namespace.
+No worker runs, so only the watcher is measured: an object is noticed when Temporal has its wake.
 """
 
 from __future__ import annotations
@@ -120,7 +120,7 @@ def _backend(name: str) -> JsonObject:
 
 
 async def _service_account(lab: Laboratory) -> Path:
-    """Its kubeconfig; it has all rights but those to Secrets."""
+    """The account's kubeconfig; it has all rights except to Secrets."""
     await lab.kube.create(SERVICE_ACCOUNT, {"metadata": {"name": ACCOUNT}}, HOME)
     for role, rules in RULES.items():
         await lab.kube.create(CLUSTER_ROLE, {"metadata": {"name": role}, "rules": rules})
@@ -162,7 +162,7 @@ async def _together(lab: Laboratory, names: Iterable[str], work: Callable[[Labor
 
 @asynccontextmanager
 async def _watcher(lab: Laboratory, kubeconfig: Path) -> AsyncIterator[psutil.Process]:
-    """A watcher that is ready."""
+    """A ready watcher."""
     ports, _ = choose_ports(("bench-watch",), {})
     port = ports["bench-watch"]
     environ = {
@@ -200,7 +200,7 @@ async def _ready(session: aiohttp.ClientSession, port: int) -> bool:
 
 
 async def _until_calm(lab: Laboratory, mark: int) -> None:
-    """Until a second brings no request but the Lease's: Secrets are listed after the watcher is ready."""
+    """Wait for a second without requests except the Lease's: Secrets are listed after the watcher is ready."""
     calm, before = 0, -1
     async with asyncio.timeout(PATIENCE_SECONDS):
         while calm < _SETTLED_LOOKS:
@@ -223,7 +223,7 @@ def _count(requests: Counter[str], resource: str, verb: str = "") -> int:
 
 
 async def _secret_noticed(lab: Laboratory, namespace: str) -> float:
-    """Seconds from a change of the Secret until Temporal has one more wake for the object."""
+    """Seconds from a Secret's change until Temporal has one more wake for the object."""
     obj = await lab.kube.get(BACKEND, namespace, "first")
     before = await _events(lab, obj)
     began = time.monotonic()
@@ -246,7 +246,7 @@ async def _longer(lab: Laboratory, obj: JsonObject, than: int) -> None:
 
 
 async def _events(lab: Laboratory, obj: JsonObject) -> int:
-    """How long the history of its lifecycle is; 0 if it has none."""
+    """The length of its lifecycle's history; 0 if it has none."""
     handle = lab.temporal.get_workflow_handle(key_of(BACKEND, obj).workflow_id)
     try:
         return (await handle.describe()).history_length

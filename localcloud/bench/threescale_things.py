@@ -1,4 +1,4 @@
-"""What `perdure bench threescale` makes, waits for and counts: objects in namespaces of their own tenants."""
+"""The objects, waits and counters of `perdure bench threescale`; each tenant has its own namespaces."""
 
 from __future__ import annotations
 
@@ -32,35 +32,35 @@ _DONE = ("Synced", "Ready")
 
 
 class Sizes(Model):
-    """How much is measured."""
+    """The sizes of the measurements."""
 
-    products: int = 200  # d and e; half as many backends, and for each two applications and a half
+    products: int = 200  # d and e; with half as many backends, and two and a half applications each
     crowd: int = 500  # j, over ten tenants
     orders: int = 20  # g
     namespaces: int = 500  # k
 
 
 class Scene(NamedTuple):
-    """A deployment with 3scale, and who steers it."""
+    """A deployment with 3scale, and its clients."""
 
     lab: Laboratory
     threescale: ThreescaleControl
 
     def all_done(self, count: int, kinds: Iterable[Kind] = CUSTOM_KINDS, namespace: str = "") -> bool:
-        """Whether so many objects of the kinds are there, and every one is in 3scale as its spec says."""
+        """Whether at least `count` objects of the kinds exist and all are applied in 3scale."""
         found = [each for kind in kinds for each in self.lab.objects.of(kind, namespace)]
         return len(found) >= count and all(map(done, found))
 
     async def until(
         self, holds: Callable[[], bool], seconds: float = PATIENCE_SECONDS, *, look: float = _LOOK_SECONDS
     ) -> None:
-        """Wait until it is so, looking often: each look goes through all objects, of which many change at once."""
+        """Poll until a condition holds; each poll reads all objects."""
         async with asyncio.timeout(seconds):
             while not holds():  # noqa: ASYNC110 - see above
                 await asyncio.sleep(look)
 
     async def tenant(self, name: str, *namespaces: str) -> TenantRecord:
-        """A tenant, and namespaces whose objects are its own."""
+        """Create a tenant, and namespaces for its objects."""
         made = await asyncio.to_thread(self.threescale.add_tenant, name)
         for namespace in namespaces or (name,):
             await self.lab.kube.create(NAMESPACE, {"metadata": {"name": namespace}})
@@ -72,7 +72,7 @@ class Scene(NamedTuple):
         return made
 
     async def create(self, objects: Iterable[tuple[Kind, JsonObject]], namespace: str) -> None:
-        """Make objects, some at a time."""
+        """Create objects, some at a time."""
         permits = asyncio.Semaphore(_CREATED_AT_ONCE)
 
         async def one(kind: Kind, body: JsonObject) -> None:
@@ -82,7 +82,7 @@ class Scene(NamedTuple):
         await asyncio.gather(*(one(kind, body) for kind, body in objects))
 
     async def wake_all(self, namespace: str = "") -> int:
-        """What a resync would do: every object is looked at again."""
+        """Wake every object, like a resync."""
         keys = [key_of(kind, each) for kind in CUSTOM_KINDS for each in self.lab.objects.of(kind, namespace)]
         permits = asyncio.Semaphore(_WOKEN_AT_ONCE)
 
@@ -95,7 +95,7 @@ class Scene(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """What something has cost."""
+    """The cost of some work."""
 
     ledger: Ledger
     seconds: float
@@ -103,7 +103,6 @@ class Counted(NamedTuple):
 
 @asynccontextmanager
 async def scene() -> AsyncIterator[Scene]:
-    """A fresh one."""
     step("a deployment with 3scale is brought up")
     async with laboratory((Cloud.THREESCALE,), *CUSTOM_KINDS) as lab:
         with ThreescaleControl.of(lab.deployment) as threescale:
@@ -111,7 +110,7 @@ async def scene() -> AsyncIterator[Scene]:
 
 
 async def counted(on: Scene, work: Callable[[], Awaitable[object]]) -> Counted:
-    """What some work costs until nothing is done any more; the time is the work's own."""
+    """The cost of some work until quiet; the time is the work's own."""
     await asyncio.to_thread(on.threescale.reset_ledger)
     began = time.monotonic()
     await work()
@@ -121,20 +120,20 @@ async def counted(on: Scene, work: Callable[[], Awaitable[object]]) -> Counted:
 
 
 def done(obj: JsonObject) -> bool:
-    """Whether it says to be in 3scale as its newest spec wants it."""
-    observed = at(obj, "status", "observedGeneration")  # not every kind tells it
+    """Whether its newest spec is applied in 3scale, by its status."""
+    observed = at(obj, "status", "observedGeneration")  # some kinds lack it
     if observed is not None and observed != at(obj, "metadata", "generation"):
         return False
     return any(_is_true(obj, type_) for type_ in _DONE)
 
 
 def stands(obj: JsonObject) -> str:
-    """Which of its conditions are True."""
+    """The conditions that are True."""
     return ", ".join(sorted(text(c, "type") for c in sequence(obj, "status", "conditions") if _holds(c)))
 
 
 async def audited(on: Scene) -> None:
-    """`perdure audit threescale`, which finds nothing."""
+    """Run `perdure audit threescale`, which must find nothing."""
     command = (sys.executable, "-m", "starters.cli.main", "audit", "threescale")
     running = await asyncio.create_subprocess_exec(
         *command, env=on.lab.deployment.program_env(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
@@ -145,7 +144,7 @@ async def audited(on: Scene) -> None:
 
 
 def orphan(obj: JsonObject | None) -> bool:
-    """Whether it waits for something that it refers to."""
+    """Whether it waits for an object that it references."""
     return _is_true(obj, "Orphan")
 
 
@@ -181,7 +180,7 @@ def product(name: str, *backends: str, **more: object) -> tuple[Kind, JsonObject
 
 
 def example(name: str, *backends: str) -> tuple[Kind, JsonObject]:
-    """The reference's: 3 metrics, 5 methods, 10 rules, 2 plans with 3 limits and 2 prices each, own gateway."""
+    """The reference's product: 3 metrics, 5 methods, 10 rules, 2 plans with 3 limits and 2 prices each, own gateway."""
     metrics: JsonObject = {f"m{n}": {"friendlyName": f"Metric {n}", "unit": "1"} for n in range(3)}
     methods: JsonObject = {f"t{n}": {"friendlyName": f"Method {n}"} for n in range(5)}
     rules = [rule(f"/path/{n}", f"t{n % 5}") for n in range(10)]
@@ -220,12 +219,11 @@ def example(name: str, *backends: str) -> tuple[Kind, JsonObject]:
 
 
 def rule(pattern: str, counts: str) -> JsonObject:
-    """A mapping rule."""
     return {"httpMethod": "GET", "pattern": pattern, "metricMethodRef": counts, "increment": 1}
 
 
 def developer(name: str) -> list[tuple[Kind, JsonObject]]:
-    """An account with its admin, and the admin's password."""
+    """An account with its admin, and the admin's password Secret."""
     user: JsonObject = {
         "username": name,
         "email": f"{name}@example.com",
@@ -242,7 +240,7 @@ def developer(name: str) -> list[tuple[Kind, JsonObject]]:
 
 
 def application(name: str, of: str, uses: str) -> tuple[Kind, JsonObject]:
-    """An application of an account, on a plan of a product."""
+    """An account's application on a product's plan."""
     spec: JsonObject = {
         "accountCR": {"name": of},
         "productCR": {"name": uses},
