@@ -1,5 +1,4 @@
-"""Prepares a deployment for Perdure: `python -m localcloud.seed CLOUD...`, run by every `up`, retried until it
-succeeds.
+"""Prepares a deployment for Perdure: `python -m localcloud.seed CLOUD...`, run by every `up` until it succeeds.
 
 Every cluster gets the custom resource definitions and namespaces. Our own cluster also gets the roles for resource
 claims (try them with `kubectl --as-group`), and Cluster API's kinds if instances are served. `aws` adds the replaced

@@ -1,5 +1,4 @@
-"""The providers of `perdure bench claims`: with parameters, checks, lifespan and an override; each handle has one
-ConfigMap.
+"""The providers of `perdure bench claims`, with parameters, checks, lifespan and an override; a ConfigMap per handle.
 
 The first provider's ConfigMap is ready when it exists, by the provider's own checks, as in the measurements of the
 replaced operator; the second's when a word is written into it; the third's claims need an approval; the fourth renders
