@@ -1,13 +1,13 @@
-"""`perdure demo accounts`: an account from nothing to its second tenant.
+"""`perdure demo accounts`: an account from creation to its second tenant.
 
     pool of three:  Creating -> InitializingRegions -> PendingVerification -> Ready
     claim:          bound, moved to its OU, Secret in the claim's namespace
-    its tenant:     leaves an instance, a volume and a bucket with an object behind, made with the claim's own key
-    released:       the key dies, the account is cleaned, the Secret is gone
+    its tenant:     leaves an instance, a volume and a bucket with an object, created with the claim's key
+    released:       the key is revoked, the account cleaned, the Secret deleted
     claimed again:  the same legal entity gets the same account, with a new key
 
-Each promise is looked at from outside: the tenant's things in the emulator's world, the keys by calling AWS with them.
-A second run finds the pool filled and the legal entity's account reused from the start; everything else is the same.
+Results are checked from outside: resources in the emulator's world, keys by calling AWS with them. A second run finds
+the pool filled and reuses the legal entity's account from the start.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ REGION = "us-east-1"
 
 @dataclass(frozen=True)
 class AwsKey:
-    """An access key as the claim's Secret holds it."""
+    """An access key from the claim's Secret."""
 
     id: str
     secret: str
@@ -48,7 +48,6 @@ class AwsKey:
 
 
 async def play(stage: Stage) -> None:
-    """The whole story."""
     await _forget_the_last_run(stage)
     await _fill_the_pool(stage)
     first, key = await _claim(stage)
@@ -66,7 +65,7 @@ async def play(stage: Stage) -> None:
 
 
 async def _forget_the_last_run(stage: Stage) -> None:
-    """A claim of an earlier run is released, whatever that run left undone; its account is free for the same tenant."""
+    """Delete an earlier run's claim; its account is free for the same tenant."""
     left = stage.objects.one(ACCOUNT_CLAIM, CLAIM, CLAIM)
     if left is None:
         return
@@ -104,7 +103,7 @@ async def _claim(stage: Stage) -> tuple[Account, AwsKey]:
 
 
 async def _claimed(stage: Stage, name: str) -> None:
-    """The account says so itself a moment after its claim has the key."""
+    """The account's status follows shortly after its claim has the key."""
     await stage.until("the account is marked as claimed", lambda: _account(stage, name).status.claimed)
 
 
@@ -128,7 +127,7 @@ async def _release(stage: Stage, account: Account, key: AwsKey) -> None:
 
 
 def failure(obj: JsonObject) -> str:
-    """Why an Account or a claim has failed, in the words of its condition."""
+    """Why an Account or a claim has failed, from its condition."""
     if text(obj, "kind") == ACCOUNT.name:
         account = Account.model_validate(obj)
         if account.failed:
@@ -142,7 +141,7 @@ def failure(obj: JsonObject) -> str:
 
 
 def _last_word(account: Account) -> str:
-    """The newest condition: what put it into its state."""
+    """The newest condition, which explains the state."""
     conditions = account.status.conditions
     newest = max(conditions, key=lambda c: c.last_transition_time or "", default=None)
     return f"{newest.type}: {newest.reason}, {newest.message}" if newest else "no condition says why"
@@ -174,19 +173,19 @@ def _pool(stage: Stage) -> AccountPool | None:
 
 
 def pool_size(stage: Stage) -> int:
-    """How many accounts the pool should have; 0 if there is no pool."""
+    """The pool's configured size; 0 without a pool."""
     pool = _pool(stage)
     return pool.spec.pool_size if pool else 0
 
 
 def available(stage: Stage) -> int:
-    """How many accounts the pool has for claims, as it says itself."""
+    """The pool's reported number of accounts available for claims."""
     pool = _pool(stage)
     return pool.status.available_accounts if pool and pool.status else 0
 
 
 def _ready_accounts(stage: Stage) -> int:
-    """Accounts of the pool that were never claimed and are Ready."""
+    """The number of the pool's Ready accounts that were never claimed."""
     return sum(
         each.status.state == AccountState.READY and not each.status.claimed and not each.spec.legal_entity.id
         for each in _accounts(stage)
@@ -213,7 +212,7 @@ async def _has_secret(stage: Stage) -> bool:
 
 
 def _who_is(stage: Stage, key: AwsKey) -> str:
-    """The account that a key opens, empty if AWS does not know the key."""
+    """The account of a key, empty if AWS does not know the key."""
     from botocore.exceptions import ClientError
 
     try:
@@ -223,7 +222,7 @@ def _who_is(stage: Stage, key: AwsKey) -> str:
 
 
 def _leave_things_behind(stage: Stage, key: AwsKey) -> None:
-    """What tenants do: an instance with a volume that outlives it, a bucket with an object."""
+    """Create a tenant's leftovers: an instance with a volume that outlives it, a bucket with an object."""
     session, endpoint = _session(key), stage.emulator.endpoint
     ec2, s3 = session.client("ec2", endpoint_url=endpoint), session.client("s3", endpoint_url=endpoint)
     image = ec2.describe_images()["Images"][0]["ImageId"]

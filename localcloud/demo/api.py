@@ -1,14 +1,13 @@
-"""`perdure demo api`: an API comes to 3scale in an order in which everything waits for something.
+"""`perdure demo api`: an API comes to 3scale in the worst order, in which each object waits for another.
 
-    application, product:  applied first; they wait, and 3scale is not called
-    backend:               the product goes on at once
-    developer, its admin:  made together; the application goes on at once
-    the application's key: made up, in 3scale and in the Secret
+    application, product:  applied first; they wait, without calls to 3scale
+    backend:               the product continues at once
+    developer, its admin:  created together; the application continues at once
+    the application's key: generated, in 3scale and in the Secret
     promotion:             the gateway's configuration is in production
     a friendly name:       one call and one deployment
 
-What is promised is looked at in 3scale itself, and counted by the simulator's ledger. Objects of an earlier run are
-deleted first.
+Results are checked in 3scale, and calls counted by the simulator's ledger. An earlier run's objects are deleted first.
 """
 
 from __future__ import annotations
@@ -40,14 +39,13 @@ from localcloud.threescale.control import ThreescaleControl
 
 NAMESPACE = "petshop"
 TENANT = "3scale"
-# Those that need others come first: so they are deleted. Users go with their account, whose last admin 3scale keeps.
+# In order of deletion, dependents first. Users go with their account, whose last admin 3scale keeps.
 _KINDS = (PROXY_CONFIG_PROMOTE, APPLICATION_AUTH, APPLICATION, DEVELOPER_ACCOUNT, DEVELOPER_USER, PRODUCT, BACKEND)
-# No call is to be made while they wait: for so long that is watched.
+# How long is checked that waiting objects make no calls.
 _WATCHED_SECONDS = 2.0
 
 
 async def play(stage: Stage) -> None:
-    """The whole story."""
     with ThreescaleControl.of(stage.deployment) as threescale:
         tenant = threescale.tenant(TENANT)
         await stage.apply("namespace.yaml")
@@ -79,7 +77,7 @@ def _gone(stage: Stage, kind: Kind) -> Callable[[], bool]:
 
 
 async def _introduce(stage: Stage, tenant: TenantRecord) -> None:
-    """The Secret by which every object of the namespace finds its tenant."""
+    """Create the Secret that assigns the namespace's objects to the tenant."""
     name = "threescale-provider-account"
     values: JsonObject = {"stringData": {"adminURL": tenant.url, "token": tenant.token}}
     try:
@@ -164,7 +162,7 @@ async def _rename(stage: Stage, threescale: ThreescaleControl) -> None:
 
 
 async def _get(tenant: TenantRecord, path: str) -> JsonObject:
-    """What 3scale says, unseen by its ledger."""
+    """Read 3scale without the ledger."""
     async with httpx.AsyncClient(auth=("", tenant.token), headers={"Perdure-Unseen": "1"}, trust_env=False) as http:
         answer = await http.get(f"{tenant.url}/admin/api/{path}.json")
     found = answer.json() if answer.is_success else {}
@@ -175,7 +173,7 @@ async def _get(tenant: TenantRecord, path: str) -> JsonObject:
 
 
 def failure(obj: JsonObject) -> str:
-    """What a person would have to mend; who waits has not failed, nor who waits to be let go."""
+    """What a person must repair; waiting, also for deletion, is no failure."""
     if _has(obj, "Orphan") or _has(obj, "Waiting") or text(obj, "metadata", "deletionTimestamp"):
         return ""
     wrong = next((each for each in ("Invalid", "Failed") if _has(obj, each)), "")
@@ -186,7 +184,6 @@ def failure(obj: JsonObject) -> str:
 
 
 def look(obj: JsonObject) -> Waiting:
-    """How far it is."""
     if text(obj, "metadata", "deletionTimestamp"):
         return Waiting()
     if _has(obj, "Orphan") or _has(obj, "Waiting"):

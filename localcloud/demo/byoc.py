@@ -1,10 +1,10 @@
-"""`perdure demo byoc`: a customer brings an account, uses it, and takes it away as it was.
+"""`perdure demo byoc`: a customer brings an account, uses it, and takes it away unchanged.
 
-    claim:     says that the customer's Secret is missing
-    Secret:    support role, admin user, the claim's one region initialised --> Ready, a key of the claim's own
-    deleted:   our role and user are gone, the customer's bucket and key are not
+    claim:     reports that the customer's Secret is missing
+    Secret:    support role, admin user, the claim's one region initialised --> Ready, with the claim's own key
+    deleted:   our role and user are gone, the customer's bucket and key remain
 
-Each promise is looked at from outside, in the emulator's world and by calling AWS with the keys.
+Results are checked from outside, in the emulator's world and by calling AWS with the keys.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     import boto3
 
 CLAIM = "cluster-of-customer"  # and its namespace
-CUSTOMER = "700000000001"  # as the manifest names it
+CUSTOMER = "700000000001"  # as in the manifest
 INPUT = "customer-key"
 CREDENTIALS = "aws-credentials"
 BUCKET = "globex-before-perdure"
@@ -37,7 +37,6 @@ REGION = "us-east-1"
 
 
 async def play(stage: Stage) -> None:
-    """The whole story."""
     await _forget_the_last_run(stage)
     customer = await asyncio.to_thread(stage.emulator.customer, CUSTOMER)
     theirs = AwsKey(customer.access_key_id, customer.secret_access_key)
@@ -142,7 +141,7 @@ def _session(key: AwsKey) -> boto3.Session:
 
 
 def _opens(stage: Stage, key: AwsKey) -> str:
-    """The account that a key opens, empty if AWS does not know it."""
+    """The account of a key, empty if AWS does not know the key."""
     from botocore.exceptions import ClientError
 
     try:

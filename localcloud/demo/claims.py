@@ -1,15 +1,15 @@
-"""`perdure demo claims`: what becomes of resource claims, with ConfigMaps as the resources.
+"""`perdure demo claims`: resource claims with ConfigMaps as resources.
 
-    pool of three:   handles are made, their labs become ready
-    monday:          a default lab, so it gets one of the pool's within a blink; the pool is filled up again
-    large:           asks for more than any free handle has: made for it; its size is changed while it runs
-    notebooks:       two resources written out; their provider is found by the first one's template
-    exam:            waits for its approval, is brought up by somebody else, and deletes itself when it is over
+    pool of three:   handles are created, their labs become ready
+    monday:          a default lab from the pool, bound at once; the pool is replenished
+    large:           exceeds every free handle, so one is created for it; resized while it runs
+    notebooks:       two explicit resources; the first one's template selects their provider
+    exam:            waits for its approval, is started by another client, and expires when it is over
     trial:           lives for eight seconds
-    monday, deleted: its handle and its resources go as well
+    monday, deleted: its handle and resources are deleted, too
 
-What is promised is looked at on the resources themselves, and timed by this program's own watch. Claims of an earlier
-run are deleted first; its pool is found full.
+Results are checked on the resources and timed by this process's watch. An earlier run's claims are deleted first; its
+pool is already full.
 """
 
 from __future__ import annotations
@@ -34,7 +34,6 @@ LARGER = 8
 
 
 async def play(stage: Stage) -> None:
-    """The whole story."""
     things = Objects(stage.kube)
     async with things.followed(CONFIG_MAP):
         await stage.apply("namespaces.yaml")
@@ -49,7 +48,7 @@ async def play(stage: Stage) -> None:
 
 
 async def forget_the_last_run(stage: Stage, claims: tuple[str, ...] = CLAIMS) -> None:
-    """Delete the named claims, and wait until their handles are gone, too."""
+    """Delete the named claims, and wait until their handles are gone."""
     left = [name for name in claims if stage.objects.one(RESOURCE_CLAIM, TEAM, name) is not None]
     if not left:
         return
@@ -178,7 +177,7 @@ async def _give_back(stage: Stage, things: Objects) -> None:
 
 
 def failure(obj: JsonObject) -> str:
-    """What a person would have to mend."""
+    """What a person must repair."""
     name = f"{text(obj, 'kind')} {text(obj, 'metadata', 'name')}"
     errors = [str(error) for error in sequence(obj, "status", "provider", "validationErrors")]
     errors += [text(entry, "validationError") for entry in sequence(obj, "status", "resources")]
@@ -188,7 +187,7 @@ def failure(obj: JsonObject) -> str:
 
 
 def look(obj: JsonObject) -> Waiting:
-    """How far it is, what it waits for, and when it ends."""
+    """Its phase, its blocker, and its expiry."""
     if text(obj, "metadata", "deletionTimestamp"):
         return Waiting()
     if text(obj, "kind") == RESOURCE_POOL.name:
@@ -220,7 +219,7 @@ def _count(pool: JsonObject | None, of: str) -> int:
 
 
 async def _until_full(stage: Stage) -> None:
-    """Full by its status and by its handles: a status may be older than the last bind."""
+    """Check status and handles: the status may be older than the last bind."""
 
     def full() -> bool:
         pool = stage.objects.one(RESOURCE_POOL, OPERATOR, POOL)
@@ -237,7 +236,6 @@ def _claim(stage: Stage, name: str) -> JsonObject:
 
 
 def ready(stage: Stage, name: str) -> bool:
-    """Whether a claim is ready."""
     return flag(stage.objects.one(RESOURCE_CLAIM, TEAM, name), "status", "ready")
 
 
@@ -247,7 +245,6 @@ def pending(stage: Stage, name: str) -> bool:
 
 
 async def approve(stage: Stage, name: str) -> None:
-    """Approve of a claim, as an examiner would."""
     approved: JsonObject = {"status": {"approval": {"state": "approved"}}}
     await stage.kube.patch(RESOURCE_CLAIM, TEAM, name, approved, subresource="status", field_manager=FIELD_MANAGER)
 
@@ -292,7 +289,7 @@ def _thing(things: Objects, name: str) -> JsonObject | None:
 
 
 async def exists(stage: Stage, name: str) -> bool:
-    """Whether a resource is there, asked of Kubernetes itself."""
+    """Whether the resource exists, read from Kubernetes directly."""
     try:
         await stage.kube.get(CONFIG_MAP, "labs", name)
     except Absent:
@@ -305,7 +302,7 @@ def _field(things: Objects, name: str, field: str) -> str:
 
 
 async def write_into(stage: Stage, name: str, phase: str) -> None:
-    """Write the phase of an exam, as its runner would."""
+    """Write an exam's phase, like its runner."""
     data: JsonObject = {"data": {"phase": phase}}
     await stage.kube.patch(CONFIG_MAP, "labs", name, data, field_manager=FIELD_MANAGER)
 

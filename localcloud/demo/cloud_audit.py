@@ -1,8 +1,8 @@
-"""Compares what custom resources say with what the clouds hold, one to one.
+"""Compares custom resources with the clouds, one to one.
 
-The clouds are asked directly, beside the product: the emulator's world, OpenStack's APIs as a user of the project, the
-machine host, and Kubernetes for the resources of claims. Each thing in a cloud has one owner, found by the name or the
-mark that the cloud itself shows:
+It asks the clouds directly, without the product: the emulator's world, OpenStack's APIs as a user of the project, the
+machine host, and Kubernetes for claims' resources. The owner of a cloud object is found by its name or mark in the
+cloud:
 
     recorded by the custom resource  ==  held by the cloud    agreed
     recorded                         !=  held                 missing, or another one
@@ -45,7 +45,7 @@ Held = Iterable[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Comparison:
-    """One line of the audit: one thing of one owner."""
+    """One line of the audit: one owner's cloud object."""
 
     thing: str
     owner: str
@@ -54,7 +54,7 @@ class Comparison:
 
     @property
     def problem(self) -> str:
-        """What is wrong, empty where both sides agree."""
+        """The discrepancy, empty if both sides agree."""
         if len(self.held) > 1:
             return "doubled"
         if not self.held:
@@ -70,7 +70,7 @@ class Comparison:
 
 
 def compare(thing: str, recorded: Recorded, held: Held) -> list[Comparison]:
-    """One line per owner for which either side has something, in the order of owners."""
+    """One line per owner known to either side, sorted."""
     ids: dict[str, list[str]] = {owner: [] for owner in recorded}
     for owner, id_ in held:
         ids.setdefault(owner, []).append(id_)
@@ -79,7 +79,7 @@ def compare(thing: str, recorded: Recorded, held: Held) -> list[Comparison]:
 
 
 async def audit(kube: KubeApi, deployment: Deployment, emulator: Emulator) -> list[Comparison]:
-    """Everything in all clouds. Reads only."""
+    """Compare everything in all clouds. Reads only."""
     accounts = [Account.model_validate(obj) for obj in (await kube.list(ACCOUNT)).items]
     ours = [each for each in accounts if not each.spec.byoc and not each.spec.manual_sts_mode]
     return [
@@ -103,7 +103,7 @@ async def audit(kube: KubeApi, deployment: Deployment, emulator: Emulator) -> li
 
 
 async def _keys_in_secrets(kube: KubeApi, accounts: Iterable[Account]) -> dict[str, str]:
-    """By Account, the id of the access key in its Secret."""
+    """The id of the access key in each Account's Secret."""
     found = {}
     for account in accounts:
         name = account.metadata.name
@@ -136,7 +136,7 @@ def _aws(accounts: list[Account], keys: dict[str, str], world: World) -> list[Co
         *support_cases(
             accounts, [(name, case.id) for id_, name in members.items() for case in world.cases if id_ in case.subject]
         ),
-        # Instances that bring regions into use are ended again. A claimed account's are its tenant's.
+        # Instances for initializing regions are terminated again. A claimed account's belong to its tenant.
         *compare(
             "EC2 instance",
             {},
@@ -146,13 +146,13 @@ def _aws(accounts: list[Account], keys: dict[str, str], world: World) -> list[Co
 
 
 def support_cases(accounts: Iterable[Account], held: Held) -> list[Comparison]:
-    """Cases against the Accounts that record them. A release clears the record, so a reused account has no line."""
+    """Cases, and the Accounts that record them. A release clears the record, so a reused account has no line."""
     recorded = {each.metadata.name: each.status.support_case_id for each in accounts}
     cleared = {each.metadata.name for each in accounts if each.status.reused and not each.status.support_case_id}
     return compare("support case", recorded, [(owner, id_) for owner, id_ in held if owner not in cleared])
 
 
-# Resource claims: their cloud is Kubernetes.
+# Resource claims, whose cloud is Kubernetes.
 
 
 def _claims(
@@ -178,7 +178,7 @@ def _claims(
 
 
 def _marked_for(names: DomainNames, thing: JsonObject) -> str:
-    """The handle whose resource it is, with its place there; empty for what is nobody's resource."""
+    """The handle, with an index, that owns the resource; empty if none does."""
     marks = mapping(thing, "metadata", "annotations")
     handle = text(marks, names.resource_handle_name_annotation)
     return f"{handle} [{text(marks, names.resource_index_annotation)}]" if handle else ""
@@ -206,7 +206,7 @@ def _openstack(deployment: Deployment, balancers: list[JsonObject], machines: li
         *compare(
             "port",
             {**_status(balancers, "portID"), **_status(machines, "defaultPortID")},
-            # Routers' and DHCP's ports are the network's own.
+            # Ports of routers and DHCP belong to the network.
             ((each["name"], each["id"]) for each in ports if not each["device_owner"].startswith("network:")),
         ),
         *compare("server", of_servers, ((each["name"], each["id"]) for each in servers)),

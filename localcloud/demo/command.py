@@ -1,11 +1,12 @@
 """The command `perdure demo NAME`.
 
-    up (or found up) -> the scenario plays, its lifecycles shown -> settled -> runs on until Ctrl-C
-                                                                 +-> with --exit: down, exit code 0
-                                         nothing changes any more -> the reason, exit code 1
+    up (or already up) -> the scenario runs, its lifecycles shown -> settled -> stays up until Ctrl-C
+                                                                  +-> with --exit: down, exit code 0
+                                           no progress any more -> the reason, exit code 1
 
-What was up before stays up. A person sees the emulated cloud take its time; with `--exit` (or `--fast`) it answers at
-once. The emulator's settings are put back at the end. The demo writes objects, so it refuses to run in observe mode.
+A deployment that was up before stays up. By default the emulated cloud is slow enough to watch; with `--exit` (or
+`--fast`) it answers at once. The emulator's settings are restored at the end. The demo writes objects, so it refuses to
+run in observe mode.
 """
 
 from __future__ import annotations
@@ -39,15 +40,14 @@ if TYPE_CHECKING:
     from localcloud.aws.control import Emulator
     from localcloud.demo.view import Lines, LiveTable
 
-# In a checkout a link to the project's own `examples/`; a wheel carries the manifests themselves.
+# In a checkout `examples` is a link to `examples/`; a wheel contains the manifests.
 EXAMPLES = Path(__file__).with_name("examples")
-# Longer than every pause of a scenario, on a busy computer too.
+# Longer than any pause of a scenario, even on a busy computer.
 STANDSTILL_SECONDS = 300.0
 _NOTHING_CHANGED = f"nothing has changed for {STANDSTILL_SECONDS:.0f} s"
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command to a CLI."""
     app.command(rich_help_panel=command_groups.TRY)(demo)
 
 
@@ -134,7 +134,7 @@ def _up(deployment: Deployment, name: str) -> Running:
 
 
 def play(deployment: Deployment, name: str, *, fast: bool, timeout: float | None = None) -> int:
-    """Play the scenario on a deployment that is up, whoever serves it; the exit code."""
+    """Run the scenario on a running deployment; returns the exit code."""
     enter(deployment)
     try:
         asyncio.run(_played(deployment, name, fast=fast, timeout_seconds=timeout))
@@ -145,11 +145,11 @@ def play(deployment: Deployment, name: str, *, fast: bool, timeout: float | None
 
 
 class _Unsettled(Exception):  # noqa: N818 - carries a reason out of the event loop
-    """The demo did not end well."""
+    """The demo failed."""
 
 
 async def _played(deployment: Deployment, name: str, *, fast: bool, timeout_seconds: float | None) -> None:
-    # Temporal and Kubernetes are imported when a demo runs, so that help and completion answer at once.
+    # Imported late, so that help and completion are fast.
     from engine.errors import ApiError
     from engine.kube.api import KubeApi
     from engine.settings import Settings
@@ -198,19 +198,19 @@ async def _played(deployment: Deployment, name: str, *, fast: bool, timeout_seco
 
 
 def _nothing() -> None:
-    """No limit is to be extended."""
+    pass
 
 
 def extend(limit: asyncio.Timeout) -> None:
-    """Give a demo that has just moved its whole time again."""
-    # Lifecycles may still change while the followers end after the limit, which cannot be moved then.
+    """Restart the time limit of a demo after progress."""
+    # Lifecycles may still change after the limit, which cannot be rescheduled then.
     if not limit.expired():
         limit.reschedule(asyncio.get_running_loop().time() + STANDSTILL_SECONDS)
 
 
 @contextmanager
 def _paced(emulator: Emulator, delays: Mapping[str, float], *, fast: bool) -> Iterator[None]:
-    """The emulated cloud at the demo's pace, and at its own afterwards."""
+    """Apply the demo's delays to the emulated cloud, and restore them afterwards."""
     before = emulator.config()
     emulator.config(**{setting: 0 if fast else delay for setting, delay in delays.items()})
     try:
@@ -220,7 +220,7 @@ def _paced(emulator: Emulator, delays: Mapping[str, float], *, fast: bool) -> It
 
 
 def _link(url: str | None, name: str) -> str:
-    """Temporal's list of the demo's lifecycles."""
+    """The web UI's list of the demo's lifecycles."""
     from localcloud.demo.scenarios import SCENARIOS
     from localcloud.temporal_ui import lifecycles_link, lifecycles_query
 
@@ -228,7 +228,7 @@ def _link(url: str | None, name: str) -> str:
 
 
 def _linger(deployment: Deployment, running: Running, name: str) -> None:
-    """Leave it to the person until Ctrl-C."""
+    """Keep the deployment running until Ctrl-C."""
     from engine.settings import settings
     from localcloud.demo.scenarios import SCENARIOS
 

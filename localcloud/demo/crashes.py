@@ -1,7 +1,6 @@
-"""Kills processes of the deployment while a demo plays, and tells what each object does next.
+"""Kills processes during a demo, and prints what each object does next.
 
-A killed service is started again by the supervisor. What objects do is told in the words of their own lifecycles: each
-change of what runs, or of what is waited for, is one line.
+The supervisor restarts a killed service. Each change of a lifecycle's running steps or blockers is one line.
 """
 
 from __future__ import annotations
@@ -17,20 +16,20 @@ from domain.why import Why
 from localcloud.demo.stage import Stage
 
 ASK_SECONDS = 0.5
-# Steps that run at once and are named; an account initialises seventeen regions.
+# The most concurrent steps that are listed; an account initializes seventeen regions.
 MOST_TOLD = 3
 
 
 @dataclass(frozen=True)
 class Killed:
-    """Services that were killed together, by name with the pid that each had, and when (monotonic)."""
+    """Services that were killed together, with their former pids, and when (monotonic)."""
 
     pids: Mapping[str, int]
     at: float
 
 
 async def kill(stage: Stage, *names: str) -> Killed:
-    """Kill services with SIGKILL, one right after the other. A service that is just being started is waited for."""
+    """Kill services with SIGKILL, one right after the other, waiting for those that are starting."""
 
     async def all_run() -> bool:
         return all(stage.deployment.service(name).settled for name in names)
@@ -42,7 +41,7 @@ async def kill(stage: Stage, *names: str) -> Killed:
 
 
 async def until_back(stage: Stage, killed: Killed) -> None:
-    """Wait until other processes are ready in the place of those that were killed, and say so."""
+    """Wait until the killed services are ready in new processes, and say so."""
 
     async def all_back() -> bool:
         rows = [stage.deployment.service(name) for name in killed.pids]
@@ -55,7 +54,7 @@ async def until_back(stage: Stage, killed: Killed) -> None:
 
 @asynccontextmanager
 async def told(stage: Stage, *kinds: Kind) -> AsyncIterator[None]:
-    """Tell, for as long as the context lasts, what objects of these kinds do."""
+    """Print what objects of these kinds do while the context lasts."""
     task = asyncio.create_task(_tell(stage, kinds))
     try:
         yield
@@ -78,7 +77,7 @@ async def _tell(stage: Stage, kinds: tuple[Kind, ...]) -> None:
 
 
 def next_step(why: Why) -> str:
-    """What a lifecycle does now, or what it waits for; empty for one that has nothing to do."""
+    """A lifecycle's current step or blocker; empty if it is settled."""
     if why.phase == "Unknown":  # a history is being replayed
         return ""
     if why.running:

@@ -1,4 +1,4 @@
-"""A fleet of EC2 instances in one place, as a demo has it: launched, stopped, ended, and what AWS announces of it."""
+"""A demo's EC2 instances in one place: launches, stops, terminations, and AWS's announcements."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TAG = {"Key": "perdure-demo", "Value": "instances"}
 
 
 class Fleet:
-    """The instances of one account and region that the demo has tagged. Calls block."""
+    """The demo's tagged instances of one account and region. Calls block."""
 
     def __init__(self, place: Place, emulator: Emulator) -> None:
         self._place = place
@@ -33,7 +33,7 @@ class Fleet:
         return len(rules["RuleNames"]) == len(topology(self._place.account, self._place.region).rules)
 
     def launch(self, *, spot: bool) -> str:
-        """A new instance's id."""
+        """Launch an instance; returns its id."""
         market: dict[str, Any] = {"InstanceMarketOptions": {"MarketType": "spot"}} if spot else {}
         launched = self._client("ec2").run_instances(
             ImageId=image_of(self._client("ec2")),
@@ -46,42 +46,37 @@ class Fleet:
         return str(launched["Instances"][0]["InstanceId"])
 
     def launch_group(self, name: str) -> str:
-        """Make an Auto Scaling group of one, whose terminations wait for a hook; its instance's id."""
+        """Create an Auto Scaling group of one whose terminations wait for a hook; returns its instance's id."""
         group = make_hooked_group(self._client, name, zone=self.zone, instance_type=_TYPE, hook_seconds=600)
         self._groups[name] = group["AutoScalingGroupARN"]
         return str(group["Instances"][0]["InstanceId"])
 
     def group_arn(self, name: str) -> str:
-        """A group's ARN."""
         return self._groups[name]
 
     def shrink(self, name: str) -> None:
-        """Have a group give up its instance."""
+        """Remove a group's instance."""
         self._client("autoscaling").set_desired_capacity(AutoScalingGroupName=name, DesiredCapacity=0)
 
     def stop(self, instance: str) -> None:
-        """Stop an instance."""
         self._client("ec2").stop_instances(InstanceIds=[instance])
 
     def start(self, instance: str) -> None:
-        """Start it again."""
         self._client("ec2").start_instances(InstanceIds=[instance])
 
     def terminate(self, instance: str) -> None:
-        """End it."""
         self._client("ec2").terminate_instances(InstanceIds=[instance])
 
     def is_terminated(self, instance: str) -> bool:
-        """Whether it has ended."""
         found = self._client("ec2").describe_instances(InstanceIds=[instance])["Reservations"]
         return bool(found[0]["Instances"][0]["State"]["Name"] == "terminated")
 
     def announce(self, kind: str, instance: str, **more: object) -> Told:
-        """Have AWS announce something of an instance."""
+        """Announce something about an instance in AWS's name."""
         return self._emulator.announce(kind, self._place.account, self._place.region, instance, **more)
 
     def end(self, group: str) -> None:
-        """End what an earlier demo has left, its group included."""
+        """Remove an earlier demo's instances and group."""
         groups = self._client("autoscaling")
         if groups.describe_auto_scaling_groups(AutoScalingGroupNames=[group])["AutoScalingGroups"]:
             groups.delete_auto_scaling_group(AutoScalingGroupName=group, ForceDelete=True)

@@ -1,7 +1,7 @@
-"""`perdure demo greeting`: a lifecycle from another package, `examples/greeting`, run by Perdure as one of its own.
+"""`perdure demo greeting`: a lifecycle of another package, `examples/greeting`, served by Perdure.
 
-hello: its text is shown in a ConfigMap; the text is changed; the ConfigMap is deleted, and written again;
-its time is over after three seconds, and the ConfigMap is deleted
+hello: its text appears in a ConfigMap; the text is changed; the ConfigMap is deleted, and written again;
+       it expires after three seconds, and the ConfigMap is deleted
 """
 
 from __future__ import annotations
@@ -22,7 +22,6 @@ LIVES = timedelta(seconds=3)
 
 
 async def play(stage: Stage) -> None:
-    """The whole story."""
     config_maps = Objects(stage.kube)
     await stage.delete(GREETING, NAMESPACE, NAME)
     await stage.until("no greeting is left of an earlier run", lambda: _greeting(stage) is None)
@@ -59,12 +58,11 @@ def _greeting(stage: Stage) -> JsonObject | None:
 
 
 def look(obj: JsonObject | None) -> Waiting:
-    """What a Greeting shows."""
     return Waiting(phase=text(obj, "status", "phase"))
 
 
 def failure(obj: JsonObject) -> str:
-    """No Greeting fails: what is missing is waited for."""
+    """Greetings do not fail: they wait for what is missing."""
     return ""
 
 

@@ -1,14 +1,14 @@
-"""`perdure demo instances`: what becomes of a cluster's machines as AWS stops, interrupts and ends their instances.
+"""`perdure demo instances`: a cluster's machines while AWS stops, interrupts and terminates their instances.
 
-    a place:                 Perdure makes its queue, its dead letters and three rules
-    three machines, a group: their instances are launched, and labelled `running` by what EC2 tells
+    a place:                 Perdure creates its queue, its dead-letter queue and three rules
+    three machines, a group: their instances are launched, and labelled `running` by EC2's events
     web-0 is stopped:        labelled `stopped`; started again, `running`
-    web-1 is to be retired:  `ec2-instance-interruption` says so, until AWS withdraws it
-    spot-0 is taken back:    its Machine is deleted as soon as Spot tells, and drained before its instance goes
+    web-1 is to be retired:  labelled `ec2-instance-interruption` until AWS withdraws it
+    spot-0 is reclaimed:     its Machine is deleted at Spot's notice, and drained before the instance ends
     the group shrinks:       Auto Scaling's hook holds the instance; when its Machine is drained, Perdure completes it
 
-AWS is the emulator, which tells what AWS would tell. Cluster API and its AWS provider are played: the demo writes what
-they write into Machines and AWSMachines, drains a Machine that is deleted, and ends its instance.
+The emulator is AWS. The demo acts as Cluster API and its AWS provider: it writes Machines and AWSMachines, drains
+deleted Machines, and terminates their instances.
 """
 
 from __future__ import annotations
@@ -40,7 +40,6 @@ _FORTNIGHT = 14 * 86400.0
 
 
 async def play(stage: Stage) -> None:
-    """The whole story."""
     place = places(Settings().instances_queues)[0]
     fleet = Fleet(place, stage.emulator)
     await _forget_the_last_run(stage, fleet)
@@ -74,7 +73,7 @@ async def _forget_the_last_run(stage: Stage, fleet: Fleet) -> None:
 
 
 async def _launch(stage: Stage, fleet: Fleet) -> dict[str, str]:
-    """The instances by the names of their machines."""
+    """Launch the instances; returns them by their machines' names."""
     await stage.apply("machines.yaml")
     await stage.apply("pool.yaml")
     stage.tell("Applied machines.yaml and pool.yaml: three machines, one of them a Spot instance, and a group of one")
@@ -91,7 +90,7 @@ async def _launch(stage: Stage, fleet: Fleet) -> dict[str, str]:
 
 
 async def _provide(stage: Stage, fleet: Fleet, name: str, instance: str) -> None:
-    """The provider's part: the AWSMachine has an instance, belongs to its Machine, and does not go before it."""
+    """Act as the provider: the AWSMachine has an instance, belongs to its Machine, and is deleted after it."""
     machine = await stage.kube.get(MACHINE, NAMESPACE, name)
     owner = {
         "apiVersion": f"{CLUSTER_GROUP}/{CLUSTER_VERSION}",
@@ -176,7 +175,7 @@ async def _until_given_up(stage: Stage, name: str) -> None:
 
 
 async def _drain(stage: Stage, name: str) -> None:
-    """Cluster API's part, for a person's eyes: the Node is empty after a while, and the Machine gone."""
+    """Act as Cluster API: the Node is drained after a visible while, and the Machine deleted."""
     await stage.breathe()
     done = {"metadata": {"finalizers": None}}
     await stage.kube.patch(MACHINE, NAMESPACE, name, done, field_manager=FIELD_MANAGER)
@@ -184,7 +183,7 @@ async def _drain(stage: Stage, name: str) -> None:
 
 
 async def _until_ended(stage: Stage, name: str) -> None:
-    """The label tells the end; then the provider lets its AWSMachine go."""
+    """Wait for the label that reports the end; then the provider releases its AWSMachine."""
     await stage.until(f"{name} is labelled terminated", lambda: _state(stage, name) == "terminated")
     done = {"metadata": {"finalizers": None}}
     await stage.kube.patch(AWS_MACHINE, NAMESPACE, name, done, field_manager=FIELD_MANAGER)
@@ -201,12 +200,11 @@ def look(obj: JsonObject) -> Waiting:
 
 
 def failure(_: JsonObject) -> str:
-    """Labels do not fail."""
     return ""
 
 
 def ours(obj: JsonObject) -> bool:
-    """The story is about instances; Machines, which have a cluster's name in their spec, are Cluster API's."""
+    """Instances only; Machines, which have a cluster's name in their spec, are Cluster API's."""
     return text(obj, "metadata", "namespace") == NAMESPACE and not text(obj, "spec", "clusterName")
 
 

@@ -1,13 +1,13 @@
-"""`perdure demo loadbalancer`: a Service's way from its creation to its clients' bytes, and past a dead machine.
+"""`perdure demo loadbalancer`: a Service from its creation to its clients' bytes, and through a machine's death.
 
-    Service:          a LoadBalancer, a floating address, a port, a security group, two servers in a real OpenStack
+    Service:          a LoadBalancer, a floating IP, a port, a security group, two servers in a real OpenStack
     machines:         Envoy and agent of each boot from the user data, and report
-    requests:         answered by both nodes, through the machine that has the address
-    its power is cut: the other machine has the address and answers
-    it is deleted:    another one is built in its place
+    requests:         answered by both nodes, through the machine that holds the address
+    its power is cut: the other machine takes the address and answers
+    it is deleted:    it is replaced
 
-The nodes are played: a program stands at each node's address and Service's node port. It ends with the demo's process.
-What is promised is asked for as a client would, by HTTP requests to the Service's own address.
+A process simulates the nodes at their addresses and the Service's node port, and ends with the demo. Results are
+checked like a client, by HTTP requests to the Service's address.
 """
 
 from __future__ import annotations
@@ -42,7 +42,6 @@ _REQUEST = aiohttp.ClientTimeout(total=5)
 
 
 async def play(stage: Stage) -> None:
-    """The whole story."""
     with MachineHost.of(stage.deployment) as machines, OpenStackControl.of(stage.deployment) as cloud:
         machines.fare()
         await forget_the_last_run(stage)
@@ -63,7 +62,7 @@ async def play(stage: Stage) -> None:
 
 
 async def forget_the_last_run(stage: Stage) -> None:
-    """Delete the Service of an earlier run, and wait until its load balancer is gone, too."""
+    """Delete an earlier run's Service, and wait until its load balancer is gone."""
     if _service(stage) is None:
         return
     stage.tell("A Service is left from an earlier run: it is deleted first")
@@ -75,7 +74,7 @@ async def forget_the_last_run(stage: Stage) -> None:
 
 
 async def apply_service(stage: Stage) -> None:
-    """Apply the Service, and play its nodes."""
+    """Apply the Service, and simulate its nodes."""
     await stage.apply("nodes.yaml", of="loadbalancer")
     await stage.apply("service.yaml", of="loadbalancer")
     stage.tell(f"Applied service.yaml: Service {NAMESPACE}/{NAME} of type LoadBalancer, with {REPLICAS} machines")
@@ -85,7 +84,7 @@ async def apply_service(stage: Stage) -> None:
 
 
 async def until_it_has_an_address(stage: Stage) -> str:
-    """The Service's address, as soon as it has one."""
+    """Wait for the Service's address."""
     await stage.until("the Service has an address", lambda: _address(stage) != "")
     stage.tell(f"Its address is {_address(stage)}; {' and '.join(NODES)} answer at node port {_node_port(stage)}")
     return _address(stage)
@@ -97,7 +96,7 @@ async def _play_node(stage: Stage, name: str, port: int) -> None:
     address = next((text(each, "address") for each in addresses if text(each, "type") == "InternalIP"), "")
     command = tethered([sys.executable, "-m", "localcloud.demo.node", address, str(port), name])
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
-    # In a session of its own: Ctrl-C in the terminal is the demo's, which takes it along.
+    # Its own session, since the demo handles Ctrl-C and ends it.
     subprocess.Popen(command, env=environment, start_new_session=True)  # noqa: ASYNC220
 
 
@@ -108,14 +107,14 @@ async def _ask_until_answered(stage: Stage, address: str, began: float) -> None:
 
 
 async def until_complete(stage: Stage, machines: MachineHost, began: float) -> None:
-    """Wait until all machines are ready, and one of them has the address."""
+    """Wait until all machines are ready and one holds the address."""
     await stage.until("its machines are ready", lambda: _ready(stage) == REPLICAS)
     await _one_master(stage, machines, lambda _: True)
     stage.tell(f"{REPLICAS} machines are ready after {time.monotonic() - began:.1f} s")
 
 
 async def ask(stage: Stage, address: str) -> None:
-    """Many requests; all of them have to be answered, and by both nodes."""
+    """Send many requests; all must be answered, by both nodes."""
     async with _client() as client:
         answers = Counter([await _answer(client, address) for _ in range(REQUESTS)])
     if failed := answers.pop("", 0):
@@ -127,7 +126,7 @@ async def ask(stage: Stage, address: str) -> None:
 
 
 async def _cut_the_power(stage: Stage, machines: MachineHost, address: str) -> MachineView:
-    """The machine that has the address dies; who asked meanwhile?"""
+    """Kill the machine that holds the address, and count the requests that fail meanwhile."""
     master = await _one_master(stage, machines, lambda _: True)
     began = time.monotonic()
     await asyncio.to_thread(machines.fare, Fare(server=f"^{master.name}$", boots=False))
@@ -141,7 +140,7 @@ async def _cut_the_power(stage: Stage, machines: MachineHost, address: str) -> M
 
 
 async def _replace(stage: Stage, machines: MachineHost, dead: MachineView) -> None:
-    """Nobody has to: after five minutes without a report the machine would be replaced all the same."""
+    """Delete the dead machine. Without that it would be replaced after five minutes without a report."""
     began = time.monotonic()
     await stage.delete(LOAD_BALANCER_MACHINE, LOAD_BALANCER_NAMESPACE, dead.name)
     stage.tell(f"Deleted LoadBalancerMachine {dead.name} (left alone it is replaced after five minutes of silence)")
@@ -175,12 +174,12 @@ async def _one_master(stage: Stage, machines: MachineHost, holds: Callable[[Mach
 
 
 def failure(_: JsonObject) -> str:
-    """Nothing of a load balancer fails for good: it waits, and says what for."""
+    """Load balancers do not fail permanently: they wait, and report their blockers."""
     return ""
 
 
 def ours(obj: JsonObject) -> bool:
-    """The cluster has a Service of its own."""
+    """Excludes the cluster's own Service."""
     return text(obj, "metadata", "namespace") in (NAMESPACE, LOAD_BALANCER_NAMESPACE)
 
 
@@ -212,7 +211,7 @@ def _ready(stage: Stage) -> int:
 
 
 def _client() -> aiohttp.ClientSession:
-    """One that opens a connection for each request, as many clients would."""
+    """Opens a connection for each request, like many clients."""
     return aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True), timeout=_REQUEST)
 
 
@@ -221,7 +220,7 @@ async def _answered(client: aiohttp.ClientSession, address: str) -> bool:
 
 
 async def _answer(client: aiohttp.ClientSession, address: str) -> str:
-    """Which node answers, empty if none does."""
+    """The node that answers, empty if none does."""
     try:
         async with client.get(f"http://{address}:{PORT}/") as answer:
             return (await answer.text()).strip()

@@ -1,6 +1,6 @@
-"""A node's part in a Service, kube-proxy and pod in one: `python -m localcloud.demo.node ADDRESS PORT NAME`.
+"""Simulates kube-proxy and pod of a node: `python -m localcloud.demo.node ADDRESS PORT NAME`.
 
-Answers every HTTP request at the Service's node port with the node's name.
+It answers every HTTP request at the Service's node port with the node's name.
 """
 
 from __future__ import annotations
@@ -10,12 +10,9 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 
 class Answer(BaseHTTPRequestHandler):
-    """The answer to every request."""
-
     name = ""
 
     def do_GET(self) -> None:
-        """Say who answers."""
         body = f"{self.name}\n".encode()
         self.send_response(200)
         self.send_header("Content-Type", "text/plain")
@@ -24,18 +21,15 @@ class Answer(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing: whoever asks sees the answer."""
+        """Log nothing."""
 
 
 class Server(ThreadingHTTPServer):
-    """Many clients at once; all of them end with the process."""
-
     daemon_threads = True
     request_queue_size = 128
 
 
 def main() -> None:
-    """Answer until told to end."""
     address, port, name = sys.argv[1:]
     with Server((address, int(port)), type("NamedAnswer", (Answer,), {"name": name})) as server:
         server.serve_forever()

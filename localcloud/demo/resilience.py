@@ -1,11 +1,11 @@
-"""`perdure demo resilience`: processes are killed in the middle of what they do, and everything goes on by itself.
+"""`perdure demo resilience`: processes are killed in the middle of their work, and all lifecycles recover.
 
-    account:        AWS has accepted CreateAccount, its answer is on the way  --> worker killed
-    claim:          its resource is made, and becomes ready meanwhile         --> watcher killed
-    load balancer:  Nova has been asked for a machine's server                --> Temporal, worker and watcher killed
+    account:        CreateAccount is accepted, its answer pending        --> worker killed
+    claim:          its resource is created, and becomes ready meanwhile --> watcher killed
+    load balancer:  Nova received a request for a machine's server       --> Temporal, worker and watcher killed
 
-The clouds hold their answers back until the processes are dead, so each kill strikes in the middle. The end is an audit
-of what the clouds hold (`cloud_audit.py`); the demo fails where it differs from the custom resources.
+The clouds delay their answers until the processes are dead. Finally the clouds are audited (`cloud_audit.py`); the demo
+fails if they differ from the custom resources.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ CLAIM = "exam"
 # Longer than the kill takes. The emulator answers as soon as the fault is lifted, Nova only after the whole delay.
 AWS_HOLDS_SECONDS = 60
 NOVA_HOLDS_SECONDS = 3
-# Clouds delete late: what is still wrong after so long is wrong.
+# How long discrepancies may last, since clouds delete late.
 AUDIT_SECONDS = 20.0
 _NAMESPACES = (
     *(OPERATOR_NAMESPACE, claims.OPERATOR, claims.TEAM),
@@ -41,7 +41,6 @@ _CLAIM_KINDS = (RESOURCE_POOL, RESOURCE_CLAIM, RESOURCE_HANDLE)
 
 
 async def play(stage: Stage) -> None:
-    """The whole story."""
     began = time.monotonic()
     with MachineHost.of(stage.deployment) as machines, OpenStackControl.of(stage.deployment) as openstack:
         await loadbalancer.forget_the_last_run(stage)
@@ -180,19 +179,17 @@ def _is_ready(stage: Stage, name: str) -> bool:
 
 
 def failure(obj: JsonObject) -> str:
-    """Why an object has failed, in the words of its area."""
     of_claims = text(obj, "kind") in {kind.name for kind in _CLAIM_KINDS}
     return claims.failure(obj) if of_claims else accounts.failure(obj)
 
 
 def look(obj: JsonObject) -> Waiting:
-    """How far an object is, as its area's demo shows it."""
     of_claims = text(obj, "kind") in {kind.name for kind in _CLAIM_KINDS}
     return claims.look(obj) if of_claims else state_of(obj)
 
 
 def ours(obj: JsonObject) -> bool:
-    """A cluster has Services of its own, which are no part of the story."""
+    """Excludes the cluster's own Services."""
     return text(obj, "metadata", "namespace") in _NAMESPACES
 
 

@@ -1,4 +1,4 @@
-"""The demos by name; each area adds one. A demo is imported when it is looked up."""
+"""The demos by name. A demo is imported when it is looked up."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from localcloud.demo.stage import Scenario
 
 
 class _Scenarios(Mapping[str, Scenario]):
-    """What `SCENARIO` is in the module of each name."""
+    """Maps each name to its module's `SCENARIO`."""
 
     _names = ("accounts", "api", "byoc", "claims", "greeting", "instances", "loadbalancer", "resilience")
 

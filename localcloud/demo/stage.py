@@ -1,13 +1,13 @@
-"""What a demo can see and do: apply files, wait until objects have come so far, tell the spectator.
+"""What a demo can observe and do: apply files, wait for objects' states, report.
 
-The stage follows the objects by watches, so no state is missed however briefly it lasts, and asks Temporal once a
-second what each lifecycle waits for. A scenario is a function that plays on it:
+The stage follows the objects by watches, so short states are not missed, and asks Temporal once a second for each
+lifecycle's blockers. A scenario is a function that uses it:
 
     apply -> until(...) -> do something -> until(...) -> ...
 
-`until` ends at the first of: its condition holds; an object has failed (`Scenario.failure`); nothing has changed for
-minutes, or the time of the whole demo is over. The last two raise `UnsettledError` with the reason. What the demo
-writes has a field manager of its own, since the watcher takes writes of the product's field manager for echoes.
+`until` ends when its condition holds, when an object has failed (`Scenario.failure`), or when there was no progress for
+minutes or the demo's time is over. The last two raise `UnsettledError` with the reason. The demo has its own field
+manager, since the watcher ignores the product's writes.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from localcloud.state import Cloud
 
 FIELD_MANAGER = "perdure-demo"
 
-# How often Temporal is asked; its visibility on SQLite costs some milliseconds a query.
+# How often Temporal is queried; visibility on SQLite costs some milliseconds per query.
 LIFECYCLES_SECONDS = 1.0
 ASKED_WHY_SECONDS = 5
 BREATH_SECONDS = 1.5
@@ -49,12 +49,12 @@ LOOK_SECONDS = 0.2
 
 
 class UnsettledError(Exception):
-    """The demo did not end well; the message says which object, and why."""
+    """The demo failed; the message names the object and the reason."""
 
 
 @dataclass(frozen=True)
 class Waiting:
-    """What Temporal, or the object itself, says of one lifecycle."""
+    """A lifecycle's progress, from Temporal or the object."""
 
     phase: str = ""
     waits_for: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Row:
-    """One lifecycle as the spectator sees it; times are UTC."""
+    """One displayed lifecycle; times are UTC."""
 
     key: Key
     phase: str
@@ -73,20 +73,20 @@ class Row:
 
 
 class Spectator(Protocol):
-    """Who is shown what happens."""
+    """The display of a demo."""
 
     def tell(self, line: str) -> None:
-        """A line of the story."""
+        """Print a line."""
 
     def show(self, rows: tuple[Row, ...]) -> None:
-        """The lifecycles as they are now."""
+        """Display the current lifecycles."""
 
     def present(self, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-        """A table that stays, such as a result."""
+        """Print a permanent table."""
 
 
 class Stage:
-    """The deployment as a scenario plays on it."""
+    """A deployment, as scenarios use it."""
 
     def __init__(
         self,
@@ -117,33 +117,31 @@ class Stage:
 
     @property
     def emulator(self) -> Emulator:
-        """AWS, for scenarios that bring it up."""
+        """The emulated AWS, for scenarios that start it."""
         assert self._emulator is not None, "the scenario is played without AWS"
         return self._emulator
 
     # What a scenario says.
 
     def tell(self, line: str) -> None:
-        """A line of the story."""
         self._spectator.tell(line)
         self.on_progress()
 
     async def breathe(self) -> None:
-        """Give a person the time to look; nobody looks when it is fast."""
+        """Pause for spectators, unless the demo is fast."""
         await asyncio.sleep(0 if self._fast else BREATH_SECONDS)
 
     def present(self, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-        """Show a table that stays."""
         self._spectator.present(columns, rows)
 
     async def apply(self, file: str, of: str = "") -> None:
-        """Create the objects of a manifest, or change those that exist, as `kubectl apply -f` would.
+        """Create or update a manifest's objects, like `kubectl apply -f`.
 
         Manifests are written for the default OPERATOR_DOMAIN, and are applied under the configured one.
 
         Args:
             file: the manifest's name in the demo's folder.
-            of: the demo whose folder it is, if it is another one's.
+            of: another demo whose folder contains it.
         """
         folder = self._manifests.parent / of if of else self._manifests
         manifest = (folder / file).read_text().replace(operator_domain.DEFAULT, self.kube.operator_domain)
@@ -152,14 +150,14 @@ class Stage:
                 await self._apply(document)
 
     async def delete(self, kind: Kind, namespace: str, name: str) -> None:
-        """Ask for an object's deletion; one that is not there is as good as deleted."""
+        """Delete an object, if it exists."""
         try:
             await self.kube.delete(kind, namespace, name)
         except Absent:
             return
 
     async def until(self, what: str, condition: Callable[[], bool]) -> None:
-        """Wait until the condition holds on the objects.
+        """Wait until a condition holds on the objects.
 
         Raises:
             UnsettledError: an object has failed.
@@ -170,27 +168,27 @@ class Stage:
             raise UnsettledError(reason)
 
     async def looking(self, what: str, holds: Callable[[], Awaitable[bool]]) -> None:
-        """Wait until something outside of the objects holds, which is looked at over and over."""
+        """Poll until a condition outside of the objects holds."""
         self._await(what)
         while not await holds():  # noqa: ASYNC110 - a client gets no event
             await asyncio.sleep(LOOK_SECONDS)
 
     def shown(self) -> dict[str, JsonObject]:
-        """The objects of the story by the ids of their workflows."""
+        """The demo's objects by workflow id."""
         return {id_: obj for id_, obj in self.objects.by_workflow.items() if self._scenario.shows(obj)}
 
     # What the command asks.
 
     async def reason(self) -> str:
-        """Why it is not settled: what was waited for, and what each unsettled lifecycle says of itself."""
+        """Why the demo is not settled: the current wait, and each unsettled lifecycle's explanation."""
         told = all_kinds()
         asked = await asyncio.gather(*(self._why(id_) for id_ in self.shown() if id_.split("/", maxsplit=1)[0] in told))
         return "\n  ".join([f"waited for: {self._awaited}", *filter(None, asked)])
 
     async def follow_lifecycles(self) -> None:
-        """Keep what Temporal says of them, for ever."""
+        """Update what Temporal reports of the lifecycles, forever."""
         while True:
-            with contextlib.suppress(RPCError):  # asked again at once; the table shows what was known
+            with contextlib.suppress(RPCError):  # retried at once; the table shows the previous state
                 found = [row async for row in self._temporal.list_workflows("ExecutionStatus = 'Running'")]
                 self._waiting = {row.id: _waiting(row) for row in found}
                 self._show()
@@ -219,7 +217,7 @@ class Stage:
         if shown.waits_for:
             known = shown
         elif known.phase != phase:
-            known = Waiting()  # Temporal was asked before the object moved on
+            known = Waiting()  # Temporal's answer is older than the object
         return Row(
             key=key_of(_known_kinds()[id_.split("/", maxsplit=1)[0]], obj),
             phase=phase,
@@ -237,7 +235,7 @@ class Stage:
             await self.kube.patch(kind, namespace, name, document, field_manager=FIELD_MANAGER)
 
     async def why(self, id_: str) -> Why | None:
-        """What a lifecycle says of itself, by its workflow's id; None if it does not answer."""
+        """A lifecycle's explanation, by workflow id; None if it does not answer."""
         handle = self._temporal.get_workflow_handle(id_)
         try:
             async with asyncio.timeout(ASKED_WHY_SECONDS):
@@ -247,7 +245,7 @@ class Stage:
         return answer
 
     async def _why(self, id_: str) -> str:
-        """What a lifecycle that has not settled says, empty for one that has."""
+        """An unsettled lifecycle's explanation, empty if settled."""
         answer = await self.why(id_)
         if answer is None:
             return f"{id_}: does not answer"
@@ -258,18 +256,17 @@ class Stage:
 
 
 def state_of(obj: JsonObject) -> Waiting:
-    """What an object shows that has a state."""
+    """The progress of an object with a state."""
     return Waiting(phase=text(obj, "status", "state"))
 
 
 def all_of_them(_: JsonObject) -> bool:
-    """Every object of the kinds is part of the story."""
     return True
 
 
 @dataclass(frozen=True)
 class Scenario:
-    """One demo: what it needs, what it plays, and how to go on from there."""
+    """One demo: what it needs, what it runs, and what a person can try next."""
 
     title: str
     clouds: tuple[Cloud, ...]
@@ -314,5 +311,5 @@ def _kind_of(document: JsonObject, domain: str) -> Kind:
 
 
 def _known_kinds() -> Mapping[str, Kind]:
-    """Kubernetes' own kinds, those that instances belong to, and those with a lifecycle, by name."""
+    """Kinds by name: Kubernetes' own, the owners of instances, and those with lifecycles."""
     return {**BUILT_IN, **{kind.name: kind for kind in EXTERNAL_KINDS}, **all_kinds()}

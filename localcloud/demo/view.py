@@ -1,4 +1,4 @@
-"""The lifecycles as a person follows them: a live table on a terminal, one line per change everywhere else."""
+"""Displays of lifecycles: a live table on a terminal, otherwise one line per change."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _BAD = frozenset({"Failed", "Error", "Bug"})
 
 
 class Lines:
-    """For a log: each change of phase is one line, with what is waited for where that is known by then."""
+    """For logs: one line per change of phase, with the blocker if it is known."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -29,20 +29,19 @@ class Lines:
         self._shown: dict[Key, tuple[str, tuple[str, ...]]] = {}
 
     def __enter__(self) -> Self:
-        """Start the clock."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Nothing to put away."""
+        """Nothing to clean up."""
 
     def tell(self, line: str) -> None:
         """Print it with the seconds since the start."""
         self._print(line)
 
     def show(self, rows: tuple[Row, ...]) -> None:
-        """Print what has changed, and what is gone."""
+        """Print changes and deletions."""
         now = datetime.now(UTC)
         for row in rows:
             before, self._shown[row.key] = self._shown.get(row.key), (row.phase, row.waits_for)
@@ -56,7 +55,7 @@ class Lines:
             self._print(f"  {key.path:<62} gone")
 
     def present(self, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-        """Print it in columns; no line is folded."""
+        """Print it in columns, unwrapped."""
         for line in _aligned([columns, *rows]):
             self._console.print(f"          {line}", highlight=False, markup=False, soft_wrap=True)
 
@@ -66,7 +65,7 @@ class Lines:
 
 
 class LiveTable:
-    """For a terminal: the table stays below the story and is drawn anew as things change."""
+    """For a terminal: a table below the printed lines."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -75,14 +74,13 @@ class LiveTable:
         self._live = Live(console=console, refresh_per_second=4, get_renderable=self._table)
 
     def __enter__(self) -> Self:
-        """Take the lower part of the terminal."""
         self._live.start()
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Leave the last table standing."""
+        """Keep the last table on the screen."""
         self._live.stop()
 
     def tell(self, line: str) -> None:
@@ -91,11 +89,10 @@ class LiveTable:
         self._live.console.print(f"[dim]{seconds:6.1f} s[/]  ", Text(line), highlight=False, sep="")
 
     def show(self, rows: tuple[Row, ...]) -> None:
-        """Draw these from now on."""
         self._rows = rows
 
     def present(self, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-        """Print it in columns above the table; no line is folded."""
+        """Print it in columns above the table, unwrapped."""
         header, *lines = _aligned([columns, *rows])
         self._live.console.print(Text(header, style="bold"), highlight=False, soft_wrap=True)
         for line in lines:
@@ -117,7 +114,7 @@ class LiveTable:
         ]
         columns = (("KIND", 12), ("NAME", 21), ("PHASE", 19), ("WAITS FOR", 9), ("UNTIL", 8), ("AGE", 5))
         widths = [max(least, *(len(line[i]) for line in cells), 0) for i, (_, least) in enumerate(columns)]
-        # On a narrow terminal what is waited for is cut first: it is the longest, and `perdure why` has it in full.
+        # A narrow terminal truncates blockers first: they are the longest, and `perdure why` shows them in full.
         others = sum(widths) - widths[3] + 2 * len(columns)
         widths[3] = max(9, min(widths[3], self._console.width - others))
         for (column, _), width in zip(columns, widths, strict=True):
@@ -128,13 +125,12 @@ class LiveTable:
 
 
 def phase(word: str) -> Text:
-    """A phase in its colour."""
     style = "green" if word in _GOOD else "red" if word in _BAD else "yellow"
     return Text(word, style=style)
 
 
 def _aligned(rows: Sequence[Sequence[str]]) -> list[str]:
-    """Each row as a line, its cells as wide as the widest of their column."""
+    """Rows as lines with aligned columns."""
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     return ["  ".join(f"{cell:<{width}}" for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
 

@@ -1,1 +1,1 @@
-"""The control plane of the local deployment: where its programs come from, its certificates and its command lines."""
+"""The local control plane: its programs, certificates and command lines."""

@@ -1,14 +1,11 @@
-"""Compile the API server, the controller manager and etcd, once per computer, where they cannot be downloaded.
+"""Compiles the API server, the controller manager and etcd, once per computer, if they cannot be downloaded.
 
-Their Go modules compile like any other program: about 2,150 packages, four minutes on two cores from empty caches. The
-versions are those of `go.mod` beside this file, every module is held by `go.sum`. The API server and etcd are the stock
-programs; of the controller manager only the controllers that the local deployment runs are compiled.
-`docs/development.md` has what other ways of compiling cost.
+About 2,150 packages take four minutes on two cores from empty caches. `go.mod` beside this file pins the versions,
+`go.sum` the hashes. API server and etcd are the stock programs; the controller manager has only the controllers that
+the local deployment runs. `docs/development.md` compares the costs of other ways.
 
-A build happens in a directory of its own inside the cache and is renamed into place when all programs are there;
-a lock lets one process build while others wait for it. Whatever is interrupted leaves nothing that would be found
-later, and the next build resumes from Go's own cache of compiled packages. The compiler is tied to this process and
-ends with it.
+A build happens in its own directory of the cache and is renamed when complete; a lock admits one process. An
+interrupted build leaves nothing visible, and the next one resumes from Go's cache. The compiler ends with this process.
 """
 
 from __future__ import annotations
@@ -37,11 +34,10 @@ PACKAGES = {
     "kube-controller-manager": f"./{CONTROLLERS}",
 }
 ALL = tuple(PACKAGES)
-# The tags and the trimming are those of Kubernetes' own release builds. Debuggers need DWARF; stack traces do not, and
-# the compiler takes a sixth longer to write it.
+# Tags and trimming are those of Kubernetes' releases. DWARF is only for debuggers and would cost a sixth more time.
 FLAGS = ("-trimpath", "-buildvcs=false", "-mod=readonly", "-tags=notest,grpcnotrace", "-gcflags=all=-dwarf=false")
-# A helper of the API server's own unit tests lies among its sources. It alone makes the compiler go through the fake
-# clients of all kinds: 61 packages, 7 % of the time. Nothing of it is in the program.
+# A helper of the API server's unit tests is among its sources. It alone pulls in the fake clients of all kinds: 61
+# packages, 7 % of the time, which are not in the program.
 HELPERS_MODULE = "k8s.io/apiserver"
 HELPER = "pkg/admission/plugin/policy/generic/policy_test_context.go"
 CORE_MINUTES = 8  # measured: 4 minutes on 2 cores, downloads included
@@ -49,7 +45,7 @@ DISK_GB = 3
 
 
 def versions() -> tuple[str, str]:
-    """Of Kubernetes and etcd, as go.mod requires them."""
+    """The versions of Kubernetes and etcd in go.mod."""
     text = (MODULE / "go.mod").read_text()
     found = [re.search(rf"^\s*{re.escape(name)} (v\S+)", text, re.MULTILINE) for name in _REQUIRED]
     assert all(found)
@@ -67,7 +63,7 @@ def cached(cache: Path, names: tuple[str, ...] = ALL) -> Path | None:
 
 
 def build(cache: Path, narrator: Narrator, names: tuple[str, ...] = ALL) -> Path:
-    """Compile programs into a directory, or wait for the process that does; raises BuildError."""
+    """Compile programs, or wait for the process that does; returns the directory. Raises BuildError."""
     cache.mkdir(parents=True, exist_ok=True)
     home = _home(cache, names)
     with only_builder(cache, "Kubernetes", narrator):
@@ -122,7 +118,7 @@ def _announce(narrator: Narrator, names: tuple[str, ...]) -> None:
 
 
 def _cores() -> int:
-    """Those that this process may use; macOS tells only how many there are."""
+    """The cores that this process may use; all cores on macOS."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -151,7 +147,7 @@ def _compile(toolchain: Toolchain, work: Path, narrator: Narrator, names: tuple[
 
 
 def _leave_out_helper(toolchain: Toolchain, work: Path) -> None:
-    """Let the module be read from a copy without the helper; Go has checked the original against go.sum."""
+    """Replace the module by a copy without the helper; Go has checked the original against go.sum."""
     download = [str(toolchain.go), "mod", "download", "-json", HELPERS_MODULE]
     answer = "".join(line for line in _run(toolchain, download, work) if not line.startswith("go: "))
     original, copy = Path(json.loads(answer)["Dir"]), work / "apiserver"
@@ -159,13 +155,13 @@ def _leave_out_helper(toolchain: Toolchain, work: Path) -> None:
         if path.is_file():
             target = copy / path.relative_to(original)
             target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(path, target)  # without the mode: Go unpacks modules read-only
+            shutil.copyfile(path, target)  # without the mode, since Go unpacks modules read-only
     (copy / HELPER).unlink()
     list(_run(toolchain, [str(toolchain.go), "mod", "edit", f"-replace={HELPERS_MODULE}=./{copy.name}"], work))
 
 
 def _count_packages(toolchain: Toolchain, work: Path, narrator: Narrator, packages: list[str]) -> int:
-    """How many packages there are; listing them downloads what is missing of the sources."""
+    """The number of packages; listing them downloads missing sources."""
     listed = 0
     downloads = 0
     for line in _run(toolchain, [str(toolchain.go), "list", "-mod=readonly", "-deps", *packages], work):
@@ -179,13 +175,13 @@ def _count_packages(toolchain: Toolchain, work: Path, narrator: Narrator, packag
 
 
 def _run(toolchain: Toolchain, command: list[str], work: Path) -> Iterator[str]:
-    """The lines that a go command prints; what go leaves when it is killed goes with the directory."""
+    """The lines of a go command; its temporary files are in the build's directory."""
     return lines_of(command, cwd=work, variables={**toolchain.environment(), "GOTMPDIR": str(work)})
 
 
 def _drop(toolchain: Toolchain, caches: Path) -> None:
-    """Our own toolchain and its caches, gigabytes, are of no use once the programs exist."""
-    # Modules are unpacked read-only; go knows how to remove them.
+    """Remove our toolchain and its caches, gigabytes that are useless after the build."""
+    # Modules are unpacked read-only; go can remove them.
     command = [str(toolchain.go), "clean", "-modcache"]
     subprocess.run(command, env=toolchain.environment(), cwd=caches, check=False, capture_output=True)
     shutil.rmtree(caches, ignore_errors=True)

@@ -1,9 +1,8 @@
-"""The cluster's authority, keys and kubeconfigs, made at the first `up` of a state directory.
+"""The cluster's authority, keys and kubeconfigs, created at a state directory's first `up`.
 
-One authority signs the servers' certificate and the two clients' (the administrator in `system:masters`, the controller
-manager under the name that RBAC's bootstrap roles know). Service account tokens are signed by a key of their own.
-Everything stays in the state directory, readable by its owner only; after ten years, or when a file is missing, all of
-it is made anew, which ends nothing but old tokens.
+One authority signs the certificates of the server and of two clients (the administrator in `system:masters`, the
+controller manager under RBAC's bootstrap name). Service account tokens have their own key. Files are private; after ten
+years, or if one is missing, all are recreated, which only invalidates old tokens.
 """
 
 from __future__ import annotations
@@ -26,7 +25,7 @@ from localcloud.state import LOOPBACK, replace_file
 LIFETIME = timedelta(days=3650)
 RENEW_BEFORE = timedelta(days=30)
 SERVICE_RANGE = "10.96.0.0/24"
-FIRST_SERVICE_ADDRESS = "10.96.0.1"  # the `kubernetes` service takes the first address of the range
+FIRST_SERVICE_ADDRESS = "10.96.0.1"  # the `kubernetes` service takes the range's first address
 
 
 @dataclass(frozen=True)
@@ -37,12 +36,10 @@ class Certificates:
 
     @property
     def authority(self) -> Path:
-        """The authority's certificate."""
         return self.directory / "ca.crt"
 
     @property
     def service_account_key(self) -> Path:
-        """Signs and verifies service account tokens."""
         return self.directory / "service-account.key"
 
     def certificate(self, name: str) -> Path:
@@ -50,11 +47,10 @@ class Certificates:
         return self.directory / f"{name}.crt"
 
     def key(self, name: str) -> Path:
-        """Its private key."""
         return self.directory / f"{name}.key"
 
     def ensure(self) -> None:
-        """Make what is missing or about to expire."""
+        """Create what is missing or about to expire."""
         if self._is_usable():
             return
         self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
@@ -73,11 +69,11 @@ class Certificates:
             key = ec.generate_private_key(ec.SECP256R1())
             _write(self.key(name), _pem(key))
             _write(self.certificate(name), authority.sign(key.public_key(), subject, usage, names))
-        # Written last: its presence says that the others are complete.
+        # Written last: its presence marks the others as complete.
         _write(self.authority, authority.pem())
 
     def write_kubeconfig(self, path: Path, client: str, server_port: int) -> None:
-        """A kubeconfig for one of the clients, complete in itself."""
+        """Write a self-contained kubeconfig for a client."""
         config = {
             "apiVersion": "v1",
             "kind": "Config",
@@ -102,7 +98,7 @@ class Certificates:
             ],
             "contexts": [{"name": "perdure", "context": {"cluster": "perdure", "user": client}}],
         }
-        path.unlink(missing_ok=True)  # it may be a link to a kubeconfig of the user's
+        path.unlink(missing_ok=True)  # it may be a link to a user's kubeconfig
         replace_file(path, yaml.safe_dump(config, sort_keys=False))
 
     def _is_usable(self) -> bool:
@@ -158,7 +154,7 @@ class _Authority:
             .issuer_name(self._name)
             .public_key(key)
             .serial_number(x509.random_serial_number())
-            .not_valid_before(now - timedelta(minutes=5))  # a clock set back a little must not lock us out
+            .not_valid_before(now - timedelta(minutes=5))  # tolerates a clock that was set back a little
             .not_valid_after(now + LIFETIME)
         )
 

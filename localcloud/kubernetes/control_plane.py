@@ -1,9 +1,8 @@
 """The command lines of etcd, the API server and the controller manager.
 
-All three are the real programs with as little switched off as loopback demands: there is one API server (no endpoint
-reconciler, no leader election), no node and no pod, so that of the controllers only the garbage collector, the one for
-namespaces and the one for tokens have anything to do. RBAC, admission, priority and fairness are as in any cluster.
-Requests are audited at Metadata level.
+They are the real programs for a single API server (no endpoint reconciler, no leader election) without nodes and pods,
+so only the garbage collector and the namespace and token controllers run. RBAC, admission, priority and fairness are as
+usual. Requests are audited at Metadata level.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ ISSUER = "https://kubernetes.default.svc"
 
 
 def etcd(binaries: Binaries, state: StateDirectory, port: int, peer_port: int, *, fsync: bool = True) -> list[str]:
-    """One member that talks to nobody; with fsync not even a power failure loses an object."""
+    """A single member; with fsync not even a power failure loses an object."""
     client, peer = f"http://{LOOPBACK}:{port}", f"http://{LOOPBACK}:{peer_port}"
     return [
         str(binaries.etcd),
@@ -30,8 +29,8 @@ def etcd(binaries: Binaries, state: StateDirectory, port: int, peer_port: int, *
         f"--listen-peer-urls={peer}",
         f"--initial-advertise-peer-urls={peer}",
         f"--initial-cluster=perdure={peer}",
-        # The member's peer address may change from one `up` to the next when its port was taken; with a single member
-        # nothing has to find it, and etcd compares only the data directory.
+        # The peer address may change between runs of `up`; a single member is not looked up, and etcd compares only the
+        # data directory.
         "--log-level=warn",
         *(() if fsync else ("--unsafe-no-fsync",)),
     ]
@@ -46,7 +45,7 @@ def api_server(binaries: Binaries, state: StateDirectory, port: int, etcd_port: 
         f"--bind-address={LOOPBACK}",
         f"--secure-port={port}",
         "--endpoint-reconciler-type=none",
-        "--external-hostname=localhost",  # else it takes the address of some network card
+        "--external-hostname=localhost",  # else it takes some network card's address
         f"--service-cluster-ip-range={SERVICE_RANGE}",
         f"--client-ca-file={certificates.authority}",
         f"--tls-cert-file={certificates.certificate('server')}",
@@ -64,7 +63,7 @@ def api_server(binaries: Binaries, state: StateDirectory, port: int, etcd_port: 
 
 
 def controller_manager(binaries: Binaries, state: StateDirectory, port: int) -> list[str]:
-    """The three controllers whose work shows without nodes: deletion of owned objects, of namespaces, and tokens."""
+    """The controllers that matter without nodes: garbage collection, namespace deletion, tokens."""
     certificates = Certificates(state.certificates)
     kubeconfig = state.certificates / "controller-manager.kubeconfig"
     return [
@@ -75,7 +74,7 @@ def controller_manager(binaries: Binaries, state: StateDirectory, port: int) -> 
         f"--authorization-kubeconfig={kubeconfig}",
         "--authentication-skip-lookup=true",
         "--leader-elect=false",
-        # Each controller acts under its own account and bootstrap role; the manager's own may not delete objects.
+        # Each controller has its own account and bootstrap role; the manager's own may not delete objects.
         "--use-service-account-credentials=true",
         f"--bind-address={LOOPBACK}",
         f"--secure-port={port}",

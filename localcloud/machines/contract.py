@@ -1,6 +1,6 @@
-"""The shapes of the machine host: what it is told, what is to go wrong, and what it tells.
+"""The machine host's shapes: its input, its faults, its reports.
 
-`openstack/inside/perdure_openstack/ground.py` writes the first two, one file each.
+`openstack/inside/perdure_openstack/ground.py` writes `Server` and `FloatingIp`, one file each.
 """
 
 from __future__ import annotations
@@ -30,8 +30,6 @@ class Server(Model):
 
 
 class FloatingIp(Model):
-    """A floating address."""
-
     id: str
     address: str
     fixed_address: str | None
@@ -39,7 +37,7 @@ class FloatingIp(Model):
 
 
 class Fare(Model):
-    """How machines fare. What is changed here is done at once, to machines that run, too."""
+    """Faults of machines. Changes also apply to running ones."""
 
     server: str = Field(default="", description="regular expression, searched for in the server's name; empty: all")
     boots: bool = Field(default=True, description="False: it never comes up, or has lost its power")
@@ -60,21 +58,19 @@ class Fare(Model):
 
 
 class Fares(Model):
-    """The first that speaks of a server counts; without one all goes well."""
+    """The first match applies; without one there are no faults."""
 
     fares: tuple[Fare, ...] = ()
 
     def of(self, name: str) -> Fare:
-        """How the server of that name fares."""
+        """The faults of the named server."""
         return next((fare for fare in self.fares if re.search(fare.server, name)), Fare())
 
 
 class MachineState(StrEnum):
-    """Where a machine is."""
-
-    FOREIGN = "foreign"  # its user data is none of ours: nothing is started
+    FOREIGN = "foreign"  # its user data is not ours, so nothing is started
     OFF = "off"  # SHUTOFF
-    BOOTING = "booting"  # or never coming up
+    BOOTING = "booting"  # or never up
     UP = "up"
 
 
@@ -89,7 +85,7 @@ class Port(Model):
 
 
 class MachineView(Model):
-    """A machine, as it is now."""
+    """A machine's current state."""
 
     server_id: str
     name: str
@@ -111,7 +107,7 @@ class MachineView(Model):
 
 
 class LeadView(Model):
-    """An address that clients use, and where it leads now."""
+    """A virtual or floating address, and its current destination."""
 
     address: str
     virtual_address: str
@@ -122,11 +118,8 @@ class LeadView(Model):
 
 
 class HostView(Model):
-    """All of it."""
-
     machines: tuple[MachineView, ...] = ()
     leads: tuple[LeadView, ...] = ()
 
     def machine(self, name: str) -> MachineView | None:
-        """The machine of that name."""
         return next((each for each in self.machines if each.name == name), None)

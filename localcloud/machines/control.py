@@ -18,21 +18,19 @@ from localcloud.services import MACHINES
 
 
 class MachineHost(ControlClient):
-    """The machine host, as a test steers it. Calls block."""
+    """Steers the machine host. Calls block."""
 
     @classmethod
     def of(cls, deployment: Deployment) -> Self:
-        """That of a deployment."""
         return cls(str(deployment.service(MACHINES).url))
 
     def view(self) -> HostView:
-        """Machines and addresses, as they are now."""
+        """Current machines and addresses."""
         return self._get("machines", HostView)
 
     def fare(self, *fares: Fare) -> None:
-        """Have machines fare so from now on; the first that speaks of a machine counts. Without any all goes well."""
+        """Replace the faults of machines; the first match applies, and none means no faults."""
         self.request("PUT", "fares", Fares(fares=fares).model_dump(mode="json"))
 
     def fares(self) -> tuple[Fare, ...]:
-        """How machines fare."""
         return self._get("fares", Fares).fares

@@ -1,10 +1,10 @@
-"""All machines and all addresses: what is asked for is compared with what runs, at every call and every change.
+"""All machines and addresses, reconciled at every call and change:
 
     Nova or Neutron calls,    ┐
-    a machine has changed,    ├─► settle: machines come and go, masters are elected, addresses are served
-    machines fare otherwise   ┘
+    a machine has changed,    ├─► settle: machines start and stop, masters are elected, addresses are served
+    faults have changed       ┘
 
-Settling again changes nothing, so a call too many does no harm; and it is done every few seconds anyway.
+Settling is idempotent, and also repeated every few seconds.
 """
 
 from __future__ import annotations
@@ -32,21 +32,21 @@ from localcloud.state import choose_ports, replace_file
 
 M = TypeVar("M", bound=Model)
 
-# keepalived's statistics are written anew, and an address that another program held is tried again.
+# Rewrites keepalived's statistics, and retries addresses that another program held.
 _AT_LEAST_SECONDS = vrrp.STATISTICS_SECONDS / 4
 
 log = logging.getLogger("machines")
 
 
 class Host:
-    """What runs on this computer in place of a cloud's hosts and routers."""
+    """Runs machines and routes on this computer."""
 
     def __init__(self, ground: Path, home: Path, environment: Mapping[str, str]) -> None:
-        """Nothing runs yet.
+        """Start with nothing running.
 
         Args:
-            ground: what Nova and Neutron ask for.
-            home: where machines have their directories.
+            ground: the directory in which Nova and Neutron write what should run.
+            home: the directory of the machines' directories.
             environment: of their programs.
         """
         self._ground = ground
@@ -56,24 +56,23 @@ class Host:
         self._fares = self._kept_fares()
         self._machines: dict[str, _Running] = {}
         self._foreign: dict[str, tuple[Server, str]] = {}
-        self._masters: dict[str, str | None] = {}  # by virtual address, ids of servers
+        self._masters: dict[str, str | None] = {}  # server ids by virtual address
         self._leads: dict[str, Lead] = {}
         self._unreadable: set[Path] = set()
-        self._led: dict[str, str] = {}  # which virtual address each of them leads to
+        self._led: dict[str, str] = {}  # virtual addresses by floating IP
 
     @property
     def fares(self) -> Fares:
-        """How machines fare."""
         return self._fares
 
     def set_fares(self, fares: Fares) -> None:
-        """Have them fare otherwise, this process and the next one."""
+        """Replace the faults, for this process and its successors."""
         replace_file(self._fares_file, fares.model_dump_json())
         self._fares = fares
         self._changed.set()
 
     async def run(self, call: str) -> None:
-        """Do what is asked for, until cancelled; `call` is the name at which calls come."""
+        """Reconcile until cancelled; `call` is the socket name at which calls arrive."""
         self._home.mkdir(parents=True, exist_ok=True, mode=0o700)
         async with self._called(call):
             try:
@@ -90,7 +89,6 @@ class Host:
                     await self._stop(server_id)
 
     def view(self) -> HostView:
-        """What is to be told."""
         machines = [each.machine.view() for each in self._machines.values()]
         for server, reason in self._foreign.values():
             state = MachineState.FOREIGN if server.running else MachineState.OFF
@@ -159,7 +157,7 @@ class Host:
                 machine.turn(master=server_id == master)
 
     async def _lead(self) -> None:
-        """Serve each virtual address that machines share, and each floating address that leads to one."""
+        """Serve each virtual address that machines share, and its floating IPs."""
         self._led = {address: address for address in self._masters} | {
             each.address: each.fixed_address
             for each in self._asked("floatingips", FloatingIp)
@@ -199,10 +197,10 @@ class Host:
         )
 
     def _asked(self, what: str, shape: type[M]) -> list[M]:
-        """What Nova and Neutron have written down; what is none of it is said once and left aside."""
+        """What Nova and Neutron have written; invalid files are reported once and skipped."""
         found = []
         for path in sorted((self._ground / what).glob("[!.]*.json")):
-            with contextlib.suppress(FileNotFoundError):  # gone meanwhile
+            with contextlib.suppress(FileNotFoundError):  # deleted meanwhile
                 try:
                     found.append(shape.model_validate_json(path.read_bytes()))
                 except ValidationError:
@@ -234,7 +232,7 @@ class Host:
 
     @asynccontextmanager
     async def _called(self, call: str) -> AsyncIterator[None]:
-        """Look again whenever somebody calls."""
+        """Reconcile at each call."""
         loop = asyncio.get_running_loop()
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as ear:
             ear.bind(f"\0{call}")

@@ -1,10 +1,10 @@
-"""One machine: its files, its programs, and what becomes of them as it boots, fares badly and goes.
+"""One machine: its files, its programs, its boot and faults.
 
     OFF ◄──► BOOTING ──boot_delay──► UP: Envoy and agent run, keepalived takes part
 
-Its directory is its disk: it outlives reboots and the machine host, and goes with the server. The image's fixed places
-are mapped into it, and the image's fixed ports, which every machine has on its own loopback address, to free ones on
-127.0.0.1. Envoy listens on the machine's fixed address and not on the virtual one, which several machines share.
+Its directory is its disk, which outlives reboots and the host, and goes with the server. The image's fixed paths are
+mapped into it, and its fixed ports to free ones on 127.0.0.1. Envoy listens on the machine's fixed address, not on the
+shared virtual one.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _CHECK_TIMEOUT = aiohttp.ClientTimeout(total=2)
 
 
 class Machine:
-    """A server that is a load balancer's machine, during one boot of it."""
+    """One boot of a load balancer's server."""
 
     def __init__(
         self,
@@ -64,17 +64,16 @@ class Machine:
 
     @property
     def name(self) -> str:
-        """The server's."""
         return self.server.name
 
     @property
     def address(self) -> str:
-        """Its own, the first port's first."""
+        """The first port's first address."""
         return self.server.addresses[0]
 
     @property
     def virtual_address(self) -> str:
-        """The one that it shares."""
+        """The address that it shares."""
         return self._birth.vrrp.virtual_address
 
     @property
@@ -87,13 +86,12 @@ class Machine:
         return numbers.priority + envoy + (numbers.agent_weight if self._ready else 0)
 
     def fare(self, fare: Fare) -> None:
-        """How it fares from now on."""
         if fare != self._fare:
             self._fare = fare
             self._fare_changed.set()
 
     def turn(self, *, master: bool) -> None:
-        """It has the virtual address, or not; keepalived writes that down, and so often anyway."""
+        """Gain or lose the virtual address; repeated calls rewrite keepalived's statistics."""
         now = time.monotonic()
         if self.priority is None:
             self._pid_file.unlink(missing_ok=True)
@@ -101,19 +99,18 @@ class Machine:
             return
         if self._statistics.turn(master=master, now=now) or now - self._written >= vrrp.STATISTICS_SECONDS:
             replace_file(self._statistics_file, self._statistics.text())
-            # keepalived itself is played by this process.
+            # This process simulates keepalived.
             replace_file(self._pid_file, f"{os.getpid()}\n")
             self._written = now
 
     async def run(self) -> None:
-        """Boot and run until cancelled; all that it started is gone then."""
+        """Boot and run until cancelled; then all its programs end."""
         self._write_disk()
         async with asyncio.TaskGroup() as running:
             for each in (self._fares(), self._envoy.run(), self._agent.run(), self._snapshots(), self._checks()):
                 running.create_task(each)
 
     def view(self) -> MachineView:
-        """What is to be told."""
         return MachineView(
             server_id=self.server.id,
             name=self.name,
@@ -132,7 +129,7 @@ class Machine:
         )
 
     async def _fares(self) -> None:
-        """Start and stop what the fare says."""
+        """Start and stop programs by the faults."""
         while True:
             self._fare_changed.clear()
             left = self._began + self._fare.boot_delay - time.monotonic()
@@ -149,7 +146,7 @@ class Machine:
                     await self._fare_changed.wait()
 
     async def _snapshots(self) -> None:
-        """Keep what Envoy has accepted, which the agent writes down."""
+        """Save what Envoy accepted, from the agent's file."""
         seen = 0
         while True:
             with contextlib.suppress(FileNotFoundError):
@@ -161,7 +158,7 @@ class Machine:
             await asyncio.sleep(_SNAPSHOT_SECONDS)
 
     async def _checks(self) -> None:
-        """Ask the agent whether it is ready, as keepalived does."""
+        """Poll the agent's readiness, like keepalived."""
         refused = 0
         async with aiohttp.ClientSession(timeout=_CHECK_TIMEOUT) as client:
             while True:
@@ -178,7 +175,7 @@ class Machine:
         return Program(f"{self.name}'s {name}", command, environment, log_file, self._on_change)
 
     def _write_disk(self) -> None:
-        """cloud-init's files, and what the image brings."""
+        """Write cloud-init's files and the image's."""
         for each in self._birth.files:
             path = self._mapped(each.path)
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -216,7 +213,7 @@ class Machine:
         return [sys.executable, "-m", "yawollet.command", *(f"{flag}={value}" for flag, value in given.items())]
 
     def _mapped(self, path: str) -> Path:
-        """Where a path of the machine lies."""
+        """The local path of a machine's path."""
         found = (self._directory / path.lstrip("/")).resolve()
         if not found.is_relative_to(self._directory.resolve()):
             raise user_data.ForeignError(f"{path} leads out of the machine")
@@ -243,7 +240,7 @@ class Machine:
 
 
 def accepted_ports(kept: str) -> tuple[Port, ...]:
-    """The ports in the agent's file of what Envoy has accepted: a listener is called after its own."""
+    """The ports in the agent's file of accepted listeners, whose names contain them."""
     named = (name.partition("-") for name in json.loads(kept)["snapshot"]["listeners"])
     return tuple(Port(protocol=protocol, number=int(number)) for protocol, _, number in named)
 

@@ -1,6 +1,6 @@
-"""A program of a machine: running while it should, started again when it has died, gone with its machine or its host.
+"""A machine's program: restarted when it dies, ended with its machine or host.
 
-A machine that loses its power gives its programs no time to end, so neither does this.
+It is killed without grace, like in a loss of power.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ log = logging.getLogger("machines")
 
 
 class Program:
-    """One process, and the next one when it has died."""
+    """One program over its restarts."""
 
     def __init__(
         self,
@@ -44,13 +44,13 @@ class Program:
         self._off.set()
 
     def switch(self, *, on: bool) -> None:
-        """Whether it should run; called again with the same it changes nothing."""
+        """Set whether it should run; idempotent."""
         rising, falling = (self._on, self._off) if on else (self._off, self._on)
         rising.set()
         falling.clear()
 
     async def run(self) -> None:
-        """Keep it so, until cancelled."""
+        """Start and restart it as needed, until cancelled."""
         while True:
             await self._on.wait()
             await self._live()
@@ -60,7 +60,7 @@ class Program:
     async def _live(self) -> None:
         spawning = asyncio.ensure_future(self._spawn())
         try:
-            # Who is cancelled meanwhile must still learn of the process, to end it.
+            # A cancelled caller must still learn of the process, to end it.
             process = await asyncio.shield(spawning)
             self._tell(process.pid)
             await _either(self._off, process.wait())
@@ -94,7 +94,7 @@ class Program:
 
 
 async def _either(event: asyncio.Event, other: Awaitable[object]) -> None:
-    """Until the event is set or the other is done."""
+    """Wait until the event is set or the other is done."""
     waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(event.wait()), asyncio.ensure_future(other)]
     try:
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)

@@ -1,12 +1,12 @@
-"""Clients' bytes, from the address that clients know to the machine that has it.
+"""Forwards clients' bytes to the machine that holds the address.
 
     client ──► floating address ──┐
                                   ├─► the master's Envoy, on the machine's own address, same port
     client ──► virtual address ───┘
 
-A new connection goes to who is master then, one that exists stays with its machine, and is reset when that dies. Each
-goes on under the client's own address: that is a loopback one, and any of those can be bound. A connection that no
-machine takes is offered again for three seconds, as its client's kernel would do it; UDP is just lost.
+A new connection goes to the current master and stays with that machine; it is reset when the machine dies. Forwarding
+uses the client's address, which is a loopback one and can be bound. A refused connection is retried for three seconds,
+like a kernel's retransmissions; UDP is lost.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _PAUSE_SECONDS = 0.1
 _SILENT_SECONDS = 60.0
 _CHUNK = 64 * 1024
 _BACKLOG = 1024
-# Linux's, which Python 3.11 does not name: the port is chosen when it is known whom the connection goes to.
+# Linux's constant, missing in Python 3.11: the port is chosen when the destination is known.
 _IP_BIND_ADDRESS_NO_PORT = 24
 _AT_ONCE = struct.pack("ii", 1, 0)
 
@@ -37,7 +37,7 @@ log = logging.getLogger("machines")
 
 
 class Lead:
-    """One address that clients use."""
+    """One virtual or floating address."""
 
     def __init__(self, address: str, target: Target) -> None:
         self.address = address
@@ -47,11 +47,11 @@ class Lead:
 
     @property
     def ports(self) -> tuple[Port, ...]:
-        """Those that are open."""
+        """The open ports."""
         return tuple(self._opened)
 
     async def serve(self, ports: Iterable[Port]) -> None:
-        """Have these ports open and no others; what cannot be opened is in `problems`, and tried again next time."""
+        """Open exactly these ports; failures are in `problems`, and retried by the next call."""
         wanted = set(ports)
         for port in set(self._opened) - wanted:
             await self._opened.pop(port).close()
@@ -77,7 +77,7 @@ class _TcpPort:
         self._server = await asyncio.start_server(self._lead, *self._where, backlog=_BACKLOG)
 
     async def close(self) -> None:
-        """No new connections; those that exist go on."""
+        """Stop accepting; existing connections continue."""
         if self._server is not None:
             self._server.close()
 
@@ -92,7 +92,7 @@ class _TcpPort:
         try:
             await asyncio.gather(there, back)
         except OSError:
-            # A broken connection must not look like one that was ended: the other side is reset, too.
+            # Reset both sides, so that a broken connection does not look finished.
             _reset(client)
             _reset(machine)
         finally:
@@ -139,7 +139,7 @@ class _UdpPort(asyncio.DatagramProtocol):
             self._transport.close()
 
     def datagram_received(self, data: bytes, addr: Any) -> None:
-        """A client's datagram, to the machine that is master now."""
+        """Forward a client's datagram to the current master."""
         master, session = self._target(), self._sessions.get(addr)
         if session is not None and session.machine != master:
             session.close()
@@ -160,7 +160,7 @@ class _UdpPort(asyncio.DatagramProtocol):
 
 
 class _Session:
-    """A client's datagrams to one machine, until none has come for a minute."""
+    """A client's datagrams to one machine, until a minute of silence."""
 
     def __init__(
         self,
@@ -200,18 +200,18 @@ class _Session:
 
 
 def _socket(kind: socket.SocketKind, client_address: str) -> socket.socket:
-    """One that speaks as the client."""
+    """A socket bound to the client's address."""
     opened = socket.socket(socket.AF_INET, kind)
     opened.setblocking(False)
     if kind is socket.SOCK_STREAM:
         opened.setsockopt(socket.IPPROTO_IP, _IP_BIND_ADDRESS_NO_PORT, 1)
-    with contextlib.suppress(OSError):  # a client that is not of this computer's own addresses is led all the same
+    with contextlib.suppress(OSError):  # forward clients of other computers too
         opened.bind((client_address, 0))
     return opened
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:
-    """Break a connection off: without this option its end would look like any other."""
+    """Reset a connection; without this option it would end normally."""
     opened = writer.get_extra_info("socket")
     with contextlib.suppress(OSError):
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)

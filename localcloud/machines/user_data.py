@@ -1,7 +1,7 @@
-"""What cloud-init and the image's init system make of a machine's user data: files, services, the agent's arguments.
+"""Interprets a machine's user data like cloud-init and the image's init system: files, services, the agent's arguments.
 
-Read as strictly as the image needs it: a cloud-config with the files that the agent and keepalived are started with.
-Anything else is no machine of ours. Paths are the image's own; a machine has them below its own directory.
+Only a cloud-config with the files for agent and keepalived is accepted. Paths are the image's; a machine has them below
+its own directory.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ _STARTING = ("start", "restart")
 
 
 class ForeignError(ValueError):
-    """User data that no machine of a load balancer has."""
+    """User data that is not a load balancer's machine's."""
 
 
 class File(Model):
@@ -40,7 +40,7 @@ class File(Model):
 
 
 class Vrrp(Model):
-    """keepalived's numbers."""
+    """keepalived's parameters."""
 
     virtual_address: str
     priority: int
@@ -49,7 +49,7 @@ class Vrrp(Model):
 
 
 class Birth(Model):
-    """What a machine is made of."""
+    """The contents of a machine."""
 
     files: tuple[File, ...]
     services: frozenset[str]
@@ -83,10 +83,10 @@ class _CloudConfig(Model):
 
 
 def read(encoded: str) -> Birth:
-    """What a machine with this user data is made of.
+    """Parse user data.
 
     Args:
-        encoded: base64, as Nova keeps it; cloud-config below.
+        encoded: base64 of a cloud-config, as Nova keeps it.
 
     Raises:
         ForeignError: it is not a machine's.
@@ -117,7 +117,7 @@ def _config(encoded: str) -> _CloudConfig:
         found: Any = yaml.safe_load(text)
         return _CloudConfig.model_validate(found)
     except (yaml.YAMLError, ValidationError) as error:
-        # Their messages quote what they read, tokens among it.
+        # The parsers' messages quote their input, which contains tokens.
         raise ForeignError(f"the cloud-config is none of a load balancer's machine: {type(error).__name__}") from None
 
 
@@ -129,14 +129,14 @@ def _text(files: tuple[File, ...], path: str) -> str:
 
 
 def _started(commands: tuple[tuple[str, ...], ...]) -> frozenset[str]:
-    """The services that run after the commands, as OpenRC starts them."""
+    """The services that OpenRC has started after the commands."""
     return frozenset(
         each[1] for each in commands if len(each) == 3 and each[0] == "rc-service" and each[2] in _STARTING
     )
 
 
 def _arguments(environment: str) -> dict[str, str]:
-    """The agent's arguments from the file that its service sources; a flag has its value after `=` or a space."""
+    """The agent's arguments in its service's environment file; a flag's value follows `=` or a space."""
     name, _, quoted = environment.strip().partition("=")
     if name != _ARGUMENTS:
         raise ForeignError(f"{ENVIRONMENT} does not set {_ARGUMENTS}")

@@ -1,9 +1,8 @@
-"""keepalived's part: who of the machines that share a virtual address has it, and what each says of that.
+"""keepalived's election among machines that share a virtual address, and its statistics.
 
-A machine's priority is the one of its configuration, plus a weight while its Envoy runs, plus another while its agent
-says that it is ready. The highest has the address; who has it keeps it against an equal; among newcomers the higher
-address wins, as in VRRP (RFC 9568, section 6.4.3). What keepalived would need twelve seconds for, to notice that a
-master says nothing any more, is known here at once.
+A machine's priority is its configured one, plus a weight while its Envoy runs, plus another while its agent is ready.
+The highest wins; a master keeps the address against an equal; among newcomers the higher address wins, as in VRRP (RFC
+9568, section 6.4.3). A dead master is noticed at once, for which keepalived needs twelve seconds.
 
 keepalived writes its statistics on SIGUSR2, which the image sends every 20 seconds; the agent reads them.
 """
@@ -16,7 +15,7 @@ from typing import NamedTuple
 
 ADVERTISEMENT_SECONDS = 4.0
 STATISTICS_SECONDS = 20.0
-# keepalived asks the agent so often, believes one yes, and disbelieves after so many noes.
+# keepalived polls the agent at this interval; one success counts, and so many failures.
 CHECK_SECONDS = 2.0
 FALL = 3
 
@@ -51,7 +50,7 @@ class Candidate(NamedTuple):
 
 
 def elect(master: str | None, candidates: Sequence[Candidate]) -> str | None:
-    """The name of who has the address now, None if nobody is there."""
+    """The name of the new master, None without candidates."""
     if not candidates:
         return None
     highest = max(each.priority for each in candidates)
@@ -62,7 +61,7 @@ def elect(master: str | None, candidates: Sequence[Candidate]) -> str | None:
 
 
 class Statistics:
-    """What one machine's keepalived counts."""
+    """One machine's keepalived counters."""
 
     def __init__(self) -> None:
         self.master = False
@@ -71,7 +70,9 @@ class Statistics:
         self._sent = self._received = 0.0
 
     def turn(self, *, master: bool, now: float) -> bool:
-        """It has the address, or not; whether that is new. `now` in seconds of any clock that runs on."""
+        """Record whether the machine is master; returns whether that changed. `now` is in seconds of any monotonic
+        clock.
+        """
         if self._at is not None:
             passed = (now - self._at) / ADVERTISEMENT_SECONDS
             self._sent += passed if self.master else 0
@@ -85,7 +86,7 @@ class Statistics:
         return True
 
     def text(self) -> str:
-        """As keepalived writes it."""
+        """In keepalived's format."""
         return _STATISTICS.format(
             received=int(self._received), sent=int(self._sent), became=self._became, released=self._released
         )

@@ -1,4 +1,4 @@
-"""The OpenStack of the local deployment: Keystone, Placement, Glance, Neutron and Nova themselves, without machines.
+"""The local OpenStack: real Keystone, Placement, Glance, Neutron and Nova, without machines.
 
     mariadb ──┬── keystone ──┐
               ├── placement  │
@@ -6,13 +6,12 @@
               ├── neutron    │
               └── nova ──────┘
 
-The services are the released ones, from PyPI, unchanged, in an environment of their own that `build` makes once per
-computer; `database` brings MariaDB, from the system or unpacked beside that environment. What a cloud has around its
-control plane is left out: no message broker (Nova's services share one process and its memory), no agents (ports are
-bound, and floating addresses made ACTIVE, by small plugins), no hypervisor (Nova's own fake driver). What runs inside
-that environment lies in `inside/perdure_openstack`: it must not import anything of ours, nor we anything of it.
+The services are unchanged releases from PyPI, in an environment that `build` creates once per computer; `database`
+provides MariaDB. There is no message broker (Nova's services share a process), no agents (small plugins bind ports and
+activate floating IPs), and no hypervisor (Nova's fake driver). `inside/perdure_openstack` runs in that environment: it
+must not import our packages, nor be imported.
 
-In front of each API stands `front`: it counts the calls of clients, disturbs them on request, and answers a control
-API under `/perdure/`. `control` is the typed client for that; `contract` holds its shapes. `configuration` writes the
-services' files and says where everything lies; `control_plane` has their command lines.
+`front` precedes each API: it counts and disturbs clients' calls, and serves a control API under `/perdure/`. `control`
+is its typed client, `contract` its shapes. `configuration` writes the services' files; `control_plane` has their
+command lines.
 """

@@ -1,12 +1,10 @@
-"""Make OpenStack's environment and its empty schemas, once per computer: `find_programs` is the way in.
+"""Builds OpenStack's environment and empty schemas, once per computer: `find_programs` is the entry point.
 
-Two steps, each kept by itself: the packages of `openstack.lock`, held to their hashes, in a virtual environment
-(170 of them, 600 MB; one and a half minutes on two cores), and the schemas of the services' databases, migrated from
-nothing on a server of the build's own (half a minute), so that no deployment has to wait for that again.
+The environment has the packages of `openstack.lock`, with verified hashes (170, 600 MB; one and a half minutes on two
+cores). The schemas are migrated on a temporary server (half a minute), so that no deployment has to.
 
-A step is a directory that counts only once its stamp lies in it, which is written last: an interrupted step is made
-anew, from pip's cache where it had come far. A lock lets one process build while others wait for it. The name of
-the cache's directory holds a digest of all that the result depends on, so another version is another build.
+A step's directory counts once its stamp exists, which is written last; an interrupted step is repeated. A lock admits
+one process. The cache directory's name contains a digest of all inputs, so another version is another build.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ LOCK = Path(__file__).with_name("openstack.lock")
 STAMP = "finished"
 
 _SERVER_SECONDS = 60.0
-# ML2 finds its drivers through entry points; this one is the whole of a package that is otherwise on PYTHONPATH.
+# ML2 finds drivers through entry points; this package has one, and its code is on PYTHONPATH.
 _ENTRY_POINTS = """\
 [neutron.ml2.mechanism_drivers]
 every-host = perdure_openstack.network:EveryHost
@@ -44,7 +42,7 @@ _DATABASES = ("keystone", "glance", "placement", "neutron", "nova_api", "nova_ce
 
 
 def find_programs(narrator: Narrator, cache: Path | None = None) -> OpenStackPrograms:
-    """The programs, built if need be; raises BuildError."""
+    """The programs, built if needed; raises BuildError."""
     cache = cache or cache_directory()
     cache.mkdir(parents=True, exist_ok=True)
     with only_builder(cache, "OpenStack", narrator):
@@ -66,13 +64,13 @@ def find_programs(narrator: Narrator, cache: Path | None = None) -> OpenStackPro
 
 
 def is_built(cache: Path | None = None) -> bool:
-    """Whether an `up` would find it."""
+    """Whether `up` would find a finished build."""
     home = (cache or cache_directory()) / recipe()
     return _is_finished(home / "environment") and _is_finished(home / "schemas")
 
 
 def recipe() -> str:
-    """The name of this build: a digest of the lock, the schemas' making and the interpreter."""
+    """The build's name: a digest of the lock, the migrations and the interpreter."""
     digest = hashlib.sha256(LOCK.read_bytes())
     digest.update("\n".join(" ".join(step) for _, step in _migrations()).encode())
     digest.update(_ENTRY_POINTS.encode())
@@ -88,7 +86,7 @@ def _make_environment(home: Path, narrator: Narrator) -> None:
     command = [
         *(sys.executable, "-m", "pip", "--python", str(home / "bin" / "python"), "install"),
         *("--disable-pip-version-check", "--no-input", "--progress-bar", "off", "--root-user-action", "ignore"),
-        # `ovs` and `simplegeneric` come as sources only; both are plain Python where there is no compiler.
+        # `ovs` and `simplegeneric` exist as sources only; both are plain Python without a compiler.
         *("--prefer-binary", "--require-hashes", "-r", str(LOCK)),
     ]
     collected = 0
@@ -132,7 +130,7 @@ def _make_schemas(programs: OpenStackPrograms, home: Path, narrator: Narrator) -
 
 
 def _migrations() -> list[tuple[str, list[str]]]:
-    """The services' own commands, in order. Cells are written as templates of nova.conf's `[database] connection`."""
+    """The services' own commands, in order. Cells are templates of nova.conf's `[database] connection`."""
     return [
         ("python", ["-m", "perdure_openstack.databases", *_DATABASES]),
         ("keystone-manage", ["db_sync"]),
@@ -176,7 +174,7 @@ def _settings_of(command: str, settings: Path) -> list[str]:
 
 @contextlib.contextmanager
 def _server(mariadb: MariaDB, data: Path, listening: Path, log: Path) -> Iterator[Path]:
-    """A database server for the build alone; it need not survive the computer."""
+    """A database server for the build, without durability."""
     command = database.server(mariadb, data, listening, "--innodb-flush-method=nosync")
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -211,7 +209,6 @@ def _accepts(listening: Path) -> bool:
 
 
 def _run(command: list[str], variables: Mapping[str, str] | None = None) -> Iterator[str]:
-    """The lines that a command prints."""
     called = " ".join([Path(command[0]).name, *command[1:4]])
     return lines_of(command, called=called, variables=variables)
 

@@ -1,15 +1,15 @@
-"""The services' configuration files, and where everything of one deployment's OpenStack lies.
+"""The services' configuration files, and the layout of a deployment's OpenStack.
 
-    HOME/settings/      one file per service, written anew at every `up`, since ports may have moved
-    HOME/clouds.yaml    how clients reach it: `perdure` is a member of a project, `perdure-admin` the administrator
-    HOME/loopback       the first of the two networks that its addresses come from
-    HOME/faults/        the faults in force, one file per service
+    HOME/settings/      one file per service, rewritten at every `up`, since ports may change
+    HOME/clouds.yaml    for clients: `perdure` is a member of a project, `perdure-admin` the administrator
+    HOME/loopback       the first of the two networks of its addresses
+    HOME/faults/        the active faults, one file per service
     HOME/keys, images, locks, neutron, nova
 
-Settings that are not the services' defaults have their reason beside them. Facts of Nova 34 and Neutron 29 that they
-rest on: a compute counts as down when its heartbeat is a minute old, which after a long pause would refuse every server
-for the first ten seconds; the weigher for failed builds would send all servers to the one host without injected
-failures; without a service's own token Nova may not delete ports that it made, and such servers hang in `deleting`.
+Settings other than the defaults have their reason beside them. They rely on Nova 34 and Neutron 29: a compute is down
+when its heartbeat is a minute old, so after a long pause every server would be refused for ten seconds; the weigher for
+failed builds would send all servers to the one host without injected failures; without a service token Nova may not
+delete its ports, and servers hang in `deleting`.
 """
 
 from __future__ import annotations
@@ -43,7 +43,7 @@ _TEN_YEARS = str(10 * 365 * 86_400)
 
 @dataclass(frozen=True)
 class Layout:
-    """Where one deployment's OpenStack lies and listens."""
+    """Where a deployment's OpenStack is, and listens."""
 
     home: Path
     socket: Path
@@ -51,17 +51,15 @@ class Layout:
 
     @property
     def settings(self) -> Path:
-        """The services' configuration files."""
         return self.home / "settings"
 
     @property
     def clouds(self) -> Path:
-        """How clients reach it."""
         return self.home / "clouds.yaml"
 
 
 def write(layout: Layout, programs: OpenStackPrograms) -> None:
-    """Write all files, and make the directories they name."""
+    """Write all files, and create their directories."""
     for name in ("settings", "locks", "neutron", "nova", "images/staging", "images/tasks"):
         (layout.home / name).mkdir(parents=True, exist_ok=True)
     for name in ("tokens", "receipts", "credentials"):
@@ -75,7 +73,7 @@ def write(layout: Layout, programs: OpenStackPrograms) -> None:
     }
     for name, sections in files.items():
         replace_file(layout.settings / name, _rendered(sections))
-    # Nova looks for this one beside nova.conf and nowhere else.
+    # Nova looks for this one beside nova.conf only.
     shutil.copyfile(programs.environment / "etc/nova/api-paste.ini", layout.settings / "api-paste.ini")
     replace_file(layout.clouds, yaml.safe_dump({"clouds": clouds(layout)}, sort_keys=False))
 
@@ -86,7 +84,7 @@ def clouds(layout: Layout) -> dict[str, dict[str, object]]:
 
 
 def environment(layout: Layout, caller: Mapping[str, str]) -> dict[str, str]:
-    """The environment of the services and their commands: nothing of the caller's own clouds or Python paths."""
+    """The environment of the services and their commands, without the caller's clouds and Python paths."""
     foreign = ("OS_", "PYTHON", "VIRTUAL_ENV")
     inherited = {name: value for name, value in caller.items() if not name.startswith(foreign)}
     return {
@@ -105,7 +103,7 @@ def environment(layout: Layout, caller: Mapping[str, str]) -> dict[str, str]:
 
 
 def _ensure_keys(repository: Path) -> None:
-    """As `keystone-manage fernet_setup`: a key to come (0) and the one in use (1); Keystone does not start without."""
+    """Like `keystone-manage fernet_setup`: the next key (0) and the current one (1), which Keystone needs to start."""
     repository.mkdir(parents=True, exist_ok=True, mode=0o700)
     for name in ("0", "1"):
         if not (repository / name).exists():
@@ -119,7 +117,7 @@ def _keystone(layout: Layout) -> dict[str, Section]:
         "fernet_receipts": {"key_repository": f"{layout.home}/keys/receipts"},
         "credential": {"key_repository": f"{layout.home}/keys/credentials"},
         "token": {"expiration": "86400"},
-        # Four rounds instead of twelve: a token for a known password would otherwise cost a third of a second.
+        # Four rounds instead of twelve: otherwise a token for a known password costs a third of a second.
         "identity": {"password_hash_rounds": "4"},
     }
 
@@ -153,7 +151,7 @@ def _neutron(layout: Layout, programs: OpenStackPrograms) -> dict[str, Section]:
             "transport_url": "fake://",
             "api_paste_config": str(programs.environment / "etc/neutron/api-paste.ini"),
             "state_path": str(layout.home / "neutron"),
-            # There are no agents to schedule anything to.
+            # There are no agents to schedule to.
             "network_auto_schedule": "false",
             "router_auto_schedule": "false",
             "dhcp_agent_notification": "false",
@@ -167,7 +165,7 @@ def _neutron(layout: Layout, programs: OpenStackPrograms) -> dict[str, Section]:
         },
         "ml2_type_flat": {"flat_networks": "*"},
         "ml2_type_vxlan": {"vni_ranges": "1:10000"},
-        # Tells Nova of floating addresses, so that a server's addresses follow within about a second.
+        # Notifies Nova of floating IPs, so that a server's addresses follow within about a second.
         "nova": _as_admin(layout),
         **_shared(layout),
     }
@@ -181,7 +179,7 @@ def _nova(layout: Layout) -> dict[str, Section]:
             "compute_driver": "perdure.Driver",
             "transport_url": "fake://",
             "state_path": str(layout.home / "nova"),
-            # Nobody reports a plugged port, so nothing is to be waited for.
+            # No agent reports plugged ports, so Nova must not wait.
             "vif_plugging_is_fatal": "false",
             "vif_plugging_timeout": "0",
             "service_down_time": _TEN_YEARS,

@@ -1,4 +1,4 @@
-"""The shapes of the control API before each OpenStack API; `inside/perdure_openstack` has their other side."""
+"""The shapes of the control API before each OpenStack API; `inside/perdure_openstack` has the server side."""
 
 from __future__ import annotations
 
@@ -13,16 +13,14 @@ Service = Literal["keystone", "placement", "glance", "neutron", "nova"]
 
 
 class FaultKind(StrEnum):
-    """What happens to a call that a fault matches."""
-
-    BEFORE = "before"  # refused, nothing was done
-    AFTER = "after"  # done, and refused all the same
-    CUT = "cut"  # done, and the answer broken off
+    BEFORE = "before"  # refused without effect
+    AFTER = "after"  # done, but refused
+    CUT = "cut"  # done, and the answer interrupted
     DELAY = "delay"  # only late
 
 
 class Fault(Model):
-    """A disturbance of some calls of one service. Empty matchers match all; the first that matches takes the call."""
+    """A disturbance of one service's calls. Empty matchers match all; the first applicable fault wins."""
 
     id: str = ""
     kind: FaultKind = FaultKind.BEFORE
@@ -43,7 +41,9 @@ class Fault(Model):
 
 
 class BootFaults(Model):
-    """How servers boot and go. Patterns are regular expressions, searched for in a server's name; empty match none."""
+    """How servers boot and stop. Patterns are regular expressions for `search` in a server's name; empty ones match
+    none.
+    """
 
     boot_delay: float = Field(default=0, ge=0, description="seconds in BUILD")
     boot_abort: str = Field(default="", description="ERROR after about a second")
@@ -53,7 +53,7 @@ class BootFaults(Model):
 
 
 class CallCount(Model):
-    """How often one project made one call."""
+    """The number of one project's calls to one route."""
 
     service: Service
     method: str
@@ -66,7 +66,7 @@ class CallCount(Model):
 
 
 class Call(Model):
-    """One call as the ledger remembers it. `status` is 0 where the answer was cut off."""
+    """A recorded call. `status` is 0 if the answer was interrupted."""
 
     service: Service
     at: float
@@ -89,7 +89,7 @@ class Ledger(Model):
     recent: tuple[Call, ...] = ()
 
     def calls(self, service: str = "*", method: str = "*", route: str = "*", project: str | None = None) -> int:
-        """How often a call was made; without arguments all of them, tokens among them."""
+        """The number of matching calls, by default all, including tokens."""
         return sum(
             one.count
             for one in self.counts
@@ -100,11 +100,11 @@ class Ledger(Model):
         )
 
     def tokens(self) -> int:
-        """How often a client asked Keystone for a token."""
+        """The number of clients' token requests."""
         return self.calls("keystone", "POST", "/v3/auth/tokens")
 
     def mutating(self) -> int:
-        """The calls that are made to change something, whether they did or not; tokens are none."""
+        """The number of calls to mutating operations, effective or not, without tokens."""
         return sum(one.count for one in self.counts if one.mutating)
 
     def by_route(self) -> dict[str, int]:

@@ -1,4 +1,4 @@
-"""The typed client of the control APIs that stand before OpenStack's services, for tests, demos and benchmarks.
+"""The typed client of the control APIs before OpenStack's services, for tests, demos and benchmarks.
 
 Example:
     >>> cloud = OpenStackControl.of(deployment)
@@ -20,18 +20,16 @@ from localcloud.openstack.contract import BootFaults, Call, CallCount, Fault, Fa
 
 
 class OpenStackControl(Closing):
-    """OpenStack behind its addresses, as a test steers it. Calls block; none of them shows in the ledger."""
+    """Steers OpenStack. Calls block and are not counted in the ledger."""
 
     def __init__(self, urls: Mapping[str, str], timeout_seconds: float = 30) -> None:
         self._services = {name: ControlClient(url, timeout_seconds) for name, url in urls.items()}
 
     @classmethod
     def of(cls, deployment: Deployment) -> Self:
-        """That of a deployment."""
         return cls({name: str(deployment.service(name).url) for name in APIS})
 
     def close(self) -> None:
-        """Close the connections."""
         for service in self._services.values():
             service.close()
 
@@ -44,29 +42,29 @@ class OpenStackControl(Closing):
         kind: FaultKind | str = FaultKind.BEFORE,
         **more: object,
     ) -> Fault:
-        """Disturb calls of a service; `Fault` has the list of what else can be said (count, status, headers, ...)."""
+        """Disturb a service's calls; `more` are fields of `Fault` (count, status, headers, ...)."""
         fault = Fault.model_validate({"method": method, "path": path, "kind": kind, **more})
         answer = self._request(service, "POST", "faults", fault.model_dump(mode="json"))
         return Fault.model_validate(answer)
 
     def faults(self, service: str) -> list[Fault]:
-        """The faults of a service, with how often each struck."""
+        """A service's faults, with hits."""
         return [Fault.model_validate(fault) for fault in self._request(service, "GET", "faults")]
 
     def clear(self) -> None:
-        """Lift all faults of all services, those of booting too."""
+        """Remove all faults of all services, including those of boots."""
         for name in self._services:
             self._request(name, "DELETE", "faults")
         self._request("nova", "PUT", "boots", BootFaults().model_dump(mode="json"))
 
     def boots(self, **changes: object) -> BootFaults:
-        """Change how servers boot and go, of which `BootFaults` has the list; without names only return it."""
+        """Change the named fields of `BootFaults`, and return all."""
         if not changes:
             return BootFaults.model_validate(self._request("nova", "GET", "boots"))
         return BootFaults.model_validate(self._request("nova", "PUT", "boots", changes))
 
     def ledger(self, *, recent: bool = False) -> Ledger:
-        """The calls since the last reset, on request with the last ones one by one, in their order."""
+        """The calls since the last reset; `recent` adds the last ones individually, in order."""
         counts: list[CallCount] = []
         calls: list[Call] = []
         for name in self._services:
@@ -76,7 +74,6 @@ class OpenStackControl(Closing):
         return Ledger(counts=tuple(counts), recent=tuple(sorted(calls, key=lambda call: call.at)))
 
     def reset_ledger(self) -> None:
-        """Forget the calls so far."""
         for name in self._services:
             self._request(name, "DELETE", "ledger")
 

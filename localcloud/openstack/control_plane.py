@@ -1,4 +1,4 @@
-"""Command lines, environment and layout of OpenStack's services in one deployment, for the supervisor's table."""
+"""Command lines, environment and layout of OpenStack's services, for the table of services."""
 
 from __future__ import annotations
 
@@ -14,12 +14,11 @@ from localcloud.openstack.loopback import Networks
 from localcloud.openstack.programs import OpenStackPrograms
 from localcloud.state import LOOPBACK, StateDirectory
 
-# Requests that an API answers at once. Those that wait for another service hold a thread meanwhile.
+# Concurrent requests per API. Those that wait for another service hold a thread.
 THREADS = {"keystone": 8, "placement": 4, "glance": 4, "neutron": 8, "nova": 8}
 
 
 def layout(state: StateDirectory, ports: Mapping[str, int]) -> Layout:
-    """Where this deployment's OpenStack lies and listens."""
     return Layout(
         home=state.data("openstack"),
         socket=database.socket_of(state.data("mariadb")),
@@ -28,14 +27,14 @@ def layout(state: StateDirectory, ports: Mapping[str, int]) -> Layout:
 
 
 def prepare(state: StateDirectory, ports: Mapping[str, int], programs: OpenStackPrograms) -> None:
-    """Write what the services read when they start, and settle their networks."""
+    """Write the services' files, and choose their networks."""
     placed = layout(state, ports)
     configuration.write(placed, programs)
     loopback.choose(placed.home)
 
 
 def mariadb(programs: OpenStackPrograms, state: StateDirectory) -> list[str]:
-    """The database server, on data that is made when missing."""
+    """The database server; its data is created if missing."""
     data = state.data("mariadb") / "tables"
     listening = database.socket_of(state.data("mariadb"))
     return [
@@ -46,23 +45,22 @@ def mariadb(programs: OpenStackPrograms, state: StateDirectory) -> list[str]:
 
 
 def database_environment(programs: OpenStackPrograms) -> dict[str, str]:
-    """Of the database server, and of what becomes it."""
+    """The environment of the database server."""
     source_root = str(Path(__file__).parents[2])
     return {**database.environment(programs.mariadb), "PYTHONPATH": source_root}
 
 
 def api(programs: OpenStackPrograms, name: str, port: int) -> list[str]:
-    """One API."""
     return [str(programs.python), "-m", "perdure_openstack.serve", name, str(port), str(THREADS[name])]
 
 
 def preparation(programs: OpenStackPrograms) -> list[str]:
-    """What makes image, flavors and networks."""
+    """The one-shot service that creates image, flavors and networks."""
     return [str(programs.python), "-m", "perdure_openstack.prepare"]
 
 
 def environment(state: StateDirectory, ports: Mapping[str, int]) -> dict[str, str]:
-    """Of all programs that run in OpenStack's own environment."""
+    """The environment of all programs in OpenStack's environment."""
     placed = layout(state, ports)
     networks = _networks(placed)
     return {
@@ -78,22 +76,22 @@ def environment(state: StateDirectory, ports: Mapping[str, int]) -> dict[str, st
 
 
 def ground(state: StateDirectory) -> Path:
-    """Where Nova and Neutron write down what the machine host is to do."""
+    """The directory in which Nova and Neutron write the machine host's input."""
     return state.data("openstack") / "ground"
 
 
 def project(state: StateDirectory) -> Path:
-    """Where the preparation writes what Services of type LoadBalancer are given, as the product's settings."""
+    """The file of product settings for Services of type LoadBalancer, written by the preparation."""
     return state.data("openstack") / "project.env"
 
 
 def call(state: StateDirectory) -> str:
-    """The name in Linux's abstract socket namespace at which the machine host is called, no path being too long."""
+    """The machine host's name in Linux's abstract socket namespace, where paths would be too long."""
     return f"perdure-machines-{hashlib.sha256(os.fsencode(state.root)).hexdigest()[:16]}"
 
 
 def public_environment(state: StateDirectory, ports: Mapping[str, int]) -> dict[str, str]:
-    """How clients reach it: what clouds.yaml says, and where that is."""
+    """The variables for clients: those of clouds.yaml, and its path."""
     placed = layout(state, ports)
     return {
         "OS_CLIENT_CONFIG_FILE": str(placed.clouds),
@@ -103,6 +101,6 @@ def public_environment(state: StateDirectory, ports: Mapping[str, int]) -> dict[
 
 
 def _networks(placed: Layout) -> Networks:
-    """As settled by `prepare`; what `perdure status` asks needs no network."""
+    """The networks chosen by `prepare`; `perdure status` works without."""
     kept = placed.home / "loopback"
     return Networks(int(kept.read_text())) if kept.is_file() else Networks(loopback.PAIRS[0])

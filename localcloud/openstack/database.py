@@ -1,11 +1,11 @@
-"""MariaDB for OpenStack: the system's, else Debian's packages unpacked into the cache, which needs no root.
+"""MariaDB for OpenStack: the system's, else Debian's packages unpacked into the cache, without root.
 
-MariaDB comes in no Python package. Where it is not installed, `apt-get download` and `dpkg-deb -x` bring the server and
-the few libraries that the system lacks; nothing is installed, and nothing outside the cache is written. The server
-listens on a Unix socket only and has no passwords: who can reach the socket's directory is its owner.
+No Python package contains MariaDB. `apt-get download` and `dpkg-deb -x` fetch the server and missing libraries; nothing
+is installed or written outside the cache. The server listens only on a Unix socket in a private directory, without
+passwords.
 
-Run as `python -m localcloud.openstack.database --schemas DIR --data DIR COMMAND...` it gives a new deployment a copy
-of the empty schemas that `build` made, by rename, so that half a copy is never used, and becomes the server.
+`python -m localcloud.openstack.database --schemas DIR --data DIR COMMAND...` gives a new deployment a copy of `build`'s
+schemas, atomically by rename, and becomes the server.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ from localcloud.progress import Narrator
 
 PACKAGE = "mariadb-server-core"
 
-# sun_path of sockaddr_un holds 108 bytes with the closing zero.
+# sun_path of sockaddr_un holds 108 bytes including the final zero.
 _LONGEST_SOCKET_PATH = 100
 _SYSTEM_TABLES = ("mysql_system_tables.sql", "mysql_performance_tables.sql", "mysql_system_tables_data.sql")
 _PLACES = ("/usr/sbin", "/usr/local/sbin", "/usr/libexec")
 
 
 def find_mariadb(cache: Path, narrator: Narrator) -> MariaDB:
-    """The server, brought into the cache if the system has none; raises BuildError."""
+    """The server, fetched into the cache if the system has none; raises BuildError."""
     path = os.pathsep.join((os.environ.get("PATH", ""), *_PLACES))
     installed = shutil.which("mariadbd", path=path)
     if installed is not None:
@@ -46,7 +46,7 @@ def find_mariadb(cache: Path, narrator: Narrator) -> MariaDB:
 
 
 def environment(mariadb: MariaDB) -> dict[str, str]:
-    """The caller's environment, with the libraries that came along."""
+    """The caller's environment, with the libraries that were fetched."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith(("MYSQL", "MARIADB"))}
     if mariadb.libraries is not None:
         variables["LD_LIBRARY_PATH"] = str(mariadb.libraries)
@@ -54,18 +54,18 @@ def environment(mariadb: MariaDB) -> dict[str, str]:
 
 
 def server(mariadb: MariaDB, data: Path, socket: Path, *options: str) -> list[str]:
-    """The server's command line. A commit is with the system at once and on the disk within a second."""
+    """The server's command line. A commit survives the process at once, and a power failure after a second."""
     return [
         *_common(mariadb, data),
         *(f"--socket={socket}", f"--pid-file={data}/mariadbd.pid", "--skip-networking", "--skip-grant-tables"),
         *("--innodb-flush-log-at-trx-commit=2", "--innodb-buffer-pool-size=128M", "--skip-log-bin"),
-        # Level 2 would tell of every probe that greets and leaves.
+        # Level 2 would log every probe.
         *("--max-connections=500", "--performance-schema=off", "--log-warnings=1", *options),
     ]
 
 
 def make_empty(mariadb: MariaDB, data: Path) -> None:
-    """A data directory with the server's own tables and nothing else, as mariadb-install-db would make it."""
+    """Create a data directory with only the server's own tables, like mariadb-install-db."""
     data.mkdir(parents=True)
     script = "create database mysql;\nuse mysql;\n"
     script += "".join((mariadb.share / name).read_text() for name in _SYSTEM_TABLES)
@@ -83,7 +83,7 @@ def make_empty(mariadb: MariaDB, data: Path) -> None:
 
 
 def socket_of(data: Path) -> Path:
-    """Beside the data, or where that path is too long for a socket, in a private directory with a short one."""
+    """The socket beside the data, or with a short path in a private directory if that is too long."""
     beside = data / "mariadb.sock"
     if len(os.fsencode(beside)) <= _LONGEST_SOCKET_PATH:
         return beside
@@ -95,7 +95,7 @@ def socket_of(data: Path) -> Path:
 def _common(mariadb: MariaDB, data: Path) -> list[str]:
     return [
         *(str(mariadb.program), "--no-defaults"),
-        *(("--user=root",) if os.getuid() == 0 else ()),  # it refuses to be root unless told to
+        *(("--user=root",) if os.getuid() == 0 else ()),  # it refuses to run as root unless asked to
         *(f"--basedir={mariadb.share.parent.parent}", f"--lc-messages-dir={mariadb.share}"),
         *(f"--datadir={data}", "--innodb-log-file-size=32M"),
     ]
@@ -128,7 +128,7 @@ def _unpack(home: Path) -> None:
 
 
 def _download(work: Path) -> None:
-    """With the system's package lists, or where it has none, with lists of our own."""
+    """With the system's package lists, or our own if it has none."""
     options: list[str] = []
     try:
         wanted = [PACKAGE, *_absent_libraries(options, work)]
@@ -165,7 +165,7 @@ def _run(command: list[str], work: Path, variables: dict[str, str] | None = None
 
 
 def _ensure_data(schemas: Path, data: Path) -> None:
-    """A copy of the schemas, once; refuses data that was made from others."""
+    """Copy the schemas once; refuses data from other schemas."""
     origin = data.with_name("made-from")
     if data.is_dir():
         if origin.read_text() != schemas.parent.name:
@@ -179,7 +179,7 @@ def _ensure_data(schemas: Path, data: Path) -> None:
 
 
 def main() -> None:
-    """Make the data directory when missing, and become the server."""
+    """Create the data directory if missing, and become the server."""
     parser = argparse.ArgumentParser(description="Run MariaDB on a copy of OpenStack's schemas.")
     parser.add_argument("--schemas", type=Path, required=True)
     parser.add_argument("--data", type=Path, required=True)

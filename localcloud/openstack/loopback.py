@@ -1,8 +1,8 @@
-"""Which loopback addresses a deployment's networks have: 127.64.0.0/16 and 127.65.0.0/16, or the next free pair.
+"""A deployment's loopback networks: 127.64.0.0/16 and 127.65.0.0/16, or the next free pair.
 
-Neutron hands out addresses of its subnets, and processes of the deployment listen on them, so that two deployments on
-one computer must not have the same. Neutron's process holds a name in Linux's abstract socket namespace for as long as
-it lives, which no crash leaves behind. A pair, once chosen, is kept: the networks exist.
+Processes listen on Neutron's addresses, so two deployments on one computer need different ones. Neutron's process
+reserves the pair by a name in Linux's abstract socket namespace, which no crash leaves behind. A chosen pair is kept,
+since its networks exist.
 """
 
 from __future__ import annotations
@@ -27,21 +27,21 @@ class Networks:
 
     @property
     def tenant(self) -> str:
-        """Of ports."""
+        """For ports."""
         return f"127.{self.first}.0.0/16"
 
     @property
     def external(self) -> str:
-        """Of floating addresses."""
+        """For floating IPs."""
         return f"127.{self.first + 1}.0.0/16"
 
     @property
     def claim(self) -> str:
-        """The name that whoever uses the pair holds; the first character keeps it out of the file system."""
+        """The abstract socket name that reserves the pair."""
         return f"\0perdure-loopback-{self.first}"
 
     def is_free(self) -> bool:
-        """Whether no deployment that runs has it."""
+        """Whether no running deployment uses it."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as candidate:
             try:
                 candidate.bind(self.claim)
@@ -51,7 +51,7 @@ class Networks:
 
 
 def choose(home: Path) -> Networks:
-    """The pair of this deployment, chosen at its first `up`."""
+    """This deployment's pair, chosen at its first `up`."""
     kept = home / "loopback"
     if kept.is_file():
         networks = Networks(int(kept.read_text()))

@@ -1,4 +1,4 @@
-"""What the plan of an `up` has to know of OpenStack: where its environment, its schemas and its database server lie."""
+"""The OpenStack part of a plan: environment, schemas and database server."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from domain.model import Model
 
 
 class MariaDB(Model):
-    """A database server that can be run where it lies."""
+    """A database server that runs from its directory."""
 
     program: Path
     share: Path
@@ -20,8 +20,6 @@ class MariaDB(Model):
 
 
 class OpenStackPrograms(Model):
-    """All of it, built."""
-
     environment: Path
     """A virtual environment with the services of `openstack.lock`."""
     schemas: Path
@@ -30,10 +28,10 @@ class OpenStackPrograms(Model):
 
     @property
     def python(self) -> Path:
-        """The interpreter that has the services."""
+        """The interpreter of OpenStack's environment."""
         return self.environment / "bin" / "python"
 
 
 def cache_directory() -> Path:
-    """Where builds are kept (XDG_CACHE_HOME on Linux)."""
+    """The cache for builds (XDG_CACHE_HOME on Linux)."""
     return platformdirs.user_cache_path("perdure") / "openstack"

@@ -1,4 +1,4 @@
-"""Reads the local OpenStack as a user of one project, beside the product: for demos, benchmarks and tests."""
+"""Reads the local OpenStack as a project's user, without the product: for demos, benchmarks and tests."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from localcloud.openstack.configuration import CLOUD
 
 
 def project_session(deployment: Deployment, cloud: str = CLOUD) -> Session:
-    """A session with the credentials of an entry of the deployment's `clouds.yaml`, by default the project's member."""
+    """A session with the credentials of a `clouds.yaml` entry, by default the project's member."""
     with open(deployment.env()["OS_CLIENT_CONFIG_FILE"], encoding="utf-8") as file:
         auth = yaml.safe_load(file)["clouds"][cloud]["auth"]
     return Session(

@@ -1,1 +1,1 @@
-"""On the module path of OpenStack's own environment: holds only `perdure_openstack`, so that nothing else is found."""
+"""On the module path of OpenStack's environment; contains only `perdure_openstack`, to hide our other packages."""

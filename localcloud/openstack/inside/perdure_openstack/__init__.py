@@ -1,4 +1,4 @@
-"""What OpenStack's services need on one computer and do not have.
+"""Extensions of OpenStack's services for one computer.
 
-Runs in OpenStack's own environment: imports the services and the standard library, nothing of Perdure.
+They run in OpenStack's environment, and import the services and the standard library only.
 """

@@ -1,11 +1,8 @@
-"""Nova's conductor, scheduler and computes inside the process of its API, on Nova's own fake hypervisor.
+"""Nova's conductor, scheduler and computes in its API's process, on Nova's fake hypervisor.
 
-Together in one process they reach each other through oslo.messaging's `fake://` transport, which is memory, as they do
-in Nova's functional tests; three computes let anti-affinity mean something. The hypervisor accepts every server and
-boots nothing: it writes down, in `ground`, what is to run. It is disturbed by what `front` was told about boots: slow,
-aborted, failing, slow to go.
-
-Each compute registers with Placement when it starts and finds it through Keystone, so both have to answer first.
+They communicate through oslo.messaging's in-memory `fake://` transport, as in Nova's functional tests; three computes
+make anti-affinity meaningful. The hypervisor boots nothing: it writes to `ground` what should run, subject to the
+faults that `front` received. Each compute registers with Placement through Keystone, so both must answer first.
 """
 
 from __future__ import annotations
@@ -29,7 +26,7 @@ from . import environment, ground
 from .front import Boots
 
 HOSTS = ("compute-1", "compute-2", "compute-3")
-# Where nova.conf's `compute_driver` points; Nova looks for drivers below its own package.
+# The target of nova.conf's `compute_driver`; Nova looks for drivers below its own package.
 DRIVER_MODULE = "nova.virt.perdure"
 
 _NEEDED = ("keystone", "placement")
@@ -40,18 +37,18 @@ _running: list[Any] = []
 
 
 class Driver(fake.FakeDriver):
-    """The fake hypervisor, with nodes that keep their UUID over restarts, and with faults."""
+    """The fake hypervisor with stable UUIDs of nodes, and faults."""
 
     def get_nodenames_by_uuid(self, refresh: bool = False) -> dict[str, str]:
-        """FakeDriver's UUIDs are new in each process, and Placement would then refuse the node's name."""
+        """FakeDriver's UUIDs change with each process, and Placement would refuse the node's name."""
         return {_node_id(name): name for name in self.get_available_nodes()}
 
     def get_available_resource(self, nodename: str) -> dict[str, Any]:
-        """As FakeDriver, with the UUID that lasts."""
+        """Like FakeDriver, with the stable UUID."""
         return dict(super().get_available_resource(nodename), uuid=_node_id(nodename))
 
     def spawn(self, context: Any, instance: Any, *rest: Any, **named: Any) -> Any:
-        """Boot a server, as slowly and as badly as was asked for."""
+        """Boot a server, subject to the faults."""
         asked = _boots.current()
         time.sleep(asked.boot_delay)
         if _struck(asked.boot_abort, instance):
@@ -59,11 +56,11 @@ class Driver(fake.FakeDriver):
         if _struck(asked.boot_fail, instance):
             raise exception.InstanceDeployFailure(reason="the deployment was asked to fail")
         super().spawn(context, instance, *rest, **named)
-        # Nova calls it with everything from `network_info` on by name.
+        # Nova passes everything from `network_info` on by name.
         _run_server(instance, named.get("network_info"), running=named.get("power_on", True))
 
     def destroy(self, context: Any, instance: Any, *rest: Any, **named: Any) -> Any:
-        """Remove a server, as slowly and as badly as was asked for."""
+        """Remove a server, subject to the faults."""
         asked = _boots.current()
         time.sleep(asked.delete_delay)
         if _struck(asked.delete_fail, instance):
@@ -72,25 +69,24 @@ class Driver(fake.FakeDriver):
         super().destroy(context, instance, *rest, **named)
 
     def power_off(self, instance: Any, *rest: Any, **named: Any) -> Any:
-        """Stop a server."""
-        if instance.uuid in self.instances:  # those of an earlier process are unknown to FakeDriver
+        if instance.uuid in self.instances:  # FakeDriver does not know those of an earlier process
             super().power_off(instance, *rest, **named)
         _switch(instance, running=False)
 
     def power_on(self, context: Any, instance: Any, *rest: Any, **named: Any) -> Any:
-        """Start a stopped server, or a running one anew: FakeDriver's reboot comes here as well."""
+        """Start a stopped server, or restart a running one: FakeDriver's reboot calls this, too."""
         if instance.uuid in self.instances:
             super().power_on(context, instance, *rest, **named)
         _switch(instance, running=True)
 
 
 def start(boots: Boots) -> None:
-    """Start all of Nova that is not its API; returns when every compute can be scheduled to."""
+    """Start all of Nova except its API; returns when every compute can be scheduled to."""
     global _boots
     _boots = boots
     sys.modules[DRIVER_MODULE] = types.ModuleType(DRIVER_MODULE)
     sys.modules[DRIVER_MODULE].Driver = Driver  # type: ignore[attr-defined]
-    # Nova keeps its node's identity in a file and refuses to start elsewhere; that file knows one host per process.
+    # Nova's file of node identities knows one host per process, and Nova refuses to start with others.
     manager.ComputeManager._ensure_existing_node_identity = lambda *_: None
     objects.register_all()
     _await_needed()
@@ -110,11 +106,11 @@ def start(boots: Boots) -> None:
 
 def _run(started: Any) -> None:
     started.start()
-    _running.append(started)  # or it would be collected
+    _running.append(started)  # keep a reference, against garbage collection
 
 
 def _await_needed() -> None:
-    """Until Keystone and Placement answer; importing Nova takes longer than they do, so this seldom waits."""
+    """Wait for Keystone and Placement; rarely needed, since importing Nova takes longer."""
     deadline = time.monotonic() + _NEEDED_SECONDS
     for name in _NEEDED:
         url = f"{environment.urls()[name]}/perdure/health"
@@ -134,7 +130,7 @@ def _answers(url: str) -> bool:
 
 
 def _run_server(instance: Any, network_info: Any, *, running: bool) -> None:
-    """Write down a server that was built; one with user data of ours boots from it."""
+    """Write down a built server; one with our user data boots from it."""
     found = {
         "id": instance.uuid,
         "name": instance.display_name,

@@ -1,4 +1,4 @@
-"""Make the empty databases: `python -m perdure_openstack.databases NAME...`."""
+"""Recreate the empty databases: `python -m perdure_openstack.databases NAME...`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,6 @@ import pymysql
 
 
 def main() -> None:
-    """Make each anew."""
     connection = pymysql.connect(unix_socket=os.environ["PERDURE_OPENSTACK_DATABASE"], user="root")
     with connection, connection.cursor() as cursor:
         for name in sys.argv[1:]:

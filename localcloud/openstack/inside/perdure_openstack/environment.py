@@ -1,4 +1,4 @@
-"""What the supervisor tells a service by its environment."""
+"""The supervisor's settings for a service, from its environment."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ HOME = os.environ["PERDURE_OPENSTACK_HOME"]
 
 
 def urls() -> dict[str, str]:
-    """Where each API is to be found: PERDURE_OPENSTACK_URLS holds `keystone=http://...,nova=...`."""
+    """The APIs' URLs: PERDURE_OPENSTACK_URLS contains `keystone=http://...,nova=...`."""
     return dict(pair.split("=", 1) for pair in os.environ["PERDURE_OPENSTACK_URLS"].split(","))
 
 
 def password() -> str:
-    """Of every user."""
+    """Every user's password."""
     return os.environ["PERDURE_OPENSTACK_PASSWORD"]

@@ -1,10 +1,10 @@
-"""Faults of one API: which calls are refused, lost or late; and how servers boot.
+"""Faults of one API: refused, lost or late calls; and how servers boot.
 
-A fault matches clients' calls by method, path, project and text. It takes the first `count` of them after `skip`, each
-with its probability, drawn from its own seed so that a run can be repeated. The first fault that takes a call wins.
+A fault matches clients' calls by method, path, project and text. It applies to the first `count` matches after `skip`,
+each with its probability, drawn from the fault's own seed so that a run is repeatable. The first applicable fault wins.
 
-Refusals have the shape that the service itself gives its errors: `NeutronError` with a type, Nova's `forbidden` or
-`conflictingRequest`, Keystone's `error`.
+Refusals have the service's own shape: `NeutronError` with a type, Nova's `forbidden` or `conflictingRequest`,
+Keystone's `error`.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ _NOVA_KINDS = {
 
 @dataclass(frozen=True)
 class Fault:
-    """A disturbance. `before`: refused, nothing done; `after`: done, and refused all the same; `cut`: done, and the
-    answer broken off; `delay`: only late. Any of them can be late.
+    """`before`: refused without effect; `after`: done, but refused; `cut`: done, and the answer interrupted; `delay`:
+    only late. All kinds can be late.
     """
 
     id: str = ""
@@ -60,7 +60,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class BootFaults:
-    """How servers boot and go. Patterns are searched for in the server's name; empty ones match none."""
+    """How servers boot and stop. Patterns are for `search` in the server's name; empty ones match none."""
 
     boot_delay: float = 0.0
     """Seconds in BUILD."""
@@ -75,23 +75,21 @@ class BootFaults:
 
 
 class Boots:
-    """The boot faults in force, as Nova's threads read them."""
+    """The active boot faults, read by Nova's threads."""
 
     def __init__(self) -> None:
         self._current = BootFaults()
 
     def current(self) -> BootFaults:
-        """Those in force."""
         return self._current
 
     def set(self, wanted: BootFaults) -> None:
-        """Put others in force."""
         for pattern in (wanted.boot_abort, wanted.boot_fail, wanted.delete_fail):
             _check_pattern(pattern)
         self._current = wanted
 
     def change(self, changes: dict[str, Any]) -> BootFaults:
-        """Change those that are named."""
+        """Change the named fields."""
         unknown = set(changes) - {one.name for one in fields(BootFaults)}
         if unknown:
             raise ValueError(f"unknown: {', '.join(sorted(unknown))}")
@@ -112,7 +110,7 @@ class _Armed:
 
 
 class FaultBoard:
-    """The faults in force, in the order in which they were set."""
+    """The active faults, in order of creation."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -120,7 +118,7 @@ class FaultBoard:
         self._serial = 0
 
     def add(self, fault: Fault) -> Fault:
-        """Put a fault in force; one of the same id is replaced."""
+        """Activate a fault, replacing one with the same id."""
         if fault.kind not in KINDS:
             raise ValueError(f"kind {fault.kind!r} is none of {', '.join(KINDS)}")
         _check_pattern(fault.path)
@@ -133,7 +131,7 @@ class FaultBoard:
         return named
 
     def clear(self, fault_id: str = "") -> None:
-        """Lift all, or one; raises LookupError when there is none of that id."""
+        """Remove all, or one; raises LookupError if it does not exist."""
         with self._lock:
             kept = [armed for armed in self._armed if fault_id and armed.fault.id != fault_id]
             if fault_id and len(kept) == len(self._armed):
@@ -141,16 +139,15 @@ class FaultBoard:
             self._armed = kept
 
     def any(self) -> bool:
-        """Whether there is one at all."""
         return bool(self._armed)
 
     def report(self) -> list[Fault]:
-        """Those set and not lifted, with what they still take; used-up ones included."""
+        """The faults not removed, including used-up ones, with their remaining counts."""
         with self._lock:
             return [armed.report() for armed in self._armed]
 
     def strike(self, method: str, path: str, query: str, body: bytes, project: str | None) -> Fault | None:
-        """The fault that takes this call, if one does."""
+        """The fault that applies to this call, if any."""
         with self._lock:
             for armed in self._armed:
                 if armed.left == 0 or not _matches(armed.fault, method, path, query, body, project):
@@ -173,7 +170,7 @@ def refusal(service: str, fault: Fault) -> tuple[int, str, list[tuple[str, str]]
     reason = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else "Fault"
     body: dict[str, Any] = {"error": {"code": status, "title": reason, "message": fault.message}}
     if status == HTTPStatus.UNAUTHORIZED:
-        pass  # the token is refused before the service is asked, in Keystone's shape
+        pass  # the token is refused before the service is called, in Keystone's shape
     elif service == "neutron":
         body = {"NeutronError": {"type": fault.type or "HTTPError", "message": fault.message, "detail": ""}}
     elif service == "nova":

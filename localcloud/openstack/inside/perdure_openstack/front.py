@@ -1,16 +1,16 @@
-"""What stands before each API: counts the calls of clients, disturbs them, and answers `/perdure/`.
+"""The layer before each API: it counts and disturbs clients' calls, and serves `/perdure/`.
 
     GET    /perdure/health             answers once the service serves
     GET    /perdure/ledger[?recent=1]  the calls since the start or the last DELETE
     DELETE /perdure/ledger
-    GET    /perdure/faults             those in force, with their hits
-    POST   /perdure/faults             put one in force
-    DELETE /perdure/faults[/ID]        lift all, or one
-    GET    /perdure/boots              how servers boot and go (only of use before Nova)
+    GET    /perdure/faults             the active ones, with hits
+    POST   /perdure/faults             add one
+    DELETE /perdure/faults[/ID]        remove all, or one
+    GET    /perdure/boots              how servers boot and stop (Nova only)
     PUT    /perdure/boots              change it
 
-Only clients' calls are counted and disturbed, not those of the services among themselves, which name themselves in
-their User-Agent. Faults and boots outlive the process, in one file per service; the ledger begins anew.
+Calls among the services, known by their User-Agent, are not counted or disturbed. Faults and boots survive the process,
+in one file per service; the ledger does not.
 """
 
 from __future__ import annotations
@@ -37,12 +37,12 @@ Headers = list[tuple[str, str]]
 
 _CONTROL = "/perdure/"
 _JSON = ("Content-Type", "application/json")
-# How the services' own calls to each other are told from clients': all let keystonemiddleware check their callers'
-# tokens, which it does under two names, and put their own name before that of their HTTP library.
+# User-Agents of services' calls: keystonemiddleware, under two names, for the check of tokens, and the services' names
+# before their HTTP library's.
 _SERVICES = re.compile(
     r"(nova|neutron|glance|placement)[-/ ]|.*keystonemiddleware|python-(keystone|nova|neutron|glance)client"
 )
-# The first preparation uses a client's library and is none.
+# The first preparation uses a client's library, but is not a client.
 PREPARATION = "perdure-preparation"
 
 
@@ -59,7 +59,6 @@ class Front:
         self._restore()
 
     def __call__(self, environ: Environ, start: Start) -> Iterable[bytes]:
-        """Answer one request."""
         if environ["PATH_INFO"].startswith(_CONTROL):
             return self._control(environ, start)
         if _is_internal(environ.get("HTTP_USER_AGENT", "")):
@@ -101,7 +100,7 @@ class Front:
         )
         status, reason, headers, body = answer
         if cut:
-            # More is announced than comes: waitress then closes the connection, and the client has half an answer.
+            # Announces more than it sends: waitress then closes the connection, and the client has half an answer.
             headers = [(name, value) for name, value in headers if name.lower() != "content-length"]
             start(f"{status} {reason}", [*headers, ("Content-Length", str(len(body) + 1))])
             return [body[: len(body) // 2]]
@@ -187,14 +186,14 @@ def _perform(
 
 
 def _buffered_body(environ: Environ) -> bytes:
-    """The request's body, which stays there to be read again."""
+    """The request's body, which can be read again."""
     body: bytes = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
     environ["wsgi.input"] = io.BytesIO(body)
     return body
 
 
 def _read(shape: type[Any], body: Any) -> Any:
-    """A dataclass from JSON; refuses names it does not know, as a misspelt one must not pass silently."""
+    """A dataclass from JSON; rejects unknown names, so that misspelt ones are found."""
     unknown = set(body) - {field.name for field in fields(shape)}
     if unknown:
         raise ValueError(f"unknown: {', '.join(sorted(unknown))}")

@@ -1,11 +1,8 @@
-"""What the machine host is told: the servers that run here, and where each floating address leads.
+"""Input for the machine host: the servers that should run, and the destination of each floating IP.
 
-A hypervisor starts a guest and hands it its user data; a router leads floating addresses to fixed ones. Nova's driver
-and Neutron's router, which do neither, write down here what they were asked for, one file each, and call the machine
-host (`localcloud.machines`), which does it. The files are what counts: a call that nobody hears is made up for when the
-machine host starts, as it then reads them all.
-
-A server's file holds its user data, and with it a token; the directory is for this user alone.
+Nova's driver and Neutron's router write one file per object and call the machine host (`localcloud.machines`), which
+does what hypervisor and router would. The files are authoritative: the machine host reads them all when it starts, so a
+lost call does no harm. A server's file contains its user data with a token, so the directory is private.
 """
 
 from __future__ import annotations
@@ -27,7 +24,7 @@ _writing = threading.Lock()
 
 
 def write(directory: Path, name: str, document: dict[str, Any]) -> None:
-    """Put one thing down, whole or not at all."""
+    """Write a document atomically."""
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     text = json.dumps(document)
     with _writing:
@@ -40,7 +37,7 @@ def write(directory: Path, name: str, document: dict[str, Any]) -> None:
 
 
 def read(directory: Path, name: str) -> dict[str, Any] | None:
-    """What was put down, None if nothing was."""
+    """The document, None if it does not exist."""
     try:
         found: dict[str, Any] = json.loads((directory / f"{name}.json").read_text())
     except FileNotFoundError:
@@ -49,15 +46,14 @@ def read(directory: Path, name: str) -> dict[str, Any] | None:
 
 
 def remove(directory: Path, name: str) -> None:
-    """It is gone."""
     (directory / f"{name}.json").unlink(missing_ok=True)
     _call()
 
 
 def _call() -> None:
-    """Say that something has changed, to whoever listens."""
+    """Notify the machine host, if it listens."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as caller:
         try:
             caller.sendto(b"look", "\0" + os.environ["PERDURE_OPENSTACK_GROUND"])
         except OSError:
-            return  # nobody is there, or has as many calls before them as will ever be needed
+            return  # it does not listen, or has enough calls queued

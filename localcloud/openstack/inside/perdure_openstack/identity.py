@@ -1,8 +1,8 @@
-"""What Keystone knows before its first answer: the catalog, and the user's project.
+"""Prepares Keystone before its first answer: the catalog, and the user's project.
 
-The administrator, the roles and the default domain come with the schemas (`build`). The rest belongs to one deployment
-and is brought up to date at each start: where each API is to be found, since a port may have moved; a project with one
-member, for the lifecycles; and the role by which services act for a user.
+Administrator, roles and default domain come with the schemas (`build`). Each start updates the deployment's part: the
+APIs' endpoints, whose ports may have changed; a project with one member, for the lifecycles; and the role by which
+services act for a user.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ _TYPES = {
     "neutron": ("network", ""),
     "nova": ("compute", "/v2.1"),
 }
-# Services look for each other at the internal endpoint, clients at the public one.
+# Services use the internal endpoint, clients the public one.
 _INTERFACES = ("public", "internal")
 
 
 def ensure() -> None:
-    """Make it so; harmless when it is so already."""
+    """Idempotent."""
     for name, url in environment.urls().items():
         kind, path = _TYPES[name]
         _ensure_endpoints(_ensure_service(name, kind), url + path)
@@ -57,7 +57,7 @@ def _ensure_service(name: str, kind: str) -> str:
 
 
 def _ensure_endpoints(service: str, url: str) -> None:
-    """Where it is now; the address in the catalog is of the last `up`, and none at the first."""
+    """Update the endpoints, whose ports are those of the last `up`, or create them."""
     known = {one["interface"]: one for one in PROVIDERS.catalog_api.list_endpoints(_where(service_id=service))}
     for interface in _INTERFACES:
         endpoint = known.get(interface)
@@ -91,7 +91,7 @@ def _grant(user: str, project: str, role: str) -> None:
     try:
         PROVIDERS.assignment_api.add_role_to_user_and_project(user_id=user, project_id=project, role_id=role)
     except exception.Conflict:
-        return  # it has it
+        return  # already assigned
 
 
 def _where(**filters: str) -> Any:

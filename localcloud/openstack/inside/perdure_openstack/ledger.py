@@ -1,8 +1,8 @@
-"""The ledger of one API: which calls clients made, counted where they arrive.
+"""The ledger of one API: its clients' calls, counted on arrival.
 
-Tests, demos and benchmarks read it to hold figures such as "at most 22 calls until ready". Calls are grouped by method
-and route, which is the path with its identifiers left out, and by the caller's project, which keystonemiddleware has
-written into the request by the time it has been answered. It lives in memory and starts empty with each process.
+Tests, demos and benchmarks assert figures by it, such as "at most 22 calls until ready". Calls are grouped by method,
+route (the path without identifiers) and the caller's project, which keystonemiddleware adds to the request. It is in
+memory and starts empty.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _IDENTIFIER = re.compile(
 
 @dataclass(frozen=True)
 class Call:
-    """One call. `status` is 0 where the answer was cut off."""
+    """One call. `status` is 0 if the answer was interrupted."""
 
     at: float
     seconds: float
@@ -47,7 +47,7 @@ class _Count:
 
 
 class Ledger:
-    """Counts, and the last calls one by one."""
+    """Counts, and the most recent calls individually."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -57,7 +57,7 @@ class Ledger:
         self._since = time.time()
 
     def enter(self, call: Call, token: str) -> None:
-        """Count a call, and remember whose the token is."""
+        """Count a call, and remember its token's project."""
         with self._lock:
             entry = self._counts.setdefault((call.method, call.route, call.project, call.mutating), _Count())
             entry.count += 1
@@ -70,11 +70,11 @@ class Ledger:
                 self._projects[hash(token)] = call.project
 
     def project_of(self, token: str) -> str | None:
-        """Whose token this is, if it was used here before."""
+        """A token's project, if it was used here before."""
         return self._projects.get(hash(token)) if token else None
 
     def report(self, *, recent: bool) -> dict[str, Any]:
-        """What was counted since the start or the last reset."""
+        """The counts since the start or the last reset."""
         with self._lock:
             counts = [
                 {"method": method, "route": route, "project": project, "mutating": mutating, **asdict(entry)}
@@ -84,7 +84,6 @@ class Ledger:
             return {"since": self._since, "counts": counts, "recent": calls}
 
     def reset(self) -> None:
-        """Forget all calls."""
         with self._lock:
             self._counts.clear()
             self._recent.clear()

@@ -1,9 +1,8 @@
-"""Neutron without agents: every port is bound at once, a floating address ACTIVE exactly while it leads somewhere.
+"""Neutron without agents: ports are bound at once, and a floating IP is ACTIVE exactly while it is associated.
 
-In a cloud an agent on the machine's host wires a port and reports it, and the L3 agent reports floating addresses. Here
-an ML2 mechanism driver, found through the entry point that `build` writes, binds whatever it is asked to, and the stock
-L3 plugin is extended by the report that the agent would send. Where each floating address leads is written down in
-`ground`, for the machine host to lead clients there.
+In a cloud, agents wire and report ports and floating IPs. Here an ML2 mechanism driver, found through `build`'s entry
+point, binds every port, and an extension of the stock L3 plugin sends the agent's report. Destinations of floating IPs
+are written to `ground` for the machine host.
 """
 
 from __future__ import annotations
@@ -17,36 +16,34 @@ from . import ground
 
 
 class EveryHost(api.MechanismDriver):
-    """Binds every port, ACTIVE, as if an agent were on every host."""
+    """Binds every port, ACTIVE, as if every host had an agent."""
 
     def initialize(self) -> None:
         """Nothing to prepare."""
 
     def bind_port(self, context: Any) -> None:
-        """Bind it to the first segment that is offered."""
+        """Bind to the first offered segment."""
         for segment in context.segments_to_bind:
             context.set_binding(segment[api.ID], "ovs", {"port_filter": True}, status="ACTIVE")
             return
 
 
 class Router(l3_router_plugin.L3RouterPlugin):
-    """Reports floating addresses as an L3 agent would."""
+    """Reports floating IPs like an L3 agent."""
 
     def notify_router_updated(self, *_: Any, **__: Any) -> None:
-        """There is no agent to tell."""
+        """There is no agent to notify."""
 
     notify_routers_updated = notify_router_deleted = notify_router_updated
 
     def create_floatingip(self, context: Any, floatingip: Any) -> Any:
-        """As the stock plugin, and report it."""
         return self._settle(context, super().create_floatingip(context, floatingip))
 
     def update_floatingip(self, context: Any, id: str, floatingip: Any) -> Any:
-        """As the stock plugin, and report it."""
         return self._settle(context, super().update_floatingip(context, id, floatingip))
 
     def disassociate_floatingips(self, context: Any, port_id: str, *rest: Any, **named: Any) -> Any:
-        """As the stock plugin, and report those that lost their port."""
+        """Also reports those that lost their port."""
         lost = self.get_floatingips(context.elevated(), {"port_id": [port_id]})
         routers = super().disassociate_floatingips(context, port_id, *rest, **named)
         for floating_ip in lost:
@@ -55,7 +52,6 @@ class Router(l3_router_plugin.L3RouterPlugin):
         return routers
 
     def delete_floatingip(self, context: Any, id: str) -> Any:
-        """As the stock plugin, and lead nowhere any more."""
         deleted = super().delete_floatingip(context, id)
         ground.remove(ground.FLOATING_IPS, id)
         return deleted

@@ -1,11 +1,9 @@
-"""What a load balancer's project needs before the first one: an image, flavors, networks. Runs once at every `up`.
+"""Creates what a load balancer's project needs: an image, flavors, networks. Runs once at every `up`.
 
-Networks are of loopback addresses (Neutron takes them where DHCP is off): a floating address is then a real address of
-this computer that a process can listen on. `external` holds the floating ones, and each project has a network `tenant`
-with a router between them. Objects are looked up by name and made when missing; those that exist stay as they are.
-
-The image's content is of no matter, since nothing boots it. What Services of type LoadBalancer are made with is written
-down as the product's settings, since only Neutron knows its networks' ids.
+Networks have loopback addresses (Neutron accepts them without DHCP), so processes can listen on floating IPs.
+`external` has the floating IPs; each project has a network `tenant` and a router. Objects are found by name and created
+if missing; existing ones stay. The image's content does not matter, since nothing boots it. The settings for Services
+of type LoadBalancer are written to a file, since only Neutron knows its networks' ids.
 """
 
 from __future__ import annotations
@@ -27,7 +25,6 @@ ROUTER = "router"
 
 
 def main() -> None:
-    """Make what is missing."""
     cloud: Any = openstack.connect(cloud=os.environ["PERDURE_OPENSTACK_ADMIN"], app_name=PREPARATION)
     if cloud.image.find_image(IMAGE) is None:
         cloud.image.create_image(

@@ -1,10 +1,8 @@
 """One OpenStack API under waitress: `python -m perdure_openstack.serve SERVICE PORT THREADS`.
 
-Each service's own WSGI application, with `front` before it. Two have work to do first: Keystone gives itself keys, the
-administrator, the catalog and the user's project (`identity`), and Nova starts its conductor, scheduler and computes in
-this very process (`compute`), so that they talk through memory instead of a message broker. The others need nothing.
-
-A service answers only when all that has been done; until then its port is closed.
+It is the service's own WSGI application behind `front`. Keystone first gets its keys, administrator, catalog and
+project (`identity`); Nova first starts its conductor, scheduler and computes in this process (`compute`), for in-memory
+messaging. The port opens when that is done.
 """
 
 from __future__ import annotations
@@ -30,7 +28,6 @@ APPLICATIONS = {
 
 
 def main() -> None:
-    """Serve until told to end."""
     service, port, threads = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     sys.argv = [service]  # oslo.config would read the rest as its own
     application = importlib.import_module(APPLICATIONS[service]).application
@@ -51,7 +48,7 @@ def main() -> None:
 
 
 def _hold_addresses() -> None:
-    """Say to other deployments on this computer that our loopback networks are taken, for as long as we live."""
+    """Reserve our loopback networks against other deployments on this computer, while this process lives."""
     claim = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
     try:
         claim.bind("\0" + os.environ["PERDURE_OPENSTACK_CLAIM"])
