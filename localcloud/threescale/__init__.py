@@ -1,4 +1,4 @@
-"""A 3scale to test against: the Account Management and Master APIs, as far as programs that provision use them.
+"""The 3scale simulator: the Account Management and Master APIs, as far as provisioning programs use them.
 
     __main__ ── server ── serving ── resources/* ── store (SQLite) ── tables
                   │          └── call, parameters, answers, refusals, names, addresses
@@ -6,7 +6,7 @@
                   ├── world ── places
                   └── api (control) ······ control, contract: for tests, demos and benchmarks
 
-There is no 3scale to be had as a package, so this one is written from its public documentation and from what clients
-meet: what it creates by itself, what it rewrites, what it refuses and in which words. It knows no gateway traffic,
-billing, portal or statistics. One process serves a master and any number of tenants, each on a port of its own.
+3scale is not available as a package, so this is written from its public documentation and from clients' observations:
+what it creates, rewrites and refuses, and with which messages. There is no gateway traffic, billing, portal or
+statistics. One process serves a master and its tenants, each on its own port.
 """

@@ -1,7 +1,7 @@
-"""`python -m localcloud.threescale`: starts the simulator and serves until SIGTERM or SIGINT.
+"""`python -m localcloud.threescale`: serve the simulator until SIGTERM or SIGINT.
 
-The line `listening on http://HOST:PORT` on standard output, with the address of the first tenant, says that calls are
-answered; `GET /perdure/tenants` there tells the other addresses and all tokens.
+The line `listening on http://HOST:PORT` on standard output, with the first tenant's address, means ready; `GET
+/perdure/tenants` lists all addresses and tokens.
 """
 
 from __future__ import annotations
@@ -18,7 +18,6 @@ from localcloud.threescale.world import World
 
 
 def main(argv: list[str] | None = None) -> int:
-    """Serve until told to stop."""
     arguments = _parse(argv)
     logging.basicConfig(level=logging.INFO, format="%(asctime)s %(levelname)s %(name)s %(message)s", stream=sys.stderr)
     asyncio.run(_serve(arguments))

@@ -1,4 +1,4 @@
-"""Addresses of backends and gateways: kept with their port, and never of the computer 3scale itself runs on."""
+"""Addresses of backends and gateways: stored with their port, and never of 3scale's own computer."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 
 
 def is_acceptable(address: str, schemes: Iterable[str], *, localhost: bool = False) -> bool:
-    """Whether it is an absolute address of one of these schemes that leads elsewhere."""
+    """Whether it is an absolute address with one of these schemes, not on localhost unless allowed."""
     parts = _parts(address)
     if parts is None or parts.scheme not in schemes or not parts.hostname:
         return False
@@ -17,7 +17,7 @@ def is_acceptable(address: str, schemes: Iterable[str], *, localhost: bool = Fal
 
 
 def with_port(address: str) -> str:
-    """The address with the port that its scheme implies, where it names none; path and query stay."""
+    """The address with its scheme's default port, if it has none."""
     parts = _parts(address)
     if parts is None or parts.port is not None or parts.scheme not in PORTS:
         return address

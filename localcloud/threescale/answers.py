@@ -1,7 +1,7 @@
-"""Answers, and how they look: JSON as handlers compose it, or XML made of the same.
+"""Answers as JSON, or XML derived from the JSON.
 
-An object stands under its own name (`{"service": {...}}`), a list under the plural, each element again under its name.
-XML keeps the names, leaves `links` out, and carries the numbers of a page as attributes of the list.
+An object is nested under its name (`{"service": {...}}`), a list under the plural with each element under its name. XML
+uses the same names, omits `links`, and has page numbers as attributes of the list.
 """
 
 from __future__ import annotations
@@ -19,22 +19,20 @@ from localcloud.threescale.contract import JsonObject
 
 
 class Format(StrEnum):
-    """The representations there are."""
-
     JSON = "json"
     XML = "xml"
 
 
 CONTENT_TYPES = {Format.JSON: "application/json; charset=utf-8", Format.XML: "application/xml; charset=utf-8"}
 
-# Where the name in XML is another than in JSON.
+# Names that differ in XML.
 _XML_NAMES = {"application_plan": "plan", "service_plan": "plan", "account_plan": "plan"}
 _PLAN_ATTRIBUTES = ("custom", "default")
 
 
 @dataclass
 class Answer:
-    """What a handler says. A body that is None, without a text, is an empty answer."""
+    """A handler's answer. Without body and text it is empty."""
 
     status: int = 200
     body: JsonValue = None
@@ -56,7 +54,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Page:
-    """Which part of a list was asked for, and how long the list is."""
+    """The requested part of a list, and the list's length."""
 
     number: int
     size: int
@@ -64,12 +62,12 @@ class Page:
 
     @property
     def count(self) -> int:
-        """How many pages there are."""
+        """The number of pages."""
         return max(1, -(-self.total // self.size))
 
     @property
     def metadata(self) -> JsonObject:
-        """As it stands beside a list that does not fit on one page."""
+        """The numbers beside a list of more than one page."""
         return {
             "per_page": self.size,
             "total_entries": self.total,
@@ -79,7 +77,6 @@ class Page:
 
 
 def item(name: str, fields: JsonObject, *, created: bool = False) -> Answer:
-    """One object."""
     links = fields.get("links")
     first = links[0] if isinstance(links, list) and links else None
     location = str(first["href"]) if created and isinstance(first, dict) else None
@@ -87,7 +84,7 @@ def item(name: str, fields: JsonObject, *, created: bool = False) -> Answer:
 
 
 def collection(plural: str, name: str, each: Sequence[JsonObject], page: Page | None = None) -> Answer:
-    """A list, with its page's numbers where there is more than one page."""
+    """A list, with page numbers if there is more than one page."""
     body: JsonObject = {plural: [{name: fields} for fields in each]}
     if page is not None and page.count > 1:
         body["metadata"] = page.metadata
@@ -95,17 +92,16 @@ def collection(plural: str, name: str, each: Sequence[JsonObject], page: Page | 
 
 
 def done() -> Answer:
-    """Deleted."""
     return Answer()
 
 
 def entity_tag(payload: bytes) -> str:
-    """Of an answer to GET, for If-None-Match."""
+    """The ETag of an answer to GET."""
     return f'W/"{hashlib.md5(payload, usedforsecurity=False).hexdigest()}"'
 
 
 def as_xml(body: JsonValue) -> bytes:
-    """The same content as XML; empty where 3scale says nothing in XML."""
+    """The content as XML; empty where 3scale's XML is."""
     if not isinstance(body, dict) or set(body) == {"status"}:
         return b""
     if set(body) == {"errors"}:
@@ -142,7 +138,7 @@ def _element(name: str, value: JsonValue) -> ElementTree.Element:
 
 
 def _wrapped(plural: str, value: JsonValue) -> list[ElementTree.Element]:
-    """An element of a list: under its own name where it brings one, else under the list's singular."""
+    """A list's element: under its own name if it has one, else under the list's singular."""
     if isinstance(value, dict) and len(value) == 1:
         ((name, inner),) = value.items()
         if isinstance(inner, dict):

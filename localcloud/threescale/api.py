@@ -1,22 +1,22 @@
 """The control API: JSON under `/perdure/` on every address, never counted, delayed or disturbed.
 
-    GET    /perdure/health                      serving, since when
+    GET    /perdure/health                      ready, and the start time
     GET    /perdure/config                      the settings
     PUT    /perdure/config                      change the settings named in the body
-    DELETE /perdure/config                      all settings back to their defaults
-    GET    /perdure/faults                      the faults in force, with hits and calls left
+    DELETE /perdure/config                      restore all defaults
+    GET    /perdure/faults                      active faults, with hits and remaining calls
     POST   /perdure/faults                      add a fault
-    DELETE /perdure/faults[/ID]                 lift all faults, or one
-    GET    /perdure/ledger[?recent=1]           the calls since the last reset
-    DELETE /perdure/ledger                      forget them
-    GET    /perdure/tenants                     the master and all tenants, with addresses and tokens
-    POST   /perdure/tenants                     make a tenant
-    GET    /perdure/tenants/NAME/world          what it holds
+    DELETE /perdure/faults[/ID]                 remove all faults, or one
+    GET    /perdure/ledger[?recent=1]           calls since the last reset
+    DELETE /perdure/ledger                      reset
+    GET    /perdure/tenants                     master and tenants, with addresses and tokens
+    POST   /perdure/tenants                     create a tenant
+    GET    /perdure/tenants/NAME/world          its contents
     PUT    /perdure/tenants/NAME/state          {"state": "suspended" | "approved"}
-    POST   /perdure/tenants/NAME/tokens         make a token
+    POST   /perdure/tenants/NAME/tokens         create a token
     DELETE /perdure/tokens/VALUE                revoke a token
 
-What cannot be understood is answered with 400 and the reason, what does not exist with 404.
+Invalid requests are answered with 400 and the reason, unknown paths and objects with 404.
 """
 
 from __future__ import annotations
@@ -37,15 +37,12 @@ _STATES = (accounts.APPROVED, tenants.SUSPENDED)
 
 
 class ControlAPI:
-    """Answers requests under `/perdure/`."""
-
     def __init__(self, world: World, open_new: Callable[[], Awaitable[None]]) -> None:
         self._world = world
         self._open_new = open_new
         self._started = time.time()
 
     async def answer(self, request: web.Request) -> web.Response:
-        """Status and JSON body for a request."""
         body = await request.read()
         parts = [part for part in request.match_info["path"].split("/") if part]
         try:
@@ -120,7 +117,7 @@ class ControlAPI:
             case "GET", []:
                 return [world.record_of(tenant) for tenant in world.tenants]
             case "POST", []:
-                # Its address opens when it is known to the server, right after this.
+                # The server opens its address right after this.
                 return world.add_tenant(TenantWish.model_validate(body).name)
             case "GET", [name, "world"]:
                 return world.contents(world.tenant(name))

@@ -1,7 +1,6 @@
-"""A call in a handler's hands, and the table of routes that leads it there.
+"""A handler's call, and the table of routes.
 
-A handler gets a `Call` and returns an `Answer`, or raises a refusal. Everything it changes belongs to one transaction,
-which a refusal undoes.
+A handler gets a `Call` and returns an `Answer`, or raises a refusal, which rolls back its transaction.
 """
 
 from __future__ import annotations
@@ -29,8 +28,6 @@ MAX_PER_PAGE = 500
 
 @dataclass(frozen=True)
 class Call:
-    """What a handler needs to know and may change."""
-
     store: Store
     config: Config
     tenant: Record
@@ -41,25 +38,25 @@ class Call:
     listening_on: str
 
     def id(self, name: str) -> int:
-        """An id in the path; what is no number names nothing."""
+        """An id in the path; raises not-found for anything but a number."""
         try:
             return int(self.path[name])
         except ValueError:
             raise refusals.not_found() from None
 
     def find(self, table: str, **where: JsonValue) -> Record:
-        """The record, or the refusal that there is none."""
+        """The record; raises not-found if there is none."""
         found = self.store.find(table, **where)
         if found is None:
             raise refusals.not_found()
         return found
 
     def page(self, table: str, **where: JsonValue) -> tuple[list[Record], Page]:
-        """The page of a list that was asked for."""
+        """The requested page of a list."""
         return self.store.page(table, self.wanted_page(), self._born_before(), **where)
 
     def all(self, table: str, order: str = "id", /, **where: JsonValue) -> list[Record]:
-        """A list without pages."""
+        """An unpaged list."""
         latest = self._born_before()
         return [
             record
@@ -68,11 +65,11 @@ class Call:
         ]
 
     def links(self, path: str, **more: str) -> list[JsonValue]:
-        """Where an object is, and where its relatives are."""
+        """The links to an object and its relatives."""
         return [{"rel": name, "href": f"{self.base_url}{where}"} for name, where in {"self": path, **more}.items()]
 
     def wanted_page(self, total: int = 0) -> Page:
-        """The page that was asked for, of a list of this length."""
+        """The requested page, of a list with this length."""
         number = self.parameters.integer("page") or 1
         size = self.parameters.integer("per_page") or MAX_PER_PAGE
         if not 1 <= size <= MAX_PER_PAGE:
@@ -88,8 +85,6 @@ Handler = Callable[[Call], Answer]
 
 @dataclass(frozen=True)
 class Route:
-    """One line of the table."""
-
     methods: tuple[str, ...]
     path: str
     handler: Handler
@@ -98,25 +93,23 @@ class Route:
 
     @property
     def name(self) -> str:
-        """The path with the bare names of its variables, as the ledger counts it."""
+        """The path with plain variable names, as the ledger counts it."""
         return re.sub(r":[^{}]*\}", "}", self.path)
 
     @property
     def of_master(self) -> bool:
-        """Whether only the master's address has it."""
+        """Whether only the master's address serves it."""
         return self.path.startswith("/master/")
 
 
 class Routes:
-    """The routes of one resource."""
-
     def __init__(self) -> None:
         self.all: list[Route] = []
 
     def add(
         self, methods: str, *paths: str, scope: str = ACCOUNT_MANAGEMENT, json_only: bool = False
     ) -> Callable[[Handler], Handler]:
-        """Have a function answer these methods of these paths."""
+        """Register a handler for these methods and paths."""
 
         def enter(handler: Handler) -> Handler:
             self.all += [Route(tuple(methods.split()), path, handler, scope, json_only) for path in paths]
@@ -126,7 +119,7 @@ class Routes:
 
 
 def shown(call: Call, record: Record, path: str, fields: JsonObject, **links: str) -> JsonObject:
-    """An object's fields with what all of them end in."""
+    """An object's fields, with those that all objects end in."""
     return {
         **fields,
         "created_at": record.text("created_at"),

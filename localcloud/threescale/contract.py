@@ -1,6 +1,5 @@
-"""The shapes of the control API under `/perdure/`: settings, faults, ledger, tenants, world.
-
-Both sides import them: the server to answer, `control.ThreescaleControl` to ask. Nothing here knows the server.
+"""The shapes of the control API under `/perdure/`: settings, faults, ledger, tenants, world. They are free of the
+server.
 """
 
 from __future__ import annotations
@@ -14,7 +13,7 @@ from localcloud.faults import Disturbance
 
 JsonObject: TypeAlias = dict[str, JsonValue]
 
-# The tenant that exists from the first start, and what opens it and the master: both open nothing but the simulator.
+# The tenant of the first start, and the simulator-only tokens of it and of the master.
 DEFAULT_TENANT = "3scale"
 DEFAULT_TOKEN = "perdure-local-tenant-token"  # noqa: S105
 DEFAULT_MASTER_TOKEN = "perdure-local-master-token"  # noqa: S105
@@ -22,21 +21,21 @@ DOMAIN = "3scale.localhost"
 
 ALL_SCOPES = ("account_management", "policy_registry", "finance", "stats", "cms")
 
-# A request with this header is answered as any other, but neither counted nor disturbed: the world changes behind the
-# back of whoever is tested.
+# Requests with this header are answered normally, but not counted or disturbed: they change the world behind the tested
+# client's back.
 UNSEEN_HEADER = "Perdure-Unseen"
 
 Seconds = Annotated[float, Field(ge=0)]
 
 
 class Model(BaseModel):
-    """A frozen shape that refuses names it does not know: a misspelt setting must not pass silently."""
+    """Frozen; unknown names are errors, so that misspelt settings are found."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Config(Model):
-    """Everything about the simulated 3scale that a test may want otherwise; the defaults are quick and friendly."""
+    """The simulator's settings. The defaults are quick and permissive."""
 
     latency_ms: float = Field(default=0, ge=0, description="added to every call")
     page_size: int | None = Field(default=None, ge=1, description="most entries on a page, whatever the client asks")
@@ -56,19 +55,17 @@ class Config(Model):
 
 
 class FaultKind(StrEnum):
-    """What happens to a call that a fault matches."""
-
-    REFUSE = "refuse"  # answered with `status`, nothing was done
-    REFUSE_AFTER = "refuse-after"  # done, and answered with `status` all the same
-    BEFORE = "before"  # the connection is closed, nothing was done
-    AFTER = "after"  # done, then the connection is closed: the answer is lost
-    CUT = "cut"  # done, and the answer broken off in its middle
-    DELAY = "delay"  # only late; `late_answer` says whether the effect comes before or after the wait
-    HANG = "hang"  # not answered until the fault is lifted; `late_answer` says whether it was done
+    REFUSE = "refuse"  # answered with `status`, without effect
+    REFUSE_AFTER = "refuse-after"  # answered with `status`, although the effect happened
+    BEFORE = "before"  # the connection is closed before any effect
+    AFTER = "after"  # the effect happens, then the connection is closed: the answer is lost
+    CUT = "cut"  # the effect happens, and the answer is interrupted
+    DELAY = "delay"  # only late; `late_answer`: the effect comes before the wait
+    HANG = "hang"  # not answered until the fault is removed; `late_answer`: the effect happened
 
 
 class Fault(Disturbance):
-    """A disturbance of some calls. Empty matchers match all."""
+    """A disturbance of matching calls. Empty matchers match all."""
 
     kind: FaultKind = FaultKind.REFUSE
     tenant: str = Field(default="", description="the tenant's name; `master` for the master")
@@ -83,7 +80,7 @@ class Fault(Disturbance):
 
 
 class CallCount(Model):
-    """How often one call was made in one tenant."""
+    """The number of calls to one route in one tenant."""
 
     tenant: str
     method: str
@@ -95,7 +92,7 @@ class CallCount(Model):
 
 
 class Call(Model):
-    """One call as the ledger remembers it. `status` is 0 where no answer, or half of one, was sent."""
+    """A recorded call. `status` is 0 if no complete answer was sent."""
 
     at: float
     seconds: float
@@ -110,14 +107,14 @@ class Call(Model):
 
 
 class Ledger(Model):
-    """The calls since the start or the last reset. Calls of the control API are not counted."""
+    """The calls since the last reset, without those of the control API."""
 
     since: float
     counts: tuple[CallCount, ...]
     recent: tuple[Call, ...] = ()
 
     def calls(self, method: str = "*", route: str = "*", tenant: str | None = None) -> int:
-        """How often a call was made; without arguments all of them."""
+        """The number of matching calls, by default all."""
         return sum(
             one.count
             for one in self.counts
@@ -125,11 +122,11 @@ class Ledger(Model):
         )
 
     def mutating(self, tenant: str | None = None) -> int:
-        """The calls that are made to change something, whether they did or not."""
+        """The number of calls of mutating methods, effective or not."""
         return sum(one.count for one in self.counts if one.mutating and tenant in (None, one.tenant))
 
     def reading(self, tenant: str | None = None) -> int:
-        """The others."""
+        """The number of reading calls."""
         return self.calls(tenant=tenant) - self.mutating(tenant)
 
     def by_route(self) -> dict[str, int]:
@@ -142,7 +139,7 @@ class Ledger(Model):
 
 
 class TokenRecord(Model):
-    """What opens a tenant."""
+    """A tenant's access token."""
 
     value: str
     name: str
@@ -162,39 +159,35 @@ class TenantRecord(Model):
 
     @property
     def token(self) -> str:
-        """One that may do everything; the first otherwise."""
+        """A token with all rights if there is one, else the first."""
         full = [token.value for token in self.tokens if set(ALL_SCOPES) <= {*token.scopes} and token.permission == "rw"]
         return full[0] if full else self.tokens[0].value
 
 
 class TenantWish(Model):
-    """A tenant to make, as the master API would."""
+    """A tenant to create, like through the master API."""
 
     name: str = Field(min_length=1)
 
 
 class TokenWish(Model):
-    """A token to make."""
-
     name: str = "made by a test"
     scopes: tuple[str, ...] = ALL_SCOPES
     permission: str = Field(default="rw", pattern="^(ro|rw)$")
 
 
 class TenantWorld(Model):
-    """What a tenant holds, table by table, as it is stored."""
+    """A tenant's stored contents by table."""
 
     name: str
     tables: dict[str, tuple[JsonObject, ...]]
 
     def count(self, table: str) -> int:
-        """How many rows."""
+        """The number of rows."""
         return len(self.tables.get(table, ()))
 
 
 class Health(Model):
-    """That it serves."""
-
     pid: int
     started: float
     tenant: str

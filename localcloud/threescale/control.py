@@ -27,71 +27,67 @@ from localcloud.threescale.contract import (
 
 
 class ThreescaleControl(DisturbableCloud):
-    """The simulator behind an address, as a test steers it. Calls block; none of them shows in the ledger."""
+    """Steers the simulator. Calls block and are not counted in the ledger."""
 
     @classmethod
     def of(cls, deployment: Deployment) -> Self:
-        """That of a deployment."""
         return cls(str(deployment.service("threescale").url))
 
     def health(self) -> Health:
-        """Whether it serves; raises httpx.HTTPError where nobody answers."""
+        """Raises httpx.HTTPError if nothing answers."""
         return self._get("health", Health)
 
     def config(self, **changes: object) -> Config:
-        """Change the named settings, of which `Config` has the list, and return all; without names only return them."""
+        """Change the named settings of `Config` and return all."""
         return self._send("PUT", "config", changes, Config) if changes else self._get("config", Config)
 
     def reset_config(self) -> Config:
-        """All settings back to their defaults."""
         return self._send("DELETE", "config", None, Config)
 
     def fault(
         self, method: str = "*", path: str = "", *, kind: FaultKind | str = FaultKind.REFUSE, **more: object
     ) -> Fault:
-        """Disturb calls; `Fault` has the list of what else can be said (tenant, count, status, headers, ...)."""
+        """Disturb calls; `more` are fields of `Fault` (tenant, count, status, headers, ...)."""
         fault = Fault.model_validate({"method": method, "path": path, "kind": kind, **more})
         return self._send("POST", "faults", fault.model_dump(mode="json"), Fault)
 
     def faults(self) -> list[Fault]:
-        """The faults in force, with how often each struck."""
+        """The active faults, with hits."""
         return [Fault.model_validate(each) for each in self.request("GET", "faults").json()]
 
     def ledger(self, *, recent: bool = False) -> Ledger:
-        """The calls since the last reset, on request with the last ones one by one."""
+        """The calls since the last reset; `recent` adds the last ones individually."""
         return self._get("ledger?recent=1" if recent else "ledger", Ledger)
 
     def tenants(self) -> list[TenantRecord]:
-        """The master and all tenants, with addresses and tokens."""
+        """Master and tenants, with addresses and tokens."""
         return [TenantRecord.model_validate(each) for each in self.request("GET", "tenants").json()]
 
     def tenant(self, name: str) -> TenantRecord:
-        """One of them; `master` is the master."""
+        """One of them; the master is `master`."""
         for tenant in self.tenants():
             if tenant.name == name:
                 return tenant
         raise ControlRefusedError(f"no tenant {name}")
 
     def add_tenant(self, name: str) -> TenantRecord:
-        """Make a tenant, with a token for everything."""
+        """Create a tenant, with a token for everything."""
         return self._send("POST", "tenants", {"name": name}, TenantRecord)
 
     def suspend(self, name: str) -> None:
-        """Close a tenant to all its tokens."""
+        """Reject all of a tenant's tokens."""
         self.request("PUT", f"tenants/{name}/state", {"state": "suspended"})
 
     def resume(self, name: str) -> None:
-        """Open it again."""
         self.request("PUT", f"tenants/{name}/state", {"state": "approved"})
 
     def add_token(self, tenant: str, **wish: object) -> TokenRecord:
-        """Make a token; `TokenWish` has the list of what can be said (scopes, permission)."""
+        """Create a token; `wish` are fields of `TokenWish` (scopes, permission)."""
         return self._send("POST", f"tenants/{tenant}/tokens", wish, TokenRecord)
 
     def revoke(self, value: str) -> None:
-        """Have a token open nothing any more."""
         self.request("DELETE", f"tokens/{value}")
 
     def world(self, tenant: str) -> TenantWorld:
-        """What a tenant holds."""
+        """A tenant's contents."""
         return self._get(f"tenants/{tenant}/world", TenantWorld)

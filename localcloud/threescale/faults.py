@@ -1,9 +1,8 @@
-"""Faults: which calls are refused, lost, late or never answered.
+"""Faults: calls that are refused, lost, late or never answered.
 
-A fault matches calls by tenant, method, path and text; which of them it takes is said in `localcloud.faults`.
-
-A refusal without a body of its own says what 3scale says with that status, or, for what 3scale itself never says (429
-and most of 5xx), what a load balancer before it does: a page of HTML.
+A fault matches by tenant, method, path and text; `localcloud.faults` selects among the matches. A refusal without its
+own body has 3scale's body for that status or, for statuses that 3scale never sends (429 and most of 5xx), a load
+balancer's HTML page.
 """
 
 from __future__ import annotations
@@ -19,10 +18,8 @@ from localcloud.threescale.contract import Fault
 
 
 class FaultBoard(Board[Fault]):
-    """The faults in force."""
-
     def add(self, fault: Fault) -> Fault:
-        """Put a fault in force; one of the same id is replaced. Raises ValueError where its path is no pattern."""
+        """Activate a fault, replacing one with the same id. Raises ValueError if its path is no pattern."""
         try:
             re.compile(fault.path)
         except re.error as error:
@@ -30,12 +27,12 @@ class FaultBoard(Board[Fault]):
         return super().add(fault)
 
     def strike(self, tenant: str, method: str, path: str, query: str, body: bytes) -> Fault | None:
-        """The fault that takes this call, if one does."""
+        """The fault that applies to this call, if any."""
         return self.first_taking(lambda fault: _matches(fault, tenant, method, path, query, body))
 
 
 def refusal_of(fault: Fault) -> Answer:
-    """What a refusing fault answers."""
+    """The answer of a refusing fault."""
     answer = Answer(fault.status, text=fault.body) if fault.body is not None else _usual(fault.status)
     answer.headers |= fault.headers
     return answer

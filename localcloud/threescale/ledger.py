@@ -1,4 +1,4 @@
-"""The ledger of 3scale's calls, by tenant, method and route: the path as it is declared, without its identifiers."""
+"""The ledger of 3scale's calls, by tenant, method and route (the declared path, without identifiers)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ COUNTED_BY = ("tenant", "method", "route", "mutating")
 
 
 def ledger_book(recent: int) -> LedgerBook[Ledger]:
-    """An empty ledger that remembers so many single calls."""
+    """An empty ledger that keeps the last `recent` calls individually."""
     return LedgerBook(Ledger, COUNTED_BY, _failed, recent)
 
 

@@ -1,4 +1,4 @@
-"""System names: made of a name where none is given, never changed, unique among their kind."""
+"""System names: by default derived from the name, immutable, unique per kind."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _SYSTEM_NAME = re.compile(r"\A\w[\w\-/]+\Z", re.ASCII)
 
 
 def system_name_of(parameters: Parameters, name: str = "name") -> str:
-    """The one given, else the name in lower case with `_` for all that is neither letter nor digit."""
+    """The given one, else the lower-case name with `_` for everything except letters and digits."""
     given = parameters.text("system_name")
     if given:
         return given
@@ -23,7 +23,7 @@ def system_name_of(parameters: Parameters, name: str = "name") -> str:
 
 
 def if_malformed(complaints: Complaints, system_name: str) -> None:
-    """Complain of a name that is too short, too long, or has others than letters, digits, `_`, `-` and `/`."""
+    """Complain if the name is too short, too long, or contains anything but letters, digits, `_`, `-` and `/`."""
     if not system_name:
         complaints.add("system_name", refusals.BLANK)
     elif not _SYSTEM_NAME.match(system_name):
@@ -32,7 +32,7 @@ def if_malformed(complaints: Complaints, system_name: str) -> None:
 
 
 def if_malformed_key(complaints: Complaints, key: str, field: str = "value") -> None:
-    """Complain of a key that is too short, too long or holds blanks."""
+    """Complain if the key is too short, too long or contains blanks."""
     if len(key) < 5:
         complaints.add(field, "is too short (minimum is 5 characters)")
     elif any(each.isspace() for each in key):
@@ -41,5 +41,5 @@ def if_malformed_key(complaints: Complaints, key: str, field: str = "value") -> 
 
 
 def random_key() -> str:
-    """What 3scale makes up for a key."""
+    """A generated key in 3scale's format."""
     return secrets.token_hex(16)

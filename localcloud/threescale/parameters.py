@@ -1,7 +1,7 @@
-"""What a caller sent: query, form, multipart or JSON, flat or wrapped in the resource's name.
+"""Parameters of a call: query, form, multipart or JSON, flat or wrapped in the resource's name.
 
-Names in brackets nest (`annotations[managed_by]=operator`, `service[name]=API`). Numbers and booleans may come as text.
-A GET may carry a JSON body as well.
+Bracketed names nest (`annotations[managed_by]=operator`, `service[name]=API`). Numbers and booleans may be strings. A
+GET may have a JSON body.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ _BRACKETS = re.compile(r"\[([^\]]*)\]")
 
 @dataclass(frozen=True)
 class Parameters:
-    """Values by name, as they came."""
+    """Values by name, unconverted."""
 
     values: Mapping[str, JsonValue]
 
@@ -32,7 +32,7 @@ class Parameters:
         return name in self.values
 
     def within(self, *wrappers: str) -> Parameters:
-        """Those inside one of these objects, over the flat ones beside it."""
+        """The values inside one of these objects, which override the flat ones."""
         inner: JsonObject = {}
         for wrapper in wrappers:
             found = self.values.get(wrapper)
@@ -41,37 +41,37 @@ class Parameters:
         return Parameters({**self.values, **inner})
 
     def get(self, name: str) -> JsonValue:
-        """As it came; None where it did not."""
+        """The raw value, or None."""
         return self.values.get(name)
 
     def text(self, name: str) -> str:
-        """As text; empty where it did not come."""
+        """As text; empty if missing."""
         return as_text(self.values.get(name)) or ""
 
     def integer(self, name: str) -> int | None:
-        """As a whole number; None where it is none."""
+        """As a whole number, or None."""
         return as_integer(self.values.get(name))
 
     def flag(self, name: str) -> bool:
-        """As a boolean; False where it did not come."""
+        """As a boolean; False if missing."""
         return as_flag(self.values.get(name))
 
     def required(self, name: str) -> str:
-        """As text; refuses the call where it did not come."""
+        """As text; refuses the call if missing."""
         if not self.text(name):
             raise refusals.missing(name)
         return self.text(name)
 
     def texts(self, names: Iterable[str]) -> dict[str, JsonValue]:
-        """Those of these that came, as text or null."""
+        """The present ones of these, as text or null."""
         return {name: as_text(self.values[name]) for name in names if name in self.values}
 
     def flags(self, names: Iterable[str]) -> dict[str, JsonValue]:
-        """Those of these that came, as booleans."""
+        """The present ones of these, as booleans."""
         return {name: as_flag(self.values[name]) for name in names if name in self.values}
 
     def annotations(self, known: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-        """The object's annotations with those that came; one that came empty is taken away."""
+        """The known annotations, updated by those sent; an empty one is removed."""
         sent = self.values.get("annotations")
         if not isinstance(sent, dict):
             return dict(known)
@@ -80,7 +80,7 @@ class Parameters:
 
 
 def read(query: Iterable[tuple[str, str]], body: bytes, content_type: str) -> Parameters:
-    """Query and body together; the body wins. Refuses a body that is not what it says."""
+    """Query and body, which wins. Refuses a body that does not fit its content type."""
     values = nested(query)
     if content_type == "application/json" and body.strip():
         try:
@@ -93,7 +93,7 @@ def read(query: Iterable[tuple[str, str]], body: bytes, content_type: str) -> Pa
 
 
 def nested(pairs: Iterable[tuple[str, str]]) -> JsonObject:
-    """Names in brackets as nested objects and lists."""
+    """Bracketed names as nested objects and lists."""
     values: JsonObject = {}
     for name, value in pairs:
         head, bracket, _ = name.partition("[")
@@ -103,7 +103,7 @@ def nested(pairs: Iterable[tuple[str, str]]) -> JsonObject:
 
 
 def as_text(value: JsonValue) -> str | None:
-    """Text as a form would carry it."""
+    """Text in a form's notation."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -112,7 +112,7 @@ def as_text(value: JsonValue) -> str | None:
 
 
 def as_flag(value: JsonValue) -> bool:
-    """Booleans may come as text or number."""
+    """From a boolean, text or number."""
     if isinstance(value, str):
         return value.strip().lower() not in _FALSE
     return bool(value)

@@ -1,8 +1,8 @@
-"""Where tenants are: each on a port of its own.
+"""Tenants' addresses: each has its own port.
 
-Programs tell tenants apart by their addresses, and a loopback address has no other part that could differ. The host
-name of a tenant (`NAME-admin.3scale.localhost`) leads to it on every port as well, for clients that can resolve it.
-Ports are kept over restarts; one that somebody else took meanwhile is replaced, which the log tells.
+Clients distinguish tenants by address, and loopback addresses differ only in the port. A tenant's host name
+(`NAME-admin.3scale.localhost`) reaches it on every port, for clients that can resolve it. Ports survive restarts; one
+that another program took is replaced, with a log line.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from localcloud.threescale.store import Record, Store
 
 log = logging.getLogger(__name__)
 
-# Apart from those that a local deployment chooses for its services, so that neither takes what the other remembers.
+# Outside the local deployment's range for services, so that neither takes a port that the other remembers.
 PORTS = range(14_000, 20_000)
 
 
 def settle(store: Store, tenant: Record, host: str, wanted: int = 0) -> Record:
-    """Give a tenant the port that it is to have, else the one it had, else a free one."""
+    """Give a tenant the wanted port, else its former one, else a free one."""
     port = wanted or tenant.number("port")
     if not wanted and (not port or not is_free(port)):
         port = _free_port(store)

@@ -1,8 +1,8 @@
-"""The refusals of 3scale, each with its exact status and body, in one place.
+"""3scale's refusals with their exact statuses and bodies.
 
-A handler raises one; what it had changed before is rolled back. Three shapes differ from what one expects of a Rails
-application: a failed validation of a deletion is 403, not 422; a refused transition has one object under `error`; and a
-unique index that strikes late answers 409 with nothing in it.
+A handler raises one, which rolls back its changes. Unlike other Rails applications, 3scale answers a failed validation
+of a deletion with 403 instead of 422, a refused transition with one object under `error`, and a late violation of a
+unique index with an empty 409.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ NOT_POSITIVE = "must be greater than 0"
 NEGATIVE = "must be greater than or equal to 0"
 NOT_LISTED = "is not included in the list"
 
-# Most texts of 3scale are columns of this width.
+# The width of most of 3scale's text columns.
 LONGEST_TEXT = 255
 
 
 class Refused(Exception):  # noqa: N818 - a handler "raises Refused", which is what happens
-    """The call ends here, with this answer and without effect."""
+    """Ends the call with this answer and without effect."""
 
     def __init__(self, answer: Answer) -> None:
         super().__init__(f"{answer.status} {answer.body or answer.text}")
@@ -36,36 +36,35 @@ class Refused(Exception):  # noqa: N818 - a handler "raises Refused", which is w
 
 
 class Complaints:
-    """What is wrong with the fields of one object; all of it is told at once."""
+    """All validation errors of one object, by field."""
 
     def __init__(self) -> None:
         self.errors: dict[str, list[str]] = {}
 
     def add(self, field: str, message: str) -> None:
-        """One more."""
         self.errors.setdefault(field, []).append(message)
 
     def if_blank(self, values: Mapping[str, JsonValue], *fields: str) -> None:
-        """Complain of each field that is missing or holds only blanks."""
+        """Complain of each field that is missing or blank."""
         for field in fields:
             value = values.get(field)
             if value is None or not str(value).strip():
                 self.add(field, BLANK)
 
     def if_too_long(self, values: Mapping[str, JsonValue], *fields: str, longest: int = LONGEST_TEXT) -> None:
-        """Complain of each field whose text is longer than 3scale can keep."""
+        """Complain of each text that exceeds 3scale's limit."""
         for field in fields:
             value = values.get(field)
             if isinstance(value, str) and len(value) > longest:
                 self.add(field, f"is too long (maximum is {longest} characters)")
 
     def if_unlisted(self, values: Mapping[str, JsonValue], field: str, allowed: Iterable[str]) -> None:
-        """Complain if a field is given with something that is not allowed."""
+        """Complain if a given field's value is not allowed."""
         if field in values and values[field] not in tuple(allowed):
             self.add(field, NOT_LISTED)
 
     def settle(self) -> None:
-        """Refuse if there is anything to complain of."""
+        """Refuse if there are complaints."""
         if self.errors:
             raise invalid(self.errors)
 
@@ -94,7 +93,7 @@ def transition(event: str, state: str, shown: JsonObject) -> Refused:
 
 
 def unprocessable(message: str) -> Refused:
-    """Refused with a single text."""
+    """A refusal with a single text."""
     return Refused(Answer(HTTPStatus.UNPROCESSABLE_ENTITY, {"error": message}))
 
 
@@ -104,50 +103,48 @@ def not_found() -> Refused:
 
 
 def access_denied() -> Refused:
-    """No credential, or one that opens nothing here."""
+    """No credential, or one that is invalid here."""
     return Refused(Answer(HTTPStatus.FORBIDDEN, {"error": "Access denied"}))
 
 
 def unauthorized() -> Refused:
-    """The same of the master API."""
+    """The master API's access denial."""
     return Refused(Answer(HTTPStatus.UNAUTHORIZED, text="unauthorized"))
 
 
 def no_permission() -> Refused:
-    """The token lacks the scope, or may only read."""
+    """The token lacks the scope, or is read-only."""
     return Refused(Answer(HTTPStatus.FORBIDDEN, {"error": "Your access token does not have the correct permissions"}))
 
 
 def forbidden() -> Refused:
-    """The token's user is not allowed to."""
+    """The token's user lacks the right."""
     return Refused(Answer(HTTPStatus.FORBIDDEN, {"status": "Forbidden"}))
 
 
 def forbidden_without_words() -> Refused:
-    """A suspended tenant, or one that may not have more products."""
+    """A suspended tenant, or one at its limit of products."""
     return Refused(Answer(HTTPStatus.FORBIDDEN))
 
 
 def missing(parameter: str) -> Refused:
-    """A parameter without which the call means nothing."""
+    """A required parameter is missing."""
     return Refused(Answer(HTTPStatus.BAD_REQUEST, text=f"Required parameter missing: {parameter}"))
 
 
 def malformed() -> Refused:
-    """A body that its own content type does not fit."""
+    """A body that does not fit its content type."""
     return Refused(Answer(HTTPStatus.BAD_REQUEST, text="Bad request"))
 
 
 def wrong_environment() -> Refused:
-    """A gateway environment that there is not."""
     return Refused(Answer(HTTPStatus.BAD_REQUEST, {"error": "invalid environment"}))
 
 
 def unknown_format(name: str) -> Refused:
-    """A representation that there is not."""
     return Refused(Answer(HTTPStatus.NOT_ACCEPTABLE, {"error": f"unknown format: {name}"}))
 
 
 def conflict() -> Refused:
-    """A unique index struck, after the validations had found nothing."""
+    """A unique index is violated although the validations passed."""
     return Refused(Answer(HTTPStatus.CONFLICT))

@@ -1,12 +1,10 @@
-"""The server: a port for the master, one for each tenant, the same routes on all.
+"""The HTTP server: one port for the master and for each tenant, with the same routes.
 
-Every call of a client passes here:
+    tenant by address ─► latency ─► fault? ─► 3scale (`serving`) ─► ledger ─► answer
 
-    whose address? ─► latency ─► fault? ─► 3scale (`serving`) ─► ledger ─► answer
-
-A call is worked on without a break, so two never mix; waiting for latency, a late answer or a hang holds nobody else. A
-lost answer closes the connection without a byte. Faults strike before the credential is looked at, as a balancer before
-3scale would.
+Calls are processed without interruption, so they never interleave; latency, late answers and hangs do not block other
+calls. A lost answer closes the connection without a byte. Faults come before authentication, like those of a load
+balancer.
 """
 
 from __future__ import annotations
@@ -40,22 +38,20 @@ _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass(frozen=True)
 class _Outcome:
-    """The status that the ledger notes, 0 where it got lost; and the answer, none where nothing is sent."""
+    """The status for the ledger, 0 if lost, and the answer, if one is sent."""
 
     status: int
     response: web.Response | None
 
 
 class Server:
-    """The world on its addresses."""
-
     def __init__(self, world: World) -> None:
         self.world = world
         self._control = ControlAPI(world, self._open_new)
         self._runner: web.AppRunner | None = None
 
     async def start(self) -> None:
-        """Answer on the addresses of all tenants."""
+        """Listen on the addresses of all tenants."""
         application = web.Application(client_max_size=_MOST_BYTES, middlewares=[self._catch_unknown])
         application.router.add_route("*", "/perdure/{path:.*}", self._control.answer)
         for route in routes():
@@ -66,12 +62,11 @@ class Server:
         await self._open_new()
 
     async def stop(self) -> None:
-        """Answer no more."""
         if self._runner is not None:
             await self._runner.cleanup()
 
     async def _open_new(self) -> None:
-        """Answer on the addresses of tenants that are new."""
+        """Listen on the addresses of new tenants."""
         for tenant in self.world.refresh():
             await self._open(tenant)
 
@@ -110,7 +105,7 @@ class Server:
         await self._open_made(request)
         if fault is not None and fault.kind is FaultKind.DELAY and fault.late_answer:
             await self._held_back(http, fault, fault.delay_seconds)
-        # Now, for a call that hangs never ends.
+        # Recorded here, since a call that hangs never ends.
         self.world.ledger.enter(_entry(request, outcome.status, fault, at, time.monotonic() - began))
         if fault is not None and fault.kind is FaultKind.HANG:
             await self._held_back(http, fault, math.inf)
@@ -122,7 +117,7 @@ class Server:
         return outcome.response
 
     async def _delayed(self, request: Request) -> Fault | None:
-        """The fault that takes the call, after what has to pass before anything is done."""
+        """The fault that applies to the call, after the delays before any effect."""
         world, http = self.world, request.http
         if world.config.latency_ms:
             await asyncio.sleep(world.config.latency_ms / 1000)
@@ -134,7 +129,7 @@ class Server:
         return fault
 
     def _outcome(self, request: Request, fault: Fault | None) -> _Outcome:
-        """Do it, or not, and answer, or not."""
+        """Perform the call and answer, as far as the fault allows."""
         kind = fault.kind if fault is not None else None
         if fault is not None and kind is FaultKind.REFUSE:
             return _Outcome(fault.status, rendered(refusal_of(fault), request))
@@ -148,7 +143,7 @@ class Server:
         return _Outcome(0 if kind is FaultKind.CUT else answer.status, rendered(answer, request))
 
     async def _held_back(self, http: web.Request, fault: Fault, seconds: float) -> None:
-        """For so long, unless the fault is lifted or, where it would be for ever, the client leaves."""
+        """Wait, until the fault is lifted or, for an endless wait, the client disconnects."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0 and self.world.faults.holds(fault.id):
             if seconds == math.inf and not _is_connected(http):
@@ -156,7 +151,7 @@ class Server:
             await asyncio.sleep(min(left, _LOOK_SECONDS))
 
     async def _open_made(self, request: Request) -> None:
-        """The address of a tenant that a call has made is open, whether its answer gets through or not."""
+        """Open the address of a tenant that the call has created, even if its answer is lost."""
         if request.route is not None and request.route.of_master:
             await self._open_new()
 
@@ -181,7 +176,7 @@ def _name(request: Request) -> str:
 
 
 async def _half(http: web.Request, response: web.Response) -> web.StreamResponse:
-    """The beginning of an answer; more is announced than comes."""
+    """Send half an answer, announcing more than is sent."""
     payload = response.body if isinstance(response.body, bytes) else b""
     half = web.StreamResponse(status=response.status, headers=MultiDict(response.headers))
     half.content_length = len(payload) + 1
@@ -201,7 +196,7 @@ def _hang_up(http: web.Request) -> None:
 
 
 def _aiohttp_path(path: str) -> str:
-    """The path as aiohttp wants it: names without dots, and a suffix that says the format."""
+    """The path in aiohttp's syntax: names without dots, and a format suffix."""
     segments = []
     for segment in path.split("/"):
         plain = segment.startswith("{") and ":" not in segment

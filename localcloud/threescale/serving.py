@@ -1,8 +1,8 @@
-"""What 3scale makes of one call: who calls, whether it may, which handler answers, and how the answer looks.
+"""Processes one call: authentication, authorization, handler, and rendering.
 
     path known? ─► format ─► parameters ─► ( finished deletions ─► credential ─► scope ─► handler ) ─► rendered
 
-What stands in parentheses is one transaction, which a refusal undoes.
+The part in parentheses is one transaction, which a refusal rolls back.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _CLOSED = (tenants.SUSPENDED, tenants.DELETED)
 
 @dataclass(frozen=True)
 class Request:
-    """A call as it arrived, read to its end."""
+    """A complete request."""
 
     http: web.Request
     route: Route | None
@@ -48,14 +48,14 @@ class Request:
 
     @property
     def suffix(self) -> str:
-        """The format that the path names."""
+        """The format in the path."""
         if self.route is None:
             return Format.JSON.value if self.http.path.endswith(".json") else ""
         return self.http.match_info.get("format", "").removeprefix(".")
 
     @property
     def format(self) -> Format:
-        """By the suffix, else by what the client accepts, else XML, except where there is only JSON."""
+        """The suffix, else the accepted format, else XML unless only JSON exists."""
         if self.route is not None and self.route.json_only:
             return Format.JSON
         if self.suffix:
@@ -64,12 +64,11 @@ class Request:
 
     @property
     def reads(self) -> bool:
-        """Whether it is made to change nothing."""
+        """Whether the method only reads."""
         return self.http.method in READING
 
 
 def perform(world: World, request: Request) -> Answer:
-    """Do it, and say what 3scale says."""
     try:
         return _performed(world, request)
     except Refused as refused:
@@ -84,7 +83,7 @@ def perform(world: World, request: Request) -> Answer:
 
 
 def rendered(answer: Answer, request: Request) -> web.Response:
-    """The answer in the wanted format; 304 where the client has it already."""
+    """The answer in the requested format; 304 if the client has it already."""
     content_type, payload = answer.rendered(request.format)
     headers: MultiDict[str] = MultiDict({"Content-Type": content_type, **answer.headers})
     if answer.location:
@@ -105,7 +104,7 @@ def _performed(world: World, request: Request) -> Answer:
     sent = _parameters(request)
     with world.store.transaction():
         world.purge()
-        # As it is now: the list by which its address was found tells only who there is.
+        # Reread, since the list that found its address may be outdated.
         tenant = world.store.get(tables.ACCOUNTS, request.tenant.id)
         token = _token(world, request, route, tenant, sent)
         _check_rights(world, request, route, tenant, token)
@@ -123,7 +122,7 @@ def _performed(world: World, request: Request) -> Answer:
 
 
 def _token(world: World, request: Request, route: Route, tenant: Record, sent: Parameters) -> Record:
-    """The token that the call carries, if it opens this tenant."""
+    """The call's token, if it is valid for this tenant."""
     is_master = tenant["name"] == tenants.MASTER
     if route.of_master and not is_master:
         raise refusals.not_found()
@@ -154,7 +153,7 @@ def _parameters(request: Request) -> Parameters:
 
 
 def _multipart(content_type: str, body: bytes) -> list[tuple[str, str]]:
-    """The fields of a multipart form; files count as their text."""
+    """A multipart form's fields; files count as text."""
     message = BytesParser(EmailMessage, policy=HTTP).parsebytes(f"Content-Type: {content_type}\r\n\r\n".encode() + body)
     fields: list[tuple[str, str]] = []
     for part in message.iter_parts():
@@ -166,7 +165,7 @@ def _multipart(content_type: str, body: bytes) -> list[tuple[str, str]]:
 
 
 def _basic(request: web.Request) -> str:
-    """The first of user and password that is not empty."""
+    """User or password, the first that is not empty."""
     kind, _, encoded = request.headers.get("Authorization", "").partition(" ")
     if kind.lower() != "basic":
         return ""

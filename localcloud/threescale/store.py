@@ -1,7 +1,7 @@
-"""The store: all tenants in one SQLite file, in which every call is one transaction.
+"""The store: all tenants in one SQLite file, with one transaction per call.
 
-The server answers one call at a time, so that a call sees the world as the one before it left it. Writes go ahead to
-SQLite's journal and survive the end of the process at any moment; the computer's own end may cost the last of them.
+Calls are served one at a time, so each sees the complete effect of the one before. Committed writes survive the
+process's death at any moment; a power failure may lose the last ones.
 """
 
 from __future__ import annotations
@@ -27,43 +27,42 @@ _COMMON = "born REAL NOT NULL, created_at TEXT NOT NULL, updated_at TEXT NOT NUL
 
 @dataclass(frozen=True)
 class Record:
-    """A row as it was read: columns and attributes side by side."""
+    """A row, with columns and attributes merged."""
 
     table: str
     values: Mapping[str, JsonValue]
 
     def __getitem__(self, name: str) -> JsonValue:
-        """A field, None where it was never set."""
+        """A field, or None."""
         return self.values.get(name)
 
     @property
     def id(self) -> int:
-        """Its id."""
         return self.number("id")
 
     def text(self, name: str) -> str:
-        """A field as text, empty where it is not set."""
+        """As text, empty if unset."""
         value = self.values.get(name)
         return "" if value is None else str(value)
 
     def number(self, name: str) -> int:
-        """A whole number, 0 where it is not set."""
+        """As a whole number, 0 if unset."""
         value = self.values.get(name)
         return int(value) if isinstance(value, int | float | str) else 0
 
     def object(self, name: str) -> JsonObject:
-        """A nested object, empty where it is not set."""
+        """A nested object, empty if unset."""
         value = self.values.get(name)
         return value if isinstance(value, dict) else {}
 
     def array(self, name: str) -> list[JsonValue]:
-        """A nested list, empty where it is not set."""
+        """A nested list, empty if unset."""
         value = self.values.get(name)
         return value if isinstance(value, list) else []
 
 
 class Store:
-    """Rows by table and fields. None among the conditions means "not set"."""
+    """Rows by table and fields. None in a condition means "unset"."""
 
     def __init__(self, path: Path | str) -> None:
         self._connection = sqlite3.connect(path, isolation_level=None)
@@ -77,12 +76,11 @@ class Store:
         }
 
     def close(self) -> None:
-        """Close the file."""
         self._connection.close()
 
     @contextmanager
     def transaction(self) -> Iterator[None]:
-        """All of it or, where an exception leaves it, nothing."""
+        """Rolls back on an exception."""
         self._connection.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -92,7 +90,6 @@ class Store:
         self._connection.execute("COMMIT")
 
     def insert(self, table: str, **values: JsonValue) -> Record:
-        """A new row."""
         columns, attributes = self._split(table, values)
         moment = self.moment()
         row = {"created_at": moment, "updated_at": moment} | columns
@@ -106,7 +103,7 @@ class Store:
         return self.get(table, cursor.lastrowid)
 
     def update(self, record: Record, **changes: JsonValue) -> Record:
-        """The row with some fields changed; None takes an attribute away. Touched only if something differs."""
+        """Change fields; None removes an attribute. `updated_at` changes only if something differs."""
         changes = {name: value for name, value in changes.items() if record[name] != value}
         if not changes:
             return record
@@ -126,23 +123,23 @@ class Store:
         return self.get(record.table, record.id)
 
     def delete(self, record: Record) -> None:
-        """Without the row, and without what belongs to it."""
+        """Delete the row and those that it owns."""
         self._connection.execute(f"DELETE FROM {record.table} WHERE id = ?", (record.id,))  # noqa: S608
 
     def get(self, table: str, identifier: int) -> Record:
-        """The row of that id, which exists."""
+        """The row with that id, which must exist."""
         found = self.find(table, id=identifier)
         if found is None:
             raise LookupError(f"no {identifier} among {table}")
         return found
 
     def find(self, table: str, **where: JsonValue) -> Record | None:
-        """The first row that fits."""
+        """The first matching row."""
         found = self.all(table, **where)
         return found[0] if found else None
 
     def all(self, table: str, order: str = "id", /, **where: JsonValue) -> list[Record]:
-        """Every row that fits."""
+        """All matching rows."""
         condition, arguments = self._condition(table, where)
         statement = f"SELECT * FROM {table} WHERE {condition} ORDER BY {order}"  # noqa: S608
         return [_record(table, row) for row in self._connection.execute(statement, arguments)]
@@ -150,7 +147,7 @@ class Store:
     def page(
         self, table: str, page: Page, born_before: float | None = None, **where: JsonValue
     ) -> tuple[list[Record], Page]:
-        """Those on one page, and the page with the length of the whole list."""
+        """The rows of one page, and the page with the whole list's length."""
         condition, arguments = self._condition(table, where)
         if born_before is not None:
             condition, arguments = f"{condition} AND born <= ?", [*arguments, born_before]
@@ -160,7 +157,7 @@ class Store:
         return [_record(table, row) for row in rows], Page(page.number, page.size, total)
 
     def count(self, table: str, **where: JsonValue) -> int:
-        """How many fit."""
+        """The number of matching rows."""
         condition, arguments = self._condition(table, where)
         row = self._connection.execute(f"SELECT count(*) FROM {table} WHERE {condition}", arguments).fetchone()  # noqa: S608
         return int(row[0])
@@ -175,20 +172,19 @@ class Store:
         )
 
     def purge(self, table: str, deleted_before: float) -> None:
-        """Really delete what was marked as deleted."""
+        """Remove rows that were marked as deleted."""
         self._connection.execute(f"DELETE FROM {table} WHERE deleted <= ?", (deleted_before,))  # noqa: S608
 
     def setting(self, name: str) -> str | None:
-        """A setting of the simulator itself."""
+        """A setting of the simulator."""
         row = self._connection.execute("SELECT value FROM settings WHERE name = ?", (name,)).fetchone()
         return None if row is None else str(row[0])
 
     def set_setting(self, name: str, value: str) -> None:
-        """Keep one."""
         self._connection.execute("INSERT OR REPLACE INTO settings (name, value) VALUES (?, ?)", (name, value))
 
     def moment(self) -> str:
-        """Now, as 3scale writes it."""
+        """The current time in 3scale's format."""
         return datetime.fromtimestamp(time.time() + self.clock_skew_seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def _create(self) -> None:
@@ -225,6 +221,6 @@ def _record(table: str, row: sqlite3.Row) -> Record:
 
 
 def _parted(body: str) -> tuple[str, str]:
-    """Columns and table constraints apart: SQLite wants the constraints last."""
+    """Columns and table constraints, which SQLite wants last."""
     columns, found, constraints = body.partition("UNIQUE (")
     return columns.strip().rstrip(","), f"{found}{constraints}".strip()

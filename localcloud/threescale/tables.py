@@ -1,10 +1,8 @@
-"""The tables: what is related, unique, counted or ordered is a column, all other fields lie in `attributes` as JSON.
+"""The tables: relations, unique, counted and ordered fields are columns, all others are in `attributes` as JSON.
 
-Every table has `id`, `born` (seconds, by which a list may be late), `created_at`, `updated_at` and `attributes`
-besides. Ids are never used twice, and start at another number in each table: a client that takes one kind's id for
-another's meets nothing, as in a 3scale that has been used for years.
-
-Foreign keys delete what cannot be without its owner; what 3scale refuses to delete is refused before, by its resource.
+Every table also has `id`, `born` (seconds, for delayed lists), `created_at`, `updated_at` and `attributes`. Ids are not
+reused, and start at different numbers per table, so that confusing two kinds' ids finds nothing, as in an old 3scale.
+Foreign keys delete owned rows; resources check before what 3scale refuses to delete.
 """
 
 from __future__ import annotations
@@ -35,7 +33,7 @@ _OF_METRIC = "metric_id INTEGER NOT NULL REFERENCES metrics(id) ON DELETE CASCAD
 _OF_PLAN = "plan_id INTEGER NOT NULL REFERENCES plans(id) ON DELETE CASCADE"
 _OF_TENANT = "tenant_id INTEGER NOT NULL REFERENCES accounts(id) ON DELETE CASCADE"
 _OF_ACCOUNT = "account_id INTEGER NOT NULL REFERENCES accounts(id) ON DELETE CASCADE"
-# Exactly one of the two is set: products and backends have metrics and mapping rules alike.
+# Exactly one of the two is set, since products and backends both have metrics and mapping rules.
 _OF_EITHER = """
     service_id INTEGER REFERENCES services(id) ON DELETE CASCADE,
     backend_id INTEGER REFERENCES backends(id) ON DELETE CASCADE"""
@@ -51,7 +49,7 @@ TABLES = {
         host TEXT UNIQUE,
         port INTEGER,
         plan_id INTEGER""",
-    # `realm` is within what names are unique: a tenant's id for its developers, the negative of it for its own users.
+    # Names are unique within `realm`: a tenant's id for its developers, its negative for its own users.
     USERS: f"""
         {_OF_ACCOUNT},
         realm INTEGER NOT NULL,
@@ -171,5 +169,4 @@ _IDS_APART = 100_000
 
 
 def first_id(table: str) -> int:
-    """The id of a table's first row."""
     return 1 if table == ACCOUNTS else list(TABLES).index(table) * _IDS_APART + 1

@@ -1,4 +1,4 @@
-"""The simulated world: the store with its master and tenants, the settings and the faults, kept over restarts."""
+"""The simulated world: the store with master and tenants, settings and faults, which survive restarts."""
 
 from __future__ import annotations
 
@@ -29,8 +29,6 @@ from localcloud.threescale.store import Record, Store
 
 
 class World:
-    """Everything that outlives a call."""
-
     def __init__(self, path: Path, *, host: str = LOOPBACK, port: int = 0, master_port: int = 0) -> None:
         self.host = host
         self.store = Store(path)
@@ -44,24 +42,24 @@ class World:
         self.tenants = self._read_tenants()
 
     def close(self) -> None:
-        """Keep what is not kept yet, and close the file."""
+        """Save the faults, and close the file."""
         self.keep_faults()
         self.store.close()
 
     @property
     def default(self) -> Record:
-        """The tenant that is there from the first start."""
+        """The tenant of the first start."""
         return next(tenant for tenant in self.tenants if tenant["name"] == DEFAULT_TENANT)
 
     def tenant(self, name: str) -> Record:
-        """By its name; raises LookupError."""
+        """Raises LookupError."""
         for tenant in self.tenants:
             if tenant["name"] == name:
                 return tenant
         raise LookupError(f"no tenant {name}")
 
     def tenant_at(self, host: str, port: int) -> Record | None:
-        """Whom a call is for: by the host name that it asks for, or, where that is just this computer, by the port."""
+        """The tenant of a call: by the requested host name or, if that is localhost, by the port."""
         name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
         for tenant in self.tenants:
             if tenant["host"] == name.lower():
@@ -71,12 +69,12 @@ class World:
         return next((tenant for tenant in self.tenants if tenant["port"] == port), None)
 
     def refresh(self) -> list[Record]:
-        """All of them, those too that were made since the last time."""
+        """All tenants, including those created since the last call."""
         self.tenants = self._read_tenants()
         return self.tenants
 
     def add_tenant(self, name: str) -> TenantRecord:
-        """A tenant as the master API makes it, with a token for everything."""
+        """Create a tenant like the master API, with a token for everything."""
         with self.store.transaction():
             made = tenants.establish(self.store, self.tenant(tenants.MASTER), {"org_name": name})
             admin = {"username": "admin", "email": f"admin@{made['name']}.example.com", "password": "unkept"}
@@ -86,7 +84,6 @@ class World:
         return self.record_of(self.store.get(tables.ACCOUNTS, made.id))
 
     def add_token(self, tenant: Record, wish: TokenWish) -> TokenRecord:
-        """Another token for a tenant."""
         with self.store.transaction():
             user = self.store.find(tables.USERS, account_id=tenant.id, role="admin")
             assert user is not None
@@ -94,7 +91,7 @@ class World:
         return _token_record(made)
 
     def revoke(self, value: str) -> None:
-        """Take a token away; raises LookupError where there is none."""
+        """Raises LookupError if there is none."""
         with self.store.transaction():
             found = self.store.find(tables.TOKENS, value=value)
             if found is None:
@@ -108,7 +105,7 @@ class World:
         self.tenants = self._read_tenants()
 
     def set_config(self, config: Config) -> None:
-        """Put other settings in force, from the next call on."""
+        """Apply settings, from the next call on."""
         with self.store.transaction():
             self.store.set_setting("config", config.model_dump_json())
         self.config = config
@@ -116,20 +113,20 @@ class World:
         self.ledger.keep(config.recent_calls)
 
     def keep_faults(self) -> None:
-        """Have the faults in force outlive the process."""
+        """Save the active faults for the next process."""
         with self.store.transaction():
             self.store.set_setting(
                 "faults", json.dumps([fault.model_dump(mode="json") for fault in self.faults.report()])
             )
 
     def purge(self) -> None:
-        """Finish deletions that have taken their time."""
+        """Complete deletions whose time is over."""
         before = time.time() - self.config.deletion_seconds
         for table in (tables.SERVICES, tables.BACKENDS):
             self.store.purge(table, before)
 
     def record_of(self, tenant: Record) -> TenantRecord:
-        """A tenant and what opens it."""
+        """A tenant and its tokens."""
         found = self.store.all(tables.TOKENS, tenant_id=tenant.id)
         return TenantRecord(
             id=tenant.id,
@@ -141,7 +138,7 @@ class World:
         )
 
     def contents(self, tenant: Record) -> TenantWorld:
-        """What a tenant holds, table by table; what is being deleted is left out."""
+        """A tenant's contents by table, without what is being deleted."""
         store = self.store
         services = store.all(tables.SERVICES, tenant_id=tenant.id, deleted=None)
         backends = store.all(tables.BACKENDS, tenant_id=tenant.id, deleted=None)

@@ -1,4 +1,4 @@
-"""Access tokens of a tenant's users. The value is shown once, when the token is made."""
+"""Access tokens of a tenant's users. Only the answer to the creation contains the value."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _PATH = "/admin/api/personal/access_tokens"
 def establish(
     store: Store, tenant: Record, user: Record, name: str, scopes: list[str], permission: str, value: str = ""
 ) -> Record:
-    """A token; its value is made up unless given."""
+    """Create a token; its value is generated unless given."""
     return store.insert(
         tables.TOKENS,
         tenant_id=tenant.id,
@@ -36,7 +36,6 @@ def establish(
 
 
 def show(token: Record, *, with_value: bool = False) -> JsonObject:
-    """As clients see it."""
     fields: JsonObject = {"id": token.id, **{name: token[name] for name in ("name", "scopes", "permission")}}
     return fields | ({"value": token["value"]} if with_value else {})
 
@@ -50,13 +49,12 @@ def index(call: Call) -> Answer:
 
 @ROUTES.add("GET", f"{_PATH}/{{token}}")
 def read(call: Call) -> Answer:
-    """One."""
     return answers.item("access_token", show(_of(call)))
 
 
 @ROUTES.add("POST", _PATH, "/admin/api/users/{user}/access_tokens")
 def create(call: Call) -> Answer:
-    """A new one, for the caller's user or another."""
+    """For the caller's user or another one."""
     sent = call.parameters.within("token", "access_token")
     scopes = _scopes(sent.get("scopes"))
     values = sent.texts(("name", "permission"))
@@ -76,7 +74,6 @@ def create(call: Call) -> Answer:
 
 @ROUTES.add("DELETE", f"{_PATH}/{{token}}")
 def delete(call: Call) -> Answer:
-    """Gone: it opens nothing any more."""
     call.store.delete(_of(call))
     return answers.done()
 

@@ -1,7 +1,7 @@
 """Developer accounts, and what all accounts share.
 
-The master's accounts are the tenants: on the master's address the same routes reach them. What fields an account has
-besides the common ones is decided by the tenant's fields definitions.
+Tenants are the master's accounts, which these routes serve on the master's address. The tenant's fields definitions add
+an account's other fields.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def of(call: Call, name: str = "account") -> Record:
 
 
 def show(call: Call, account: Record) -> JsonObject:
-    """As clients see it; tenants show their addresses too."""
+    """In clients' format; tenants include their addresses."""
     fields: JsonObject = {
         "id": account.id,
         "state": account["state"],
@@ -55,7 +55,7 @@ def show(call: Call, account: Record) -> JsonObject:
 
 
 def establish(store: Store, provider: Record, values: JsonObject) -> Record:
-    """A developer account, on the tenant's default plan unless another is among the values."""
+    """Create a developer account, on the tenant's default plan unless the values name one."""
     default = plans.default_of(store, provider, plans.ACCOUNT)
     return store.insert(
         tables.ACCOUNTS,
@@ -72,14 +72,14 @@ def establish(store: Store, provider: Record, values: JsonObject) -> Record:
 
 
 def changes_in(call: Call, sent: Parameters, provider_id: int) -> JsonObject:
-    """The fields of an account that came."""
+    """The account's fields in the parameters."""
     defined = fields_definitions.names_of(call.store, provider_id, "Account")
     return sent.texts(("org_name", *defined)) | sent.flags(_BILLING)
 
 
 @ROUTES.add("GET", _PATH)
 def index(call: Call) -> Answer:
-    """The tenant's, in pages; `state` leaves only some."""
+    """Paged; `state` filters."""
     where = {"state": call.parameters.text("state")} if call.parameters.text("state") else {}
     found, page = call.page(tables.ACCOUNTS, provider_id=call.tenant.id, kind=_kind(call), **where)
     return answers.collection("accounts", "account", [show(call, each) for each in found], page)
@@ -87,7 +87,7 @@ def index(call: Call) -> Answer:
 
 @ROUTES.add("GET", f"{_PATH}/find")
 def find(call: Call) -> Answer:
-    """By the name, address or id of one of its users; a GET that may carry them as JSON."""
+    """By the name, address or id of a user; a GET that may have them as JSON."""
     sent = call.parameters
     where: JsonObject = {name: sent.text(name) for name in ("username", "email") if sent.text(name)}
     identifier = sent.integer("user_id")
@@ -104,13 +104,11 @@ def find(call: Call) -> Answer:
 
 @ROUTES.add("GET", f"{_PATH}/{{account}}")
 def read(call: Call) -> Answer:
-    """One."""
     return answers.item("account", show(call, of(call)))
 
 
 @ROUTES.add("PUT PATCH", f"{_PATH}/{{account}}")
 def change(call: Call) -> Answer:
-    """Other values for some fields."""
     account = of(call)
     sent = call.parameters.within("account")
     changes = changes_in(call, sent, _provider_of(account))
@@ -124,7 +122,7 @@ def change(call: Call) -> Answer:
 
 @ROUTES.add("DELETE", f"{_PATH}/{{account}}")
 def delete(call: Call) -> Answer:
-    """Gone, with its users and applications, unless invoices are open."""
+    """Deletes users and applications, too; refused while invoices are open."""
     account = of(call)
     if account["kind"] != "buyer":
         raise refusals.forbidden()
@@ -136,14 +134,13 @@ def delete(call: Call) -> Answer:
 
 @ROUTES.add("GET", f"{_PATH}/{{account}}/plan")
 def read_plan(call: Call) -> Answer:
-    """Its plan."""
     plan = call.find(tables.PLANS, id=of(call)["plan_id"], tenant_id=call.tenant.id)
     return answers.item("account_plan", plans.show(call, plan))
 
 
 @ROUTES.add("PUT", f"{_PATH}/{{account}}/change_plan")
 def change_plan(call: Call) -> Answer:
-    """Another plan; the answer is the plan."""
+    """The answer is the plan."""
     account = of(call)
     identifier = call.parameters.within("account").integer("plan_id") or 0
     plan = call.find(tables.PLANS, id=identifier, tenant_id=call.tenant.id, kind=plans.ACCOUNT)
@@ -152,7 +149,7 @@ def change_plan(call: Call) -> Answer:
 
 
 def _transition(event: str) -> None:
-    """The route of one event of an account's life."""
+    """Register the route of an account's event."""
     before, after = _EVENTS[event]
 
     @ROUTES.add("PUT", f"{_PATH}/{{account}}/{event}")

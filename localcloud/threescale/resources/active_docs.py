@@ -1,7 +1,7 @@
-"""ActiveDocs: descriptions of an API for its readers, kept as text.
+"""ActiveDocs: API descriptions, kept as text.
 
-The list is not paged and carries every document whole. Without `skip_swagger_validations` the text has to be a Swagger
-or OpenAPI document.
+The list is unpaged and contains the whole documents. Unless `skip_swagger_validations`, the text must be a Swagger or
+OpenAPI document.
 """
 
 from __future__ import annotations
@@ -25,20 +25,18 @@ _REQUIRED = ("info", "paths")
 
 @ROUTES.add("GET", _PATH, json_only=True)
 def index(call: Call) -> Answer:
-    """All of the tenant, not in pages, with their bodies."""
+    """The tenant's, unpaged, with bodies."""
     found = call.all(tables.ACTIVE_DOCS, tenant_id=call.tenant.id)
     return answers.collection("api_docs", "api_doc", [_show(call, each) for each in found])
 
 
 @ROUTES.add("GET", f"{_PATH}/{{document}}", json_only=True)
 def read(call: Call) -> Answer:
-    """One."""
     return answers.item("api_doc", _show(call, _of(call)))
 
 
 @ROUTES.add("POST", _PATH, json_only=True)
 def create(call: Call) -> Answer:
-    """A new one."""
     sent = call.parameters.within("api_docs_service", "api_doc", "active_doc")
     values: JsonObject = {"published": False, "skip_swagger_validations": False, "description": None}
     values |= _values(call, sent)
@@ -54,7 +52,7 @@ def create(call: Call) -> Answer:
 
 @ROUTES.add("PUT PATCH", f"{_PATH}/{{document}}", json_only=True)
 def change(call: Call) -> Answer:
-    """Other values for some fields; its system name stays."""
+    """The system name is immutable."""
     document = _of(call)
     values = _values(call, call.parameters.within("api_docs_service", "api_doc", "active_doc"))
     known = {name: document[name] for name in ("name", "body", *_FLAGS)}
@@ -64,7 +62,6 @@ def change(call: Call) -> Answer:
 
 @ROUTES.add("DELETE", f"{_PATH}/{{document}}", json_only=True)
 def delete(call: Call) -> Answer:
-    """Gone."""
     call.store.delete(_of(call))
     return answers.done()
 

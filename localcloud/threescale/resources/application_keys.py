@@ -1,4 +1,4 @@
-"""Keys of applications: at most five of them, one where the product uses OIDC, each of 5 to 255 characters."""
+"""Keys of applications: at most five, or one with OIDC, each of 5 to 255 characters."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _MOST_WITH_OIDC = 1
 
 @ROUTES.add("GET", _PATH)
 def index(call: Call) -> Answer:
-    """All of the application, the oldest first."""
+    """Oldest first."""
     found = call.store.all(tables.KEYS, application=applications.of(call).id)
     shown = [{name: key[name] for name in ("value", "created_at", "updated_at")} for key in found]
     return answers.collection("keys", "key", shown)
@@ -28,7 +28,7 @@ def index(call: Call) -> Answer:
 
 @ROUTES.add("POST", _PATH)
 def create(call: Call) -> Answer:
-    """One more; the answer is the application."""
+    """The answer is the application."""
     application = applications.of(call)
     key = call.parameters.within("application_key").required("key")
     if call.store.count(tables.KEYS, application=application.id) >= _most(call, application):
@@ -44,7 +44,6 @@ def create(call: Call) -> Answer:
 
 @ROUTES.add("DELETE", f"{_PATH}/{{key:[^/]+?}}")
 def delete(call: Call) -> Answer:
-    """One less."""
     application = applications.of(call)
     call.store.delete(call.find(tables.KEYS, application=application.id, value=call.path["key"]))
     return answers.done()

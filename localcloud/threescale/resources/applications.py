@@ -1,8 +1,7 @@
-"""Applications: what a developer account calls a product with, under one of the product's plans.
+"""Applications: a developer account's access to a product, under one of its plans.
 
-How an application identifies itself follows from the product: `user_key`, or `application_id` with keys, which OIDC
-calls `client_id` and `client_secret`. What was not given is made up. The first application of an account in a product
-subscribes the account to it.
+The product determines the identification: `user_key`, or `application_id` with keys, which are OIDC's `client_id` and
+`client_secret`. Missing ones are generated. An account's first application in a product subscribes it.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ def of(call: Call) -> Record:
 
 
 def show(call: Call, application: Record) -> JsonObject:
-    """As clients see it, which depends on how the product authenticates."""
+    """In clients' format, which depends on the product's authentication."""
     store = call.store
     service = store.get(tables.SERVICES, application.number("service_id"))
     plan = store.get(tables.PLANS, application.number("plan_id"))
@@ -62,14 +61,14 @@ def show(call: Call, application: Record) -> JsonObject:
 
 @ROUTES.add("GET", _PATH)
 def index(call: Call) -> Answer:
-    """Those of an account, not in pages."""
+    """An account's, unpaged."""
     found = [each for each in call.all(tables.APPLICATIONS, account_id=accounts.of(call).id) if _is_live(call, each)]
     return answers.collection("applications", "application", [show(call, each) for each in found])
 
 
 @ROUTES.add("GET", "/admin/api/applications")
 def index_of_tenant(call: Call) -> Answer:
-    """Those of all accounts, in pages; `service_id` and `plan_id` leave only some."""
+    """All accounts', paged; `service_id` and `plan_id` filter."""
     where = {name: call.parameters.integer(name) for name in ("service_id", "plan_id") if call.parameters.text(name)}
     found, page = call.page(tables.APPLICATIONS, tenant_id=call.tenant.id, **where)
     shown_ones = [show(call, each) for each in found if _is_live(call, each)]
@@ -91,13 +90,11 @@ def find(call: Call) -> Answer:
 
 @ROUTES.add("GET", f"{_PATH}/{{application}}")
 def read(call: Call) -> Answer:
-    """One."""
     return answers.item("application", show(call, of(call)))
 
 
 @ROUTES.add("POST", _PATH)
 def create(call: Call) -> Answer:
-    """A new one."""
     account = accounts.of(call)
     sent = call.parameters.within("application", "cinstance")
     plan = _plan(call, sent.integer("plan_id"))
@@ -116,7 +113,7 @@ def create(call: Call) -> Answer:
 
 @ROUTES.add("PUT PATCH", f"{_PATH}/{{application}}")
 def change(call: Call) -> Answer:
-    """Another name, description or user key; its application id stays."""
+    """The application id is immutable."""
     application = of(call)
     sent = call.parameters.within("application", "cinstance")
     values = _texts_in(call, sent)
@@ -133,21 +130,20 @@ def change(call: Call) -> Answer:
 
 @ROUTES.add("DELETE", f"{_PATH}/{{application}}")
 def delete(call: Call) -> Answer:
-    """Gone, with its keys."""
+    """Deletes its keys, too."""
     call.store.delete(of(call))
     return answers.done()
 
 
 @ROUTES.add("GET", f"{_PATH}/{{application}}/plan")
 def read_plan(call: Call) -> Answer:
-    """Its plan."""
     plan = call.store.get(tables.PLANS, of(call).number("plan_id"))
     return answers.item("application_plan", plans.show(call, plan))
 
 
 @ROUTES.add("PUT", f"{_PATH}/{{application}}/change_plan")
 def change_plan(call: Call) -> Answer:
-    """Another plan of the same product; the answer is the plan."""
+    """To a plan of the same product; the answer is the plan."""
     application = of(call)
     plan = _plan(call, call.parameters.within("application").integer("plan_id"))
     if plan["service_id"] != application["service_id"]:
@@ -157,7 +153,7 @@ def change_plan(call: Call) -> Answer:
 
 
 def _transition(event: str) -> None:
-    """The route of one event of an application's life."""
+    """Register the route of an application's event."""
     before, after = _EVENTS[event]
 
     @ROUTES.add("PUT", f"{_PATH}/{{application}}/{event}")
@@ -176,7 +172,7 @@ for _event in _EVENTS:
 def establish(
     store: Store, tenant: Record, account: Record, plan: Record, values: JsonObject, keys: Sequence[str] = ()
 ) -> Record:
-    """An application with what it needs to call its product."""
+    """Create an application with credentials."""
     service = store.get(tables.SERVICES, plan.number("service_id"))
     subscriptions.ensure(store, tenant, account, service)
     if service["backend_version"] == "1":

@@ -1,8 +1,8 @@
-"""Backend usages: which backends a product uses, and under which path.
+"""Backend usages: the backends of a product, and their paths.
 
-The list is a bare array, unlike every other. A backend once per product, a path once per product whatever its case;
-paths begin with a slash and end with none. What a usage takes with it are the limits and prices that the product's
-plans set on the backend's metrics.
+The list is a bare array, unlike all others. Backend and path (case-insensitive) are unique per product; paths start
+with a slash and end without. Deleting a usage deletes the limits and prices of the product's plans on the backend's
+metrics.
 """
 
 from __future__ import annotations
@@ -22,20 +22,18 @@ _PATH_TAKEN = "This path is already taken. Specify a different path."
 
 @ROUTES.add("GET", _PATH, json_only=True)
 def index(call: Call) -> Answer:
-    """The product's, in pages, as a bare array."""
+    """The product's, paged, as a bare array."""
     found, _ = call.page(tables.BACKEND_USAGES, service_id=_service(call).id)
     return Answer(body=[{"backend_usage": _show(call, each)} for each in found])
 
 
 @ROUTES.add("GET", f"{_PATH}/{{usage}}", json_only=True)
 def read(call: Call) -> Answer:
-    """One."""
     return answers.item("backend_usage", _show(call, _of(call, _service(call))))
 
 
 @ROUTES.add("POST", _PATH, json_only=True)
 def create(call: Call) -> Answer:
-    """Use a backend."""
     service = _service(call)
     sent = call.parameters.within("backend_usage")
     identifier = sent.integer("backend_api_id")
@@ -59,7 +57,7 @@ def create(call: Call) -> Answer:
 
 @ROUTES.add("PUT PATCH", f"{_PATH}/{{usage}}", json_only=True)
 def change(call: Call) -> Answer:
-    """Another path; the backend stays."""
+    """Changes the path; the backend is immutable."""
     service = _service(call)
     usage = _of(call, service)
     sent = call.parameters.within("backend_usage")
@@ -77,7 +75,6 @@ def change(call: Call) -> Answer:
 
 @ROUTES.add("DELETE", f"{_PATH}/{{usage}}", json_only=True)
 def delete(call: Call) -> Answer:
-    """Use it no more."""
     service = _service(call)
     usage = _of(call, service)
     metrics = {metric.id for metric in call.store.all(tables.METRICS, backend_id=usage["backend_id"])}
@@ -91,7 +88,7 @@ def delete(call: Call) -> Answer:
 
 
 def normal_path(path: str) -> str:
-    """With a slash before and none behind."""
+    """With a leading slash and no trailing one."""
     return "/" + path.strip().strip("/")
 
 

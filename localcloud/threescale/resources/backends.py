@@ -1,7 +1,7 @@
-"""Backends (`backend_apis`): an address behind the gateway, with metrics and mapping rules of its own.
+"""Backends (`backend_apis`): an address behind the gateway, with its own metrics and mapping rules.
 
-A new one has the metric `hits.<id>` and no mapping rule. The address is kept with its port. One that a product uses
-cannot be deleted.
+A new one has the metric `hits.<id>` and no mapping rule. The address is stored with its port. A used backend cannot be
+deleted.
 """
 
 from __future__ import annotations
@@ -27,7 +27,6 @@ def of(call: Call, name: str = "backend") -> Record:
 
 
 def show(call: Call, backend: Record) -> JsonObject:
-    """As clients see it."""
     fields: JsonObject = {
         "id": backend.id,
         "name": backend["name"],
@@ -41,7 +40,7 @@ def show(call: Call, backend: Record) -> JsonObject:
 
 
 def users_of(store: Store, backend: Record) -> list[Record]:
-    """The products that use it, those being deleted left out."""
+    """The products that use it, without those being deleted."""
     usages = store.all(tables.BACKEND_USAGES, backend_id=backend.id)
     services = [store.get(tables.SERVICES, usage.number("service_id")) for usage in usages]
     return [service for service in services if service["deleted"] is None]
@@ -49,20 +48,18 @@ def users_of(store: Store, backend: Record) -> list[Record]:
 
 @ROUTES.add("GET", "/admin/api/backend_apis", json_only=True)
 def index(call: Call) -> Answer:
-    """All of the tenant."""
     found, page = call.page(tables.BACKENDS, tenant_id=call.tenant.id, deleted=None)
     return answers.collection("backend_apis", "backend_api", [show(call, each) for each in found], page)
 
 
 @ROUTES.add("GET", "/admin/api/backend_apis/{backend}", json_only=True)
 def read(call: Call) -> Answer:
-    """One."""
     return answers.item("backend_api", show(call, of(call)))
 
 
 @ROUTES.add("POST", "/admin/api/backend_apis", json_only=True)
 def create(call: Call) -> Answer:
-    """A new one, with its metric."""
+    """Creates its metric, too."""
     sent = call.parameters.within("backend_api")
     system_name = names.system_name_of(sent)
     values = sent.texts(("name", "description", "private_endpoint"))
@@ -80,7 +77,7 @@ def create(call: Call) -> Answer:
 
 @ROUTES.add("PUT PATCH", "/admin/api/backend_apis/{backend}", json_only=True)
 def change(call: Call) -> Answer:
-    """Other values for some fields; its system name stays."""
+    """The system name is immutable."""
     backend = of(call)
     sent = call.parameters.within("backend_api")
     values = sent.texts(("name", "description", "private_endpoint"))
@@ -99,7 +96,7 @@ def change(call: Call) -> Answer:
 
 @ROUTES.add("DELETE", "/admin/api/backend_apis/{backend}", json_only=True)
 def delete(call: Call) -> Answer:
-    """Gone at once, if no product uses it."""
+    """Immediate; refused while a product uses it."""
     backend = of(call)
     if users_of(call.store, backend):
         raise refusals.undeletable("cannot be deleted because it is used by at least one Product")
@@ -108,7 +105,7 @@ def delete(call: Call) -> Answer:
 
 
 def settle_endpoint(values: JsonObject, field: str, complaints: Complaints) -> None:
-    """Give an address its port, or complain of it."""
+    """Add the port to an address, or complain of it."""
     endpoint = values.get(field)
     if isinstance(endpoint, str) and endpoint:
         if addresses.is_acceptable(endpoint, _SCHEMES):
@@ -119,7 +116,7 @@ def settle_endpoint(values: JsonObject, field: str, complaints: Complaints) -> N
 
 
 def establish(store: Store, tenant: Record, system_name: str, values: JsonObject) -> Record:
-    """A backend with its metric."""
+    """Create a backend with its metric."""
     backend = store.insert(
         tables.BACKENDS, **{"annotations": {}, **values}, tenant_id=tenant.id, system_name=system_name
     )
@@ -128,7 +125,7 @@ def establish(store: Store, tenant: Record, system_name: str, values: JsonObject
 
 
 def serve_from(store: Store, tenant: Record, service: Record, address: str) -> None:
-    """Have the root of a product served from an address: by the backend that is there, else by a new one."""
+    """Serve a product's root from an address, through the existing backend or a new one."""
     usage = store.find(tables.BACKEND_USAGES, service_id=service.id, path="/")
     if usage is not None:
         store.update(store.get(tables.BACKENDS, usage.number("backend_id")), private_endpoint=address)

@@ -17,20 +17,18 @@ _SCOPES = ("ApplicationPlan", "ServicePlan", "AccountPlan", "application_plan", 
 
 @ROUTES.add("GET", _PATH)
 def index(call: Call) -> Answer:
-    """All of the product, not in pages."""
+    """The product's, unpaged."""
     found = call.all(tables.FEATURES, service_id=_service(call).id)
     return answers.collection("features", "feature", [_show(call, each) for each in found])
 
 
 @ROUTES.add("GET", f"{_PATH}/{{feature}}")
 def read(call: Call) -> Answer:
-    """One."""
     return answers.item("feature", _show(call, _of(call)))
 
 
 @ROUTES.add("POST", _PATH)
 def create(call: Call) -> Answer:
-    """A new one."""
     service = _service(call)
     sent = call.parameters.within("feature")
     values: JsonObject = {"scope": "ApplicationPlan", "visible": True, "description": None}
@@ -49,7 +47,7 @@ def create(call: Call) -> Answer:
 
 @ROUTES.add("PUT PATCH", f"{_PATH}/{{feature}}")
 def change(call: Call) -> Answer:
-    """Other values for some fields; its system name stays."""
+    """The system name is immutable."""
     feature = _of(call)
     sent = call.parameters.within("feature")
     values = sent.texts(("name", "description", "scope")) | sent.flags(("visible",))
@@ -63,7 +61,6 @@ def change(call: Call) -> Answer:
 
 @ROUTES.add("DELETE", f"{_PATH}/{{feature}}")
 def delete(call: Call) -> Answer:
-    """Gone."""
     call.store.delete(_of(call))
     return answers.done()
 

@@ -1,7 +1,7 @@
-"""Fields definitions: which fields accounts, users and applications have, and which of them a signup must bring.
+"""Fields definitions: the fields of accounts, users and applications, and which of them a signup requires.
 
-A new tenant has the ones 3scale starts with. Of these only the organisation's name and the user's name are required:
-a signup without address or password is accepted.
+A new tenant has 3scale's defaults, of which only the names of organisation and user are required: a signup without
+address or password is accepted.
 """
 
 from __future__ import annotations
@@ -28,12 +28,12 @@ _DEFAULTS = (
     ("Cinstance", "name", "Name", True),
     ("Cinstance", "description", "Description", False),
 )
-# They have columns of their own.
+# Fields with columns of their own.
 _BUILT_IN = {(target, name) for target, name, _, _ in _DEFAULTS}
 
 
 def establish(store: Store, tenant: Record) -> None:
-    """The ones that every tenant starts with."""
+    """Create the default definitions."""
     for position, (target, name, label, required) in enumerate(_DEFAULTS, 1):
         store.insert(
             tables.FIELDS_DEFINITIONS,
@@ -56,32 +56,30 @@ def names_of(store: Store, tenant_id: int, target: str) -> tuple[str, ...]:
 
 
 def values_of(store: Store, tenant_id: int, target: str, record: Record) -> JsonObject:
-    """What an object holds in these fields."""
+    """An object's values of these fields."""
     return {name: record[name] for name in names_of(store, tenant_id, target) if record[name] is not None}
 
 
 def required_of(store: Store, tenant_id: int, target: str) -> tuple[str, ...]:
-    """The fields without which an object of this kind is refused."""
+    """The required fields of a kind of object."""
     found = store.all(tables.FIELDS_DEFINITIONS, tenant_id=tenant_id, target=target)
     return tuple(each.text("name") for each in found if each["required"])
 
 
 @ROUTES.add("GET", _PATH)
 def index(call: Call) -> Answer:
-    """All of the tenant, not in pages."""
+    """The tenant's, unpaged."""
     found = call.all(tables.FIELDS_DEFINITIONS, tenant_id=call.tenant.id)
     return answers.collection("fields_definitions", "fields_definition", [_show(call, each) for each in found])
 
 
 @ROUTES.add("GET", f"{_PATH}/{{definition}}")
 def read(call: Call) -> Answer:
-    """One."""
     return answers.item("fields_definition", _show(call, _of(call)))
 
 
 @ROUTES.add("POST", _PATH)
 def create(call: Call) -> Answer:
-    """A new one."""
     sent = call.parameters.within("fields_definition")
     values = sent.texts(("target", "name", "label")) | _choices_in(sent)
     complaints = Complaints()
@@ -109,7 +107,7 @@ def create(call: Call) -> Answer:
 
 @ROUTES.add("PUT PATCH", f"{_PATH}/{{definition}}")
 def change(call: Call) -> Answer:
-    """Other values for some fields; target and name stay."""
+    """Target and name are immutable."""
     sent = call.parameters.within("fields_definition")
     definition = _of(call)
     values = sent.texts(("label",)) | sent.flags(_FLAGS) | _choices_in(sent)
@@ -122,7 +120,7 @@ def change(call: Call) -> Answer:
 
 @ROUTES.add("DELETE", f"{_PATH}/{{definition}}")
 def delete(call: Call) -> Answer:
-    """Gone, unless it is one of the first."""
+    """Refused for defaults."""
     definition = _of(call)
     if (definition.text("target"), definition.text("name")) in _BUILT_IN:
         raise refusals.undeletable("This field cannot be deleted")
@@ -131,7 +129,7 @@ def delete(call: Call) -> Answer:
 
 
 def _choices_in(sent: Parameters) -> JsonObject:
-    """The values that a form offers for the field."""
+    """The choices that a form offers for the field."""
     choices = sent.get("choices")
     return {"choices": [as_text(each) for each in choices]} if isinstance(choices, list) else {}
 

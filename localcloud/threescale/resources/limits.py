@@ -1,4 +1,4 @@
-"""Usage limits of application plans, one per period for a metric of the product or of a backend that it uses."""
+"""Usage limits of application plans, one per period for a metric of the product or of a used backend."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ def metric_of(call: Call, plan: Record) -> Record:
 
 @ROUTES.add("GET", _OF_PLAN)
 def index_of_plan(call: Call) -> Answer:
-    """All of a plan, in pages."""
+    """A plan's, paged."""
     found, page = call.page(tables.LIMITS, plan_id=plans.application_plan_of(call).id)
     return answers.collection("limits", "limit", [_show(call, each) for each in found], page)
 
 
 @ROUTES.add("GET", _OF_METRIC)
 def index(call: Call) -> Answer:
-    """Those of a metric, in pages."""
+    """A metric's, paged."""
     plan = plans.application_plan_of(call)
     found, page = call.page(tables.LIMITS, plan_id=plan.id, metric_id=metric_of(call, plan).id)
     return answers.collection("limits", "limit", [_show(call, each) for each in found], page)
@@ -48,13 +48,11 @@ def index(call: Call) -> Answer:
 
 @ROUTES.add("GET", f"{_OF_METRIC}/{{limit}}")
 def read(call: Call) -> Answer:
-    """One."""
     return answers.item("limit", _show(call, _of(call)))
 
 
 @ROUTES.add("POST", _OF_METRIC)
 def create(call: Call) -> Answer:
-    """A new one."""
     plan = plans.application_plan_of(call)
     metric = metric_of(call, plan)
     values = _values(call, {})
@@ -66,7 +64,6 @@ def create(call: Call) -> Answer:
 
 @ROUTES.add("PUT PATCH", f"{_OF_METRIC}/{{limit}}")
 def change(call: Call) -> Answer:
-    """Another period or value."""
     limit = _of(call)
     values = _values(call, {"period": limit["period"], "value": limit["value"]})
     other = call.store.find(
@@ -79,7 +76,6 @@ def change(call: Call) -> Answer:
 
 @ROUTES.add("DELETE", f"{_OF_METRIC}/{{limit}}")
 def delete(call: Call) -> Answer:
-    """Gone."""
     call.store.delete(_of(call))
     return answers.done()
 

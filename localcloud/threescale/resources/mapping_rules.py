@@ -1,8 +1,8 @@
 """Mapping rules: which requests count for which metric, in which order.
 
-The order is a list without gaps: a rule put at a position moves the others down, one without a position comes last, a
-deleted one lets the others move up. Position 0 is taken as it is and moves nobody, which is what 3scale's list does
-with a number below its first. Products list their rules by position, backends by id.
+Positions have no gaps: a rule inserted at a position moves later ones down, one without a position goes last, a
+deletion moves later ones up. Position 0 is accepted and moves none, since 3scale's list ignores numbers below its
+first. Products list their rules by position, backends by id.
 """
 
 from __future__ import annotations
@@ -21,19 +21,19 @@ from localcloud.threescale.store import Record, Store
 
 ROUTES = Routes()
 
-# TRACE and CONNECT are methods that the operator's custom resource allows and 3scale does not.
+# The operator's custom resource also allows TRACE and CONNECT, which 3scale refuses.
 METHODS = ("GET", "POST", "DELETE", "PUT", "PATCH", "HEAD", "OPTIONS")
 
 _OF_SERVICE = "/admin/api/services/{service}/proxy/mapping_rules"
 _OF_BACKEND = "/admin/api/backend_apis/{backend}/mapping_rules"
-# A path, at most one `$` at its end, then perhaps a query whose keys are plain and whose values may be variables.
+# A path with at most one `$`, at its end, and an optional query with plain keys, whose values may be variables.
 _PATTERN = re.compile(r"\A/[^?$\s]*\$?(\?[^={}&?\s]+=[^&=?\s]*(&[^={}&?\s]+=[^&=?\s]*)*)?\Z")
 _BRACES = re.compile(r"[{}]")
 _VARIABLE = re.compile(r"\{[\w\-]+\}")
 
 
 def establish(store: Store, service: Record, hits: Record) -> Record:
-    """The rule that every new product has."""
+    """The rule of every new product."""
     return store.insert(
         tables.MAPPING_RULES,
         **owned_by(service),
@@ -47,7 +47,6 @@ def establish(store: Store, service: Record, hits: Record) -> Record:
 
 
 def show(call: Call, rule: Record, owner: Record) -> JsonObject:
-    """As clients see it."""
     of_service = owner.table == tables.SERVICES
     own = f"{path_of(owner)}{'/proxy' if of_service else ''}/mapping_rules/{rule.id}"
     fields: JsonObject = {
@@ -66,7 +65,7 @@ def show(call: Call, rule: Record, owner: Record) -> JsonObject:
 
 @ROUTES.add("GET", _OF_SERVICE)
 def index_of_service(call: Call) -> Answer:
-    """A product's rules in their order, not in pages."""
+    """A product's rules in order, unpaged."""
     owner = owner_of(call)
     found = call.all(tables.MAPPING_RULES, "position, id", **owned_by(owner))
     return answers.collection("mapping_rules", "mapping_rule", [show(call, each, owner) for each in found])
@@ -74,20 +73,19 @@ def index_of_service(call: Call) -> Answer:
 
 @ROUTES.add("GET", _OF_BACKEND, json_only=True)
 def index_of_backend(call: Call) -> Answer:
-    """A backend's rules by id, in pages."""
+    """A backend's rules by id, paged."""
     owner = owner_of(call)
     found, page = call.page(tables.MAPPING_RULES, **owned_by(owner))
     return answers.collection("mapping_rules", "mapping_rule", [show(call, each, owner) for each in found], page)
 
 
 def read(call: Call) -> Answer:
-    """One."""
     owner = owner_of(call)
     return answers.item("mapping_rule", show(call, _of(call, owner), owner))
 
 
 def create(call: Call) -> Answer:
-    """A new one, at its position or at the end."""
+    """At its position or at the end."""
     owner = owner_of(call)
     sent = call.parameters.within("mapping_rule", "proxy_rule")
     values = _values(sent)
@@ -105,7 +103,7 @@ def create(call: Call) -> Answer:
 
 
 def change(call: Call) -> Answer:
-    """Other values for some fields, perhaps at another position."""
+    """Can move it to another position."""
     owner = owner_of(call)
     rule = _of(call, owner)
     sent = call.parameters.within("mapping_rule", "proxy_rule")
@@ -121,7 +119,7 @@ def change(call: Call) -> Answer:
 
 
 def delete(call: Call) -> Answer:
-    """Gone; the others move up."""
+    """Moves later ones up."""
     owner = owner_of(call)
     rule = _of(call, owner)
     call.store.delete(rule)
@@ -151,7 +149,7 @@ def _values(sent: Parameters) -> JsonObject:
 
 
 def _validate(call: Call, owner: Record, values: JsonObject, complaints: Complaints) -> None:
-    """Check what was sent and turn numbers into numbers; refuse if there is anything to complain of."""
+    """Check the values and convert numbers; refuses if there are complaints."""
     if values.get("http_method"):
         complaints.if_unlisted(values, "http_method", METHODS)
     pattern = values.get("pattern")
@@ -177,7 +175,7 @@ def _validate(call: Call, owner: Record, values: JsonObject, complaints: Complai
 
 
 def is_pattern(pattern: str) -> bool:
-    """Whether 3scale takes it: a path, a `$` at most at its end, variables like `{id}` but not in a query's keys."""
+    """Whether 3scale accepts it: a path, `$` only at the end, variables like `{id}` except in a query's keys."""
     return bool(_PATTERN.match(pattern)) and not _BRACES.search(_VARIABLE.sub("", pattern))
 
 

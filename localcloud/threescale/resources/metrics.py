@@ -1,9 +1,9 @@
-"""Metrics and methods, of products and of backends alike.
+"""Metrics and methods of products and backends.
 
-A method is a metric under `hits`: it shows in both lists. System name and friendly name are unique within the owner,
-over metrics and methods together. A backend's system names carry the backend's id (`hits.42`), whatever was sent.
-`hits` cannot be deleted, nor can what a mapping rule in the gateway's latest configuration counts; whatever else counts
-or limits a metric goes with it.
+A method is a metric under `hits`, and appears in both lists. System name and friendly name are unique within the owner,
+over metrics and methods. A backend's system names end in its id (`hits.42`), whatever was sent. `hits` cannot be
+deleted, nor a metric counted by a mapping rule in the gateway's latest configuration; a deletion includes all rules,
+limits and prices of the metric.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ def owner_of(call: Call) -> Record:
 
 
 def owned_by(owner: Record) -> dict[str, int | None]:
-    """The condition for rows of this owner."""
+    """The filter for the owner's rows."""
     if owner.table == tables.SERVICES:
         return {"service_id": owner.id, "backend_id": None}
     return {"service_id": None, "backend_id": owner.id}
 
 
 def path_of(owner: Record) -> str:
-    """Where the owner is."""
+    """The owner's path."""
     return f"/admin/api/{'services' if owner.table == tables.SERVICES else 'backend_apis'}/{owner.id}"
 
 
@@ -52,7 +52,7 @@ def hits_of(store: Store, owner: Record) -> Record:
 
 
 def establish_hits(store: Store, owner: Record) -> Record:
-    """The metric that every owner has from the start."""
+    """Create the metric that every owner has."""
     return store.insert(
         tables.METRICS,
         **owned_by(owner),
@@ -64,7 +64,7 @@ def establish_hits(store: Store, owner: Record) -> Record:
 
 
 def show(call: Call, metric: Record, owner: Record) -> JsonObject:
-    """A metric, or a method as the list of metrics has it."""
+    """A metric, or a method in the format of metrics."""
     own = f"{path_of(owner)}/metrics/{metric.id}"
     fields: JsonObject = {"id": metric.id}
     if owner.table == tables.SERVICES:
@@ -81,7 +81,7 @@ def show(call: Call, metric: Record, owner: Record) -> JsonObject:
 
 
 def show_method(call: Call, method: Record, owner: Record) -> JsonObject:
-    """A method as the list of methods has it."""
+    """A method in the format of methods."""
     fields: JsonObject = {"id": method.id}
     if owner.table == tables.SERVICES:
         fields["name"] = method["system_name"]
@@ -96,7 +96,7 @@ def show_method(call: Call, method: Record, owner: Record) -> JsonObject:
 
 @ROUTES.add("GET", _OF_SERVICE)
 def index_of_service(call: Call) -> Answer:
-    """Metrics and methods of a product, not in pages."""
+    """A product's metrics and methods, unpaged."""
     owner = owner_of(call)
     found = call.all(tables.METRICS, **owned_by(owner))
     return answers.collection("metrics", "metric", [show(call, each, owner) for each in found])
@@ -104,39 +104,35 @@ def index_of_service(call: Call) -> Answer:
 
 @ROUTES.add("GET", _OF_BACKEND, json_only=True)
 def index_of_backend(call: Call) -> Answer:
-    """Metrics and methods of a backend, in pages."""
+    """A backend's metrics and methods, paged."""
     owner = owner_of(call)
     found, page = call.page(tables.METRICS, **owned_by(owner))
     return answers.collection("metrics", "metric", [show(call, each, owner) for each in found], page)
 
 
 def create(call: Call) -> Answer:
-    """A new metric."""
     owner = owner_of(call)
     sent = call.parameters.within("metric")
     return answers.item("metric", show(call, _insert(call, owner, sent, None), owner), created=True)
 
 
 def read(call: Call) -> Answer:
-    """One."""
     owner = owner_of(call)
     return answers.item("metric", show(call, _of(call, owner), owner))
 
 
 def change(call: Call) -> Answer:
-    """Other values for some fields; its system name stays."""
     owner = owner_of(call)
     return answers.item("metric", show(call, _update(call, owner, _of(call, owner), "metric"), owner))
 
 
 def delete(call: Call) -> Answer:
-    """Gone, with the rules, limits and prices that mean it."""
+    """Deletes its rules, limits and prices, too."""
     owner = owner_of(call)
     return _delete(call, owner, _of(call, owner))
 
 
 def index_methods(call: Call) -> Answer:
-    """The methods under a metric."""
     owner = owner_of(call)
     parent = _of(call, owner)
     if owner.table == tables.SERVICES:
@@ -147,7 +143,7 @@ def index_methods(call: Call) -> Answer:
 
 
 def create_method(call: Call) -> Answer:
-    """A new method, under `hits` only."""
+    """Only under `hits`."""
     owner = owner_of(call)
     parent = _of(call, owner)
     if parent.id != hits_of(call.store, owner).id:
@@ -157,25 +153,23 @@ def create_method(call: Call) -> Answer:
 
 
 def read_method(call: Call) -> Answer:
-    """One."""
     owner = owner_of(call)
     return answers.item("method", show_method(call, _method_of(call, owner), owner))
 
 
 def change_method(call: Call) -> Answer:
-    """Other values for some fields; its system name stays."""
     owner = owner_of(call)
     return answers.item("method", show_method(call, _update(call, owner, _method_of(call, owner), "method"), owner))
 
 
 def delete_method(call: Call) -> Answer:
-    """Gone, with the rules, limits and prices that mean it."""
+    """Deletes its rules, limits and prices, too."""
     owner = owner_of(call)
     return _delete(call, owner, _method_of(call, owner))
 
 
 def _enter(methods: str, path: str, handler: Callable[[Call], Answer]) -> None:
-    """The same handlers serve both owners, whose lists alone differ."""
+    """Register a handler for both owners, which differ only in their lists."""
     ROUTES.add(methods, f"{_OF_SERVICE}{path}")(handler)
     ROUTES.add(methods, f"{_OF_BACKEND}{path}", json_only=True)(handler)
 
@@ -266,7 +260,7 @@ def _is_in_gateway(store: Store, owner: Record, metric: Record) -> bool:
 
 
 def _close_gaps(store: Store, owner: Record, metric: Record) -> None:
-    """Take the metric's rules out of the order before they go with it."""
+    """Remove the metric's rules from the order before they are deleted."""
     for rule in reversed(store.all(tables.MAPPING_RULES, "position", **owned_by(owner), metric_id=metric.id)):
         store.delete(rule)
         store.shift(tables.MAPPING_RULES, owned_by(owner), rule.number("position") + 1, None, -1)

@@ -1,6 +1,6 @@
-"""What the simulated tenants' plan of 3scale lacks: billing, the developer portal, webhooks, permissions of members.
+"""What the tenants' 3scale plan lacks: billing, the developer portal, webhooks, members' permissions.
 
-A token of the right scope is told that it is forbidden, whatever is asked for; nothing is looked at.
+Every call with a token of the right scope is forbidden.
 """
 
 from __future__ import annotations
@@ -30,7 +30,6 @@ _PATHS = {
 
 
 def refuse(_: Call) -> Answer:
-    """Whatever is asked for."""
     raise refusals.forbidden()
 
 

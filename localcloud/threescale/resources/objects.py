@@ -1,4 +1,4 @@
-"""Whether an object that was deleted is still being deleted."""
+"""Whether a deleted object is still being deleted."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _TABLES = {
 
 @ROUTES.add("GET", "/admin/api/objects/status", json_only=True)
 def read(call: Call) -> Answer:
-    """An empty answer while it exists in any way, else 404."""
+    """An empty answer while it exists in any form, else 404."""
     kind, text = call.parameters.required("object_type"), call.parameters.required("object_id")
     identifier = int(text) if text.isdigit() else 0
     if kind == "proxy":

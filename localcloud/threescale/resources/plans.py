@@ -1,7 +1,7 @@
-"""Plans: of applications and of services within a product, of accounts within a tenant.
+"""Plans of applications and services in a product, and of accounts in a tenant.
 
-A new product has a default service plan and no application plan; a new tenant a default account plan. Plans begin
-hidden and are published or hidden by a `state_event`. An application plan with applications cannot be deleted.
+A new product has a default service plan and no application plan; a new tenant a default account plan. Plans start
+hidden, and a `state_event` publishes or hides them. An application plan with applications cannot be deleted.
 """
 
 from __future__ import annotations
@@ -38,14 +38,14 @@ _IN_USE = "This application plan cannot be deleted! At least one application dep
 
 
 def establish_default(store: Store, tenant: Record, kind: str, service: Record | None = None) -> Record:
-    """The plan `Default`, published, which others are subscribed to unasked."""
+    """Create the published plan `Default`, which subscriptions without a plan get."""
     return establish(store, tenant, kind, service, "Default", default=True)
 
 
 def establish(
     store: Store, tenant: Record, kind: str, service: Record | None, name: str, *, default: bool = False
 ) -> Record:
-    """A published plan that costs nothing."""
+    """Create a free, published plan."""
     return store.insert(
         tables.PLANS,
         **{
@@ -76,7 +76,6 @@ def application_plan_of(call: Call) -> Record:
 
 
 def show(call: Call, plan: Record) -> JsonObject:
-    """As clients see it."""
     fields: JsonObject = {
         "id": plan.id,
         "name": plan["name"],
@@ -91,12 +90,12 @@ def show(call: Call, plan: Record) -> JsonObject:
 
 
 def wrapper_of(plan: Record) -> str:
-    """The name it stands under."""
+    """The key under which it is nested."""
     return f"{plan.text('kind')}_plan"
 
 
 class _Plans:
-    """The routes of one kind of plan, which differ only in where they are."""
+    """The routes of one kind of plan, which differ only in their paths."""
 
     def __init__(self, kind: str, within: str) -> None:
         self.kind = kind
@@ -110,15 +109,14 @@ class _Plans:
         ROUTES.add("PUT", f"{path}/{{plan}}/default")(self.make_default)
 
     def index(self, call: Call) -> Answer:
-        """Those of the owner, not in pages."""
+        """The owner's, unpaged."""
         return _listed(call, self.wrapper, call.all(tables.PLANS, **self._owner(call)))
 
     def read(self, call: Call) -> Answer:
-        """One."""
         return answers.item(self.wrapper, show(call, self._of(call)))
 
     def create(self, call: Call) -> Answer:
-        """A new one, hidden unless its event says otherwise."""
+        """Hidden unless its event publishes it."""
         owner = self._owner(call)
         sent = call.parameters.within(self.wrapper, "plan")
         system_name = names.system_name_of(sent)
@@ -136,7 +134,7 @@ class _Plans:
         return answers.item(self.wrapper, show(call, plan), created=True)
 
     def change(self, call: Call) -> Answer:
-        """Other values for some fields; its system name stays."""
+        """The system name is immutable."""
         plan = self._of(call)
         sent = call.parameters.within(self.wrapper, "plan")
         complaints = Complaints()
@@ -147,7 +145,7 @@ class _Plans:
         return answers.item(self.wrapper, show(call, call.store.update(plan, **values, state=state)))
 
     def delete(self, call: Call) -> Answer:
-        """Gone, if nobody is on it."""
+        """Refused while the plan is in use."""
         plan = self._of(call)
         if call.store.count(tables.APPLICATIONS, plan_id=plan.id):
             raise refusals.undeletable(_IN_USE)
@@ -157,7 +155,7 @@ class _Plans:
         return answers.done()
 
     def make_default(self, call: Call) -> Answer:
-        """The one that is taken unasked, instead of another."""
+        """Make this the default instead of another."""
         plan = self._of(call)
         for other in call.store.all(tables.PLANS, **self._owner(call), is_default=1):
             call.store.update(other, is_default=0)
@@ -220,7 +218,7 @@ def _values(sent: Parameters, complaints: Complaints) -> JsonObject:
 
 
 def _state_after(state: str, sent: Parameters) -> str:
-    """The state after the event that was sent, if one was."""
+    """The state after the sent event, if any."""
     event = sent.text("state_event")
     if not event:
         return state

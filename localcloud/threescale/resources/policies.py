@@ -1,7 +1,7 @@
-"""Policies: the chain of a product, and the registry of a tenant's own policies.
+"""Policies: a product's chain, and a tenant's registry of its own policies.
 
-A chain always holds the built-in `apicast`; where it was left out it comes back at the end. Changing the chain deploys
-to the sandbox. The registry needs a token with a scope of its own; a policy that a chain uses stays as it is.
+A chain always contains the built-in `apicast`, which is appended if missing. Changing the chain deploys to the sandbox.
+The registry needs its own scope; a policy in use by a chain cannot be changed.
 """
 
 from __future__ import annotations
@@ -23,20 +23,20 @@ ROUTES = Routes()
 
 _CHAIN = "/admin/api/services/{service}/proxy/policies"
 _REGISTRY = "/admin/api/registry/policies"
-# What the meta schema of a policy asks for.
+# What a policy's meta schema requires.
 _SCHEMA_TEXTS = ("name", "version", "summary", "$schema")
 _IN_USE = "is used by at least one policy chain"
 
 
 @ROUTES.add("GET", _CHAIN)
 def read_chain(call: Call) -> Answer:
-    """The product's chain, in its order."""
+    """The product's chain, in order."""
     return Answer(body={"policies_config": proxies.of(call)[1]["policies_config"]})
 
 
 @ROUTES.add("PUT PATCH", _CHAIN)
 def change_chain(call: Call) -> Answer:
-    """Another chain, deployed to the sandbox."""
+    """Deploys to the sandbox."""
     service, proxy = proxies.of(call)
     sent = call.parameters.within("proxy").get("policies_config")
     if sent is None:
@@ -48,20 +48,18 @@ def change_chain(call: Call) -> Answer:
 
 @ROUTES.add("GET", _REGISTRY, scope=POLICY_REGISTRY, json_only=True)
 def index(call: Call) -> Answer:
-    """The tenant's own policies, not in pages."""
+    """The tenant's own policies, unpaged."""
     found = call.all(tables.POLICIES, tenant_id=call.tenant.id)
     return answers.collection("policies", "policy", [_show(call, each) for each in found])
 
 
 @ROUTES.add("GET", f"{_REGISTRY}/{{policy}}", scope=POLICY_REGISTRY, json_only=True)
 def read(call: Call) -> Answer:
-    """One."""
     return answers.item("policy", _show(call, _of(call)))
 
 
 @ROUTES.add("POST", _REGISTRY, scope=POLICY_REGISTRY, json_only=True)
 def create(call: Call) -> Answer:
-    """A new one."""
     values = _values(call, {})
     complaints = _complaints(values)
     if call.store.find(tables.POLICIES, tenant_id=call.tenant.id, name=values["name"], version=values["version"]):
@@ -73,7 +71,7 @@ def create(call: Call) -> Answer:
 
 @ROUTES.add("PUT PATCH", f"{_REGISTRY}/{{policy}}", scope=POLICY_REGISTRY, json_only=True)
 def change(call: Call) -> Answer:
-    """Another name, version or schema, unless a chain uses it."""
+    """Refused while a chain uses it."""
     policy = _of(call)
     values = _values(call, {name: policy[name] for name in ("name", "version", "schema")})
     complaints = _complaints(values)
@@ -88,7 +86,7 @@ def change(call: Call) -> Answer:
 
 @ROUTES.add("DELETE", f"{_REGISTRY}/{{policy}}", scope=POLICY_REGISTRY, json_only=True)
 def delete(call: Call) -> Answer:
-    """Gone, unless a chain uses it."""
+    """Refused while a chain uses it."""
     policy = _of(call)
     if _is_used(call, policy):
         raise refusals.undeletable(_IN_USE)
@@ -148,7 +146,7 @@ def _is_used(call: Call, policy: Record) -> bool:
 
 
 def _chain(sent: JsonValue) -> list[JsonValue]:
-    """The chain as it is kept; refuses what is no list of policies with objects for configurations."""
+    """The chain in stored form; refuses anything but a list of policies with objects as configurations."""
     entries = _parsed(sent)
     if not isinstance(entries, list):
         raise refusals.invalid({"policies_config": [refusals.INVALID]})
@@ -171,7 +169,7 @@ def _chain(sent: JsonValue) -> list[JsonValue]:
 
 
 def _parsed(sent: JsonValue) -> JsonValue:
-    """JSON may come as text."""
+    """JSON, possibly as text."""
     if not isinstance(sent, str):
         return sent
     try:

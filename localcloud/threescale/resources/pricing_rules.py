@@ -1,8 +1,8 @@
 """Pricing rules of application plans: a price per unit for a range of units.
 
-Ranges of a metric may not overlap, both ends belonging to them; without an end a range has none. The price is a decimal
-of at most four places, kept as such, and written without needless zeros but with at least one place: 20 is "20.0",
-15.40 is "15.4". A rule is never changed, only deleted and made anew.
+A metric's ranges, which include both ends, may not overlap; a range may have no end. The price is a decimal with at
+most four places, written without trailing zeros but with at least one place: 20 is "20.0", 15.40 is "15.4". Rules
+cannot be changed, only deleted and recreated.
 """
 
 from __future__ import annotations
@@ -28,14 +28,14 @@ _PLACES = 4
 
 @ROUTES.add("GET", _OF_PLAN)
 def index_of_plan(call: Call) -> Answer:
-    """All of a plan, not in pages."""
+    """A plan's, unpaged."""
     found = call.all(tables.PRICING_RULES, plan_id=plans.application_plan_of(call).id)
     return answers.collection("pricing_rules", "pricing_rule", [_show(call, each) for each in found])
 
 
 @ROUTES.add("GET", _OF_METRIC)
 def index(call: Call) -> Answer:
-    """Those of a metric, not in pages."""
+    """A metric's, unpaged."""
     plan = plans.application_plan_of(call)
     found = call.all(tables.PRICING_RULES, plan_id=plan.id, metric_id=metric_of(call, plan).id)
     return answers.collection("pricing_rules", "pricing_rule", [_show(call, each) for each in found])
@@ -43,7 +43,6 @@ def index(call: Call) -> Answer:
 
 @ROUTES.add("POST", _OF_METRIC)
 def create(call: Call) -> Answer:
-    """A new one."""
     plan = plans.application_plan_of(call)
     metric = metric_of(call, plan)
     values = _values(call)
@@ -57,7 +56,6 @@ def create(call: Call) -> Answer:
 
 @ROUTES.add("DELETE", f"{_OF_METRIC}/{{rule}}")
 def delete(call: Call) -> Answer:
-    """Gone."""
     plan = plans.application_plan_of(call)
     metric = metric_of(call, plan)
     call.store.delete(call.find(tables.PRICING_RULES, id=call.id("rule"), plan_id=plan.id, metric_id=metric.id))
@@ -65,7 +63,7 @@ def delete(call: Call) -> Answer:
 
 
 def as_price(cost: Decimal) -> str:
-    """As 3scale writes it."""
+    """In 3scale's notation."""
     text = f"{cost.normalize():f}"
     return text if "." in text else f"{text}.0"
 

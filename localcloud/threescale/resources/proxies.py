@@ -1,9 +1,8 @@
-"""The proxy of a product: how the gateway is reached, how it authenticates, what it answers when it refuses.
+"""A product's proxy: the gateway's addresses, authentication, and refusals.
 
-Every successful change of it deploys to the sandbox, and so does a change of the policy chain; the flags of OIDC wait
-for the next deployment. Addresses are kept with their port. A hosted gateway has addresses made up by 3scale; a
-self-managed one has none until it is told. What belongs to OIDC is kept always and shown only while the product uses
-OIDC.
+Every successful change deploys to the sandbox, and so does a change of the policy chain; OIDC's flags wait for the next
+deployment. Addresses are stored with their port. 3scale generates a hosted gateway's addresses; a self-managed one has
+none until they are set. OIDC's fields are always stored, but shown only while the product uses OIDC.
 """
 
 from __future__ import annotations
@@ -78,14 +77,14 @@ def of(call: Call) -> tuple[Record, Record]:
 
 
 def of_service(store: Store, service: Record) -> Record:
-    """Every product has one."""
+    """The proxy of a product."""
     found = store.find(tables.PROXIES, service_id=service.id)
     assert found is not None, f"service {service.id} has no proxy"
     return found
 
 
 def establish(store: Store, tenant: Record, service: Record) -> Record:
-    """The one that every new product has."""
+    """Create a new product's proxy."""
     values: JsonObject = {
         **_TEXTS,
         **_STATUSES,
@@ -101,12 +100,11 @@ def establish(store: Store, tenant: Record, service: Record) -> Record:
 
 
 def readdress(store: Store, tenant: Record, service: Record) -> None:
-    """Other addresses, after the product's deployment option has changed."""
+    """Change the addresses after a change of the deployment option."""
     store.update(of_service(store, service), **_addresses(tenant, service))
 
 
 def show(call: Call, service: Record, proxy: Record) -> JsonObject:
-    """As clients see it."""
     names = [name for name in _TEXTS if name not in _OIDC or service["backend_version"] == "oidc"]
     fields: JsonObject = {
         "service_id": service.id,
@@ -125,16 +123,15 @@ def show(call: Call, service: Record, proxy: Record) -> JsonObject:
 
 @ROUTES.add("GET", _PATH)
 def read(call: Call) -> Answer:
-    """The product's."""
     return answers.item("proxy", show(call, *of(call)))
 
 
 @ROUTES.add("PUT PATCH", _PATH)
 def change(call: Call) -> Answer:
-    """Other values for some fields, deployed to the sandbox.
+    """Change fields and deploy to the sandbox.
 
-    `api_backend` is from the time before backends: it is the address of the backend that is used at `/`, which is made
-    where there is none, and is always null in the answer.
+    `api_backend` predates backends: it sets the address of the backend at `/`, which is created if missing, and is
+    always null in the answer.
     """
     service, proxy = of(call)
     values = _changes(service, call.parameters.within("proxy"))
@@ -147,7 +144,7 @@ def change(call: Call) -> Answer:
 
 @ROUTES.add("POST", f"{_PATH}/deploy")
 def deploy(call: Call) -> Answer:
-    """A new version for the sandbox, if anything differs; without a backend there is none."""
+    """Deploy a new version to the sandbox if anything differs; impossible without a backend."""
     service, proxy = of(call)
     proxy = proxy_configs.deploy(call.store, service, proxy)
     return Answer(HTTPStatus.CREATED, {"proxy": show(call, service, proxy)})
@@ -155,13 +152,13 @@ def deploy(call: Call) -> Answer:
 
 @ROUTES.add("GET", f"{_PATH}/oidc_configuration")
 def read_flows(call: Call) -> Answer:
-    """Which flows of OIDC are open."""
+    """The enabled flows of OIDC."""
     return answers.item("oidc_configuration", _show_flows(of(call)[1]))
 
 
 @ROUTES.add("PUT PATCH", f"{_PATH}/oidc_configuration")
 def change_flows(call: Call) -> Answer:
-    """Open or close some; the gateway learns of it at the next deployment."""
+    """The gateway gets the change with the next deployment."""
     _, proxy = of(call)
     changes = call.parameters.within("oidc_configuration").flags(_FLOWS)
     return answers.item("oidc_configuration", _show_flows(call.store.update(proxy, **changes)))

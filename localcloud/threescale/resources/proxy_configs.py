@@ -1,9 +1,9 @@
-"""What the gateways read: per product and environment a growing list of configurations that never change.
+"""The gateways' configurations: immutable versions per product and environment.
 
-A deployment renders the product as it is now. If that equals the newest configuration of the sandbox nothing happens,
-else there is a new version, one higher. Rules, metrics, backends, application plans and OIDC flags therefore show in
-the gateway only from the next deployment on; limits and prices are no part of it. A promotion copies content and
-version to production, each version once. A product without a backend is not deployed at all.
+A deployment renders the product; if the result differs from the sandbox's newest configuration, it becomes the next
+version. So changes of rules, metrics, backends, application plans and OIDC flags reach the gateway with the next
+deployment; limits and prices are not included. A promotion copies content and version to production, each version once.
+A product without a backend is not deployed.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ ROUTES = Routes()
 SANDBOX = "sandbox"
 PRODUCTION = "production"
 
-# The policy that every chain has; where it was left out it comes last.
+# The policy of every chain; appended if missing.
 APICAST: JsonObject = {"name": "apicast", "version": "builtin", "configuration": {}, "enabled": True}
 
 _ENVIRONMENTS = {SANDBOX: SANDBOX, "staging": SANDBOX, PRODUCTION: PRODUCTION}
@@ -32,7 +32,7 @@ _VOLATILE = ("id", "service_id", "lock_version", "deployed_at", "created_at", "u
 
 
 def deploy(store: Store, service: Record, proxy: Record) -> Record:
-    """Have the sandbox run the product as it is; returns the proxy, which knows when that was."""
+    """Deploy the product to the sandbox; returns the proxy with the time of the deployment."""
     if not store.count(tables.BACKEND_USAGES, service_id=service.id):
         return proxy
     content, metric_ids = _rendered(store, service, proxy)
@@ -57,7 +57,6 @@ def latest(store: Store, service: Record, environment: str) -> Record | None:
 
 
 def show(call: Call, config: Record) -> JsonObject:
-    """As gateways see it."""
     environment, version = config.text("environment"), config.number("version")
     own = f"/admin/api/services/{config['service_id']}/proxy/configs/{environment}/{version}"
     return {
@@ -86,7 +85,7 @@ def read(call: Call) -> Answer:
 
 @ROUTES.add("POST", f"{_OF_SERVICE}/{{version}}/promote", json_only=True)
 def promote(call: Call) -> Answer:
-    """The same content and version, in another environment."""
+    """Copy content and version to another environment."""
     source = _of(call)
     target = _environment(call.parameters.required("to"))
     where: dict[str, JsonValue] = {
@@ -104,7 +103,7 @@ def promote(call: Call) -> Answer:
 
 @ROUTES.add("GET", "/admin/api/account/proxy_configs/{environment}", json_only=True)
 def index_of_tenant(call: Call) -> Answer:
-    """The configurations of all products, in pages; `version=latest` leaves one of each."""
+    """The configurations of all products, paged; `version=latest` selects one of each."""
     environment = _environment(call.path["environment"])
     services = call.store.all(tables.SERVICES, tenant_id=call.tenant.id, deleted=None)
     host, version = call.parameters.text("host"), call.parameters.text("version")
@@ -149,7 +148,7 @@ def _of(call: Call) -> Record:
 
 
 def _rendered(store: Store, service: Record, proxy: Record) -> tuple[JsonObject, list[JsonValue]]:
-    """The configuration, without anything that changes by itself, and the metrics that its rules count."""
+    """The configuration without volatile values, and the metrics that its rules count."""
     rules = _rules(store, service.id, None, "")
     metrics = _listed(store, tables.METRICS, service_id=service.id)
     plans = _listed(store, tables.PLANS, service_id=service.id, kind="application")

@@ -1,6 +1,6 @@
-"""The sample that a new tenant starts with: two application plans, and a developer with an application.
+"""A new tenant's sample: two application plans, and a developer with an application.
 
-The names `Developer` and `john` are therefore taken in each tenant before anybody has signed up.
+So the names `Developer` and `john` are taken in each tenant from the start.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ _ACCOUNT = "Developer"
 
 
 def establish(store: Store, tenant: Record, service: Record) -> None:
-    """Make it in the tenant's first product."""
+    """Create it in the tenant's first product."""
     basic, _ = (plans.establish(store, tenant, plans.APPLICATION, service, name) for name in ("Basic", "Unlimited"))
     account = accounts.establish(store, tenant, {"org_name": _ACCOUNT, "state": accounts.APPROVED})
     john = {"username": "john", "email": f"admin+test@{tenant['name']}.example.com", "password": "123456"}

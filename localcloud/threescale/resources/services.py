@@ -1,8 +1,8 @@
-"""Services, which users call products.
+"""Services, called products by users.
 
-A new one is `incomplete` and not empty: it has the metric `hits`, a proxy, a mapping rule `GET /`, and a default
-service plan; it has no application plan and no backend. A deleted one is gone for every reader at once, while its
-system name stays taken until the deletion is done. The last one and the default one cannot be deleted.
+A new one is `incomplete` and has the metric `hits`, a proxy, a mapping rule `GET /` and a default service plan, but no
+application plan and no backend. A deleted one disappears at once, but its system name stays taken until the deletion is
+complete. The last one and the default one cannot be deleted.
 """
 
 from __future__ import annotations
@@ -61,12 +61,10 @@ def of(call: Call, name: str = "service") -> Record:
 
 
 def path_of(service: Record) -> str:
-    """Where it is."""
     return f"/admin/api/services/{service.id}"
 
 
 def show(call: Call, service: Record) -> JsonObject:
-    """As clients see it."""
     own = path_of(service)
     fields: JsonObject = {
         "id": service.id,
@@ -87,20 +85,18 @@ def show(call: Call, service: Record) -> JsonObject:
 
 @ROUTES.add("GET", "/admin/api/services")
 def index(call: Call) -> Answer:
-    """All of the tenant."""
     found, page = call.page(tables.SERVICES, tenant_id=call.tenant.id, deleted=None)
     return answers.collection("services", "service", [show(call, each) for each in found], page)
 
 
 @ROUTES.add("GET", "/admin/api/services/{service}")
 def read(call: Call) -> Answer:
-    """One."""
     return answers.item("service", show(call, of(call)))
 
 
 @ROUTES.add("POST", "/admin/api/services")
 def create(call: Call) -> Answer:
-    """A new one, with all that comes with it."""
+    """Creates its default objects, too."""
     limit = call.config.service_limit
     if call.tenant["kind"] == "master" or (limit is not None and _count(call) >= limit):
         raise refusals.forbidden_without_words()
@@ -118,7 +114,7 @@ def create(call: Call) -> Answer:
 
 @ROUTES.add("PUT PATCH", "/admin/api/services/{service}")
 def change(call: Call) -> Answer:
-    """Other values for some fields; its system name stays."""
+    """The system name is immutable."""
     service = of(call)
     sent = call.parameters.within("service")
     changes = _changes(sent)
@@ -131,7 +127,7 @@ def change(call: Call) -> Answer:
 
 @ROUTES.add("DELETE", "/admin/api/services/{service}")
 def delete(call: Call) -> Answer:
-    """Gone at once; its system name is free again when the deletion is done."""
+    """The service disappears at once; its system name is free when the deletion is complete."""
     service = of(call)
     if service["is_default"] or _count(call) == 1:
         raise refusals.transition("mark_as_deleted", service.text("state"), {"service": show(call, service)})
@@ -140,7 +136,7 @@ def delete(call: Call) -> Answer:
 
 
 def establish(store: Store, tenant: Record, system_name: str, values: JsonObject, *, default: bool = False) -> Record:
-    """A service with what 3scale gives each new one."""
+    """Create a service with its default objects."""
     service = store.insert(
         tables.SERVICES,
         **{

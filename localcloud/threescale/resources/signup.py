@@ -1,7 +1,7 @@
-"""Signup: a developer account together with its first user, its admin.
+"""Signup: a developer account with its first user, the admin.
 
-The user is active when it has a password and the account's plan needs no approval. The account is on the tenant's
-default plan and subscribed to the default service plan of each product.
+The user is active if it has a password and the account's plan needs no approval. The account gets the tenant's default
+plan and is subscribed to each product's default service plan.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ ROUTES = Routes()
 
 @ROUTES.add("POST", "/admin/api/signup")
 def create(call: Call) -> Answer:
-    """A new account; the answer is the account."""
+    """The answer is the account."""
     sent = call.parameters.within("account", "user", "signup")
     values = accounts.changes_in(call, sent, call.tenant.id)
     user_names = ("username", "email", "password", *fields_definitions.names_of(call.store, call.tenant.id, "User"))
@@ -56,7 +56,7 @@ def _account_plan(call: Call, sent: Parameters) -> Record | None:
 
 
 def _subscribe(call: Call, account: Record, sent: Parameters) -> None:
-    """To the plans that were named, and to every product whose service plan is taken unasked."""
+    """Subscribe to the named plans, and to every product with a default service plan."""
     if sent.text("service_plan_id"):
         subscriptions.subscribe(call.store, account, _plan(call, sent, "service_plan_id", plans.SERVICE))
     for service in call.store.all(tables.SERVICES, tenant_id=call.tenant.id, deleted=None):

@@ -1,4 +1,4 @@
-"""Service subscriptions: that an account may have applications in a product, under one of its service plans."""
+"""Service subscriptions: an account's permission to have applications in a product, under a service plan."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _PENDING = "pending"
 
 
 def ensure(store: Store, tenant: Record, account: Record, service: Record) -> None:
-    """Subscribe the account to the product's default plan, if it has one and the account is not subscribed yet."""
+    """Subscribe the account to the product's default plan, if there is one and it is not subscribed yet."""
     if store.find(tables.SUBSCRIPTIONS, account_id=account.id, service_id=service.id):
         return
     plan = plans.default_of(store, tenant, plans.SERVICE, service)
@@ -26,7 +26,6 @@ def ensure(store: Store, tenant: Record, account: Record, service: Record) -> No
 
 
 def subscribe(store: Store, account: Record, plan: Record) -> Record:
-    """Subscribe the account to a plan."""
     return store.insert(
         tables.SUBSCRIPTIONS,
         account_id=account.id,
@@ -38,7 +37,7 @@ def subscribe(store: Store, account: Record, plan: Record) -> Record:
 
 @ROUTES.add("GET", _PATH)
 def index(call: Call) -> Answer:
-    """Those of an account, not in pages."""
+    """An account's, unpaged."""
     found = call.all(tables.SUBSCRIPTIONS, account_id=accounts.of(call).id)
     shown_ones = [_show(call, each) for each in found]
     return answers.collection("service_subscriptions", "service_subscription", shown_ones)
@@ -46,13 +45,11 @@ def index(call: Call) -> Answer:
 
 @ROUTES.add("GET", f"{_PATH}/{{subscription}}")
 def read(call: Call) -> Answer:
-    """One."""
     return answers.item("service_subscription", _show(call, _of(call)))
 
 
 @ROUTES.add("POST", _PATH)
 def create(call: Call) -> Answer:
-    """A new one."""
     account = accounts.of(call)
     plan = _plan(call)
     if call.store.find(tables.SUBSCRIPTIONS, account_id=account.id, service_id=plan["service_id"]):
@@ -62,7 +59,7 @@ def create(call: Call) -> Answer:
 
 @ROUTES.add("DELETE", f"{_PATH}/{{subscription}}")
 def delete(call: Call) -> Answer:
-    """Gone, unless the account has applications there."""
+    """Refused while the account has applications there."""
     subscription = _of(call)
     where = {name: subscription[name] for name in ("account_id", "service_id")}
     if call.store.count(tables.APPLICATIONS, **where):
@@ -73,7 +70,6 @@ def delete(call: Call) -> Answer:
 
 @ROUTES.add("PUT", f"{_PATH}/{{subscription}}/approve")
 def approve(call: Call) -> Answer:
-    """Let it live."""
     subscription = _of(call)
     if subscription["state"] != _PENDING:
         shown_one = {"service_subscription": _show(call, subscription)}
@@ -83,7 +79,7 @@ def approve(call: Call) -> Answer:
 
 @ROUTES.add("PUT", f"{_PATH}/{{subscription}}/change_plan")
 def change_plan(call: Call) -> Answer:
-    """Another service plan of the same product."""
+    """To a service plan of the same product."""
     subscription, plan = _of(call), _plan(call)
     if plan["service_id"] != subscription["service_id"]:
         raise refusals.invalid({"plan": ["must belong to the same product"]})

@@ -1,8 +1,8 @@
-"""Tenants, as the master makes, changes and schedules them for deletion; and a tenant's own view of itself.
+"""Tenants: creation, changes and scheduled deletion by the master; and a tenant's view of itself.
 
-A tenant is an account of the master. It comes with an admin, an account plan, a product named API, a sample of a
-developer, and a token that is shown once, in the answer to its creation. A deletion is scheduled: the tenant stays for
-fifteen days, and is open to nobody; a second one is refused.
+A tenant is an account of the master. It starts with an admin, an account plan, a product named API, a sample developer,
+and a token that only the answer to the creation contains. A deleted tenant stays for fifteen days without access; a
+second deletion is refused.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _GRACE = timedelta(days=15)
 
 
 def establish(store: Store, master: Record, values: JsonObject) -> Record:
-    """A tenant with what every tenant starts with, its users apart."""
+    """Create a tenant with its default objects, except users."""
     name = free_name(store, str(values["org_name"]))
     tenant = store.insert(
         tables.ACCOUNTS,
@@ -56,7 +56,7 @@ def establish(store: Store, master: Record, values: JsonObject) -> Record:
 
 
 def establish_master(store: Store, token: str) -> Record:
-    """The master, which is its own provider."""
+    """Create the master, which is its own provider."""
     master = store.insert(
         tables.ACCOUNTS,
         kind="master",
@@ -73,7 +73,7 @@ def establish_master(store: Store, token: str) -> Record:
 def establish_admin(
     store: Store, tenant: Record, values: JsonObject, scopes: list[str], token: str = ""
 ) -> tuple[Record, Record]:
-    """A tenant's first user and what opens the tenant to it."""
+    """Create a tenant's first user and its token."""
     state = users.ACTIVE if values.get("password") or token else users.PENDING
     user = users.establish(store, tenant, values, state=state, role=users.ADMIN)
     permission = access_tokens.READ_WRITE
@@ -81,7 +81,7 @@ def establish_admin(
 
 
 def free_name(store: Store, org_name: str) -> str:
-    """A name for addresses made of the organisation's; numbered where others have it."""
+    """A name for addresses, derived from the organisation's; numbered if taken."""
     wanted = re.sub(r"[^a-z0-9]+", "-", org_name.lower()).strip("-") or "tenant"
     name, number = wanted, 1
     while store.find(tables.ACCOUNTS, name=name):
@@ -92,7 +92,7 @@ def free_name(store: Store, org_name: str) -> str:
 
 @ROUTES.add("POST", _PATH)
 def create(call: Call) -> Answer:
-    """A new tenant; the only answer that shows its token."""
+    """The only answer that contains the token."""
     sent = call.parameters.within("account", "provider", "signup")
     values = sent.texts(_FIELDS)
     user_values = sent.texts(("username", "email", "password"))
@@ -113,19 +113,18 @@ def create(call: Call) -> Answer:
 
 @ROUTES.add("GET", f"{_PATH}/{{provider}}")
 def read(call: Call) -> Answer:
-    """One, also while it waits for its deletion."""
+    """Also while the deletion is scheduled."""
     return answers.item("signup", {"account": accounts.show(call, _of(call))})
 
 
 @ROUTES.add("PUT PATCH", f"{_PATH}/{{provider}}")
 def change(call: Call) -> Answer:
-    """Other values for some fields."""
     return answers.item("signup", {"account": accounts.show(call, _changed(call, _of(call)))})
 
 
 @ROUTES.add("DELETE", f"{_PATH}/{{provider}}")
 def delete(call: Call) -> Answer:
-    """Schedule its deletion."""
+    """Schedule the deletion."""
     tenant = _of(call)
     if tenant["state"] == DELETED:
         raise refusals.transition("schedule_for_deletion", DELETED, {"account": accounts.show(call, tenant)})
@@ -142,7 +141,7 @@ def read_own(call: Call) -> Answer:
 
 @ROUTES.add("PUT PATCH", "/admin/api/provider")
 def change_own(call: Call) -> Answer:
-    """Other values for some fields of the caller's tenant."""
+    """Change the caller's tenant."""
     return answers.item("account", accounts.show(call, _changed(call, call.tenant)))
 
 

@@ -1,8 +1,8 @@
-"""Users: those of developer accounts, and a tenant's own.
+"""Users of developer accounts, and a tenant's own.
 
-One made through the API is `pending` and a `member`, whatever was asked for; events activate, suspend and promote it.
-A password is not required, because an admin may invite somebody who then chooses one. Names and addresses are unique
-among all developers of a tenant; a tenant's own users have a realm of their own.
+A user created through the API is `pending` and a `member`, whatever was requested; events activate, suspend and promote
+it. A password is optional, because an invited user chooses one later. Names and addresses are unique among a tenant's
+developers, and separately among its own users.
 """
 
 from __future__ import annotations
@@ -38,12 +38,12 @@ _ROLES = {"admin": ADMIN, "member": MEMBER}
 
 
 def realm_of(account: Record) -> int:
-    """Within what the names of an account's users are unique: all developers of a tenant, or a tenant's own users."""
+    """The scope in which names of the account's users are unique: a tenant's developers, or its own users."""
     return account.number("provider_id") if account["kind"] == "buyer" else -account.id
 
 
 def show(call: Call, user: Record) -> JsonObject:
-    """As clients see it; no password ever."""
+    """In clients' format, without the password."""
     account = call.store.get(tables.ACCOUNTS, user.number("account_id"))
     provider = account.number("provider_id") or account.id
     fields: JsonObject = {
@@ -59,7 +59,7 @@ def show(call: Call, user: Record) -> JsonObject:
 
 
 def check(call: Call, realm: int, values: JsonObject, complaints: Complaints, known: Record | None = None) -> None:
-    """Complain of a name or address that is malformed or taken."""
+    """Complain of an invalid or taken name or address."""
     name, email = values.get("username"), values.get("email")
     if isinstance(name, str) and name:
         if len(name) < _SHORTEST_NAME:
@@ -77,7 +77,7 @@ def check(call: Call, realm: int, values: JsonObject, complaints: Complaints, kn
 
 
 def establish(store: Store, account: Record, values: JsonObject, *, state: str, role: str) -> Record:
-    """A user of an account. That there is a password is all that is kept of it."""
+    """Create a user. Of a password only its presence is kept."""
     password = values.pop("password", None)
     return store.insert(
         tables.USERS,
@@ -94,7 +94,7 @@ def establish(store: Store, account: Record, values: JsonObject, *, state: str, 
 
 
 def values_in(call: Call, sent: Parameters, account: Record) -> JsonObject:
-    """The fields of a user that came."""
+    """The user's fields in the parameters."""
     provider = account.number("provider_id") or account.id
     return sent.texts(("username", "email", "password", *fields_definitions.names_of(call.store, provider, "User")))
 
@@ -114,17 +114,16 @@ class _Users:
             self._role(path, event)
 
     def index(self, call: Call) -> Answer:
-        """All of the account, not in pages; `state` and `role` leave only some."""
+        """The account's, unpaged; `state` and `role` filter."""
         where = {name: call.parameters.text(name) for name in ("state", "role") if call.parameters.text(name)}
         found = call.all(tables.USERS, account_id=self._account(call).id, **where)
         return answers.collection("users", "user", [show(call, each) for each in found])
 
     def read(self, call: Call) -> Answer:
-        """One."""
         return answers.item("user", show(call, self._of(call)))
 
     def create(self, call: Call) -> Answer:
-        """A new one, pending and a member."""
+        """The user is pending and a member."""
         account = self._account(call)
         values = values_in(call, call.parameters.within("user"), account)
         complaints = Complaints()
@@ -135,7 +134,6 @@ class _Users:
         return answers.item("user", show(call, user), created=True)
 
     def change(self, call: Call) -> Answer:
-        """Other values for some fields."""
         account, user = self._account(call), self._of(call)
         values = values_in(call, call.parameters.within("user"), account)
         complaints = Complaints()
@@ -146,7 +144,7 @@ class _Users:
         return answers.item("user", show(call, call.store.update(user, **values, has_password=has_password)))
 
     def delete(self, call: Call) -> Answer:
-        """Gone, unless it is the account's last admin."""
+        """Refused for the account's last admin."""
         user = self._of(call)
         admins = call.store.count(tables.USERS, account_id=user["account_id"], role=ADMIN)
         if user["role"] == ADMIN and admins == 1:
