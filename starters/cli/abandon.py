@@ -1,11 +1,10 @@
 """`perdure abandon`: complete a deletion that cannot finish, and list what it leaves behind.
 
-An object that is being deleted keeps the finalizer of its kind while something of it exists outside the cluster. If
-that can never be cleaned up (an account that AWS closed, a role that was removed by hand), a person removes the
-finalizer. Who, why and when is written in the same call, as annotation `perdure.dev/abandoned`, and then as a
-Kubernetes Event, since the object itself may be gone by then. All finalizers that its lifecycle would drop are removed,
-for resource claims those of former installations, too. An object without a deletion timestamp is refused: its lifecycle
-would put the finalizer back.
+A deletion waits while something of the object exists outside the cluster. If that can never be cleaned up (AWS closed
+the account), a person removes the finalizers that its lifecycle would drop, for resource claims those of former
+installations, too. Who, why and when is written in the same call, as annotation `perdure.dev/abandoned`, and then as an
+Event, since the object may be gone by then. An object that is not being deleted is refused: its lifecycle would restore
+the finalizer.
 """
 
 from __future__ import annotations
@@ -31,8 +30,6 @@ if TYPE_CHECKING:
 
 
 class Abandoned(Model):
-    """The result: the record that is kept, and what stays behind."""
-
     kind: str
     namespace: str
     name: str
@@ -44,7 +41,6 @@ class Abandoned(Model):
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
     app.command(rich_help_panel=command_groups.ACT)(abandon)
 
 
@@ -98,7 +94,7 @@ async def _stuck(session: ClusterSession, asked: Target) -> JsonObject:
 async def _release(
     session: ClusterSession, asked: Target, seen: JsonObject, why: str, told: Sequence[str]
 ) -> Abandoned:
-    """Remove the finalizers from the object as it is now: it may have been written while the person decided."""
+    """Remove the finalizers from the current object, which may have changed while the person decided."""
     from engine.errors import Absent
     from engine.kube.json import text
     from starters.cli.records import record
@@ -140,7 +136,7 @@ async def _release(
 
 
 def outside(asked: Target, obj: JsonObject) -> tuple[str, ...]:
-    """What exists outside the cluster, according to the object's own model."""
+    """What exists outside the cluster, according to the object's model."""
     from domain.custom_resources import custom_resources
     from domain.loadbalancers import SERVICE
     from domain.loadbalancers.names import load_balancer_name
@@ -167,7 +163,6 @@ def _say_what_stays(asked: Target, left: Sequence[str]) -> None:
 
 
 def _ours(kind: Kind) -> frozenset[str]:
-    """Perdure's finalizers on objects of the kind."""
     from domain.claims.domain_names import DomainNames
     from engine.settings import settings
 

@@ -1,8 +1,7 @@
 """`perdure audit`: cloud objects with our marks that have no owner, and differences between cluster and cloud.
 
-It changes nothing. It exits with 0 if everything matches, and with 1 if something was found or an area could not be
-read, for use in scripts; with `--report` it writes a report into the cluster (`reporting.py`), and findings are not a
-failure.
+Read-only. Exits with 1 if something was found or an area could not be read; with `--report` it writes a report into the
+cluster (`reporting.py`), and findings are no failure.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
     app.command(rich_help_panel=command_groups.LOOK)(audit)
 
 
@@ -99,7 +97,7 @@ def audit(
 
 
 def _served(known: Mapping[str, Audit], settings: Settings) -> Mapping[str, Audit]:
-    """The areas that this installation serves: it may not even read the objects of others."""
+    """The served areas: this installation may not even read the objects of others."""
     return {area: each for area, each in known.items() if not settings.areas or area in settings.areas}
 
 

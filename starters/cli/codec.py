@@ -11,7 +11,6 @@ from starters.cli.processes import execute
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
     app.command(rich_help_panel=command_groups.PROCESSES)(codec)
 
 

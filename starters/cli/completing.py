@@ -1,8 +1,8 @@
-"""Shell completion: of kinds, objects and areas; and the scripts for it (`perdure completion SHELL`).
+"""Shell completion of kinds, objects and areas, and its scripts (`perdure completion SHELL`).
 
-Objects are read from the cluster with a short time-out: a shell that waits is worse than one that completes nothing, so
-every error means no completion. kubectl completes plugins by a separate program, whose name begins with
-`kubectl_complete-`; it prints one candidate per line, and a last line with a directive for the shell.
+Objects are read from the cluster with a short timeout, and errors mean no completion, since a shell must not wait.
+kubectl completes plugins by a program named `kubectl_complete-...`, which prints one candidate per line and finally a
+directive.
 """
 
 from __future__ import annotations
@@ -25,21 +25,18 @@ from starters.cli.environment import UnusedStateOption, enter
 
 PATIENCE_SECONDS = 3.0
 MOST = 500
-# cobra's directive that no file names are offered.
+# cobra's directive to offer no file names.
 _NO_FILES = ":4"
 _VARIABLE = "_PERDURE_COMPLETE"
 
 
 class Shell(StrEnum):
-    """The shells with a script."""
-
     BASH = "bash"
     ZSH = "zsh"
     FISH = "fish"
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
     app.command(rich_help_panel=command_groups.INSTALL)(completion)
 
 
@@ -54,13 +51,12 @@ def completion(
 
 
 def complete_kinds(incomplete: str) -> list[str]:
-    """The kinds with lifecycles, as kubectl writes them."""
+    """The kinds with lifecycles, in kubectl's form."""
     names = sorted(kind.name.lower() for kind in all_kinds().values() if kind.lifecycle)
     return [name for name in names if name.startswith(incomplete.lower())]
 
 
 def complete_areas(incomplete: str) -> list[str]:
-    """The names of the areas."""
     return [area for area in all_areas() if area.startswith(incomplete)]
 
 
@@ -104,12 +100,12 @@ def for_kubectl() -> None:
 def candidates(arguments: list[str]) -> list[str]:
     """The candidates for the last argument."""
     words = ["perdure", *(arguments or [""])]
-    # In bash's protocol: the answer has one candidate per line.
+    # In bash's protocol: one candidate per line.
     return asked_as("complete_bash", COMP_WORDS=shlex.join(words), COMP_CWORD=str(len(words) - 1)).split()
 
 
 def asked_as(what: str, **variables: str) -> str:
-    """The program's answer to a shell, whose protocol uses variables of the environment."""
+    """The program's answer to a shell, whose protocol uses environment variables."""
     from starters.cli.main import build
 
     asking = {_VARIABLE: what, **variables}

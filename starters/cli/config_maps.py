@@ -1,4 +1,4 @@
-"""What commands record for the installation: a ConfigMap in Perdure's own namespace, created if it is missing."""
+"""What commands record for the installation: a ConfigMap in Perdure's namespace, created if missing."""
 
 from __future__ import annotations
 
@@ -14,7 +14,6 @@ _TIMES = 3
 
 
 async def read_config_map(session: ClusterSession, name: str) -> JsonObject | None:
-    """The ConfigMap, None if it does not exist."""
     try:
         return await session.kube.get(CONFIG_MAP, _namespace(session), name)
     except Absent:
@@ -27,7 +26,7 @@ async def write_config_map(
     """Merge these entries into it; None removes one.
 
     Raises:
-        CommandError: it was deleted again each time it was created.
+        CommandError: it was deleted again after each creation.
         ApiError: the cluster refused.
     """
     namespace, patch = _namespace(session), {"data": dict(data), "metadata": {"annotations": dict(annotations or {})}}
@@ -46,7 +45,7 @@ async def _make(session: ClusterSession, namespace: str, name: str) -> None:
     except Conflict:
         return
     except Absent:
-        # A local deployment has no need of Perdure's own namespace otherwise.
+        # A local deployment may not have Perdure's namespace.
         await session.kube.create(NAMESPACE, {"metadata": {"name": namespace}}, field_manager=FIELD_MANAGER)
 
 

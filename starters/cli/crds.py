@@ -18,7 +18,6 @@ HEADER = "# Generated from the models in domain/ by `perdure crds --output deplo
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
     app.command("crds", rich_help_panel=command_groups.INSTALL)(crds)
 
 
@@ -50,7 +49,7 @@ def crds(
 
 
 def crd_files(domain: str, *, selectable_fields: bool = True) -> dict[str, str]:
-    """The text of each kind's file by its name, `<group>_<plural>.yaml` as controller-gen names them."""
+    """Each kind's YAML by file name, `<group>_<plural>.yaml` as controller-gen names them."""
     crds = all_crds(domain, selectable_fields=selectable_fields)
     return {_file_name(crd): HEADER + yaml.safe_dump(crd, sort_keys=False, width=120) for crd in crds}
 

@@ -1,10 +1,9 @@
 """How a command finds its servers: `--state DIR`, else the environment, else the local deployment.
 
-A state directory of `perdure up` contains a file `env` of `export K=V` lines (DESIGN section 4). With `--state` its
-variables override the shell's, and all of the shell's Temporal variables are dropped. Without it, the directory in
-PERDURE_STATE is used; without that, and if the environment names neither a cluster nor a Temporal server, the local
-deployment's default directory if it exists. So `perdure list` works right after `perdure up`, and never silently uses a
-local deployment if the shell, or a pod, points at a real one.
+A state directory of `perdure up` has a file `env` of `export K=V` lines. With `--state` its variables override the
+shell's, and the shell's Temporal variables are dropped. Otherwise PERDURE_STATE is used; without that, and if the
+environment names neither a cluster nor a Temporal server, the local deployment's default directory. So a local
+deployment is never used silently if the shell, or a pod, points at a real one.
 """
 
 from __future__ import annotations
@@ -49,12 +48,11 @@ StateOption = Annotated[
     ),
 ]
 
-# `crds`, `version` and `completion` contact no server: they accept the option for uniformity, without a deployment.
+# `crds`, `version` and `completion` contact no server: they accept the option for uniformity.
 UnusedStateOption = Annotated[Path | None, typer.Option("--state", metavar="DIR", hidden=True)]
 
 
 def exports(text: str) -> dict[str, str]:
-    """The variables of an `env` file."""
     words = shlex.split(text, comments=True)
     return dict(word.split("=", 1) for word in words if "=" in word)
 

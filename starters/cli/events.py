@@ -1,8 +1,7 @@
-"""`perdure events`, the third production process; `perdure events list|show|redrive`, a person's access to its dead
-letters.
+"""`perdure events`, the event consumer; `perdure events list|show|redrive`, a person's access to its dead letters.
 
-Dead letters are messages that could not be parsed (each with the reason), and messages that were received too often or
-could not be delivered at all. Reading them makes them invisible to other readers for some seconds.
+Dead letters could not be parsed (with the reason), were received too often, or could not be delivered. Reading them
+hides them from other readers for some seconds.
 """
 
 from __future__ import annotations
@@ -40,7 +39,6 @@ MessagesArgument = Annotated[
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command with its subcommands."""
     events = typer.Typer(invoke_without_command=True)
     events.callback()(consume)
     events.command("list")(list_dead)
@@ -131,9 +129,9 @@ def _named(found: Iterable[DeadLetter], names: Iterable[str]) -> list[DeadLetter
 
 
 def _of_each(queue: str, work: Callable[[SqsQueue, Home], Awaitable[list[T]]]) -> list[T]:
-    """The dead letters found for every queue, or for those whose name contains `queue`.
+    """The dead letters of every queue, or of those whose name contains `queue`.
 
-    Queues without a dead letter queue of their own share the region's, which is read once for all of them.
+    A region's dead letter queue may serve several queues, and is read once for all of them.
     """
     from activities.aws.places import Places
     from domain.instances.places import REGION_DEAD, places

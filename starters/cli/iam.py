@@ -1,16 +1,12 @@
 """`perdure iam`: the rights that Perdure needs in the clouds, from tables of all calls that its code makes.
 
-`payer.json` is for the credentials in the payer's Secret. Member accounts need no policy, since AWS gives
-OrganizationAccountAccessRole full rights there; `member.json` has the rights that must remain if a service control
-policy or a permissions boundary restricts that role. The files are in `deploy/iam/`, and a test checks that they are
-current. IAM's JSON has no comments, so the README beside the files has a table with the reason for each action.
+`payer.json` is for the credentials in the payer's Secret; `member.json` has the rights of OrganizationAccountAccessRole
+that must remain under a service control policy or a permissions boundary. The files are in `deploy/iam/`, kept current
+by a test; the README there has the reason for each action.
 
-The files named `instances` are for installations that serve EC2 instances. With PERDURE_INSTANCES_QUEUES their ARNs
-name its accounts, regions and queues, and each role in it has a pair of files of its own; without, as in `deploy/iam/`,
-the ARNs leave partition, account and region open.
-
-OpenStack's policies belong to the cloud, not to its users: `openstack.md` there says which role the credentials of load
-balancers need, and which rules of the policy each call meets.
+The files named `instances` are for EC2 instances. With PERDURE_INSTANCES_QUEUES their ARNs name its accounts, regions
+and queues, and each role has its own pair of files. `openstack.md` has the role for load balancers' credentials, and
+the policy rules of each call.
 """
 
 from __future__ import annotations
@@ -86,7 +82,6 @@ The rules are those of OpenStack 2026.2; the role is what their defaults ask for
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
     app.command(rich_help_panel=command_groups.INSTALL)(iam)
 
 
@@ -117,7 +112,7 @@ def iam(
 
 
 def iam_files(places: Sequence[Place] = ()) -> dict[str, str]:
-    """The text of each file by its name; those for EC2 instances are for these places, or for all if there are none."""
+    """Each file's text by its name; those for EC2 instances are for these places, or for all if there are none."""
     from activities.aws.permissions import PERMISSIONS, Role
 
     rows = [f"| {item.role.value} | `{item.action}` | {item.why} |\n" for item in _in_order(PERMISSIONS)]

@@ -1,8 +1,8 @@
 """A person's commands for one lifecycle: why, plan, retry, pause, resume, wake.
 
-`pause` and `resume` are written to the custom resource, where they outlive every workflow (those of whole areas to a
-ConfigMap, `pausing.py`); `retry` is an update that the lifecycle may refuse; `why` and `plan` change nothing. Commands
-that need the lifecycle's answer need a worker; pausing, resuming and waking do not.
+`pause` and `resume` are written to the custom resource, where they outlive every workflow (for areas to a ConfigMap,
+`pausing.py`); `retry` is an update that the lifecycle may refuse; `why` and `plan` change nothing. Pausing, resuming
+and waking need no worker.
 """
 
 from __future__ import annotations
@@ -70,7 +70,6 @@ AllOption = Annotated[bool, typer.Option("--all", help="Everything, in every are
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands."""
     for looking in (why, plan):
         app.command(rich_help_panel=command_groups.LOOK)(looking)
     for acting in (retry, pause, resume, wake):
@@ -120,7 +119,6 @@ def plan(
 
 
 def _answer(asked: Target, question: Callable[[Session, Key], Awaitable[Why]]) -> Why:
-    """What the object's lifecycle answers."""
     from starters.cli import lifecycle
     from starters.cli.session import perform
 

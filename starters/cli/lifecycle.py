@@ -1,8 +1,7 @@
 """Access to one object's lifecycle: finding its workflow, explaining its state, retry, wake.
 
-The uid in the custom resource gives the workflow's id. A lifecycle that is not open (never woken, or terminated) is
-started by a query, since starting a lifecycle is always harmless: it observes and decides. An object that is gone may
-still have an open one that cleans up after it; that one is found by its search attributes.
+The object's uid gives the workflow's id. A query starts a lifecycle that is not open, which is always harmless. An open
+lifecycle of an object that is gone is found by its search attributes.
 """
 
 from __future__ import annotations
@@ -48,7 +47,7 @@ from starters.cli.target import Target
 
 T = TypeVar("T")
 
-# How long a command waits for a worker's answer: a first pass observes several objects and, perhaps, a cloud.
+# How long a command waits for a worker: a first pass observes several objects and, perhaps, a cloud.
 ANSWER = timedelta(seconds=30)
 _QUERY = timedelta(seconds=10)
 _LOOK_AGAIN = timedelta(milliseconds=200)
@@ -125,7 +124,6 @@ def _shown_by(target: Target) -> str:
 
 
 def key_of(session: Session, target: Target, uid: str) -> Key:
-    """The key of the target under that uid."""
     return Key(
         kind=target.kind.name,
         namespace=target.namespace,
@@ -155,13 +153,13 @@ async def plan(session: Session, key: Key) -> Why:
 
 
 async def _with_pause(session: Session, key: Key, said: Why) -> Why:
-    """The lifecycle's report, with its area's pause, of which the lifecycle may not know yet."""
+    """The report with its area's pause, of which the lifecycle may not know yet."""
     paused = why_paused(await standing(session), all_kinds()[key.kind].area)
     return said.model_copy(update={"hold": said.hold or paused})
 
 
 async def _with_attempts(client: Client, key: Key, said: Why) -> Why:
-    """The lifecycle's report, with information that only the server has: running actions that are being retried."""
+    """The report with running actions that are being retried, which only the server knows."""
     return said.model_copy(update={"hindrances": (*said.hindrances, *await _attempts_of(client, key))})
 
 
@@ -188,8 +186,8 @@ def attempts(pending: Iterable[PendingActivityInfo]) -> tuple[Hindrance, ...]:
 async def retry(session: Session, key: Key, reason: str) -> str:
     """Have the lifecycle retry what failed; refused, with the reason, if there is nothing to retry.
 
-    The lifecycle does not know that the server is retrying an action (a denial that may be lifted, a throttling), and
-    would refuse. The retry is then written to the object, as it would have been, and the action starts over.
+    The lifecycle does not know of actions that the server is retrying, and would refuse. For them the retry is written
+    to the object, and the action starts over.
     """
     kind = all_kinds()[key.kind]
     if kind.plural and await is_open(session.temporal, key):

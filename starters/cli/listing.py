@@ -1,8 +1,7 @@
 """`perdure list`: every lifecycle with its phase, what it waits for and until when.
 
-The open lifecycles come from Temporal's visibility (one query), the objects from the cluster (one list per kind). An
-object without an open lifecycle is marked, and so is a lifecycle whose object is gone. If the cluster cannot be read,
-only the lifecycles are shown.
+Open lifecycles come from Temporal's visibility (one query), objects from the cluster (one list per kind); either
+without the other is marked. If the cluster cannot be read, only the lifecycles are shown.
 """
 
 from __future__ import annotations
@@ -39,9 +38,8 @@ IDLE = (NO_LIFECYCLE, CARRIED)
 class Row(Model):
     """One object and its lifecycle, times in UTC.
 
-    `phase` is NoLifecycle if none is open, Carried if none is needed, because the owner's does the work. `gone` is true
-    if only the lifecycle still exists; `stuck` if the workers' code cannot continue the lifecycle
-    (`starters.cli.stuck`).
+    `phase` is NoLifecycle if none is open, Carried if the owner's does the work. `gone`: only the lifecycle still
+    exists; `stuck`: the workers' code cannot continue it (`starters.cli.stuck`).
     """
 
     kind: str
@@ -63,7 +61,6 @@ class Row(Model):
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
     app.command("list", rich_help_panel=command_groups.LOOK)(show)
 
 
@@ -126,8 +123,8 @@ async def rows(session: Session, kind: Kind | None, namespace: str = "") -> list
 def branched(found: Sequence[Row], kept: Sequence[Row], kind: str, namespace: str) -> list[tuple[int, Row]]:
     """Rows below the row of their owner, with their depth: only branches that contain a row to keep.
 
-    With a kind, each of its objects starts a branch, in the namespace if one is given; without, each row whose owner is
-    not among the rows.
+    With a kind, each of its objects (in the namespace if given) starts a branch; without, each row whose owner is not
+    among the rows.
     """
     paths = {f"{row.kind}/{row.namespace}/{row.name}": row for row in found}
     below: dict[str, list[Row]] = defaultdict(list)
@@ -147,7 +144,7 @@ def branched(found: Sequence[Row], kept: Sequence[Row], kind: str, namespace: st
 
 
 def _joined(lifecycle: Row, obj: Row | None, readable: frozenset[str]) -> Row:
-    """The lifecycle with what only its object shows: its true age (a long lifecycle continues as new), and a pause."""
+    """The lifecycle with its object's age (a long lifecycle continues as new) and pause."""
     if obj is not None:
         known = {"created": obj.created, "paused": obj.paused, "owner": lifecycle.owner or obj.owner}
         return lifecycle.model_copy(update=known)
@@ -164,7 +161,6 @@ async def _lifecycles(session: Session, kind: Kind | None, namespace: str) -> li
 
 
 def row_of(execution: WorkflowExecution) -> Row:
-    """A lifecycle from Temporal's visibility."""
     from engine.temporal import (
         OP_DEADLINE,
         OP_KIND,
@@ -192,7 +188,7 @@ def row_of(execution: WorkflowExecution) -> Row:
 
 
 async def _objects(session: Session, kind: Kind | None, namespace: str) -> tuple[list[Row], frozenset[str]]:
-    """The objects, as rows without a lifecycle, and the kinds that could be read: none if the cluster cannot be."""
+    """The objects, as rows without a lifecycle, and the readable kinds: none if the cluster cannot be read."""
     from engine.errors import Absent, ApiError, Denied
     from starters.cli.waking import kinds_with_objects
 

@@ -4,8 +4,8 @@
     AWSMachine ──► its instance ─────────────────────────────────────────┴─► Ec2Instance ACCOUNT/REGION/INSTANCE
     AWSMachinePool ──► its group, by the group's ARN ──────────────────────► AutoScalingGroup ACCOUNT/REGION/GROUP
 
-An AWSMachine does not name its account. Instance ids are unique in AWS, so an instance with a lifecycle is found by its
-id; for one without, the account must be the only one that is served in its region.
+An AWSMachine does not name its account. An instance with a lifecycle is found by its id, which is unique in AWS; for
+one without, the account must be the only one that is served in its region.
 """
 
 from __future__ import annotations
@@ -71,8 +71,8 @@ def instance_of(
     Args:
         target: the requested object.
         named: the instance as the object names it.
-        lifecycles: the ids of the lifecycles that an instance with that id has had, and whether each is open.
-        at: the accounts and regions that are served.
+        lifecycles: the ids of lifecycles of instances with that id, and whether each is open.
+        at: the served accounts and regions.
 
     Raises:
         CommandError: no account and region is possible, or several are.
@@ -101,7 +101,6 @@ def _place_of(workflow_id: str) -> tuple[str, str]:
 
 
 def named_in(obj: JsonObject) -> Named:
-    """The instance that an AWSMachine or a Machine names."""
     provider_id = text(obj, "spec", "providerID")
     instance = text(obj, "spec", "instanceID") or instance_of_provider_id(provider_id)
     return Named(instance=instance, region=region_of_provider_id(provider_id))
@@ -120,7 +119,7 @@ def owner_of(awsmachine: JsonObject) -> str:
 
 
 async def _lifecycles_of(session: Session, instance: str) -> dict[str, bool]:
-    """The ids of the lifecycles that instances with that id have had, and whether each is open."""
+    """The ids of lifecycles of instances with that id, and whether each is open."""
     found: dict[str, bool] = {}
     async for execution in session.temporal.list_workflows(
         f"OpKind = '{EC2_INSTANCE.name}' AND OpName = '{instance}'", limit=20

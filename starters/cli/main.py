@@ -1,11 +1,10 @@
-"""The `perdure` command line: every command of the product; other packages' commands join through entry points.
+"""The `perdure` command line.
 
 A command is a function in one of this package's modules, added by that module's `register(app)`. Other distributions
-and `localcloud` add theirs by an entry point of the group `perdure.commands` that names such a function. Importing the
-modules is cheap; Temporal and Kubernetes are imported only when a command runs, so that help and completion are fast.
+and `localcloud` join by an entry point of the group `perdure.commands` that names such a function. Temporal and
+Kubernetes are imported only when a command runs, so that help and completion are fast.
 
-Exit codes: 0 done, 1 refused or failed, 2 wrong usage. An error message on standard error says what was tried on which
-object, what came back, and what to do about it.
+Exit codes: 0 done, 1 refused or failed, 2 wrong usage.
 """
 
 from __future__ import annotations
@@ -87,7 +86,6 @@ def build() -> typer.Typer:
 
 
 def main() -> None:
-    """Run the command that the arguments name, and exit with its code."""
     collect_seldom()
     code: str | int | None = 0
     try:

@@ -17,7 +17,6 @@ migrate = typer.Typer(help="Print other systems' settings as Perdure's objects."
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands."""
     app.add_typer(migrate, name="migrate", rich_help_panel=command_groups.INSTALL, no_args_is_help=True)
 
 

@@ -1,7 +1,6 @@
 """What a command prints: tables and coloured words on a terminal, plain lines in a pipe, documents for programs.
 
-Documents (`-o json`, `-o yaml`) go to standard output, one document alone, so that programs can parse it; messages to
-people (warnings, advice) go to standard error.
+Documents (`-o json`, `-o yaml`) go alone to standard output; messages to people go to standard error.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from rich.text import Text
 
 from domain.model import Model
 
-# A pipe has no width, and rows must not be folded there. Longer than any message.
+# A pipe has no width, and rows must not be wrapped there. Longer than any message.
 _PIPE_WIDTH = 100_000
 
 _GOOD = frozenset({"ready", "valid", "settled"})
@@ -28,8 +27,6 @@ _BAD = frozenset({"failed", "error", "bug", "invalid", "givenup"})
 
 
 class Format(StrEnum):
-    """The formats of `-o`."""
-
     TEXT = "text"
     WIDE = "wide"
     JSON = "json"
@@ -42,7 +39,7 @@ FormatOption = Annotated[
 
 
 class CommandError(Exception):
-    """The command could not do what was asked; ends with exit code 1.
+    """The command failed; ends with exit code 1.
 
     The message names the object, what was tried and what came back; the advice says what a person can do.
     """
@@ -54,13 +51,13 @@ class CommandError(Exception):
 
 
 def console() -> Console:
-    """Standard output. Foreign texts are printed literally: `[request 1a2b]` is no markup, `:key:` no emoji."""
+    """Standard output without markup: `[request 1a2b]` and `:key:` are printed literally."""
     found = Console(highlight=False, markup=False, emoji=False)
     return found if found.is_terminal else Console(highlight=False, markup=False, emoji=False, width=_PIPE_WIDTH)
 
 
 def show(drawn: RenderableType) -> None:
-    """Print tables; in a pipe no row is folded or padded to the width of the longest."""
+    """Print tables; in a pipe no row is wrapped or padded to the width of the longest."""
     found = console()
     if found.is_terminal:
         found.print(drawn)
@@ -72,12 +69,10 @@ def show(drawn: RenderableType) -> None:
 
 
 def say(line: str) -> None:
-    """Print a line of plain text on standard output."""
     typer.echo(line)
 
 
 def warn(line: str) -> None:
-    """Print a line on standard error."""
     typer.echo(line, err=True)
 
 
@@ -102,7 +97,6 @@ def _plain(value: Model | Sequence[Model]) -> object:
 
 
 def table(columns: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> None:
-    """Print a table."""
     found = grid(*columns)
     for row in rows:
         found.add_row(*row)
@@ -129,13 +123,12 @@ def facts(pairs: Iterable[tuple[str, str | Text]]) -> None:
 
 
 def phase(word: str) -> Text:
-    """A phase in its colour."""
     style = "green" if word.lower() in _GOOD else "red" if word.lower() in _BAD else ""
     return Text(word or "-", style=style)
 
 
 def span(duration: timedelta) -> str:
-    """A duration as kubectl prints ages: its two largest units."""
+    """A duration like kubectl's ages: its two largest units."""
     seconds = max(0, int(duration.total_seconds()))
     parts = ((seconds // 86400, "d"), (seconds // 3600 % 24, "h"), (seconds // 60 % 60, "m"), (seconds % 60, "s"))
     first = next((index for index, (count, _) in enumerate(parts) if count), len(parts) - 1)
@@ -154,10 +147,8 @@ def until(moment: datetime | None, now: datetime) -> str:
 
 
 def age(moment: datetime | None, now: datetime) -> str:
-    """How long ago."""
     return span(now - moment) if moment else ""
 
 
 def utc_now() -> datetime:
-    """The current time."""
     return datetime.now(UTC)

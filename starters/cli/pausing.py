@@ -1,7 +1,6 @@
-"""`perdure pause` and `resume` of a whole area, or of everything: written into one ConfigMap (`domain/pauses.py`).
+"""`perdure pause` and `resume` of areas or everything, by one ConfigMap (`domain/pauses.py`).
 
-Workers and the watcher follow it by their own watches; writing it needs none of them. `why`, `list`, `top` and `status`
-show it, and so does the metric `perdure_paused`.
+Workers and watcher watch it. `why`, `list`, `top`, `status` and the metric `perdure_paused` show it.
 """
 
 from __future__ import annotations
@@ -42,7 +41,6 @@ def named(kind: str, name: str, area: str, *, everything: bool) -> str:
 
 
 def pause(what: str, reason: str, form: Format) -> None:
-    """Pause it."""
     if not reason:
         raise typer.BadParameter("give a reason: others will read it", param_hint="--reason")
     held = Pause(by=person(), reason=reason, since=utc_now().replace(microsecond=0))
@@ -56,8 +54,6 @@ def pause(what: str, reason: str, form: Format) -> None:
 
 
 def resume(what: str, reason: str, form: Format) -> None:
-    """Resume it."""
-
     async def write(session: ClusterSession) -> Pauses:
         before = await standing(session)
         if what in before:
@@ -75,7 +71,7 @@ def resume(what: str, reason: str, form: Format) -> None:
 
 
 async def standing(session: ClusterSession) -> Pauses:
-    """What is paused now; nothing if that may not be read: paused lifecycles report it themselves."""
+    """What is paused now; nothing if that may not be read, since paused lifecycles report it themselves."""
     try:
         return pauses_in(await read_config_map(session, CONFIG_MAP_NAME))
     except Denied:

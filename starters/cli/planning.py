@@ -1,12 +1,9 @@
 """`perdure plan -f FILE`: what would be done if these objects were applied, with nothing written anywhere.
 
-A dry run at the API server (`dryRun`) returns each object as it would be after an apply: validated, with its defaults,
-and merged with the existing object. Then the lifecycle's own pass is made here, in this process, with the caller's
-rights, on a cluster view that contains the result: the same activity and the same decision as in a worker, in observe
-mode, where every client refuses changes and no lifecycle is signalled. Cloud credentials are those of the Secrets that
-the objects name.
-
-State that only an open lifecycle remembers (its recent requests, refusals) is not known here.
+A server-side dry run (`dryRun`) returns each object as after an apply. Then the lifecycle's own pass runs in this
+process, with the caller's rights and the objects' cloud credentials, on a cluster view that contains the result: in
+observe mode, where every client refuses changes and no lifecycle is signalled. What only an open lifecycle remembers
+(recent requests, refusals) is not known here.
 """
 
 from __future__ import annotations
@@ -46,7 +43,6 @@ FIELD_MANAGER = "perdure-plan"
 
 
 def plan_file(file: Path, namespace: str, form: Format) -> None:
-    """Print for each object of the file what would be done."""
     objects = read(file, namespace)
     planned = perform(lambda session: _planned(session, objects))
     if printed([said for _, said in planned], form):
@@ -61,7 +57,7 @@ def read(file: Path, namespace: str) -> list[tuple[Kind, JsonObject]]:
     """The objects with their kinds.
 
     Raises:
-        CommandError: something in it is no object that has a lifecycle.
+        CommandError: an object in it has no lifecycle.
     """
     try:
         found = [each for each in yaml.safe_load_all(file.read_text()) if each]
@@ -139,7 +135,7 @@ async def _plan(
 
 
 def lifecycle_of(kind: Kind, key: Key) -> Entity[World]:
-    """A lifecycle in its state before the first pass, not run by any worker."""
+    """A lifecycle before its first pass, not run by any worker."""
     found = {cast("Any", each).__temporal_workflow_definition.name: each for each in workflows_of(kind.area)}
     return cast("Entity[World]", found[kind.name](Carry(key=key)))
 
@@ -156,21 +152,18 @@ def key_of(session: Session, kind: Kind, obj: JsonObject) -> Key:
 
 
 def target_of(kind: Kind, obj: JsonObject) -> Target:
-    """The object as commands name it."""
     return Target(kind, text(obj, "metadata", "namespace"), text(obj, "metadata", "name"))
 
 
 class SupposedKube(KubeApi):
-    """A cluster view in which assumed objects replace some real ones; it changes nothing (observe mode)."""
+    """A cluster view in which assumed objects replace real ones; it changes nothing (observe mode)."""
 
     _supposed: dict[tuple[str, str, str], JsonObject] = {}
 
     def suppose(self, objects: Sequence[tuple[Kind, JsonObject]]) -> None:
-        """Assume these objects from now on."""
         self._supposed = {(kind.name, *_name(obj)): obj for kind, obj in objects}
 
     async def get(self, kind: Kind, namespace: str, name: str) -> JsonObject:
-        """One object, assumed or real."""
         supposed = self._supposed.get((kind.name, namespace, name))
         return supposed if supposed is not None else await super().get(kind, namespace, name)
 
@@ -211,17 +204,15 @@ class SupposedKube(KubeApi):
 
 
 class OnlyAsking:
-    """Replaces Temporal's client, or its handle of a workflow, for activities: it queries, and signals nothing."""
+    """Replaces Temporal's client, or its handle of a workflow, for activities: queries only."""
 
     def __init__(self, real: Any) -> None:
         self._real = real
 
     def get_workflow_handle(self, workflow_id: str, **how: Any) -> OnlyAsking:
-        """The handle of a workflow, for queries only."""
         return OnlyAsking(self._real.get_workflow_handle(workflow_id, **how))
 
     async def query(self, *what: Any, **how: Any) -> Any:
-        """A workflow's answer."""
         return await self._real.query(*what, **how)
 
     def __getattr__(self, name: str) -> object:

@@ -1,8 +1,7 @@
-"""`perdure worker`, `perdure watch`, and `perdure run`, which is all processes in one, for small installs; `version`.
+"""`perdure worker`, `perdure watch`, `perdure run` (all processes in one, for small installs), and `version`.
 
-The third process, `perdure events`, is in `events.py`, with the commands for its dead letters.
-
-A process ends after SIGTERM or SIGINT, once it has drained. In `run`, the end of one process ends the others.
+`perdure events` is in `events.py`. A process ends after SIGTERM or SIGINT, once it has drained. In `run`, the end of
+one process ends the others.
 """
 
 from __future__ import annotations
@@ -34,13 +33,10 @@ BuildOption = Annotated[
 
 
 class Installed(Model):
-    """The installed version, for programs."""
-
     version: str
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands."""
     for command in (worker, watch, run):
         app.command(rich_help_panel=command_groups.PROCESSES)(command)
     app.command(rich_help_panel=command_groups.INSTALL)(version)

@@ -1,11 +1,9 @@
 """`perdure release`: have a claim give up an account that cannot be cleaned up any more.
 
-A deleted claim removes Perdure's objects from a customer's account, or all of the tenant's objects from a pool's. If
-AWS refuses that permanently (the customer has removed all access, the account is closed), the claim reports it and
-stays, and its namespace with it. The annotation `perdure.dev/let-go` with the reason, on the Account, ends that: a
-customer's account is left as it is; a pool's stays Failed and without a claim, and is not handed out. The Account's own
-lifecycle does the rest, including finalizers and Secrets, so unlike `perdure abandon` nothing is left half-done in the
-cluster.
+If AWS permanently refuses the cleanup of a deleted claim's account (the customer has removed all access, the account is
+closed), the claim and its namespace stay. The annotation `perdure.dev/let-go` on the Account, with the reason, ends
+that: a customer's account is left as it is; a pool's stays Failed, without a claim, and is not handed out. The
+Account's lifecycle does the rest, so unlike `perdure abandon` nothing is left half-done in the cluster.
 """
 
 from __future__ import annotations
@@ -26,8 +24,6 @@ if TYPE_CHECKING:
 
 
 class Released(Model):
-    """What was released, for programs."""
-
     kind: str
     namespace: str
     name: str
@@ -35,7 +31,6 @@ class Released(Model):
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
     app.command(rich_help_panel=command_groups.ACT)(release)
 
 

@@ -1,7 +1,7 @@
 """`perdure replay`: whether this code can continue lifecycles that other code has begun; the gate before a release.
 
-A recorded history is a file; `--open` reads the histories of all running lifecycles from Temporal. Nothing is changed
-anywhere: the code runs over the histories, in this process. Exit code 1 if one does not match.
+Histories come from files or, with `--open`, from all running lifecycles in Temporal. Read-only. Exit code 1 if one does
+not match.
 """
 
 from __future__ import annotations
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
     app.command(rich_help_panel=command_groups.INSTALL)(replay)
 
 

@@ -1,7 +1,6 @@
 """`perdure audit --report`, run by a scheduled job. Findings go into a ConfigMap (`domain/audit_report.py`).
 
-The watcher exports them as metrics, and an alert notifies people. The job itself fails only if an audit could not be
-made: findings are not a failure.
+The watcher exports them as metrics for alerts. The job fails only if an audit could not be made.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ from starters.cli.session import Session
 async def report(
     session: Session, known: Mapping[str, Audit], *, thorough: bool, now: Callable[[], datetime]
 ) -> Mapping[str, AreaReport]:
-    """Make the audits one after another, write each to the report when it is done, and return all."""
+    """Run the audits in sequence, write each to the report when it is done, and return all."""
     before = reports_in(await read_config_map(session, CONFIG_MAP_NAME))
     done: dict[str, AreaReport] = {}
     for area, each in known.items():
@@ -40,5 +39,4 @@ async def report(
 
 
 def found_of(findings: Sequence[Finding]) -> tuple[Found, ...]:
-    """The findings in the report's form."""
     return tuple(Found(subject=each.subject, problem=each.problem, advice=each.advice) for each in findings)

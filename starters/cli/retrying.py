@@ -1,8 +1,7 @@
-"""`perdure retry` of many lifecycles: those that a query of Temporal's visibility finds, each retried individually.
+"""`perdure retry` of many lifecycles, found by a visibility query, each retried individually.
 
-A lifecycle with nothing to retry refuses, and that is no failure: after an outage most have recovered by themselves.
-Visibility lags by some seconds, so the list may be too long. Before many are retried they are counted, and the person
-confirms.
+A lifecycle with nothing to retry refuses, which is no failure: most recover by themselves, and visibility lags by
+seconds. Before many are retried they are counted, and the person confirms.
 """
 
 from __future__ import annotations
@@ -27,8 +26,6 @@ REFUSED = "refused: "
 
 @dataclass(frozen=True)
 class Sought:
-    """The selection of lifecycles to retry."""
-
     kind: Kind | None = None
     namespace: str = ""
     phase: str = ""
@@ -56,8 +53,6 @@ class Sought:
 
 
 class Retried(Model):
-    """The result for one lifecycle."""
-
     kind: str
     namespace: str
     name: str
@@ -89,7 +84,6 @@ def retry_all(sought: Sought, reason: str, *, dry_run: bool, yes: bool, form: Fo
 
 
 def tell_one(asked: Target, said: str, form: Format) -> None:
-    """Print the result for one named object."""
     told = Retried(kind=asked.kind.name, namespace=asked.namespace, name=asked.name, phase="", retried=True, said=said)
     if not printed(told, form):
         say(f"{asked}: {said}")

@@ -1,8 +1,7 @@
 """Connections of one command to Temporal and Kubernetes.
 
-Commands that only write to the cluster do not need Temporal (`perform_on_cluster`): a pause must be possible while
-Temporal is down. Refusals of either server become `CommandError`, with advice; a program error stays one and shows its
-traceback.
+Commands that only write to the cluster must work while Temporal is down (`perform_on_cluster`). Refusals of either
+server become `CommandError`, with advice; a bug shows its traceback.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ from starters.cli.output import CommandError
 S = TypeVar("S")
 T = TypeVar("T")
 
-# The field manager of people's writes: it differs from the product's, whose own writes the watcher ignores.
+# The field manager of people's writes, which the watcher must not ignore like the product's.
 FIELD_MANAGER = "perdure-cli"
 
 _ADVICE = {
@@ -47,8 +46,6 @@ _ADVICE = {
 
 @dataclass(frozen=True)
 class ClusterSession:
-    """What commands without Temporal use."""
-
     settings: Settings
     kube: KubeApi
     served: KubeApi | None = None  # the cluster whose Services are served, if it is another
@@ -60,8 +57,6 @@ class ClusterSession:
 
 @dataclass(frozen=True)
 class Session(ClusterSession):
-    """What one command uses."""
-
     temporal: Client = field(kw_only=True)
 
 
@@ -75,20 +70,12 @@ def perform(work: Callable[[Session], Awaitable[T]]) -> T:
 
 
 def perform_on_cluster(work: Callable[[ClusterSession], Awaitable[T]]) -> T:
-    """The same without Temporal.
-
-    Raises:
-        CommandError: the cluster could not be reached, or refused.
-    """
+    """Like `perform`, without Temporal."""
     return _run(_within(cluster_session(), work))
 
 
 def perform_on_temporal(work: Callable[[Settings, Client], Awaitable[T]]) -> T:
-    """The same without the cluster.
-
-    Raises:
-        CommandError: Temporal could not be reached, or refused.
-    """
+    """Like `perform`, without the cluster."""
 
     async def connected() -> T:
         found = _for_people()
@@ -120,7 +107,6 @@ def refusal(error: ApiError | RPCError) -> str:
 
 @asynccontextmanager
 async def session() -> AsyncIterator[Session]:
-    """Both connections, closed at the end."""
     async with cluster_session() as opened:
         temporal = await _temporal(opened.settings)
         yield Session(opened.settings, opened.kube, opened.served, temporal=temporal)
@@ -128,7 +114,6 @@ async def session() -> AsyncIterator[Session]:
 
 @asynccontextmanager
 async def cluster_session() -> AsyncIterator[ClusterSession]:
-    """The connection to the cluster, closed at the end."""
     found = _for_people()
     try:
         kube = await KubeApi.open(found, "cli")

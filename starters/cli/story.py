@@ -17,7 +17,6 @@ __all__ = ["Why", "tell", "tell_plan"]
 
 
 def tell(asked: Target, said: Why, form: Format) -> None:
-    """Print the answer to `why`."""
     if output.printed(said, form):
         return
     now = output.utc_now()
@@ -30,7 +29,6 @@ def tell(asked: Target, said: Why, form: Format) -> None:
 
 
 def tell_plan(asked: Target, said: Why, form: Format) -> None:
-    """Print the answer to `plan`."""
     if output.printed(said, form):
         return
     now = output.utc_now()

@@ -1,11 +1,9 @@
 """Lifecycles whose workflow tasks fail: a worker runs, but its code cannot continue them.
 
-Temporal replays a workflow's history through the worker's code. If that code makes other commands than the history has
-(`TMPRL1100`, a non-determinism error: it was changed without a patch), or raises, the workflow task fails and is
-retried for ever. Meanwhile nothing is answered: a query fails once with the cause, then ends in a timeout, then is
-refused; an update waits until its caller gives up (each seen on server 1.32). The cause is in the history's last
-WorkflowTaskFailed event, and after five failures in the search attribute `TemporalReportedProblems` (server 1.30 on),
-which lists can show without querying each workflow.
+If replaying a history raises, or makes other commands than the history has (`TMPRL1100`, a change without a patch), the
+workflow task fails and is retried forever. Meanwhile a query fails once with the cause, then times out, then is
+refused; an update waits until its caller gives up (seen on server 1.32). The cause is in the last WorkflowTaskFailed
+event and, after five failures, in the search attribute `TemporalReportedProblems` (server 1.30 on), for lists.
 
 A lifecycle's memory can be read again from its objects, so one that cannot be replayed is terminated and woken.
 """

@@ -1,6 +1,6 @@
-"""The object of a command: KIND NAMESPACE/NAME, the kind by any of its names and in any case.
+"""The object of a command: KIND NAMESPACE/NAME.
 
-The names are those that kubectl accepts: kind, plural, short name (`lb`), each with or without the group.
+The kind is any name that kubectl accepts, in any case: kind, plural, short name (`lb`), with or without the group.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from starters.cli.completing import complete_kinds, complete_objects
 # RFC 1123 subdomains: the names of namespaces and of custom resources.
 _NAME = re.compile(r"[a-z0-9]([-a-z0-9.]{0,251}[a-z0-9])?")
 
-# Names assigned by AWS and its users; they are used in queries, so they have no quotes.
+# Names of AWS and its users, without quotes since they are used in queries.
 _OUTSIDE = re.compile(r"[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)+")
 
 # Short names of Kubernetes' own kinds.
@@ -92,10 +92,7 @@ def target(kind: str, name: str) -> Target:
 
 
 def _without_object(kind: Kind, name: str) -> Target:
-    """A lifecycle without an object: by its name alone, or by its path (`ACCOUNT/REGION/INSTANCE`).
-
-    Without a name it is the only one of its kind.
-    """
+    """A lifecycle without an object: by its name or path (`ACCOUNT/REGION/INSTANCE`), or the only one of its kind."""
     only = standing(kind.name, "", settings().claims_domain)
     if not name and len(only) == 1:
         return Target(kind, only[0].namespace, only[0].name)

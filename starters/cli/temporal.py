@@ -1,7 +1,7 @@
 """`perdure temporal`: Temporal's part of an installation, for people and for Jobs of a rollout.
 
 `bootstrap` prepares the namespace; `versions` lists the workers' versions, `promote` makes one current, `move` wakes
-lifecycles that are still on older ones. All of them can be repeated at any time.
+lifecycles on older ones. All are idempotent.
 """
 
 from __future__ import annotations
@@ -37,7 +37,6 @@ RateOption = Annotated[float, typer.Option("--rate", min=0.1, help="Lifecycles w
 
 
 def register(app: typer.Typer) -> None:
-    """Add the commands."""
     temporal = typer.Typer(help="Prepare Temporal's namespace, and roll out versions of the workers.")
     for command in (bootstrap, versions, promote, move):
         temporal.command()(command)

@@ -1,8 +1,6 @@
-"""`perdure top`: the fleet at a glance, area by area, the backlog, and the worst lifecycles below it.
+"""`perdure top`: counts by area, the backlog, and the worst lifecycles.
 
-Temporal's visibility counts; from the cluster only pauses are read, from clouds nothing. On a terminal it is redrawn
-every few seconds until it is left: counts for each area that has lifecycles, and one list of those that fail or are
-stuck. Elsewhere it is printed once.
+Counts come from Temporal's visibility, pauses from the cluster. On a terminal it is redrawn every few seconds.
 
     AREA      OPEN  WAITING  FAILING  STUCK  OVERDUE  PAUSED
     accounts    12        1        1      0        0
@@ -62,8 +60,8 @@ class AreaAtAGlance(Model):
 class Glance(Model):
     """The fleet at one time.
 
-    `worst` are lifecycles that fail or are stuck, longest open first; `backlog` is work that no worker has started, or
-    that was started and broken off: this, without failures, is the sign of an overloaded system.
+    `worst`: lifecycles that fail or are stuck, longest open first. `backlog`: work that was not started or was broken
+    off, which without failures is the sign of an overloaded system.
     """
 
     at: datetime
@@ -73,7 +71,6 @@ class Glance(Model):
 
 
 def register(app: typer.Typer) -> None:
-    """Add the command."""
     app.command(rich_help_panel=command_groups.LOOK)(top)
 
 
@@ -106,7 +103,6 @@ def top(
 
 
 async def look(session: Session) -> Glance:
-    """Count now."""
     from starters.cli.pausing import standing
 
     now = output.utc_now()
@@ -166,7 +162,7 @@ async def _counted(session: Session, area: str, now: datetime) -> AreaAtAGlance:
 
 
 def queried(cluster: str, *areas: str) -> str:
-    """The query for open lifecycles of areas: only this cluster's, as several may share a namespace."""
+    """The query for the areas' open lifecycles of this cluster, as several may share a namespace."""
     kinds = [kind.name for kind in all_kinds().values() if kind.area in areas and kind.lifecycle]
     ids = " OR ".join(f"WorkflowId STARTS_WITH '{id_prefix(kind, cluster)}'" for kind in kinds)
     return f"ExecutionStatus = 'Running' AND ({ids})"
@@ -190,7 +186,6 @@ async def _worst(session: Session, areas: Sequence[str], glance_at: datetime) ->
 
 
 def drawn(glance: Glance) -> RenderableType:
-    """The text for people."""
     if not glance.areas:
         return Text("no lifecycles")
     grid = output.grid("area", "open", "waiting", "failing", "stuck", "overdue", "paused")

@@ -31,9 +31,8 @@ def kinds_with_objects() -> tuple[Kind, ...]:
 
 
 def tell_lifecycle(asked: Target, obj: JsonObject) -> None:
-    """Wake the lifecycle of an object that was just written, if Temporal can be reached.
-
-    The write is effective anyway: the watcher sees it, and wakes the lifecycle when Temporal can be reached again.
+    """Wake the lifecycle of an object that was just written, if Temporal can be reached; else the watcher does it
+    later.
     """
 
     async def tell(session: Session) -> None:
@@ -46,13 +45,10 @@ def tell_lifecycle(asked: Target, obj: JsonObject) -> None:
 
 
 async def wake_one(session: Session, key: Key) -> None:
-    """Wake one lifecycle."""
     await temporal.wake(session.temporal, key)
 
 
 class Woken(Model):
-    """The result of waking many."""
-
     woken: int
     """Number of lifecycles."""
     failed: int
@@ -62,9 +58,8 @@ class Woken(Model):
 async def wake_all(session: Session, kinds: Sequence[Kind]) -> Woken:
     """Wake every lifecycle of the kinds; a failed wake does not stop the others.
 
-    Of several kinds, only those of the areas that this installation serves are woken: no worker of ours would execute
-    the others. A kind that the cluster does not know has none. A kind among several that may not be read is skipped
-    with a warning, which is no failure: a user of one area need not be able to read the others.
+    Of several kinds, only those of served areas are woken: no worker would execute the others. Unknown kinds have none;
+    unreadable ones are skipped with a warning, since a user of one area need not be able to read the others.
     """
     free = asyncio.Semaphore(_AT_ONCE)
 

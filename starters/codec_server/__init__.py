@@ -1,1 +1,1 @@
-"""What lets people read encrypted lifecycles in Temporal's web UI and command line."""
+"""Lets people read encrypted lifecycles in Temporal's web UI and command line."""

@@ -1,16 +1,14 @@
-"""The codec server: Temporal's web UI and command line send it encrypted payloads, and it returns readable ones.
+"""The codec server: decrypts payloads for Temporal's web UI and command line.
 
     browser ──(the page)── Temporal's web UI             temporal workflow show --codec-endpoint URL
        └──── POST /decode, /encode ──► codec server ◄──────────┘ --codec-auth "Bearer ..."
 
-The protocol is Temporal's (docs.temporal.io/codec-server): payloads as the JSON form of
-`temporal.api.common.v1.Payloads`. The browser asks from the UI's origin, so the server says which origins may read its
-answers (CORS). Temporal's servers never see a key nor what was decrypted.
+Protocol: docs.temporal.io/codec-server, with payloads as JSON of `temporal.api.common.v1.Payloads`. Temporal's servers
+see neither keys nor plain text.
 
-With access to it, every lifecycle can be read. So it answers requests with a token of `PERDURE_CODEC_TOKEN_FILE` (one a
-line, read for each request, so that tokens can be changed without a restart), and without that file only requests from
-its own machine. The web UI sends no token except that of its own login: for it, an authenticating proxy is placed
-before the server, which is then configured as guarded (`PERDURE_CODEC_GUARDED`).
+Access to it exposes every lifecycle. So requests need a token of `PERDURE_CODEC_TOKEN_FILE` (one a line, reread for
+each request), and without that file must come from its own machine. The web UI sends no such token: for it, put an
+authenticating proxy in front and set `PERDURE_CODEC_GUARDED`.
 """
 
 from __future__ import annotations
@@ -44,14 +42,14 @@ log = logging.getLogger(__name__)
 
 
 class Unguarded(ValueError):  # noqa: N818
-    """It would let anybody read everything."""
+    """Anyone could read everything."""
 
 
 async def run_codec_server(settings: Settings, *, stop: asyncio.Event | None = None) -> None:
-    """Answer until stopped.
+    """Serve until stopped.
 
     Raises:
-        Unguarded: it would answer requests from other machines without any protection.
+        Unguarded: other machines could connect without protection.
         KeysUnreadable: there are no keys.
     """
     application = codec_application(settings)
@@ -68,12 +66,7 @@ async def run_codec_server(settings: Settings, *, stop: asyncio.Event | None = N
 
 
 def codec_application(settings: Settings) -> web.Application:
-    """The server's two endpoints, guarded as the settings say.
-
-    Raises:
-        Unguarded: as for `run_codec_server`.
-        KeysUnreadable: as for `run_codec_server`.
-    """
+    """The server's endpoints, guarded according to the settings; raises like `run_codec_server`."""
     if not (settings.codec_token_file or settings.codec_guarded or _is_own_machine(settings.listen_host)):
         raise Unguarded(
             f"on {settings.listen_host} anybody could read every lifecycle: give PERDURE_CODEC_TOKEN_FILE, or "
@@ -98,7 +91,7 @@ def _answering(work: Work) -> Handler:
             done = Payloads(payloads=await work(asked.payloads))
         except (ParseError, UnicodeDecodeError) as error:
             return web.Response(status=400, text=f"not payloads: {error}\n")
-        except ValueError as error:  # an unknown key, or not the key
+        except ValueError as error:  # an unknown or wrong key
             log.warning("cannot %s: %s", request.path.strip("/"), error)
             return web.Response(status=422, text=f"{error}\n")
         return web.Response(text=MessageToJson(done, indent=None), content_type="application/json")
@@ -107,7 +100,7 @@ def _answering(work: Work) -> Handler:
 
 
 def _across_origins(origins: frozenset[str]) -> Middleware:
-    """Lets pages of these origins read the answers; for other pages the browser withholds them."""
+    """CORS: lets pages of these origins read the answers."""
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -128,7 +121,7 @@ def _across_origins(origins: frozenset[str]) -> Middleware:
 
 
 async def _told(handler: Handler, request: web.Request) -> web.StreamResponse:
-    """The answer, a refusal of the framework's own too: a page that may not read it shows no reason."""
+    """The answer, including the framework's refusals, which need CORS headers for their reason to be readable."""
     try:
         return await handler(request)
     except web.HTTPException as refusal:

@@ -1,7 +1,6 @@
-"""Calls of up to ten entries, gathered from single requests: SQS charges per call, and limits calls.
+"""Gathers single requests into calls of up to ten entries: SQS charges per call, and limits calls.
 
-An entry waits for others for a moment, or until there are ten; the caller learns whether its entry succeeded. If a call
-fails as a whole, all of its entries fail.
+An entry waits a moment for others. If a call fails as a whole, so do its entries.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from starters.events.queues import MOST_IN_BATCH
 
 T = TypeVar("T")
 
-# How long an entry waits for others: not noticeable, and ten messages received together end together.
+# Unnoticeable, and ten messages received together end together.
 GATHERING_SECONDS = 0.005
 
 logger = logging.getLogger(__name__)
@@ -26,7 +25,7 @@ class Batches(Generic[T]):
     """One kind of call.
 
     Args:
-        call: makes it for some entries; returns for each whether it succeeded.
+        call: makes the call; returns for each entry whether it succeeded.
         what: what it does, for logs.
     """
 
@@ -38,7 +37,7 @@ class Batches(Generic[T]):
         self._calls: set[asyncio.Task[None]] = set()
 
     async def add(self, entry: T) -> bool:
-        """Have an entry processed; returns whether that succeeded."""
+        """Process an entry; returns whether that succeeded."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[bool] = loop.create_future()
         self._waiting.append((entry, done))
@@ -64,7 +63,7 @@ class Batches(Generic[T]):
         except ApiError as error:
             logger.warning("%s %d messages: %s", self._what, len(batch), error)
             results = [False] * len(batch)
-        except Exception:  # callers must not wait for ever
+        except Exception:  # callers must not wait forever
             logger.exception("%s %d messages", self._what, len(batch))
             results = [False] * len(batch)
         for (_, done), result in zip(batch, results, strict=True):

@@ -4,11 +4,9 @@
        ▲         │ full: stop receiving                                                  │
        └─ wait ──┘ Temporal is down, SQS refuses: back off             delete, keep, dead letter
 
-A message in work is kept invisible to others (`in_work.py`); none is received while the maximum is in work, so that
-none waits unattended. Pollers back off with full jitter, from 0.2 to 20 s, to 30 s while the queue does not exist: its
-maintainer is asked to recreate it. An error concerns its own message only, which is kept for later.
-
-When asked to stop, it receives no more, lets messages in work finish, and gives back the rest at once (visibility 0).
+Messages in work are kept invisible (`in_work.py`); at their maximum, none is received. Pollers back off with full
+jitter, from 0.2 to 20 s; to 30 s for a missing queue, whose maintainer is asked to recreate it. An error affects its
+own message only, which is kept. To stop, it lets messages in work finish and gives back the rest (visibility 0).
 """
 
 from __future__ import annotations
@@ -36,11 +34,11 @@ FIRST_BACKOFF, LONGEST_BACKOFF = 0.2, 20.0
 # AWS does not allow recreating a queue within a minute of its deletion.
 LONGEST_WITHOUT_QUEUE = 30.0
 TELL_MISSING_EVERY = 60.0
-# SQS takes ten message attributes; three are ours.
+# SQS allows ten message attributes; three are ours.
 _MOST_KEPT_ATTRIBUTES = 7
-# Outcomes that are logged; unknown instances, duplicates and outdated events would drown the rest.
+# Logged outcomes; unknown instances, duplicates and outdated events would drown the rest.
 _WORTH_A_LINE = frozenset({Outcome.APPLIED, Outcome.UNAVAILABLE})
-# The queue was subscribed to an SNS topic, which waits for a confirmation that Perdure does not send.
+# Someone subscribed the queue to an SNS topic, which waits for a confirmation that Perdure does not send.
 _WORTH_A_WARNING = frozenset({SNS_CONFIRMATION})
 
 logger = logging.getLogger(__name__)
@@ -54,9 +52,9 @@ class Consumer:
         teller: hands events over to workflows.
         pollers: number of concurrent receives.
         most: maximum number of messages in work.
-        visibility: how long received messages are invisible to others.
+        visibility: visibility timeout of received messages.
         drain: how long messages in work may take to end.
-        patience: how long (seconds) it may hold back while something is wrong.
+        patience: longest backoff, in seconds.
         missing: called, at most once a minute, when the queue does not exist.
     """
 
@@ -90,12 +88,10 @@ class Consumer:
 
     @property
     def name(self) -> str:
-        """The queue's name."""
         return self._queue.name
 
     @property
     def in_work(self) -> int:
-        """How many messages are in work."""
         return len(self._in_work)
 
     def stalled(self) -> Iterable[str]:
@@ -179,13 +175,13 @@ class Consumer:
             logger.warning("%s: nothing could be received (%d times): %s", self.name, failures, self.trouble)
 
     async def _tell_missing(self) -> None:
-        """Ask its maintainer to recreate the queue, which would otherwise be checked within the hour only."""
+        """Ask its maintainer to recreate the queue; it checks on its own only within the hour."""
         if self._missing is None or (self._told_missing and time.monotonic() - self._told_missing < TELL_MISSING_EVERY):
             return
         self._told_missing = time.monotonic()
         try:
             await self._missing()
-        except Exception as error:  # the request is repeated, and the queue is checked anyway
+        except Exception as error:  # retried, and the queue is checked anyway
             logger.warning("%s: nobody could be told that it does not exist: %s", self.name, error)
 
     async def _pause(self, failures: int, longest: float) -> None:
@@ -193,7 +189,7 @@ class Consumer:
         await self._unless_stopping(asyncio.sleep(seconds))
 
     async def _unless_stopping(self, awaited: Coroutine[object, object, None]) -> None:
-        """Wait for something, but stop waiting when the consumer has to stop."""
+        """Wait for something, or until the consumer has to stop."""
         waiting, stopping = asyncio.ensure_future(awaited), asyncio.ensure_future(self._stopping.wait())
         try:
             await asyncio.wait((waiting, stopping), return_when=asyncio.FIRST_COMPLETED)
@@ -240,7 +236,7 @@ class Consumer:
             await self._buried(message, acknowledgement.reason)
 
     async def _buried(self, message: Message, reason: str) -> None:
-        """Send a message to the dead letters, and delete it from its queue once that has succeeded."""
+        """Send a message to the dead letters, then delete it from its queue."""
         attributes: TextAttributes = _kept(message) | dead_letter_attributes(reason, message.message_id, self.name)
         try:
             await self._queue.bury(message.body, attributes)
@@ -254,7 +250,7 @@ class Consumer:
         await self._deleted(message)
 
     async def _deleted(self, message: Message) -> None:
-        """Delete it, with a second attempt if necessary; if that fails, it is delivered again, as a duplicate."""
+        """Delete a message, with one retry; after another failure it is redelivered as a duplicate."""
         for _ in range(2):
             if await self._deletions.add(message.receipt_handle):
                 return
@@ -273,7 +269,7 @@ class Consumer:
 
 
 def _kept(message: Message) -> dict[str, dict[str, str]]:
-    """The message's own attributes, in SendMessage's form: EventBridge's say why it could not deliver."""
+    """The message's own attributes in SendMessage's form; EventBridge's contain its reason."""
     own = ((name, text) for name, text in sorted(message.attributes.items()) if text and not name.startswith("PERDURE"))
     kept = [(name, {"DataType": "String", "StringValue": text}) for name, text in own]
     return dict(kept[:_MOST_KEPT_ATTRIBUTES])

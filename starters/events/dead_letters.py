@@ -1,11 +1,10 @@
-"""Messages that could not be parsed, or were received too often: listing them, and sending them to their queues again.
+"""Lists and re-drives dead letters: messages that could not be parsed, or were received too often.
 
-SQS has a task that moves dead letters, but it moves all or none and lists none. Here each is received, which makes it
-invisible to others for a moment, and given back. To redrive one, it is sent to its queue and then deleted; if that is
-interrupted, it is there twice, and applied once.
+SQS's own move task moves all or none and lists none. A listing makes each invisible for a moment. A redrive sends it to
+its queue, then deletes it; an interruption leaves a duplicate, which is applied once.
 
-A region's dead letters are those of its own queue and of the AWS provider's queues, which have no dead letter queue: an
-attribute names the queue of each, and only queues in the settings are accepted.
+A region's dead letter queue also serves the AWS provider's queues, which have none: an attribute names the origin, and
+only queues in the settings are accepted.
 """
 
 from __future__ import annotations
@@ -20,13 +19,13 @@ from domain.model import Model
 from starters.events.library import in_words
 from starters.events.queues import MOST_IN_BATCH, SqsQueue, TextAttributes
 
-# How long a listing keeps messages invisible, so that it sees each once.
+# The visibility timeout of a listing, so that it reads each message once.
 LOOKING = timedelta(seconds=60)
-# An empty answer of a short poll may miss some servers' messages; three in a row seldom do.
+# Empty short polls in a row that end a listing, since one may miss some servers' messages.
 _EMPTY_ANSWERS = 3
 _SHOWN_REASON = "received too often, or not delivered"
 
-# The queue that a dead letter must be sent to; None if it is not selected.
+# A dead letter's target queue; None if it is not selected.
 Home = Callable[[Message], SqsQueue | None]
 
 
@@ -34,13 +33,13 @@ class DeadLetter(Model):
     """One dead letter.
 
     Attributes:
-        queue: the queue that it came from.
+        queue: its origin.
         message_id: its own id.
         reason: why it is a dead letter.
-        of: its message's id in the queue, empty if SQS or EventBridge put it here.
+        of: its former message id, empty if SQS or EventBridge put it here.
         sent_at: when it became a dead letter.
-        told: the events that it contains, if parsed now.
-        body: as it was sent.
+        told: its events, if it can be parsed now.
+        body: as sent.
         attributes: its message attributes.
     """
 
@@ -55,13 +54,13 @@ class DeadLetter(Model):
 
 
 def source_of(message: Message, dead: str, whose: Place, places: Sequence[Place]) -> Place | None:
-    """The queue that a dead letter came from: the one that it names, else the owner of this dead letter queue.
+    """A dead letter's origin: the queue that it names, else the owner of this dead letter queue.
 
     Args:
         message: the dead letter.
         dead: the name of the dead letter queue.
-        whose: the place for which that queue was read; it gets dead letters without a name if no place owns the queue.
-        places: every place that the settings name; no other is accepted.
+        whose: the place for which that queue was read; the default if no place owns the queue.
+        places: the places in the settings; no other is accepted.
     """
     near = [each for each in places if each.where == whose.where]
     said = message.attributes.get("PERDURE_QUEUE", "")
@@ -79,11 +78,7 @@ async def dead_letters(dead: SqsQueue, *, most: int, home: Home | None = None) -
 
 
 async def redrive(dead: SqsQueue, home: Home, chosen: Collection[str], *, most: int) -> list[DeadLetter]:
-    """Send dead letters to their queues again: those with these ids, or all with a home if no id is given.
-
-    Returns:
-        The dead letters that were sent.
-    """
+    """Re-drive the dead letters with these ids, or all with a home if no id is given; returns those sent."""
     found = [message async for message in _received(dead, most)]
     sent = []
     try:
@@ -118,7 +113,7 @@ async def _given_back(dead: SqsQueue, messages: list[Message]) -> None:
 
 
 def _attributes(message: Message) -> TextAttributes:
-    """The message's attributes before it became a dead letter: the reason remains only as a trace in logs."""
+    """The message's attributes before it became a dead letter."""
     own = {name: text for name, text in message.attributes.items() if text and not name.startswith("PERDURE_")}
     return {name: {"DataType": "String", "StringValue": text} for name, text in own.items()}
 

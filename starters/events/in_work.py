@@ -1,7 +1,6 @@
-"""Messages in work, kept invisible to other consumers as long as necessary.
+"""Keeps messages in work invisible to other consumers.
 
-SQS delivers a received message again after its visibility timeout. The timeout of a message still in work after half of
-it is extended, so that no other consumer starts with it; if a process is killed, its messages reappear by themselves.
+Visibility timeouts are extended after half of them; a killed process's messages reappear by themselves.
 """
 
 from __future__ import annotations
@@ -30,8 +29,6 @@ class _Held:
 
 
 class InWork:
-    """The messages of one queue that are in work here."""
-
     def __init__(self, visibility: timedelta, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._visibility = visibility
         self._clock = clock
@@ -46,36 +43,34 @@ class InWork:
         return iter([held.message for held in self._held.values()])
 
     def add(self, message: Message) -> None:
-        """Add a received message."""
         now = self._clock()
         self._held[message.receipt_handle] = _Held(message, now + self._visibility.total_seconds())
         self._received.append((now, message.taken_at))
         self._forget(now)
 
     def remove(self, message: Message) -> None:
-        """Remove a message that is completed, or given back."""
+        """Remove a message that is completed or given back."""
         self._held.pop(message.receipt_handle, None)
         self._changed.set()
 
     async def room(self, most: int) -> None:
-        """Wait until fewer than `most` are in work."""
         while len(self._held) >= most:
             self._changed.clear()
             await self._changed.wait()
 
     def oldest_age(self, now: datetime) -> float:
-        """The age (seconds) of the oldest message received within the last minute, 0 if there was none."""
+        """The age (seconds) of the oldest message received within the last minute, 0 if none."""
         self._forget(self._clock())
         taken = [at for _, at in self._received]
         return max(0.0, (now - min(taken)).total_seconds()) if taken else 0.0
 
     def due(self) -> list[Message]:
-        """The messages whose visibility timeout ends within half of its length."""
+        """The messages with less than half of their visibility timeout left."""
         limit = self._clock() + self._visibility.total_seconds() / 2
         return [held.message for held in self._held.values() if held.visible_at <= limit]
 
     async def keep_hidden(self, hide: Hide) -> None:
-        """Extend the visibility timeouts of long-running messages, in an endless loop."""
+        """Extend the visibility timeouts of long-running messages, forever."""
         while True:
             await asyncio.sleep(self._visibility.total_seconds() / 4)
             await asyncio.gather(*(self._extend(message, hide) for message in self.due()))

@@ -1,11 +1,8 @@
-"""Which instances belong to this cluster: AWSMachines and AWSMachinePools of the API server, indexed by instance id.
+"""The cluster's instances: AWSMachines and AWSMachinePools, indexed by instance id, host and group.
 
-A region's rules deliver the events of every instance in it, so most are irrelevant here; a look-up costs microseconds,
-and no workflow is started for an unknown instance. Reflectors update the index, which has only an object's search keys:
-its instances, its dedicated host, its group.
-
-An instance whose object is deleted is remembered for a while: EC2 reports its end at about the time the object goes,
-and such an event must not be kept in case its object appears later.
+A region's rules deliver all its instances' events, most of them irrelevant here; a look-up costs microseconds, and an
+unknown instance starts no workflow. A deleted object's instance is remembered for a while: EC2 reports its end at about
+the same time, and that event must not be kept for a later object.
 """
 
 from __future__ import annotations
@@ -25,7 +22,7 @@ from engine.kube.json import JsonObject, at, sequence, text
 from engine.kube.reflector import Name, Reflector, Timing
 from engine.kube.store import Followed
 
-# More than are deleted within the time for which events of an unknown instance are kept.
+# More than are deleted while events of an unknown instance are kept.
 _GONE_REMEMBERED = 10_000
 
 
@@ -36,11 +33,11 @@ class Holder:
     Attributes:
         name: namespace and name.
         resource_version: of the version that was read.
-        instances: the ids of its instances.
-        region: a machine's, empty if it does not say.
-        host: the dedicated host that a machine's instance runs on.
+        instances: instance ids.
+        region: a machine's, empty if unknown.
+        host: the dedicated host of a machine's instance.
         group: a pool's Auto Scaling group.
-        expectant: a machine that has no instance yet, and may get one.
+        expectant: a machine that has no instance yet.
     """
 
     name: Name
@@ -52,14 +49,13 @@ class Holder:
     expectant: bool = False
 
     def lives_in(self, account: str, region: str) -> bool:
-        """Whether its instances are in an account and region, as far as it says."""
+        """Whether its instances are in an account and region, as far as known."""
         if self.group is not None:
             return (self.group.account, self.group.region) == (account, region)
         return self.region in ("", region)
 
 
 def machine(obj: JsonObject) -> Holder:
-    """Read an AWSMachine."""
     provider_id = text(obj, "spec", "providerID")
     found = (text(obj, "spec", "instanceID"), instance_of_provider_id(provider_id))
     instances = tuple(dict.fromkeys(each for each in found if each))
@@ -75,7 +71,6 @@ def machine(obj: JsonObject) -> Holder:
 
 
 def pool(obj: JsonObject) -> Holder:
-    """Read an AWSMachinePool."""
     listed = (
         instance_of_provider_id(each) for each in sequence(obj, "spec", "providerIDList") if isinstance(each, str)
     )
@@ -92,8 +87,6 @@ def _name(obj: JsonObject) -> Name:
 
 
 class Index:
-    """All objects that have instances."""
-
     def __init__(self) -> None:
         self.machines: Indexer[Holder] = Indexer(
             {
@@ -118,15 +111,13 @@ class Index:
         return found or (group is not None and self.has_group(group))
 
     def remembers(self, instance_id: str) -> bool:
-        """Whether an object had the instance until a while ago."""
+        """Whether an object had the instance until recently."""
         return instance_id in self._gone
 
     def has_group(self, group: GroupKey) -> bool:
-        """Whether an object has the group."""
         return bool(self.pools.find("group", group))
 
     def on_host(self, host: str) -> tuple[str, ...]:
-        """The instances on a dedicated host."""
         return tuple(sorted({each for holder in self.machines.find("host", host) for each in holder.instances}))
 
     @property
@@ -141,7 +132,7 @@ class Index:
         return [*self.machines.find("instance", instance_id), *self.pools.find("instance", instance_id)]
 
     def changed(self, before: Holder | None, after: Holder | None) -> None:
-        """Handle a changed object: remember the instances that no object has any more."""
+        """Remember the instances that no object has any more."""
         held = before.instances if before is not None else ()
         for instance_id in (each for each in held if not self._holders(each)):
             self._gone[instance_id] = None
@@ -152,8 +143,6 @@ class Index:
 
 
 class Feed:
-    """The reflectors that keep an index."""
-
     def __init__(self, api: KubeApi, index: Index, timing: Timing | None = None) -> None:
         self._reflectors = (
             Reflector(api, Followed(AWS_MACHINE), machine, index.machines, self, timing=timing),
@@ -163,23 +152,19 @@ class Feed:
         self._settled = asyncio.Event()
 
     async def run(self) -> None:
-        """Update the index, in an endless loop."""
         async with asyncio.TaskGroup() as group:
             for reflector in self._reflectors:
                 group.create_task(reflector.run(), name=f"reflector {reflector.selection.name}")
 
     async def settled(self) -> None:
-        """Wait until it is ready."""
         await self._settled.wait()
 
     # Events from the reflectors.
 
     def started(self, objects: list[Holder]) -> None:
-        """Handle a kind's complete first list."""
         self._look()
 
     def changed(self, before: Holder | None, after: Holder | None, *, seen_live: bool) -> None:
-        """Handle a changed object."""
         self._index.changed(before, after)
 
     def absent(self) -> None:
@@ -199,17 +184,15 @@ class Feed:
 
     @property
     def doubtful(self) -> bool:
-        """Whether the index may be incomplete: an instance that is not found may belong to an object all the same."""
+        """Whether the index may be incomplete, so that an unknown instance may belong to an object."""
         return not self.ready or any(each.trouble and each.installed for each in self._reflectors)
 
     def unlisted(self) -> Iterable[str]:
-        """Why it is not ready."""
         for each in self._reflectors:
             if not each.listed and each.installed:
                 yield f"{each.selection.name} is not listed yet{f': {each.trouble}' if each.trouble else ''}"
 
     def notes(self) -> Iterable[str]:
-        """Problems, one sentence each."""
         for each in self._reflectors:
             if not each.installed:
                 yield f"{each.selection.name} is not installed in the cluster"

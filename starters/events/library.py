@@ -1,10 +1,8 @@
-"""The two functions of the AWS provider's architecture decision record 0005, as the consumer itself uses them.
+"""The two functions of the AWS provider's architecture decision record 0005: `GetEventFromSQS`, `IsEventProcessed`.
 
-The record has a controller take an event from the queue (`GetEventFromSQS`) and delete its message once it was acted
-upon (`IsEventProcessed`). Here an event is processed once the workflow of its instance has recorded it, and the label
-that follows is written or proven needless. Asking that tells the workflow of the event, unless it knows of it: so
-asking often, or by several, has no effect beyond the first. The consumer, which also has to know why not and until
-when, takes `acknowledgement_of` in place of the plain answer.
+An event is processed once its instance's workflow has recorded it and the label is written or unnecessary. Asking hands
+the event to the workflow, which recognises duplicates, so asking repeatedly is harmless. The consumer uses
+`acknowledgement_of`, which also has the reason and time of a delay.
 """
 
 from __future__ import annotations
@@ -23,14 +21,14 @@ from starters.events.teller import Teller
 
 
 class EventBridgeEvent(Model):
-    """A message as it was received, and what it tells: canonical events, or the reason why none."""
+    """A received message, and its events or the reason why there are none."""
 
     message: Message
     parsed: Parsed
 
 
 async def get_event_from_sqs(queue: Queue) -> EventBridgeEvent | None:
-    """The queue's next message; None if none came for as long as a receive waits.
+    """The queue's next message; None if none came during a receive.
 
     Raises:
         ApiError: SQS refused, or gave no answer.
@@ -40,17 +38,17 @@ async def get_event_from_sqs(queue: Queue) -> EventBridgeEvent | None:
 
 
 async def get_events_from_sqs(queue: Queue, most: int = MOST_IN_BATCH) -> list[EventBridgeEvent]:
-    """The same for up to `most` messages, which cost one call together."""
+    """Up to `most` messages by one call."""
     return [EventBridgeEvent.model_construct(message=each, parsed=parse(each)) for each in await queue.receive(most)]
 
 
 async def is_event_processed(teller: Teller, received: EventBridgeEvent) -> bool:
-    """Whether the message may be deleted: nothing is left to do for which it would have to be seen again."""
+    """Whether the message may be deleted."""
     return (await acknowledgement_of(teller, received)).verdict is Verdict.DELETE
 
 
 async def acknowledgement_of(teller: Teller, received: EventBridgeEvent) -> Acknowledgement:
-    """What is to be done with the message, once what comes of each of its events is known."""
+    """The message's acknowledgement, after the outcomes of all its events."""
     message, parsed = received.message, received.parsed
     handled: Sequence[Handled] = ()
     if isinstance(parsed, Events):
@@ -64,7 +62,7 @@ async def acknowledgement_of(teller: Teller, received: EventBridgeEvent) -> Ackn
 
 
 def in_words(parsed: Parsed) -> str:
-    """What a message tells, for people: kinds and names, nothing else of its body."""
+    """A message's kinds and names, for people; nothing else of its body."""
     if isinstance(parsed, Events):
         names = [f"{each.kind.value} {each.instance_id or each.host or each.group}" for each in parsed.events]
         rest = f" and {len(names) - 3} more" if len(names) > 3 else ""

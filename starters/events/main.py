@@ -1,10 +1,8 @@
 """The consumer's process: list the instances, connect, consume every queue, until SIGTERM.
 
-Any number of them may run: SQS delivers each message to one. It is ready once every AWSMachine and AWSMachinePool is
-listed, and while Temporal and the API server answer; a queue that cannot be read does not affect readiness, but
-`/readyz` mentions it.
-
-In observe mode nothing is received, since a message received here is missing in the replaced system.
+Any number may run. It is ready once AWSMachines and AWSMachinePools are listed, and while Temporal and the API server
+answer; an unreadable queue is only mentioned in `/readyz`. In observe mode nothing is received, since the replaced
+system would miss it.
 """
 
 from __future__ import annotations
@@ -38,12 +36,12 @@ from starters.events.temporal import hand_over, wake_group
 
 PROCESS = "events"
 
-# Maximum number of messages that one process has received and not completed. It works on the most urgent first.
+# Maximum messages in work in one process, which handles the most urgent first.
 IN_WORK = 10_000
 # Concurrent receives for each queue.
 POLLERS = 2
 
-# Deleting, hiding and burying, beside the receives: each ends within a call's time, and tens of messages share one.
+# Threads for deletes, hides and buries: each takes one call's time for tens of messages.
 CALLS_PER_QUEUE = 3
 
 logger = logging.getLogger(__name__)
@@ -51,8 +49,6 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class _State:
-    """How far the process is, for its health."""
-
     stage: str = "connecting to Temporal"
     feed: Feed | None = None
     teller: Teller | None = None
@@ -87,7 +83,7 @@ async def run_events(settings: Settings, *, stop: asyncio.Event | None = None, h
         health: where to report, for a process that runs several parts; without it the consumer serves its own.
 
     Raises:
-        ValueError: the settings name a queue as none can be named.
+        ValueError: the settings name an invalid queue.
     """
     found = places(settings.instances_queues)
     async with stopped_by_signals(stop) as stopped:
@@ -116,7 +112,7 @@ async def _consume(settings: Settings, found: Sequence[Place], health: Health, s
 
 
 def _idle(settings: Settings, found: Sequence[Place]) -> str:
-    """Why nothing is to be done; empty if something is."""
+    """Why there is nothing to do; empty if there is."""
     if not found:
         return "PERDURE_INSTANCES_QUEUES names no queue here; consumer, worker and watcher each need it"
     return "in observe mode no message is taken from whoever else reads the queues" if settings.observing else ""
@@ -158,7 +154,7 @@ async def _consume_queues(
 async def _teller(
     settings: Settings, found: Sequence[Place], index: Index, feed: Feed, state: _State
 ) -> tuple[Client, Teller]:
-    """What tells workflows, once there is Temporal and it is known whose instances there are."""
+    """The teller, once Temporal is connected and the instances are listed."""
     client = await connected(settings, PROCESS)
     state.stage = ""
     await feed.settled()
@@ -175,7 +171,7 @@ def _consumers(
     settings: Settings, found: Sequence[Place], client: Client, teller: Teller, threads: ThreadPoolExecutor
 ) -> list[Consumer]:
     callers = Places(connections=_most_calls(settings, found), observing=settings.observing)
-    # A queue that floods the process leaves the others their share.
+    # A flooded queue must leave the others their share.
     most = max(10, IN_WORK // len(found))
     return [
         Consumer(
@@ -197,13 +193,13 @@ def _consumers(
 
 
 def receive_wait(drain: timedelta) -> timedelta:
-    """How long a receive waits: at most what SQS allows, and so that one under way ends well within the drain."""
+    """The longest poll that SQS allows and that ends well within the drain."""
     return timedelta(seconds=min(20, max(1, drain // timedelta(seconds=1.5))))
 
 
 @contextmanager
 def _threads(settings: Settings, found: Sequence[Place]) -> Iterator[ThreadPoolExecutor]:
-    """Threads for every call that may be under way; one that waits for messages is not waited for in the end."""
+    """Threads for all concurrent calls; at the end, receives are not waited for."""
     threads = ThreadPoolExecutor(_most_calls(settings, found), thread_name_prefix="sqs")
     try:
         yield threads

@@ -1,4 +1,4 @@
-"""The consumer's numbers, by queue (`account/region/name`) where that tells something."""
+"""The consumer's metrics, by queue (`account/region/name`) where useful."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ FAILED_CALLS = Counter(
 HAND_OVERS = Counter("perdure_events_hand_overs", "Hand-overs to instances' workflows.", ["result"])
 GROUP_WAKES = Counter("perdure_events_group_wakes", "Wakes sent to groups' workflows.")
 
-# A Spot notice is worth two minutes; a hand-over takes tens of milliseconds.
+# A Spot notice lasts two minutes; a hand-over takes tens of milliseconds.
 LAG = Histogram(
     "perdure_events_lag_seconds",
     "From an event's own time to its being recorded and its label written.",

@@ -1,11 +1,10 @@
-"""A queue of SQS and its dead letters: AWS's calls, on threads, since its library blocks.
+"""An SQS queue and its dead letters: boto3's blocking calls on threads.
 
-The settings name a queue; its URL is queried once (GetQueueUrl), and stays the same if the queue is deleted and
-recreated, which AWS does not allow within a minute. Batches answer for each of their entries. Errors are Perdure's
-(`activities/aws/errors.py`), `Absent` for a queue that does not exist, in either of its two spellings.
+The URL is queried once; a recreated queue keeps it. Batches report each entry. Errors are Perdure's
+(`activities/aws/errors.py`), `Absent` for a missing queue in either of its two spellings.
 
-Facts: https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/ (ten entries a batch, twenty seconds a
-poll, visibility of at most twelve hours).
+Limits: ten entries a batch, twenty seconds a poll, visibility of at most twelve hours
+(https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/).
 """
 
 from __future__ import annotations
@@ -36,23 +35,23 @@ TextAttributes = Mapping[str, Mapping[str, str]]
 
 
 class Queue(Protocol):
-    """What the consumer asks of a queue; each call raises an ApiError if it fails as a whole."""
+    """A queue as the consumer uses it; each call raises an ApiError if it fails as a whole."""
 
     @property
     def name(self) -> str:
         """For logs and metrics."""
 
     async def receive(self, most: int) -> list[Message]:
-        """Messages, as soon as there are some or none has come for the while that a receive waits."""
+        """Long-poll for messages."""
 
     async def delete(self, receipts: Sequence[Receipt]) -> list[Receipt]:
-        """Delete up to ten messages; the receipts of those that could not be."""
+        """Delete up to ten messages; returns the failed receipts."""
 
     async def hide(self, entries: Sequence[tuple[Receipt, timedelta]]) -> list[Receipt]:
-        """Put up to ten messages out of sight for so long from now on; those that could not be."""
+        """Set up to ten visibility timeouts; returns the failed receipts."""
 
     async def bury(self, body: str, attributes: TextAttributes) -> None:
-        """Put a message among the dead letters."""
+        """Add a dead letter."""
 
 
 class _Api(Protocol):
@@ -73,12 +72,12 @@ class SqsQueue:
     """One queue.
 
     Args:
-        place: where it is.
-        caller: who calls there.
-        threads: where calls run; a receive holds one for as long as it waits.
-        wait: how long a receive waits.
-        visibility: how long received messages are out of sight.
-        name: another queue of the place, as its dead letters.
+        place: account and region.
+        caller: identity for the calls.
+        threads: where calls run; a receive occupies one.
+        wait: duration of a long poll.
+        visibility: visibility timeout.
+        name: another queue of the place, such as its dead letters.
     """
 
     def __init__(
@@ -105,19 +104,16 @@ class SqsQueue:
         return f"{self._place.account}/{self._place.region}/{self._queue}"
 
     async def receive(self, most: int) -> list[Message]:
-        """Messages, none if none came."""
         return await self._run(self._receive, most)
 
     async def delete(self, receipts: Sequence[Receipt]) -> list[Receipt]:
-        """Delete messages."""
         return await self._run(self._delete, receipts)
 
     async def hide(self, entries: Sequence[tuple[Receipt, timedelta]]) -> list[Receipt]:
-        """Change how long messages are out of sight."""
         return await self._run(self._hide, entries)
 
     async def bury(self, body: str, attributes: TextAttributes) -> None:
-        """Send to the dead letters: the queue's own, or the region's, as queues of the AWS provider have none."""
+        """Send to the dead letters: the queue's own, or the region's for queues of the AWS provider."""
         try:
             await self._run(self._send, self._place.dead_letters, body, attributes)
         except Absent:
@@ -126,11 +122,9 @@ class SqsQueue:
             await self._run(self._send, REGION_DEAD, body, attributes)
 
     async def send(self, body: str, attributes: TextAttributes) -> None:
-        """Send to the queue itself."""
         await self._run(self._send, self._queue, body, attributes)
 
     async def exists(self) -> bool:
-        """Whether there is such a queue."""
         try:
             await self._run(self._url, self._queue)
         except Absent:
@@ -183,11 +177,11 @@ class SqsQueue:
 
 
 def _failed(answer: Mapping[str, object], receipts: Sequence[Receipt]) -> list[Receipt]:
-    """The receipts that an answer to a batch says it failed for."""
+    """The receipts of a batch's failed entries."""
     ids = {text(each, "Id") for each in sequence(answer, "Failed")}
     return [receipt for number, receipt in enumerate(receipts) if str(number) in ids]
 
 
 def _whole(duration: timedelta) -> int:
-    """Whole seconds, as SQS takes them; a part of one counts as one."""
+    """Whole seconds, as SQS requires, rounded up."""
     return math.ceil(max(timedelta(0), min(duration, _LONGEST_HIDING)).total_seconds())

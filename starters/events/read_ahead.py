@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 
 LONGEST_SECONDS = 10.0
-# Seconds between the starts of two waits: under a lasting flood routine events have five sixths of the time.
+# Seconds between the starts of two waits, so that routine events keep five sixths of the time under a lasting flood.
 PERIOD_SECONDS = 60.0
 
 
@@ -20,7 +20,7 @@ class ReadAhead:
     """Whether routine events wait because one queue is being read.
 
     Args:
-        clock: tells monotonic seconds.
+        clock: monotonic seconds.
     """
 
     def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
@@ -29,7 +29,7 @@ class ReadAhead:
         self._behind = False
 
     def received(self, *, full: bool) -> None:
-        """Record that a receive has ended, with the maximum number of messages or fewer."""
+        """Record the end of a receive, with the maximum number of messages or fewer."""
         now = self._clock()
         if not full:
             self._behind = False

@@ -40,12 +40,12 @@ ACCOUNT, REGION = "123456789012", "eu-central-1"
 
 
 class MemoryQueue:
-    """A queue of SQS, in memory.
+    """An SQS queue in memory.
 
     Attributes:
-        dead: the dead letters: body and message attributes.
+        dead: dead letters: body and message attributes.
         refuse: raised by every call while it is set.
-        deleted: how many messages were deleted.
+        deleted: number of deleted messages.
     """
 
     def __init__(
@@ -66,37 +66,34 @@ class MemoryQueue:
 
     @property
     def name(self) -> str:
-        """Account, region and name."""
         return f"{ACCOUNT}/{REGION}/memory"
 
     def __len__(self) -> int:
         return len(self._bodies)
 
     def put(self, body: str) -> None:
-        """A message arrives."""
         id_ = f"message-{next(self._serial)}"
         self._bodies[id_] = (body, datetime.now(UTC))
         self._visible.append(id_)
         self._changed.set()
 
     def receives(self) -> dict[str, int]:
-        """How often each message that is still there was received."""
+        """How often each remaining message was received."""
         return {id_: count for id_, count in self._receives.items() if id_ in self._bodies}
 
     @property
     def visible(self) -> int:
-        """How many messages could be received now."""
+        """The number of receivable messages."""
         self._surface()
         return len(self._visible)
 
     def show_all(self) -> None:
-        """Everything that is out of sight can be received now."""
+        """Make hidden messages receivable."""
         self._appearing = [(0.0, id_) for id_ in self._hidden]
         self._hidden = dict.fromkeys(self._hidden, 0.0)
         self._changed.set()
 
     async def receive(self, most: int) -> list[Message]:
-        """Messages that are visible."""
         deadline = time.monotonic() + self._wait
         while True:
             self._refuse()
@@ -109,7 +106,7 @@ class MemoryQueue:
         return taken
 
     async def delete(self, receipts: Sequence[Receipt]) -> list[Receipt]:
-        """Delete messages; a receipt that a later one has replaced deletes nothing."""
+        """A receipt that a later one has replaced deletes nothing."""
         self._refuse()
         for receipt in receipts:
             id_, _, number = receipt.partition("#")
@@ -121,7 +118,6 @@ class MemoryQueue:
         return []
 
     async def hide(self, entries: Sequence[tuple[Receipt, timedelta]]) -> list[Receipt]:
-        """Put messages out of sight."""
         self._refuse()
         for receipt, duration in entries:
             id_, _, number = receipt.partition("#")
@@ -132,7 +128,6 @@ class MemoryQueue:
         return []
 
     async def bury(self, body: str, attributes: TextAttributes) -> None:
-        """A dead letter."""
         self._refuse()
         self.dead.append((body, attributes))
 
@@ -181,12 +176,10 @@ class MemoryQueue:
 
 
 def instance_name(number: int) -> str:
-    """The id of a rehearsal's instance."""
     return f"i-{number:017x}"
 
 
 def aws_machine(number: int) -> JsonObject:
-    """An AWSMachine as the API server has it."""
     id_ = instance_name(number)
     conditions = ("Ready", "InstanceReady", "SecurityGroupsReady")
     return {
@@ -226,18 +219,15 @@ def envelope(source: str, kind: str, event_id: str, detail: JsonObject, at: date
 
 
 def state_change(instance_id: str, state: InstanceState, event_id: str, at: datetime) -> str:
-    """A change of state."""
     return envelope(c.EC2_SOURCE, c.STATE_CHANGE, event_id, {"instance-id": instance_id, "state": state.value}, at)
 
 
 def spot_warning(instance_id: str, event_id: str, at: datetime) -> str:
-    """A Spot notice."""
     detail: JsonObject = {"instance-id": instance_id, "instance-action": "terminate"}
     return envelope(c.EC2_SOURCE, c.SPOT_WARNING, event_id, detail, at)
 
 
 def maintenance(instance_id: str, event_id: str, at: datetime) -> str:
-    """A scheduled maintenance, as Health tells of it."""
     start = at + timedelta(days=14)
     detail: JsonObject = {
         "eventArn": f"arn:aws:health:{REGION}::event/EC2/{event_id}",
@@ -258,7 +248,7 @@ def maintenance(instance_id: str, event_id: str, at: datetime) -> str:
 
 
 def mixture(instances: int) -> Iterator[str]:
-    """Events without end: a third states, a third Spot notices, a third maintenance."""
+    """Endless events: a third states, a third Spot notices, a third maintenance."""
     for number in itertools.count():
         name, id_, now = instance_name(number % instances), f"event-{number}", datetime.now(UTC)
         if number % 3 == 0:
@@ -273,7 +263,7 @@ def mixture(instances: int) -> Iterator[str]:
 
 
 class Rehearsed(Model):
-    """What a rehearsal found. Times in milliseconds but for the look-up's microseconds; memory in MiB."""
+    """Results: milliseconds, microseconds for the look-up, MiB of memory."""
 
     events: int
     per_second: float
@@ -296,7 +286,7 @@ async def _woken(group: GroupKey, ended: GroupRecord) -> None:
 
 
 class _Timed(MemoryQueue):
-    """A queue that remembers how long each message was in work: from its receipt to its deletion."""
+    """Measures how long each message was in work, from receipt to deletion."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -304,7 +294,6 @@ class _Timed(MemoryQueue):
         self._taken_at: dict[str, float] = {}
 
     async def receive(self, most: int) -> list[Message]:
-        """Messages that are visible."""
         found = await super().receive(most)
         now = time.perf_counter()
         for each in found:
@@ -312,14 +301,13 @@ class _Timed(MemoryQueue):
         return found
 
     async def delete(self, receipts: Sequence[Receipt]) -> list[Receipt]:
-        """Delete messages."""
         now = time.perf_counter()
         self.handled_ms += [1000 * (now - self._taken_at.pop(each)) for each in receipts]
         return await super().delete(receipts)
 
 
 async def rehearse(machines: int, events: int, rate: float) -> Rehearsed:
-    """Fill an index, consume `events` as fast as it goes, and as many again at so many a second."""
+    """Consume `events` at full speed, then as many again at a rate per second."""
     before = _resident_mib()
     index = _filled(machines)
     grown = _resident_mib() - before
@@ -357,7 +345,7 @@ def _filled(machines: int) -> Index:
 
 
 def _look_up_us(index: Index, machines: int) -> float:
-    """One look-up, a stranger's every other time."""
+    """Microseconds per look-up, every other one of an unknown instance."""
     names = [instance_name(number * 7919 % (2 * machines)) for number in range(100_000)]
     began = time.perf_counter()
     for name in names:
@@ -366,13 +354,12 @@ def _look_up_us(index: Index, machines: int) -> float:
 
 
 async def _consumed(queue: MemoryQueue, index: Index, events: int) -> None:
-    """Until all are deleted."""
     async with _Consuming(queue, index):
         await _until(lambda: queue.deleted >= events)
 
 
 async def _paced(queue: MemoryQueue, index: Index, bodies: Iterator[str], events: int, rate: float) -> float:
-    """Send at a rate, in slices of a few milliseconds; the seconds until all are deleted."""
+    """Send at a rate, in slices of a few milliseconds; returns the seconds until all are deleted."""
     async with _Consuming(queue, index):
         began, sent = time.perf_counter(), 0
         while sent < events:
@@ -386,8 +373,6 @@ async def _paced(queue: MemoryQueue, index: Index, bodies: Iterator[str], events
 
 
 class _Consuming:
-    """A consumer of one queue, for as long as the block runs."""
-
     def __init__(self, queue: MemoryQueue, index: Index) -> None:
         teller = Teller(index, {(ACCOUNT, REGION)}, _taken, _woken)
         self._stop = asyncio.Event()
@@ -412,7 +397,6 @@ def _resident_mib() -> float:
 
 
 def main() -> None:
-    """Measure, and print what was found."""
     from engine.garbage_collection import collect_seldom
 
     options = argparse.ArgumentParser(description=__doc__)

@@ -7,13 +7,12 @@
                                   │
                    update-with-start, `at_once` instances at the same time
 
-Events of an instance that arrive during its hand-over are handed over together afterwards: a storm is a few updates per
-instance, however many messages it has. Of waiting instances, those whose events lose their value first go first. While
-a backlog is being read (`read_ahead.py`), few others are handed over.
+Events that arrive during an instance's hand-over are handed over together afterwards, so a storm is a few updates per
+instance. While a backlog is being read (`read_ahead.py`), few routine events are handed over.
 
-If a workflow does not answer in time, Temporal cannot be reached, or the index may be incomplete, the event is
-*unavailable*, and its message is kept. While that lasts, `troubled` asks pollers to hold back, since each receive of a
-message that cannot be handled brings it closer to the dead letters.
+If a workflow does not answer in time, Temporal is unreachable, or the index may be incomplete, the event is
+*unavailable*, and its message is kept. Then `troubled` makes pollers hold back, since each receive brings a message
+closer to the dead letters.
 """
 
 from __future__ import annotations
@@ -37,21 +36,21 @@ from domain.instances.routing import by_instance, group_of, instance_of, on_host
 from starters.events import metrics
 from starters.events.read_ahead import ReadAhead
 
-# Maximum events of one hand-over: at two kilobytes each, far below Temporal's limit for a payload.
+# Maximum events per hand-over; at two kilobytes each, far below Temporal's limit for a payload.
 MOST_EVENTS = 100
-# Seconds between two wakes of a group: a scale-in of hundreds becomes a few passes over the group.
+# Seconds between two wakes of a group, so that a scale-in of hundreds is a few passes.
 GROUP_REST_SECONDS = 0.5
 # Concurrent hand-overs of routine events while a backlog is being read.
 ROUTINE_WHILE_READING = 2
-# This many failures in a row are not caused by a single workflow.
+# So many failures in a row are not caused by a single workflow.
 TROUBLE_AFTER = 3
 
-# Hands events over to an instance's workflow; `receives` as for `domain.instances.handover.update_id`.
+# Hands events over to an instance's workflow; for `receives` see `domain.instances.handover.update_id`.
 HandOverCall = Callable[[InstanceKey, Sequence[InstanceEvent], int], Awaitable[Taken]]
-# Wakes a group's workflow, after passing on results of launches and terminations that events have reported.
+# Passes on results of launches and terminations, and wakes the group's workflow.
 WakeGroup = Callable[[GroupKey, GroupRecord], Awaitable[None]]
 
-# Outcomes from best to worst: the worst outcome of a message's parts is the message's.
+# Worst last; a message gets its parts' worst outcome.
 _WORST_LAST = (
     Outcome.DUPLICATE,
     Outcome.STALE,
@@ -68,10 +67,10 @@ class Ownership(Protocol):
     """The part of the index that is used here."""
 
     def knows(self, event: InstanceEvent) -> bool:
-        """Whether an object in the cluster has the event's instance or group."""
+        """Whether an object has the event's instance or group."""
 
     def remembers(self, instance_id: str) -> bool:
-        """Whether an object had the instance until a while ago."""
+        """Whether an object had the instance until recently."""
 
     def has_group(self, group: GroupKey) -> bool:
         """Whether an object has the group."""
@@ -86,7 +85,7 @@ class Ownership(Protocol):
 
 @dataclass
 class _Waiting:
-    """The events of one instance that are not handed over yet, by key, with the callers that wait for each."""
+    """One instance's pending events by key, with the callers that wait for each."""
 
     events: dict[str, InstanceEvent] = field(default_factory=dict)
     answers: dict[str, list[asyncio.Future[Handled]]] = field(default_factory=dict)
@@ -98,7 +97,7 @@ class _Waiting:
         self.receives = max(self.receives, receives)
 
     def take(self, most: int) -> _Waiting:
-        """Remove and return up to this many of its first events."""
+        """Remove and return up to this many of the first events."""
         taken = _Waiting(receives=self.receives)
         for key in tuple(self.events)[:most]:
             taken.events[key], taken.answers[key] = self.events.pop(key), self.answers.pop(key)
@@ -109,13 +108,13 @@ class Teller:
     """Hands events over to all workflows, for one process.
 
     Args:
-        index: the instances and groups that objects in the cluster have.
-        places: the accounts and regions that are served.
+        index: the cluster's instances and groups.
+        places: the served accounts and regions.
         hand_over: hands events over to an instance's workflow.
         wake_group: wakes a group's workflow.
         doubtful: whether the index may be incomplete.
         at_once: number of concurrent hand-overs.
-        patience: how long a workflow may take to answer.
+        patience: a workflow's timeout.
     """
 
     def __init__(
@@ -149,11 +148,11 @@ class Teller:
 
     @property
     def troubled(self) -> bool:
-        """Whether recent hand-overs have all failed: then no more messages should be received."""
+        """Whether recent hand-overs all failed, so that no more messages should be received."""
         return self._failures >= TROUBLE_AFTER
 
     async def outcome(self, event: InstanceEvent, receives: int = 1) -> Handled:
-        """The outcome of an event, once it is known; `receives` is how often its message was received."""
+        """Wait for an event's outcome; `receives` is how often its message was received."""
         if not ours(event, self._places):
             return Handled(event=event, outcome=Outcome.FOREIGN)
         group = group_of(event)
@@ -170,12 +169,12 @@ class Teller:
         return worst.model_copy(update={"event": event}) if worst.event is not event else worst
 
     def received(self, queue: str, *, full: bool) -> None:
-        """Record that a receive of the queue has ended, with the maximum number of messages or fewer."""
+        """Record the end of a receive, with the maximum number of messages or fewer."""
         self._reads.setdefault(queue, ReadAhead()).received(full=full)
         self._begin()
 
     async def close(self) -> None:
-        """Cancel running hand-overs; waiting callers get the outcome unavailable."""
+        """Cancel running hand-overs; their callers get the outcome unavailable."""
         tasks = [*self._telling.values(), *self._groups.values()]
         for task in tasks:
             task.cancel()
@@ -214,7 +213,7 @@ class Teller:
         return await answer
 
     def _begin(self) -> None:
-        """Start hand-overs of the most urgent instances, as many as there is room for."""
+        """Start hand-overs of the most urgent instances, as far as there is room."""
         loop = asyncio.get_running_loop()
         while self._order and len(self._telling) < self._room(self._order[0][0]):
             _, _, key = heapq.heappop(self._order)
@@ -229,7 +228,7 @@ class Teller:
         return self._at_once
 
     async def _tell(self, key: InstanceKey) -> None:
-        # Its other events arrived in the same batch: they are put in before this goes on.
+        # Let its other events of the same batch join.
         await asyncio.sleep(0)
         waiting = self._waiting[key]
         batch = waiting.take(MOST_EVENTS)
@@ -266,7 +265,7 @@ class Teller:
         _answer(batch, outcomes, Outcome.UNAVAILABLE, may_appear=may_appear)
 
     def _settled(self, key: InstanceKey, outcome: Outcome) -> Outcome:
-        """The outcome; stale in place of unknown if the instance's object is gone, because it will not appear again."""
+        """Stale instead of unknown if the instance's object is gone, because it will not appear again."""
         gone = outcome is Outcome.UNKNOWN and self._index.remembers(key.instance_id)
         return Outcome.STALE if gone else outcome
 
@@ -289,7 +288,7 @@ class Teller:
         return Handled(event=event, outcome=Outcome.APPLIED if woken else Outcome.UNAVAILABLE)
 
     async def _woken(self, group: GroupKey) -> bool:
-        """Wake a group, once for all callers until it is sent; returns whether that succeeded."""
+        """Wake a group, once for all concurrent callers; returns whether that succeeded."""
         rest = self._woken_at.get(group, 0.0) + GROUP_REST_SECONDS - time.monotonic()
         if rest > 0:
             await asyncio.sleep(rest)
@@ -310,7 +309,7 @@ class Teller:
 
 
 def _answer(batch: _Waiting, outcomes: dict[str, Outcome], otherwise: Outcome, *, may_appear: bool = False) -> None:
-    """Give the outcomes to the callers that wait for a batch's events; the others of a duplicate get DUPLICATE."""
+    """Answer the callers that wait for a batch's events; all but one of a duplicate's get DUPLICATE."""
     for name, waiting in batch.answers.items():
         outcome = outcomes.get(name, otherwise)
         for number, answer in enumerate(waiting):

@@ -16,12 +16,12 @@ from starters.events.teller import HandOverCall, WakeGroup
 
 
 def hand_over(client: Client, cluster: str) -> HandOverCall:
-    """Hands events over to instances' workflows; those that are not open yet start on the workers of this cluster."""
+    """Starts instances' workflows on this cluster's workers if needed."""
     return partial(_hand_over, client, cluster)
 
 
 def wake_group(client: Client, cluster: str) -> WakeGroup:
-    """Wakes groups' workflows; those that are not open yet start on the workers of this cluster."""
+    """Starts groups' workflows on this cluster's workers if needed."""
     return partial(_wake_group, client, cluster)
 
 

@@ -1,15 +1,13 @@
-"""The account area's gauges, under the aws-account-operator's own names, computed from the watcher's index.
+"""The account area's gauges, under the aws-account-operator's names, computed from the watcher's index.
 
-Three sets, all with the constant label `name="aws-account-operator"` except the last:
+Three sets, the first two with the constant label `name="aws-account-operator"`:
 
-- the names that the replaced operator exports (its `pkg/localmetrics`), computed as it does: each scrape rebuilds all
-  series from every Account of the operator's namespace, every AccountClaim and every AccountPool;
-- the names that its documents still use (`total_...`, exported until June 2020), computed as the source of that time
-  did, irregular spellings included;
-- `perdure_...`: lifecycles by the phase that their object shows, reused accounts, reasons why a pool is stalled.
+- the replaced operator's (its `pkg/localmetrics`): each scrape rebuilds all series from the Accounts of the operator's
+  namespace and all AccountClaims and AccountPools;
+- those still in its documents (`total_...`, exported until June 2020), irregular spellings included;
+- `perdure_...`: lifecycles by phase, reused accounts, why a pool is stalled.
 
-Accounts in other namespaces are not counted. Workers report durations and the number of accounts in the AWS
-organization (`activities/accounts/metrics.py`).
+Workers report durations and the number of accounts in the organization (`activities/accounts/metrics.py`).
 """
 
 from __future__ import annotations
@@ -42,7 +40,6 @@ _POOL_NUMBERS = {
 
 
 def account_gauges(index: Index) -> Iterator[Metric]:
-    """All metric families, with their current values."""
     accounts = [known for known in index.all(ACCOUNT.name) if known.key.namespace == OPERATOR_NAMESPACE]
     claims = list(index.all(ACCOUNT_CLAIM.name))
     pools = list(index.all(ACCOUNT_POOL.name))

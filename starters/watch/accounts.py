@@ -1,10 +1,8 @@
-"""Which changes of pools, Accounts and claims wake their own lifecycles; `domain/accounts/` says which others they
-wake.
+"""Which changes of pools, Accounts and claims wake their own lifecycles; for others see `domain/accounts/`.
 
-While the pool works on a claim and its Account, their own wakes wait until it is done (`claim_patience`,
-`account_patience`). If the pool does not hand the work over, it wakes the claim itself; otherwise the wait runs out.
-
-An Account's status is input too: people and tools clear it, set a state, or reset `claimed`. An AccountPool's is not.
+While the pool works on a claim and its Account, their own wakes wait (`claim_patience`, `account_patience`); the pool
+wakes a claim that it does not hand over. An Account's status is input too, unlike an AccountPool's: people and tools
+clear it, set a state, or reset `claimed`.
 """
 
 from __future__ import annotations
@@ -33,15 +31,14 @@ AREA = "accounts"
 
 _ACCOUNT_ANNOTATIONS = (*levers.LEVERS, LET_GO, PAUSE_ANNOTATION, *CLOSE_BACKOFF)
 _ASKED_FOR = ("regionalServiceQuotas", "globalServiceQuotas", "optInRegions")
-# Written by kubectl and by our own levers; no decision of a claim reads them.
+# Written by kubectl and our own levers; no decision of a claim reads them.
 _UNREAD_ANNOTATIONS = frozenset({"kubectl.kubernetes.io/last-applied-configuration", levers.RETRIED, levers.ABANDONED})
-# Seconds in which the pool hands over an Account that it has bound, even if it binds ten at once.
+# Seconds in which the pool hands over a bound Account, even among ten at once.
 _HAND_OVER = 1.0
 _TRUE = "true"
 
 
 def read_account(obj: JsonObject) -> View:
-    """Read an Account."""
     account = Account.model_validate(obj)
     meta, spec, status = account.metadata, account.spec, account.status
     asked_for = mapping(obj, "status")
@@ -57,9 +54,9 @@ def read_account(obj: JsonObject) -> View:
             status.claimed,
             status.reused,
             status.support_case_id,
-            # Deadlines are counted from the last time.
+            # Deadlines count from the last time.
             tuple((each.type, each.status, each.last_probe_time) for each in status.conditions),
-            # Once these fields are emptied, quotas and regions start over; a field that is reset is requested again.
+            # Emptying these fields restarts quotas and regions; a reset field is requested again.
             *(repr(asked_for.get(name) or None) for name in _ASKED_FOR),
         ),
         handed=(spec.claim_link_namespace, spec.claim_link, spec.legal_entity.id),
@@ -78,7 +75,6 @@ def read_account(obj: JsonObject) -> View:
 
 
 def read_claim(obj: JsonObject) -> View:
-    """Read an AccountClaim."""
     claim = AccountClaim.model_validate(obj)
     annotations, link, state = claim.metadata.annotations, claim.spec.account_link, claim.status.state
     return View(
@@ -101,12 +97,12 @@ def read_claim(obj: JsonObject) -> View:
 
 
 def _is_the_pools(claim: AccountClaim) -> bool:
-    """True for a new claim that the pool could serve: its own workflow would have nothing to report for a while."""
+    """Whether the pool could serve a new claim, whose own workflow then has nothing to report for a while."""
     return claim.status.state == ClaimState.NEW and claim.from_pool and spec_fault(claim) is None
 
 
 def read_pool(obj: JsonObject) -> View:
-    """Read an AccountPool; its workflow is woken at every start, because stale counts do not show in its status."""
+    """A pool's workflow is woken at every start, because its status does not show stale counts."""
     annotations = mapping(obj, "metadata", "annotations")
     return View(
         fingerprint=(generation(obj), others_finalizers(obj, FINALIZER), chosen(annotations, POOL_ANNOTATIONS)),
@@ -128,7 +124,7 @@ def _number(obj: JsonObject, *path: str) -> str:
 
 
 def _stalled(pool: JsonObject) -> str:
-    """The reason, as one word, why the pool creates no accounts although some are missing."""
+    """One word, why the pool does not create missing accounts."""
     conditions = sequence(pool, "status", "conditions")
     reasons = (text(c, "reason") for c in conditions if (text(c, "type"), text(c, "status")) == ("Stalled", "True"))
     return next(reasons, "")
@@ -139,14 +135,14 @@ def _word(holds: bool) -> str:
 
 
 def account_patience(before: Projection | None, after: Projection) -> float:
-    """Seconds to wait, so that an Account that the pool has just bound can record that it is claimed."""
+    """Seconds to wait, so that an Account just bound by the pool can record that it is claimed."""
     bound_now = before is not None and not before.fact("claim") and bool(after.fact("claim"))
     mine = after.fact("state") == AccountState.READY and not after.fact("claimed")
     return _HAND_OVER if bound_now and mine and after.ours and not after.deleting else 0.0
 
 
 def claim_patience(before: Projection | None, after: Projection) -> float:
-    """Seconds to wait: the pool handles a new claim first, and a claim that it has just bound."""
+    """Seconds to wait: the pool handles a new or just bound claim first."""
     bound_now = before is not None and not before.fact("account") and bool(after.fact("account")) and after.ours
     served = bound_now or after.fact("pool's turn") == _TRUE
     return POOLS_TURN.total_seconds() if served and not after.deleting and not after.fact("paused") else 0.0

@@ -1,9 +1,8 @@
-"""Objects without a workflow and workflows without an object, found by one list of open workflows per kind.
+"""Finds objects without a workflow and workflows without an object, by one list of open workflows per kind.
 
-Settled objects from before Perdure (made by the replaced operator) need a workflow to appear in lists, even if there is
-nothing to do for them. Workflows whose object was removed while no watcher ran (its finalizer removed by hand) wait
-for an object that will never change again. Both are woken, slowly, once after each start: the workflow then observes
-and settles, or ends. Visibility lags by seconds, so some wakes may be superfluous; correctness never depends on them.
+The former are settled objects of the replaced operator, which need a workflow to appear in lists; the latter lost their
+object while no watcher ran. Both are woken slowly, once after each start. Visibility lags by seconds, so some wakes are
+superfluous; correctness does not depend on them.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _PARTS = 4  # Kind/namespace/name/uid
 
 
 async def unmatched(client: Client, kind: str, cluster: str, keys: Iterable[Key]) -> list[Key]:
-    """The keys of objects without an open workflow, and of open workflows without an object."""
+    """Keys of objects without an open workflow, and of open workflows without an object."""
     known = {key.workflow_id: key for key in keys}
     query = f"WorkflowType = '{kind}' AND ExecutionStatus = 'Running'"
     running = {execution.id async for execution in client.list_workflows(query)}
@@ -28,7 +27,7 @@ async def unmatched(client: Client, kind: str, cluster: str, keys: Iterable[Key]
 
 
 def key_of(workflow_id: str, cluster: str) -> Key | None:
-    """The key behind a workflow id; None for ids of other clusters and ids that Perdure did not make."""
+    """The key of a workflow id; None if it is foreign."""
     prefix = f"{cluster}/" if cluster else ""
     parts = workflow_id.removeprefix(prefix).split("/")
     if not workflow_id.startswith(prefix) or len(parts) != _PARTS:

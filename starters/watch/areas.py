@@ -1,14 +1,14 @@
-"""How areas join the watcher: the names below are collected from this package and from areas of other packages.
+"""How areas join the watcher: these names are collected from this package and from other packages' areas.
 
 | name | is | collected by |
 |---|---|---|
-| `WATCHED`, `watched_for` | kinds to watch; kinds whose watch depends on the settings | `kinds.py` |
-| `opened_for` | lifecycles without an object, woken when a watcher starts | `opening.py` |
+| `WATCHED`, `watched_for` | watched kinds; kinds that depend on the settings | `kinds.py` |
+| `opened_for` | lifecycles without an object, woken at each start | `opening.py` |
 | `GAUGES` | metrics | `gauges.py` |
 | `duties_for` | background tasks of the leading watcher | `duties.py` |
 
-A module of this package that defines any of these except `GAUGES` names its area in `AREA` (empty for none). If the
-settings restrict the areas, modules of other areas are skipped. Gauges need no `AREA`: they cover what is watched.
+A module that defines any of these except `GAUGES` names its area in `AREA` (empty for none). Modules of areas that the
+settings exclude are skipped.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from engine.settings import Settings
 
 
 def modules() -> list[ModuleType]:
-    """Every module of the package in alphabetical order, then those of areas from other packages."""
+    """The package's modules in alphabetical order, then those of other packages' areas."""
     import starters.watch
 
     ours = (each.name for each in pkgutil.iter_modules(starters.watch.__path__, "starters.watch."))
@@ -31,11 +31,7 @@ def modules() -> list[ModuleType]:
 
 
 def modules_served(settings: Settings) -> list[ModuleType]:
-    """The modules of the areas that the settings name.
-
-    Raises:
-        ValueError: the settings name an unknown area.
-    """
+    """The modules of the served areas; raises ValueError for an unknown area in the settings."""
     found = modules()
     known = sorted({area for area in map(_area, found) if area})
     if unknown := set(settings.areas) - set(known):

@@ -1,9 +1,7 @@
-"""Findings of the scheduled audits as metrics, read from their report in the cluster (`domain/audit_report.py`).
+"""The scheduled audits' findings as metrics, from their report in the cluster (`domain/audit_report.py`).
 
-| metric | labels | value |
-|---|---|---|
-| `perdure_audit_findings` | `area` | number of findings of the area's last audit |
-| `perdure_audit_timestamp_seconds` | `area` | time of that audit; 0 if none has succeeded yet, so that alerts fire |
+`perdure_audit_findings` and `perdure_audit_timestamp_seconds`, by `area`; the time is 0 before the first success, so
+that alerts fire.
 """
 
 from __future__ import annotations
@@ -28,7 +26,7 @@ NAME = "audit reports"
 
 
 def watched_for(settings: Settings) -> tuple[Watched, ...]:
-    """Watch the one ConfigMap with the reports."""
+    """Watch the ConfigMap with the reports."""
     return (
         Watched(
             Followed(
@@ -50,7 +48,6 @@ def read_reports(obj: JsonObject) -> View:
 
 
 def audit_gauges(index: Index) -> Iterator[Metric]:
-    """Both metric families, with their current values."""
     findings = GaugeMetricFamily(
         "perdure_audit_findings", "What the last scheduled audit of the area found.", labels=["area"]
     )

@@ -1,9 +1,8 @@
 """Which workflow does the work of an object: the object's own, or that of its carrier (see `kinds.py`).
 
-An object's carrier may change. The old or the new carrier's workflow has made that change and knows of it; the object's
-own workflow does not have to. It is woken after its work has moved to a carrier, so that the object's status shows
-this. It is opened when the work comes back and no workflow is open, because the one that should have opened it may have
-crashed. An open one is also woken when its object is deleted while carried, so that it ends. None of this is urgent.
+A change of the carrier is known to the workflow that made it. The object's own workflow is woken after its work has
+moved away, so that its status shows this; opened when the work comes back and no workflow is open, which a crash may
+have prevented; and woken when its object is deleted while carried, so that it ends. None of this is urgent.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from starters.watch.queue import WakeQueue
 # Whether the workflow of an object is open.
 IsOpen = Callable[[Key], Awaitable[bool]]
 
-# A handle is carried by its claim, a claim by the binder. Longer chains do not occur; the limit also stops a cycle.
+# A claim carries its handle, the binder a claim; the limit also stops a cycle.
 LONGEST_CHAIN = 4
 
 
@@ -29,8 +28,6 @@ ENDS_WITHIN = 1.0
 
 
 class Carriers:
-    """Looks up the carrier of any object, as its kind defines it."""
-
     def __init__(self, watched: Iterable[Watched], index: Index) -> None:
         self._entries = {entry.kind.name: entry for entry in watched if entry.has_workflow}
         self._index = index
@@ -49,7 +46,7 @@ class Carriers:
         return known.key
 
     def of_all(self, keys: Iterable[Key]) -> dict[Key, None]:
-        """The carriers of these objects, deduplicated, in order; an unknown object carries itself."""
+        """The carriers, deduplicated, in order; an unknown object carries itself."""
         known = ((key, self._known(key)) for key in keys)
         return dict.fromkeys(self.of(one) if one is not None else key for key, one in known)
 
@@ -74,7 +71,6 @@ class Handover:
         self._opening: set[asyncio.Task[None]] = set()
 
     def noted(self, watched: Watched, before: Projection | None, after: Projection | None) -> None:
-        """Handle a change of an object."""
         if not watched.carried.relieved or (before is None and not watched.carried.from_birth):
             return
         if after is None:
@@ -93,7 +89,7 @@ class Handover:
         task.add_done_callback(self._opening.discard)
 
     def _is_carried(self, known: Projection | None) -> bool:
-        """Whether another workflow does the object's work; true as well for an object that did not exist."""
+        """Whether another workflow does the object's work; also true if it did not exist."""
         return known is None or self._carriers.of(known) != known.key
 
     async def _open(self, key: Key, seconds: float) -> None:
@@ -107,7 +103,7 @@ class Handover:
             self._queue.put(key)
 
     async def _opened(self, key: Key) -> bool | None:
-        """Whether its workflow is open; None if Temporal does not answer, in which case the caller wakes it."""
+        """Whether its workflow is open; None if Temporal does not answer, so that the caller wakes it."""
         try:
             return self._is_open is not None and await self._is_open(key)
         except Exception:

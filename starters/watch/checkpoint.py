@@ -1,6 +1,6 @@
-"""The resource versions, by kind, up to which every wake was acknowledged; kept in the Lease for the next watcher.
+"""The resource versions, by kind, up to which all wakes were acknowledged; in the Lease for the next watcher.
 
-Without it, a change made while no watcher ran would be lost unless the object's status shows it.
+Otherwise a change without a running watcher would be lost unless the object's status shows it.
 """
 
 from __future__ import annotations
@@ -11,12 +11,12 @@ from collections.abc import Collection, Mapping
 from engine.kube.reflector import newer
 from starters.watch.projection import Projection
 
-# The Lease's annotation: a JSON object that maps the name of a kind to a resource version.
+# The Lease's annotation: JSON of resource versions by kind.
 CHECKPOINT = "perdure.dev/acknowledged"
 
 
 class Checkpoint:
-    """The checkpoint of the previous watcher, and this watcher's own."""
+    """The previous watcher's checkpoint, and this watcher's."""
 
     def __init__(self, inherited: str) -> None:
         self._inherited = _versions(inherited)
@@ -32,11 +32,10 @@ class Checkpoint:
         return bool(seen) and newer(known.resource_version, seen)
 
     def renew(self, positions: Mapping[str, str], watched: Collection[str]) -> None:
-        """Record that everything up to these versions is acknowledged.
+        """Record acknowledged versions.
 
-        A declared kind may not be listed yet, or not at the moment: its old version is kept. Versions of kinds that are
-        no
-        longer watched are dropped: partial watches come and go for years, and annotations are limited to 256 KiB.
+        Kinds that are declared but not listed keep their old version; kinds not watched any more are dropped, since
+        annotations are limited to 256 KiB.
         """
         known = {**self._inherited, **self._reached, **positions}
         self._reached = {name: version for name, version in known.items() if name in watched}

@@ -2,10 +2,9 @@
 
     handle marked ──► resources gone ──► claim marked ──► handle gone ──► claim gone
 
-The workflow that carries out the end makes all of these changes itself, within tens of milliseconds. A wake at each
-would cost it four more workflow tasks; one of them would arrive as it completes, and Temporal would then retry the
-completing task. An end in progress is recognised by its cause, which comes first: an expired lifespan, for which the
-claim's workflow has its own timer, or a deleted claim, for which it has been woken.
+The workflow that carries out the end makes these changes within tens of milliseconds. Waking it at each would cost four
+more workflow tasks, and one wake would make Temporal retry its last task. An end in progress is recognised by its
+cause: an expired lifespan (the claim has its own timer), or a deleted claim (it has been woken).
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ from domain.resource import parse_timestamp
 from starters.watch.index import Index
 from starters.watch.projection import Projection
 
-# Clocks differ between machines; and an object that is deleted just before its expiry is observed right after it.
+# Clocks differ; and an object deleted just before its expiry is observed right after it.
 ABOUT_TO_END = timedelta(seconds=3)
 
 
@@ -39,7 +38,7 @@ def handle_ending(before: Projection | None, after: Projection | None, index: In
 
 
 def managed_ending(before: Projection | None, after: Projection | None, index: Index, namespace: str) -> bool:
-    """Whether a managed object is being deleted, or gone, while its handle (in the operator's namespace) is deleted."""
+    """Whether a managed object is being deleted, or gone, while its handle (in `namespace`) is deleted."""
     subject = after or before
     if subject is None or (after is not None and not after.deleting):
         return False
@@ -48,11 +47,11 @@ def managed_ending(before: Projection | None, after: Projection | None, index: I
 
 
 def _let_go(before: Projection | None, after: Projection) -> bool:
-    """Whether it has just been resumed: then no workflow is carrying out its end yet."""
+    """Whether it has just been resumed, so that no workflow is carrying out its end yet."""
     return before is not None and bool(before.fact("paused")) and not after.fact("paused")
 
 
 def _over(known: Projection) -> bool:
-    """Whether its lifespan has expired or is about to: then its lifecycle wakes by its own timer."""
+    """Whether its lifespan has expired or is about to, for which its lifecycle has a timer."""
     end = parse_timestamp(known.fact("end"))
     return end is not None and end <= datetime.now(UTC) + ABOUT_TO_END

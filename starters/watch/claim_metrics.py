@@ -1,8 +1,7 @@
 """The resource claims area's gauges, computed from the watcher's index.
 
-Poolboy exports no metrics about its objects; an unmerged proposal had metrics per pool, which is what operators asked
-for. They are counted from the handles and so are as current as the watch; a pool's own status lags until its pass.
-Workers report events (durations, misses, lateness; `activities/claims/metrics.py`).
+They are per pool, which Poolboy lacks and operators asked for, and counted from the handles, since a pool's status lags
+until its pass. Workers report events (`activities/claims/metrics.py`).
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ from starters.watch.projection import Projection
 
 
 def claim_gauges(index: Index) -> Iterator[Metric]:
-    """All metric families, with their current values."""
     claims, handles = list(index.all(RESOURCE_CLAIM.name)), list(index.all(RESOURCE_HANDLE.name))
     pools = list(index.all(RESOURCE_POOL.name))
     yield _lifecycles(claims, handles, pools, index)

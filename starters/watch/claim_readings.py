@@ -1,7 +1,7 @@
-"""How the kinds of the resource claims area are read into projections: what counts as a change, and their facts.
+"""How the resource claims area's kinds are read into projections: what counts as a change, and facts.
 
-Statuses are input: people and older clients patch them, and restore tools write saved ones back. So any difference in
-a status counts as a change; Perdure's own writes are recognised by their field manager (`watcher.py`).
+Any difference in a status counts: people, older clients and restore tools write it. Perdure's own writes are recognised
+by their field manager (`watcher.py`).
 
 | fact | of | meaning |
 |---|---|---|
@@ -10,11 +10,11 @@ a status counts as a change; Perdure's own writes are recognised by their field 
 | `detached`, `ignored`, `paused` | claim; handle and pool (the last two) | other lifecycles leave it alone |
 | `stalled` | claim, handle, pool | its status shows a fault |
 | `claim`, `pool` | handle | namespace and name of its claim or pool |
-| `end` | claim, handle | when its lifespan ends; for a claim the earlier of the shown and the requested end |
+| `end` | claim, handle | expiry; for a claim the earlier of the shown and the requested one |
 | `free` | handle | not bound to a claim |
-| `kinds`, `references` | handle | its resources, one a line: apiVersion and kind; the same with namespace and name |
+| `kinds`, `references` | handle | resources, one a line: apiVersion and kind; also with namespace and name |
 | `healthy`, `ready` | claim, handle | as in the status, empty while unknown |
-| `minimum` | pool | how many free handles it wants |
+| `minimum` | pool | wanted number of free handles |
 """
 
 from __future__ import annotations
@@ -36,10 +36,9 @@ from engine.kube.json import JsonObject, at, flag, mapping, sequence, text
 from engine.settings import Settings
 from starters.watch.projection import View, generation, others_finalizers
 
-# Poolboy's framework stores its own state in statuses; no decision reads it.
+# State of Poolboy's framework, which no decision reads.
 _UNREAD_STATUS = frozenset({"diffBase", "kopf"})
-# Users write arbitrary text into templates: each character must match in one way only, or matching takes exponential
-# time.
+# Users write arbitrary text into templates: ambiguous patterns would match in exponential time.
 _LABEL = r"[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?"
 _API_VERSION = re.compile(rf"({_LABEL}(\.{_LABEL})*/)?v[a-z0-9]{{1,62}}")
 _KIND = re.compile(r"[A-Za-z][A-Za-z0-9]{0,62}")
@@ -47,7 +46,7 @@ _TRUE = "true"
 
 
 class Readings:
-    """The readings of one installation, which depend on its domain and its operator's namespace."""
+    """The readings of one installation (domain and operator's namespace)."""
 
     def __init__(self, settings: Settings) -> None:
         self._names = DomainNames(domain=settings.claims_domain)
@@ -56,7 +55,6 @@ class Readings:
         self._unread_annotations = UNREAD_ANNOTATIONS | {self._names.init_timestamp_annotation}
 
     def claim(self, obj: JsonObject) -> View:
-        """Read a ResourceClaim."""
         status = mapping(obj, "status")
         link = mapping(status, "resourceHandle")
         detached, ignored, paused = flag(link, "detached"), self._ignored(obj), _paused(obj)
@@ -82,7 +80,6 @@ class Readings:
         )
 
     def handle(self, obj: JsonObject) -> View:
-        """Read a ResourceHandle."""
         spec, status = mapping(obj, "spec"), mapping(obj, "status")
         bound = bool(mapping(spec, "resourceClaim"))
         healthy, ready, ignored, paused = (
@@ -113,7 +110,7 @@ class Readings:
         )
 
     def pool(self, obj: JsonObject) -> View:
-        """Read a ResourcePool; its workflow is woken at every start, because stale counts do not show in its status."""
+        """A pool's workflow is woken at every start, because its status does not show stale counts."""
         return View(
             fingerprint=self._content(obj),
             facts=_facts(
@@ -125,17 +122,13 @@ class Readings:
         )
 
     def scaling(self, obj: JsonObject) -> View:
-        """Read a ResourcePoolScaling."""
         return View(
             fingerprint=self._content(obj),
             settled=text(obj, "status", "state") == "done",
         )
 
     def managed(self, obj: JsonObject) -> View:
-        """Read an object of a kind that handles manage; most belong to no handle, and nothing of those is kept.
-
-        All of a managed object counts: templates may read any part of it, and the claim's status shows all of it.
-        """
+        """Nothing is kept of objects without a handle. All of a managed object counts: templates may read any part."""
         annotations = mapping(obj, "metadata", "annotations")
         handle = text(annotations, self._names.resource_handle_name_annotation)
         if not handle or text(annotations, self._names.resource_handle_namespace_annotation) != self._namespace:
@@ -143,10 +136,8 @@ class Readings:
         return View((text(obj, "metadata", "resourceVersion"),), settled=True, facts={"handle": handle})
 
     def _content(self, obj: JsonObject) -> tuple[object, ...]:
-        """What an object's pass reads: everything except what Kubernetes, kubectl and former frameworks store for
-        themselves.
-
-        The generation stands for the spec.
+        """Everything except what Kubernetes, kubectl and former frameworks store for themselves; the generation stands
+        for the spec.
         """
         metadata, status = mapping(obj, "metadata"), mapping(obj, "status")
         return (
@@ -159,7 +150,7 @@ class Readings:
         )
 
     def _left_in_peace(self, obj: JsonObject) -> bool:
-        """Whether an object that is to be ignored has none of our finalizers left."""
+        """Whether an ignored object has none of our finalizers left."""
         return not set(self._names.our_finalizers) & {str(name) for name in sequence(obj, "metadata", "finalizers")}
 
     def _ignored(self, obj: JsonObject) -> bool:
@@ -167,7 +158,7 @@ class Readings:
 
 
 def _complete(handle: JsonObject, *, free: bool) -> bool:
-    """Whether every resource of a handle is recorded or waits for a claim; the resources themselves report the rest."""
+    """Whether every resource of a handle is recorded or waits for a claim."""
     entries = sequence(handle, "status", "resources")
     wanted = sequence(handle, "spec", "resources")
 
@@ -183,7 +174,7 @@ def _recorded(handle: JsonObject, index: int) -> Mapping[str, object]:
 
 
 def _reference(handle: JsonObject, index: int) -> str:
-    """The identity of a managed object, as used for lookups among the objects of its kind."""
+    """A managed object's identity for lookups among its kind."""
     recorded = _recorded(handle, index)
     return f"{_kind_of(recorded)} {_path(recorded)}" if _kind_of(recorded) else ""
 
@@ -196,7 +187,7 @@ def _managed_kinds(handle: JsonObject) -> Iterator[str]:
 
 
 def _kind_of(obj: Mapping[str, object]) -> str:
-    """Its apiVersion and kind; empty if they are invalid, as templates may contain anything."""
+    """Its apiVersion and kind; empty if invalid, as templates may contain anything."""
     api_version, kind = text(obj, "apiVersion"), text(obj, "kind")
     return f"{api_version} {kind}" if _API_VERSION.fullmatch(api_version) and _KIND.fullmatch(kind) else ""
 
@@ -206,12 +197,12 @@ def _sorted(values: Mapping[str, object], unread: frozenset[str] = frozenset()) 
 
 
 def _facts(**facts: str) -> dict[str, str]:
-    """Only the facts that are not empty."""
+    """Drops empty facts."""
     return {name: value for name, value in facts.items() if value}
 
 
 def _earliest(*moments: str) -> str:
-    """The earliest of these timestamps; empty if none can be parsed, because then nothing expires."""
+    """The earliest valid timestamp; empty if none, so that nothing expires."""
     read = filter(None, map(parse_timestamp, filter(None, moments)))
     return min((timestamp(moment) for moment in read), default="")
 
@@ -249,7 +240,7 @@ def _number(obj: Mapping[str, object], *path: str) -> str:
 
 
 def _truth(status: Mapping[str, object], field: str) -> str:
-    """`true`, `false`, or empty while it is unknown."""
+    """`true`, `false`, or empty while unknown."""
     value = status.get(field)
     return str(value).lower() if isinstance(value, bool) else ""
 

@@ -1,10 +1,9 @@
-"""ResourceWatches: objects that show what is watched for handles, maintained by the leading watcher. Perdure never
-reads them.
+"""ResourceWatches: objects that show what is watched for handles. Perdure never reads them.
 
-Poolboy (1.14 on) makes one per apiVersion, kind and namespace of managed resources, each backed by a watch of its own,
-and never deletes any. Here one watch of a kind serves the whole cluster; the objects are made, under Poolboy's names,
-so that listing them stays informative. Missing ones are created at low priority; existing ones are left unchanged.
-Nothing waits for any of this: if the CRD is missing or a write is refused, it is retried minutes later.
+Poolboy (1.14 on) makes one per apiVersion, kind and namespace of managed resources, each with its own watch, and
+deletes none. Perdure watches a kind once per cluster, and creates the objects under Poolboy's names to keep lists
+informative. The leading watcher creates missing ones slowly and leaves existing ones unchanged; failures are retried
+minutes later.
 """
 
 from __future__ import annotations
@@ -26,10 +25,10 @@ from starters.watch.index import Index
 AREA = "claims"
 
 ROUND = 5.0
-# Seconds. Each namespace of claims needs one more view: these writes must not delay those that people wait for.
+# Seconds. Each namespace of claims needs another view: these writes must not delay those that people wait for.
 BETWEEN_WRITES = 0.2
 AFTER_FAILURE = 300.0
-# Seconds until a deleted view is found missing.
+# Seconds until a deleted view is noticed.
 LIST_AGAIN = 600.0
 
 MANAGED_BY = {"app.kubernetes.io/managed-by": "perdure"}
@@ -38,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 
 async def keep_views(namespace: str, api: KubeApi, index: Index) -> None:
-    """Create missing views in the operator's namespace, in an endless loop."""
+    """Create missing views in the operator's namespace, forever."""
     there: set[str] = set()
     listed = float("-inf")
     while True:
@@ -60,7 +59,6 @@ async def keep_views(namespace: str, api: KubeApi, index: Index) -> None:
 
 
 def duties_for(settings: Settings) -> tuple[Duty, ...]:
-    """The background tasks of the area."""
     return (partial(keep_views, settings.claims_namespace),)
 
 

@@ -1,14 +1,11 @@
-"""What the resource claims area watches: its kinds, the Namespaces of claims, and every kind that handles manage.
+"""What the resource claims area watches: its kinds, claims' Namespaces, and the kinds that handles manage.
 
-`domain/claims/__init__.py` says which workflow does an object's work: the binder carries a claim without a handle, a
-claim carries the handle bound to it unless the claim is ignored; every other object's own workflow does the work.
+`domain/claims/__init__.py` says which workflow does an object's work, `domain/claims/relations.py` which further
+lifecycles a change wakes. A managed object's change by others wakes the handle that it names and those that recorded
+it.
 
-`domain/claims/relations.py` says which further lifecycles a change wakes. A managed object that was changed by anyone
-other than its handle's lifecycle wakes the handle that it names, and the handles that have recorded it.
-
-A managed kind is watched as long as a handle's resources name it (`declares`), once for the whole cluster however many
-handles there are. A provider's change may concern every claim, and edits come in bursts (a set of providers is applied
-at once), so those wakes are gathered for half a second. Changes that belong to an end in progress do not wake the
+A managed kind is watched once per cluster while a handle's resources name it (`declares`). A provider's change may
+concern every claim, and edits come in bursts, so those wakes are gathered. Steps of an end in progress do not wake the
 workflow that carries it out (`claim_endings.py`).
 """
 
@@ -39,11 +36,11 @@ from starters.watch.projection import Projection, own_write
 
 AREA = "claims"
 
-# Seconds. A set of providers is applied within this time, and its effect may come that much later.
+# Seconds in which a set of providers is applied; their effect is delayed as much.
 PROVIDER_EDITS_GATHER = 0.5
-# Seconds. The binder opens claims' workflows when no claim waits any more, after fifteen seconds at most; one that is
-# not open by then was lost in a crash. Opening them sooner would slow a burst down, more so on slow machines. A pool
-# opens the workflows of the handles that it makes, except of those whose resources could not be made.
+# Seconds. The binder opens claims' workflows when no claim waits, after fifteen seconds at most; one that is not open
+# by then was lost in a crash. Opening them sooner would slow a burst down. A pool opens the workflows of its new
+# handles, except of those whose resources could not be made.
 RELIEVED = 20.0
 MADE_BY_POOL = 5.0
 
@@ -51,7 +48,7 @@ MADE_BY_POOL = 5.0
 
 
 def handle_carrier(handle: Projection, index: Index) -> Key:
-    """The claim that the handle is bound to, unless either is ignored or the claim has given the handle up."""
+    """The claim bound to the handle, unless either is ignored or the claim has given the handle up."""
     claim = _at(index, RESOURCE_CLAIM, handle.fact("claim"))
     return claim.key if claim and not handle.fact("ignored") and not _gives_up(claim) else handle.key
 
@@ -82,8 +79,6 @@ def _misses(handle: Projection, kind: str, there: set[str]) -> Iterator[bool]:
 
 
 class ClaimsWatch:
-    """What is watched in one installation."""
-
     def __init__(self, settings: Settings) -> None:
         self._domain = settings.claims_domain
         self._namespace = settings.claims_namespace
@@ -92,7 +87,6 @@ class ClaimsWatch:
         self._entries: dict[str, Watched] = {}  # managed kinds, each with its one watch
 
     def watched(self) -> tuple[Watched, ...]:
-        """The area's own kinds."""
         readings, relations = self._readings, self._relations
         return (
             Watched(
@@ -129,15 +123,15 @@ class ClaimsWatch:
         return self._binder(claim) if claim.fact("unbound") else claim.key
 
     def _binder(self, seen: Projection) -> Key:
-        """The one workflow that binds handles to claims; it has no custom resource."""
+        """The workflow that binds handles to claims; it has no custom resource."""
         return binder(self._domain, seen.key.cluster)
 
     def managed_kinds(self, handle: Projection) -> tuple[Watched, ...]:
-        """The kinds that must be watched for a handle."""
+        """The kinds to watch for a handle."""
         return tuple(self.managed(kind) for kind in handle.fact("kinds").splitlines())
 
     def managed(self, kind: str) -> Watched:
-        """The one, cluster-wide watch of a kind, named by apiVersion and kind."""
+        """The cluster-wide watch of a kind, named by apiVersion and kind."""
         if kind not in self._entries:
             self._entries[kind] = self._managed(kind)
         return self._entries[kind]
@@ -147,9 +141,9 @@ class ClaimsWatch:
         group, _, version = api_version.rpartition("/")
 
         def dependents(before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
-            """The handle that a managed object names, and any that has recorded it: they may wait for each other.
+            """The handle that a managed object names, and those that recorded it.
 
-            Writes of the handles' own lifecycles are excluded: those already know.
+            Writes of handles' own lifecycles are excluded.
             """
             if own_write(before, after):
                 return set()
@@ -181,5 +175,4 @@ class ClaimsWatch:
 
 
 def watched_for(settings: Settings) -> tuple[Watched, ...]:
-    """The kinds to watch for resource claims."""
     return ClaimsWatch(settings).watched()

@@ -1,7 +1,7 @@
-"""Background tasks that an area runs in the leading watcher, beside the wakes.
+"""Background tasks that areas run in the leading watcher.
 
-An area joins with `duties_for` in a module of its own here: it maps the settings to functions of the API and the index
-that run for ever. Nothing may depend on them: a failed one is restarted after a while, without any other effect.
+An area joins with `duties_for` in its module: settings to endless functions of the API and the index. Nothing may
+depend on them: a failed one is only restarted later.
 """
 
 from __future__ import annotations
@@ -23,13 +23,12 @@ logger = logging.getLogger(__name__)
 
 
 def duties_of_areas(settings: Settings) -> tuple[Duty, ...]:
-    """The background tasks of all served areas."""
     chosen = (module.duties_for(settings) for module in areas.modules_served(settings) if hasattr(module, "duties_for"))
     return tuple(duty for duties in chosen for duty in duties)
 
 
 async def attend(duty: Duty, api: KubeApi, index: Index) -> None:
-    """Run the task for ever, and restart it whenever it fails."""
+    """Run the task forever, restarting it after failures."""
     while True:
         try:
             await duty(api, index)

@@ -1,6 +1,6 @@
-"""Which changes of federated roles and accesses wake their own lifecycles; `domain/accounts/` says which others.
+"""Which changes of federated roles and accesses wake their own lifecycles; for others see `domain/accounts/`.
 
-The stamp that a role's workflow writes on its accesses wakes the accesses too.
+A role's stamp on its accesses wakes the accesses too.
 """
 
 from __future__ import annotations
@@ -31,7 +31,6 @@ _LABELS = (UID_LABEL, ACCOUNT_LABEL, ROLE_LABEL)
 
 
 def read_role(obj: JsonObject) -> View:
-    """Read an AWSFederatedRole."""
     role = AWSFederatedRole.model_validate(obj)
     meta, state = role.metadata, role.status.state
     judged = role.status.observed_generation == meta.generation
@@ -51,7 +50,6 @@ def read_role(obj: JsonObject) -> View:
 
 
 def read_access(obj: JsonObject) -> View:
-    """Read an AWSFederatedAccountAccess."""
     access = AWSFederatedAccountAccess.model_validate(obj)
     annotations, status = access.metadata.annotations, access.status
     return View(
@@ -78,7 +76,6 @@ def _phase(meta: ObjectMeta, state: str) -> str:
 
 
 def federated_gauges(index: Index) -> Iterator[Metric]:
-    """Number of roles and accesses, by phase."""
     kinds = (AWS_FEDERATED_ROLE, AWS_FEDERATED_ACCOUNT_ACCESS)
     yield lifecycles(Counter((kind.name, known.fact("phase")) for kind in kinds for known in index.all(kind.name)))
 

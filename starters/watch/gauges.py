@@ -1,8 +1,8 @@
 """Gauges computed from the projections at each scrape, while this watcher leads.
 
-An area joins with `GAUGES` in its module here: a function from the index to metric families. Nothing is kept between
-scrapes, so a value is never older than the watch, and a deleted object leaves no series behind. A standby exports none:
-otherwise the values of two replicas would be added up, or contradict each other.
+An area joins with `GAUGES` in its module: a function from the index to metric families. Nothing is kept between
+scrapes, so values are current and deleted objects leave no series. A standby exports none, since replicas' values would
+be added up.
 """
 
 from __future__ import annotations
@@ -26,12 +26,11 @@ logger = logging.getLogger(__name__)
 
 @cache
 def gauges_of_areas() -> tuple[Gauges, ...]:
-    """The gauges of all areas."""
     return tuple(module.GAUGES for module in areas.modules() if hasattr(module, "GAUGES"))
 
 
 def lifecycles(phases: Mapping[tuple[str, str], int]) -> Metric:
-    """`perdure_lifecycles` of an area: how many objects there are, by kind and phase."""
+    """`perdure_lifecycles` of an area, from counts by kind and phase."""
     family = GaugeMetricFamily(
         "perdure_lifecycles", "Objects with a lifecycle, by the phase that they show.", labels=["kind", "phase"]
     )
@@ -56,16 +55,15 @@ class _Projected(Collector):
         self._index = index
 
     def describe(self) -> Iterable[Metric]:
-        """The same families without samples: this reserves their names in the registry."""
+        """The families without samples, to reserve their names in the registry."""
         return _families(Index())
 
     def collect(self) -> Iterable[Metric]:
-        """The current values."""
         return _families(self._index)
 
 
 def _families(index: Index) -> Iterable[Metric]:
-    """All areas' families, each once; an area's error must not suppress the other areas' metrics."""
+    """All areas' families, each once; an area's error must not suppress the others' metrics."""
     families: dict[str, Metric] = {}
     for gauges in gauges_of_areas():
         try:

@@ -1,7 +1,7 @@
-"""All projections by kind and name: where the objects are found that a change of another object concerns.
+"""All projections by kind and name, to find the objects that a change of another object concerns.
 
-Built from the first list of each kind and updated by its events; nothing in it outlives the process. Relatives that an
-object does not name are found by their facts (`find`): with thousands of objects, no change may cost a scan of all.
+It is built from lists and events and lives in memory. Relatives are found by their facts (`find`), so that no change
+costs a scan of all objects.
 """
 
 from __future__ import annotations
@@ -13,13 +13,11 @@ from domain.identity import Key
 from engine.kube.indexer import Indexer
 from starters.watch.projection import Place, Projection
 
-# The keys that a change concerns, given the object before and after it (None if it does not exist) and the index.
+# The keys that a change concerns, given the object before and after it (None if absent) and the index.
 Dependents = Callable[[Projection | None, Projection | None, "Index"], set[Key]]
 
 
 class Index:
-    """The projections of all watched objects."""
-
     def __init__(self) -> None:
         self._kinds: dict[str, Indexer[Projection]] = {}
 
@@ -28,11 +26,10 @@ class Index:
         return self._kinds.setdefault(kind, Indexer())
 
     def get(self, kind: str, namespace: str, name: str) -> Projection | None:
-        """One object."""
         return self.of(kind).get((namespace, name))
 
     def find(self, kind: str, fact: str, value: str) -> list[Projection]:
-        """The objects of a kind that have this value for a fact; a fact may have several values, one a line."""
+        """The objects of a kind with this value of a fact; a fact may have several values, one a line."""
         objects = self.of(kind)
         if not objects.has_index(fact):
             objects.add_index(fact, partial(_values, fact))
@@ -53,13 +50,12 @@ class Index:
         return objects
 
     def keys(self, kind: str, namespace: str, names: Iterable[str]) -> Iterator[Key]:
-        """The keys of those of the named objects that exist."""
+        """The keys of the named objects that exist."""
         for name in names:
             if found := self.get(kind, namespace, name):
                 yield found.key
 
     def all(self, kind: str) -> Iterator[Projection]:
-        """All objects of a kind."""
         return iter(tuple(self.of(kind).values()))
 
 

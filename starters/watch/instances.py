@@ -1,6 +1,6 @@
 """What the instances area watches, if it is served; `domain/instances/relations.py` says which lifecycles are woken.
 
-The lifecycles of the accounts' queues and rules are woken when a watcher starts.
+The lifecycles of queues and rules are woken at each start.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from starters.watch.projection import View
 
 AREA = "instances"
 
-# Seconds. A worker reads its own informer cache, which may receive a change a little later than the watcher's.
+# Seconds. A worker's informer cache may receive a change later than the watcher's.
 CACHED = 1.0
 
 
 def read_machine(obj: JsonObject) -> View:
-    """Read an AWSMachine; it is settled once its status shows a state."""
+    """Settled once its status shows a state."""
     instance = text(obj, "spec", "instanceID") or instance_of_provider_id(text(obj, "spec", "providerID"))
     state = text(obj, "metadata", "labels", STATE_LABEL)
     return View(
@@ -37,7 +37,7 @@ def read_machine(obj: JsonObject) -> View:
 
 
 def read_pool(obj: JsonObject) -> View:
-    """Read an AWSMachinePool; it is settled once its status shows a state."""
+    """Settled once its status shows a state."""
     labels = mapping(obj, "metadata", "labels")
     group = group_of_arn(text(obj, "spec", "providerID"))
     return View(
@@ -48,14 +48,13 @@ def read_pool(obj: JsonObject) -> View:
 
 
 def opened_for(settings: Settings) -> tuple[Key, ...]:
-    """The lifecycles of the queues and rules, if Perdure maintains these."""
+    """The lifecycles of queues and rules, if Perdure maintains these."""
     if not settings.instances_setup:
         return ()
     return tuple(key_of(place, settings.cluster) for place in places(settings.instances_queues))
 
 
 def watched_for(settings: Settings) -> tuple[Watched, ...]:
-    """The kinds to watch if instances are served."""
     if not settings.instances_queues:
         return ()
     relations = relations_of(served(places(settings.instances_queues)))

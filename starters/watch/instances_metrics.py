@@ -1,4 +1,4 @@
-"""The instances area's gauges from the watcher's index: the number of AWSMachines and AWSMachinePools by state."""
+"""The numbers of AWSMachines and AWSMachinePools by state, from the watcher's index."""
 
 from __future__ import annotations
 
@@ -13,7 +13,6 @@ from starters.watch.index import Index
 
 
 def instance_gauges(index: Index) -> Iterator[Metric]:
-    """All metric families, with their current values."""
     machines = GaugeMetricFamily(
         "perdure_instances_machines",
         "AWSMachines by what their labels tell; without an instance none is told.",

@@ -1,11 +1,10 @@
 """The watched kinds of all areas, as a table.
 
-An area joins with a module of its name here (`accounts.py`, ...) that defines `WATCHED`, or `watched_for` if it depends
-on the settings. An entry is pure: how an object is read into a projection, and which keys a change concerns. The
-watcher asks no other server.
+An area joins with a module here (`accounts.py`, ...) that defines `WATCHED`, or `watched_for` if it depends on the
+settings. An entry is pure: how an object is read into a projection, and which keys a change concerns.
 
-An object's work may be done by another object's workflow, its *carrier*: then every wake of the object goes to the
-carrier, and the object needs no workflow of its own. A carrier may have a carrier itself.
+If another object's workflow does an object's work, that object is its *carrier* and gets its wakes, and the object
+needs no workflow. A carrier may have a carrier itself.
 """
 
 from __future__ import annotations
@@ -27,10 +26,10 @@ from starters.watch.index import Dependents, Index
 from starters.watch.projection import Projection, Read, Side, View, project
 from starters.watch.relations import missing_referents, places_of, referents, shown_by, woken
 
-# Seconds. Objects of a kind come and go; listing a namespace repeatedly would cost more than watching on.
+# Seconds. Objects come and go; listing a namespace repeatedly would cost more than watching on.
 LINGERS = 300.0
 
-# How long, in seconds, an object's own wake may wait after a change, given the object before and after it.
+# Seconds that an object's own wake may wait after a change, given the object before and after it.
 Patience = Callable[[Projection | None, Projection], float]
 # Whether an object has a lifecycle.
 Lives = Callable[[Projection, Index], bool]
@@ -78,10 +77,11 @@ class Carried:
 
     Args:
         by: the key of that workflow's object.
-        from_birth: whether the objects that Perdure makes are made by another object's workflow, which also opens
-            theirs: a new object made so wakes nothing.
-        relieved: after how many seconds an object's own workflow is woken when another takes over its work; and after
-            how many it is opened, if it is not open, when it has to do the work itself, from the start or from then on.
+        from_birth: whether the workflow that makes an object also opens the object's own: such a new object wakes
+            nothing.
+        relieved: seconds until an object's own workflow is woken after another takes over its work; or opened, if it is
+            not
+            open, when it has the work itself.
     """
 
     by: Carrier = _carries_itself
@@ -94,28 +94,27 @@ class Watched:
     """One kind (or a part of it) that is watched.
 
     Args:
-        followed: what is listed and watched; a declared kind may leave `plural` empty for discovery. Its name is the
-            kind's unless `called` is set: two entries of one kind need two names.
+        followed: what is listed and watched; a declared kind may leave `plural` empty for discovery. Two entries of one
+            kind need different `called` names.
         read: reads an object into the fields of its projection.
         relations: all relations; those of the kind determine which lifecycles its changes wake.
         dependents: the keys of further lifecycles that a change concerns.
-        lives: which objects have a lifecycle, for kinds of which most objects are irrelevant; when an object stops
-            having one, an open lifecycle is woken as if the object were gone, and none is started.
-        patience: how long an object's own wake may wait after a change, because another workflow does its work.
-        ending: whether a change is a step of an end that a workflow is carrying out already. That workflow knows of it
-            and is woken only seconds later; lifecycles of objects that live on are woken at once.
+        lives: which objects have a lifecycle, if most have none; an object that stops having one wakes an open
+            lifecycle
+            as if it were gone.
+        patience: how long an object's own wake may wait, because another workflow does its work.
+        ending: whether a change is a step of an end that a workflow is carrying out, which is then woken only seconds
+            later; lifecycles of objects that live on are woken at once.
         carried: which workflow does the work of its objects.
-        gathers: for how many seconds wakes of dependents are gathered, for kinds of which one change concerns
-            thousands.
-        missed_by: the keys of objects that name objects of this kind that do not exist, evaluated after the first list:
-            a deletion while no watcher ran has left no event.
-        silent_at: when (seconds of the epoch) the last report of an object expires, for kinds whose status is a
-            heartbeat: reports wake nothing; a missed report, and the next one after it, wake the lifecycles that the
-            reports are for.
-        declares: further kinds to watch while this object exists, for areas whose objects name arbitrary kinds.
+        gathers: seconds for which wakes of dependents are gathered, if one change concerns thousands.
+        missed_by: keys of objects that name missing objects of this kind, evaluated after the first list, since
+            deletions without a watcher leave no event.
+        silent_at: when (seconds of the epoch) an object's last report expires, if its status is a heartbeat: only a
+            missed report, and the next one after it, wake the lifecycles concerned.
+        declares: further kinds to watch while this object exists.
         writer: the field manager of the lifecycles that its changes wake; their own writes wake nothing.
-        lingers: for how many seconds a declared kind stays watched after the last object that declares it.
-        wider: for a declared kind, the cluster-wide selection that may be watched in place of many partial ones.
+        lingers: seconds that a declared kind stays watched after its last declaring object.
+        wider: for a declared kind, the cluster-wide selection that may replace many partial watches.
     """
 
     followed: Followed
@@ -140,7 +139,6 @@ class Watched:
 
     @property
     def kind(self) -> Kind:
-        """The kind of its objects."""
         return self.followed.kind
 
     @property
@@ -149,7 +147,6 @@ class Watched:
         return self.followed.name
 
     def project(self, cluster: str, obj: JsonObject) -> Projection:
-        """The projection that the watcher keeps of an object."""
         shown = partial(shown_by, self.relations, self.kind.name, obj)
         return project(self.kind.name, cluster, obj, self.read, self.writer, shown)
 
@@ -158,7 +155,7 @@ class Watched:
         return self.dependents(before, after, index) | woken(self.relations, self.kind.name, before, after, index)
 
     def missing(self, index: Index) -> set[Key]:
-        """The keys of lifecycles that need an object of this kind that does not exist."""
+        """The keys of lifecycles that need a missing object of this kind."""
         return self.missed_by(index) | missing_referents(self.relations, self.kind.name, index)
 
     def declared(self, known: Projection) -> tuple[Watched, ...]:
@@ -167,7 +164,7 @@ class Watched:
         return (*self.declares(known), *found)
 
     def _named(self, known: Projection) -> Iterator[tuple[Relation, str, str]]:
-        """What has to be watched: relation, namespace and name; an empty namespace or name means all."""
+        """Relation, namespace and name to watch; an empty namespace or name means all."""
         for (relation, side), _ in places_of(self.relations, self.kind.name):
             if side is Side.REFERRER and relation.watched and (relation, side) in known.shown:
                 for each in sorted(cast(tuple[tuple[str, str], ...], known.shown[relation, side].names)):
@@ -181,14 +178,13 @@ class Watched:
 
     @cached_property
     def area(self) -> str:
-        """The area of the lifecycles that read its objects; empty if there is none."""
+        """The area of the lifecycles that read its objects; empty if none."""
         known = all_kinds()
         ends = (kind_name(end) for each in self.relations for end in (*each.referrers, *each.referents))
         return self.kind.area or next((known[name].area for name in ends if name in known and known[name].area), "")
 
     @property
     def has_workflow(self) -> bool:
-        """Whether its objects have lifecycles of their own."""
         return self.kind.lifecycle
 
     @property
@@ -199,13 +195,12 @@ class Watched:
 
     @property
     def reporting(self) -> bool:
-        """Whether its objects' status is a heartbeat."""
         return self.silent_at is not _is_never_silent
 
 
 @cache
 def _watched_while_named(relation: Relation, namespace: str, name: str) -> Watched:
-    """The watch of one object, of a namespace, or of the whole cluster, as long as objects refer to it."""
+    """Watches an object, a namespace, or the cluster, as long as objects refer to it."""
     end, called = relation.referents[0], relation.watched
     if called is None or isinstance(end, Key):
         raise TypeError(f"{end} is not watched while it is named")
@@ -225,7 +220,7 @@ def _watched_while_named(relation: Relation, namespace: str, name: str) -> Watch
     return Watched(
         followed=Followed(
             kind=end if isinstance(end, Kind) else end.kind_of,  # type: ignore[attr-defined]
-            # Helm stores its releases in Secrets, which are many and large.
+            # Excludes Helm's releases, which are many and large.
             field_selector="type!=helm.sh/release.v1" if end == SECRET else "",
             metadata_only=isinstance(end, Kind),
             called=called.all,
@@ -237,7 +232,7 @@ def _watched_while_named(relation: Relation, namespace: str, name: str) -> Watch
 
 
 def read_nothing(_: JsonObject) -> View:
-    """Read an object of which only the relations matter."""
+    """For objects of which only the relations matter."""
     return View((), settled=True)
 
 
@@ -251,5 +246,4 @@ def watched_under(settings: Settings) -> tuple[Watched, ...]:
 
 @cache
 def watched_kinds() -> tuple[Watched, ...]:
-    """The watched kinds of all areas."""
     return tuple(entry for module in areas.modules() for entry in getattr(module, "WATCHED", ()))

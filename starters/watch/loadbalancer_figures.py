@@ -1,17 +1,17 @@
-"""Facts of load balancers that only metrics use, beside the facts that wakes depend on.
+"""Facts of load balancers for metrics only.
 
 | fact | of | meaning |
 |---|---|---|
-| `info`, `cloud` | LoadBalancer; machine (`cloud`) | the values of the labels of its info series, a JSON list |
+| `info`, `cloud` | LoadBalancer; machine (`cloud`) | label values of its info series, a JSON list |
 | `replicas`, `current`, `ready` | LoadBalancer, set | machines wanted, existing and ready; empty while unknown |
 | `served` | set, machine | its LoadBalancer's name |
-| `owner` | set | the name of the LoadBalancer that owns it |
-| `boot failures` | set | how many machines in a row did not boot |
+| `owner` | set | its owning LoadBalancer's name |
+| `boot failures` | set | failed boots in a row |
 | `conditions` | machine | type, reason and status of each, a JSON list |
-| `measured` | machine | what its agent measured, a JSON object of numbers by type |
-| `reported` | machine | when its agent reported last, in seconds since 1970 |
-| `phase` | all | the phase that the object's status shows |
-| `deleted` | all | when its deletion was requested, in seconds since 1970 |
+| `measured` | machine | its agent's measurements, a JSON object of numbers by type |
+| `reported` | machine | its agent's last report, in seconds since 1970 |
+| `phase` | all | the phase in the status |
+| `deleted` | all | its deletion timestamp, in seconds since 1970 |
 
 yawol writes `nil` for unset values.
 """
@@ -40,7 +40,6 @@ NIL = "nil"
 
 
 def balancer_figures(obj: JsonObject) -> dict[str, str]:
-    """Facts of a LoadBalancer."""
     spec, status = mapping(obj, "spec"), mapping(obj, "status")
     options = mapping(spec, "options")
     info = (
@@ -64,7 +63,6 @@ def balancer_figures(obj: JsonObject) -> dict[str, str]:
 
 
 def set_figures(obj: JsonObject) -> dict[str, str]:
-    """Facts of a LoadBalancerSet."""
     counts = _counts(obj)
     failures = text(obj, "metadata", "annotations", BOOT_FAILURES_ANNOTATION)
     owners = sequence(obj, "metadata", "ownerReferences")
@@ -79,7 +77,6 @@ def set_figures(obj: JsonObject) -> dict[str, str]:
 
 
 def machine_figures(obj: JsonObject) -> dict[str, str]:
-    """Facts of a LoadBalancerMachine."""
     spec, status = mapping(obj, "spec"), mapping(obj, "status")
     # The API server allows duplicate conditions, a metric no duplicate series: the last condition counts.
     conditions = {text(each, "type"): each for each in sequence(status, "conditions")}
@@ -99,7 +96,6 @@ def machine_figures(obj: JsonObject) -> dict[str, str]:
 
 
 def service_figures(obj: JsonObject) -> dict[str, str]:
-    """Facts of a Service, whether it wants a load balancer or not."""
     conditions = {text(each, "type"): text(each, "reason") for each in sequence(obj, "status", "conditions")}
     served = "Ready" if sequence(obj, "status", "loadBalancer", "ingress") else "Waiting"
     return {"phase": _phase(obj, conditions.get(MISCONFIGURED) or served)}
@@ -171,7 +167,7 @@ def _moment(obj: object, *path: str) -> str:
 
 
 def _duration(options: Mapping[str, object], name: str) -> str:
-    """A duration in Go's normal spelling, whichever spelling was written."""
+    """A duration in Go's normal form."""
     written = text(options, name)
     duration = parse_duration(written) if written else None
     return format_duration(duration) if duration is not None else NIL

@@ -1,9 +1,9 @@
-"""The load balancers area's gauges, under yawol's own names, computed from the watcher's index.
+"""The load balancers area's gauges, under yawol's names, computed from the watcher's index.
 
-Names and labels are those of yawol's controllers, the literal `nil` of unset values included, so that dashboards and
-alerts keep working. Two values that yawol documents but does not export are exported: a replica count of zero, and the
-deletion time of objects that are being deleted. Agents' measurements are exported at once, not five minutes later.
-`perdure_...` covers what has no yawol name. Workers count calls to OpenStack (`activities/openstack/counting.py`).
+Names and labels are yawol's, including the literal `nil` of unset values, so that dashboards and alerts keep working.
+Unlike yawol, it exports a replica count of zero, the time of a requested deletion, and measurements without a delay of
+five minutes. `perdure_...` covers what has no yawol name. Workers count calls to OpenStack
+(`activities/openstack/counting.py`).
 """
 
 from __future__ import annotations
@@ -35,7 +35,6 @@ _DELETED = "When its deletion was asked for, in seconds since 1970."
 
 
 def balancer_gauges(index: Index) -> Iterator[Metric]:
-    """All metric families, with their current values."""
     balancers = list(index.all(LOAD_BALANCER.name))
     sets = list(index.all(LOAD_BALANCER_SET.name))
     machines = list(index.all(LOAD_BALANCER_MACHINE.name))
@@ -109,7 +108,7 @@ def _counted(
 
 
 def _rollouts(balancers: Sequence[Projection], sets: Sequence[Projection]) -> Metric:
-    """Rollouts in progress: both sets have machines, as the new one is not trusted yet or the old one not drained."""
+    """Rollouts in progress: both sets have machines."""
     with_machines = Counter(
         (each.key.namespace, each.fact("owner"))
         for each in sets

@@ -1,11 +1,8 @@
-"""Which changes of load balancers, sets and machines wake their own lifecycles; `domain/loadbalancers/` says which
-others they wake.
+"""Which changes of load balancers, sets and machines wake their own lifecycles; for others see `domain/loadbalancers/`.
 
-Agents write a machine's status every half minute: only the fields that its set's decisions read count as a change. A
-missed heartbeat wakes the machine's set, and so does the next report after it.
-
-The cloud ids that a LoadBalancer or machine has recorded are input too: people clear them to force a new lookup. So are
-our own finalizers: no later pass checks whether they still exist.
+Agents write a machine's status every half minute: only fields that its set's decisions read count, and missed
+heartbeats. Recorded cloud ids are input too, since people clear them to force a lookup; so are our finalizers, which no
+later pass checks.
 """
 
 from __future__ import annotations
@@ -37,7 +34,6 @@ _MACHINE_RECORDED = ("serverID", "defaultPortID", "defaultPortName", "defaultPor
 
 
 def read_balancer(obj: JsonObject) -> View:
-    """Read a LoadBalancer."""
     status = mapping(obj, "status")
     recorded = tuple(text(status, field) for field in _RECORDED)
     return View(
@@ -48,7 +44,6 @@ def read_balancer(obj: JsonObject) -> View:
 
 
 def read_set(obj: JsonObject) -> View:
-    """Read a LoadBalancerSet."""
     return View(
         fingerprint=(_finalizers(obj), _annotations(obj)),
         handed=(generation(obj),),  # its LoadBalancer's workflow scales it
@@ -57,7 +52,6 @@ def read_set(obj: JsonObject) -> View:
 
 
 def read_machine(obj: JsonObject) -> View:
-    """Read a LoadBalancerMachine."""
     recorded = tuple(text(obj, "status", field) for field in _MACHINE_RECORDED)
     return View(
         fingerprint=(generation(obj), _finalizers(obj), recorded),
@@ -68,7 +62,7 @@ def read_machine(obj: JsonObject) -> View:
 
 
 def silent_at(machine: Projection) -> float | None:
-    """When the machine's last report expires (seconds of the epoch); None if it has never reported."""
+    """When the machine's last report expires (seconds of the epoch); None if it never reported."""
     moment = parse_timestamp(machine.fact("oldest report"))
     return (moment + HEALTH_WINDOW).timestamp() + 1 if moment else None
 

@@ -1,11 +1,8 @@
 """The watcher's process: connect, lead, watch, until SIGTERM.
 
-Usually there are two replicas: one leads by a Lease; the other is on standby and reports so in `/readyz`, with 200.
-Otherwise a rollout would never end: it waits for the standby to become ready, which waits for the old leader to be
-replaced. A watcher that has lost the Lease drops its index and becomes a standby. Two leaders for a moment do no harm:
-all they do is wake.
-
-In observe mode nothing is written, the Lease included: every replica watches.
+Of two replicas one leads by a Lease; the other is on standby and ready (200 in `/readyz`), or else a rollout would
+deadlock. A watcher that loses the Lease drops its index and becomes a standby. Two leaders at once only wake more. In
+observe mode nothing is written, so every replica watches.
 """
 
 from __future__ import annotations
@@ -52,8 +49,7 @@ async def run_watcher(settings: Settings, *, stop: asyncio.Event | None = None, 
     Args:
         settings: see `engine.settings`.
         stop: ends it when set; without it SIGTERM and SIGINT do.
-        health: where to report, for a process that runs several parts and serves their health itself; without it the
-            watcher serves its own.
+        health: where to report, for a process that runs several parts; without it the watcher serves its own.
     """
     async with (
         stopped_by_signals(stop) as stopped,
@@ -81,7 +77,7 @@ async def _connect(settings: Settings, api: KubeApi, served: KubeApi, health: He
 
 
 async def _lead(settings: Settings, api: KubeApi, served: KubeApi, client: Client, health: Health) -> None:
-    """Wait for the Lease, watch while holding it; in an endless loop."""
+    """Wait for the Lease and watch while holding it, forever."""
     if settings.observing:
         await _watch(settings, api, served, client, health, checkpoint="")
         return
@@ -94,8 +90,7 @@ async def _lead(settings: Settings, api: KubeApi, served: KubeApi, client: Clien
             await thread.run(election.acquire())
             try:
                 # A task of its own: Python 3.11's task groups leave a cancellation pending that would cancel the next
-                # term's
-                # waits.
+                # term's waits.
                 hold, checkpoint = partial(_hold, thread, election), election.annotation(CHECKPOINT)
                 await asyncio.create_task(_watch(settings, api, served, client, health, checkpoint, hold))
             except LeadershipLost as lost:
@@ -108,7 +103,7 @@ async def _lead(settings: Settings, api: KubeApi, served: KubeApi, client: Clien
 
 @asynccontextmanager
 async def _lease_client(settings: Settings, thread: OwnThread) -> AsyncIterator[KubeApi]:
-    """A client on a thread of its own: the Lease is renewed even while the process's event loop is busy."""
+    """A client on its own thread, so that the Lease is renewed while the event loop is busy."""
     api = await thread.run(KubeApi.open(settings, PROCESS))
     try:
         yield api
@@ -121,7 +116,7 @@ async def _hold(thread: OwnThread, election: LeaderElection, annotations: Annota
 
 
 def stand_by(election: LeaderElection, health: Health) -> None:
-    """Report standby in place of a leader's health checks; ready once the Lease's holder is known to be another one."""
+    """Replace a leader's health checks by standby; ready once the Lease's holder is known to be another one."""
 
     def unready() -> list[str]:
         if election.trouble or election.leader:
@@ -192,5 +187,5 @@ def _watcher(settings: Settings, api: KubeApi, served: KubeApi, client: Client, 
 
 
 def identity(settings: Settings) -> str:
-    """The Lease identity; it survives a restart after a crash, so that the process takes its own Lease back at once."""
+    """The Lease identity; survives a crash, so that a restarted process takes its Lease back at once."""
     return f"{socket.gethostname()}_{settings.health_port or os.getpid()}"

@@ -1,20 +1,18 @@
 """The reflectors of one watcher: one per watched kind, and one per declared kind while objects declare it.
 
-Other objects name declared kinds, so a declared kind may be anything: not installed yet, installed later, removed,
-denied by RBAC. None of this delays other kinds, nor makes the watcher unready:
+A declared kind may be missing, installed later, removed, or denied by RBAC. This neither delays other kinds nor makes
+the watcher unready:
 
     declared ──► plural known? ──no──► ask the API server, again within 4 s ──► reflector ──404──► ask again
                       └────yes─────────────────────────────────────────────────────┘
                                             last object that declares it gone, and some minutes: stopped
 
-Declared parts of one kind, as the Secrets of a namespace or a single Secret, would need a stream each. If they are many
-and the API server allows it, one watch of the whole cluster (`Watched.wider`) takes their place:
+Declared parts of a kind, such as a single Secret, need a stream each. Many are replaced by one cluster-wide watch
+(`Watched.wider`) if the API server allows it:
 
     few ──────────────► one watch for each ◄── not allowed ──┐
     many ──► may we list and watch the whole cluster's? ─────┤  asked again every five minutes
              one watch for all, once it is listed ◄── yes ───┘
-
-Each change updates a count of the objects that declare a kind; no change costs a scan of all objects.
 """
 
 from __future__ import annotations
@@ -40,11 +38,11 @@ from starters.watch.projection import Projection
 
 FIRST_ATTEMPT = 0.2
 LONGEST_ATTEMPT = 4.0
-# Seconds. Authors of templates may name thousands of kinds that do not exist: lookups after failures are spaced out.
+# Seconds. Templates may name thousands of missing kinds, so lookups after failures are spaced out.
 BETWEEN_FAILURES = 0.05
-# Up to this many parts of a kind are watched one by one, even if a cluster-wide watch is allowed: it would read more.
+# The most parts of a kind that are watched one by one although a cluster-wide watch is allowed, which reads more.
 FEW = 10
-# Seconds that the parts wait for the cluster-wide list before they are watched one by one in the meantime.
+# Seconds that the parts wait for the cluster-wide list before they are watched one by one.
 LISTED_WITHIN = 20.0
 
 logger = logging.getLogger(__name__)
@@ -55,7 +53,7 @@ class _Declared:
     """A kind that objects declare, and the state of its watch."""
 
     entry: Watched
-    by: int = 0  # number of objects that declare it
+    by: int = 0  # number of declaring objects
     trouble: str = ""  # why it is not watched
     awaited: bool = False  # it was missing: objects that name it may wait for it
     task: asyncio.Task[None] | None = None
@@ -136,7 +134,7 @@ class Mirrors:
             _measure_no_more(entry.name)
 
     def ended(self) -> None:
-        """Record that no reflector runs any more, so that nothing is reported about them."""
+        """Remove the metrics of all reflectors."""
         for name in self._reflectors:
             _measure_no_more(name)
 
@@ -163,7 +161,7 @@ class Mirrors:
         return any(declared.entry.name == entry.name for declared in self._declared.values())
 
     def awaited(self, entry: Watched) -> bool:
-        """Whether a kind that is listed for the first time was missing, or denied, when it was declared."""
+        """Whether a newly listed kind was missing, or denied, when it was declared."""
         waiting = any(one.awaited for one in self._declared.values() if one.entry.name == entry.name)
         return waiting or bool(self._reflectors[entry.name].trouble if entry.name in self._reflectors else "")
 
@@ -262,7 +260,7 @@ class Mirrors:
             self._leave(whole.followed)
 
     async def _share(self, parts: _Parts) -> None:
-        """Watch the parts one by one or all together, depending on their number and our current rights."""
+        """Watch the parts separately or together, depending on their number and our rights."""
         allowed, ask_at = False, 0.0
         while True:
             parts.news.clear()
@@ -314,7 +312,6 @@ class Mirrors:
     # Events from the reflectors.
 
     def listed(self, entry: Watched) -> None:
-        """Handle a kind's first list."""
         for declared in self._of(entry):
             declared.settle()
         if (parts := self._parts.get(entry.followed)) is not None:
@@ -329,7 +326,7 @@ class Mirrors:
         return (declared for declared in self._declared.values() if declared.entry.name == entry.name)
 
     async def declared_tried(self, seconds: float) -> None:
-        """Wait until each currently declared kind is listed or known to be missing, but not longer than this."""
+        """Wait until each declared kind is listed or known to be missing, at most so many seconds."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 for declared in tuple(self._declared.values()):
@@ -338,19 +335,18 @@ class Mirrors:
     # State, for the checkpoint and health.
 
     def is_listed(self, entry: Watched) -> bool:
-        """Whether a kind has been listed."""
         mirror = self._reflectors.get(entry.name)
         return mirror is not None and mirror.listed
 
     def positions(self) -> Mapping[str, str]:
-        """The resource version up to which each kind is known, by the kind's name."""
+        """The resource version up to which each kind is known, by name."""
         mirrors = self._reflectors.items()
         return {name: mirror.position for name, mirror in mirrors if mirror.listed and mirror.position}
 
     def newest(self, area: str) -> dict[str, str]:
-        """The resource version of the newest object or event of each kind that an area's lifecycles read.
+        """The newest resource version of each kind that an area's lifecycles read.
 
-        Declared kinds are left out: parts of one kind may be watched separately, each at a version of its own.
+        Declared kinds are left out, since their parts have separate versions.
         """
         declared = self._declared_names()
         names = (name for name, of in self._areas.items() if of == area and name not in declared)
@@ -375,7 +371,6 @@ class Mirrors:
                 yield f"{name} may not be watched any more, its changes go unnoticed: {mirror.trouble}"
 
     def notes(self) -> Iterable[str]:
-        """Problems, one sentence each."""
         declared = self._declared_names()
         for name, mirror in self._reflectors.items():
             if not mirror.installed:

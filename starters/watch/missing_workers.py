@@ -1,7 +1,4 @@
-"""Reports areas and versions that no worker serves.
-
-The watcher reports this, because a missing worker cannot. A standby reports nothing.
-"""
+"""Reports areas and versions that no worker serves. A standby reports nothing."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Lifecycles without an object, woken when a watcher starts: this is how changed settings reach them.
+"""Lifecycles without an object, woken at each start, so that they get changed settings.
 
-An area joins with `opened_for` in a module of its own here. A wake that Temporal does not accept is sent again.
+An area joins with `opened_for` in its module. Wakes that Temporal does not accept are repeated.
 """
 
 from __future__ import annotations
@@ -21,13 +21,11 @@ logger = logging.getLogger(__name__)
 
 
 def opened_by_areas(settings: Settings) -> tuple[Key, ...]:
-    """The lifecycles without an object of all areas."""
     chosen = (module.opened_for(settings) for module in areas.modules_served(settings) if hasattr(module, "opened_for"))
     return tuple(key for keys in chosen for key in keys)
 
 
 async def open_standing(keys: Iterable[Key], wake: Callable[[Key], Awaitable[None]]) -> None:
-    """Wake each lifecycle once."""
     for key in keys:
         while not await _woken(key, wake):  # noqa: ASYNC110 - Temporal does not notify clients when it is back
             await asyncio.sleep(AGAIN_SECONDS)

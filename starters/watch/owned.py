@@ -18,12 +18,12 @@ from starters.watch.projection import View, chosen, generation
 
 
 def objects(kind: Kind) -> Watched:
-    """A kind whose objects are woken by changes of their spec and levers, and of their status unless we wrote it."""
+    """Woken by changes of spec and levers, and of a status that we did not write."""
     return Watched(Followed(kind), read=_read_object)
 
 
 def owned(kind: Kind, *, by: Kind, label: str) -> Watched:
-    """Objects with this label: any change of one wakes its owners of the kind `by`."""
+    """Objects with this label: any change wakes the owners of kind `by`."""
 
     def owners(obj: KubeObject) -> list[tuple[str, str]]:
         references = obj.metadata.owner_references

@@ -1,11 +1,8 @@
-"""Wakes lifecycles when their area is paused or resumed.
+"""Wakes open lifecycles when their area is paused or resumed.
 
-Open lifecycles are woken: at a pause each observes, stops what it has begun and shows why; at a resume it does what was
-left. This is one pass each, and rare. Workers watch the ConfigMap themselves and mostly see a change within
-milliseconds, at worst when a frozen stream is detected. So lifecycles of a resumed area are woken once more after that
-time, and none keeps acting on a pause that is over.
-
-A watcher that starts to lead repeats recent resumes, as its predecessor may not have sent those wakes.
+At a pause each observes, stops what it has begun and shows why; at a resume it continues. Workers watch the ConfigMap
+themselves, with a delay up to the detection of a frozen stream, so lifecycles of a resumed area are woken again after
+that. A new leader repeats recent resumes, as its predecessor may not have sent those wakes.
 """
 
 from __future__ import annotations
@@ -40,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def lifecycles_told(client: Client, kube: KubeApi, settings: Settings, health: Health) -> AsyncIterator[None]:
-    """Follow the pauses and wake the lifecycles that they concern, while the block runs."""
+    """Watch the pauses and wake the lifecycles that they concern, while the block runs."""
     telling = _Telling(client, settings)
     try:
         async with pauses_followed(kube, settings, health, telling.changed):
@@ -71,7 +68,6 @@ class _Telling:
             self._later(self._late, let_go)
 
     def stop(self) -> None:
-        """Cancel all outstanding wakes."""
         for task in self._tasks:
             task.cancel()
 

@@ -1,9 +1,8 @@
-"""What the watcher remembers of an object: only the few fields that wakes depend on.
+"""What the watcher keeps of an object: only the fields that wakes depend on, in 2 to 5 KB.
 
-A projection takes 2 to 5 KB, an object with its managedFields 10 KB. Its *fingerprint* covers the values that the
-object's own decision reads and others may write; an event that leaves it unchanged does not wake the object. Its
-*facts* are the values by which relatives find it and on which they depend. Whether the newest change is Perdure's own
-is read from metadata.managedFields before they are dropped.
+Its *fingerprint* covers what the object's own decision reads and others may write; an event that leaves it unchanged
+does not wake the object. Its *facts* are values by which relatives find it and on which they depend. Whether the newest
+change is Perdure's own is read from metadata.managedFields.
 """
 
 from __future__ import annotations
@@ -27,8 +26,6 @@ logger = logging.getLogger(__name__)
 
 
 class Side(Enum):
-    """The two sides of a relation."""
-
     REFERRER = "refers"
     REFERENT = "is referred to"
 
@@ -40,10 +37,9 @@ Place = tuple[Relation, Side]
 class Shown(NamedTuple):
     """What an object shows in a relation.
 
-    `names` are the names that both ends share, `hashes` those of the values that the other end decides by. `as_made` is
-    true if the object looks as the other end makes it. The two ends compare `trait`; `counts` is false if the object
-    does
-    not matter at the other end at all.
+    `names` are shared by both ends, `hashes` are of values that the other end decides by. `as_made`: the object looks
+    as the other end makes it. The two ends compare `trait`; `counts` is false if the object does not matter at the
+    other end.
     """
 
     names: tuple[Hashable, ...]
@@ -57,12 +53,11 @@ class Shown(NamedTuple):
 class Projection:
     """One object as the watcher knows it.
 
-    `settled` is true if the object's own status shows nothing left to do, `ours` if the newest writer was certainly
-    Perdure. `handed` is the part of the fingerprint that other objects' workflows write. `others` is a digest of
-    everybody
-    else's entries in managedFields: it also changes when they remove something and leave no newer trace. `own` are
-    Perdure's entries in managedFields: what was written, when, and its size. `shown` is what the other ends of its
-    relations find it by and decide by. `levers` is a digest of people's requests in annotations.
+    `settled`: its status shows nothing left to do. `ours`: the newest writer was certainly Perdure. `handed`: the part
+    of the fingerprint that other objects' workflows write. `others`: a digest of other writers' entries in
+    managedFields, which also shows removals. `own`: Perdure's entries: what was written, when, and its size. `shown`:
+    what the other ends of its relations find it by and decide by. `levers`: a digest of people's requests in
+    annotations.
     """
 
     key: Key
@@ -84,7 +79,6 @@ class Projection:
         return self.key.namespace, self.key.name
 
     def fact(self, name: str) -> str:
-        """One fact; empty if it is not set."""
         return self.facts.get(name, "")
 
 
@@ -94,11 +88,12 @@ class View:
 
     Args:
         fingerprint: hashable values that the object's own decision reads and others write.
-        handed: the values among these that other objects' workflows write (a binding, for example): a change of them
-            wakes the object although Perdure wrote it.
+        handed: further such values, written by other objects' workflows (a binding): their change wakes the object
+            although
+            Perdure wrote it.
         settled: whether its status shows nothing left to do.
         facts: values by which relatives find it and on which they depend.
-        model: the object parsed by its model, if it was parsed.
+        model: the parsed object, if it was parsed.
     """
 
     fingerprint: tuple[object, ...]
@@ -123,7 +118,7 @@ def project(
     writer: str = FIELD_MANAGER,
     shown: Callable[[KubeModel | None], Mapping[Place, Shown]] = _shows_nothing,
 ) -> Projection:
-    """The projection of an object by its area's reading; writes under `writer` count as Perdure's."""
+    """Project an object by its area's reading; writes under `writer` count as Perdure's."""
     metadata = mapping(obj, "metadata")
     view = _readable(kind, obj, read)
     places = shown(view.model)
@@ -155,13 +150,11 @@ def is_urgent(before: Projection | None, after: Projection | None) -> bool:
 def own_write(before: Projection | None, after: Projection | None) -> bool:
     """Whether a change is certainly Perdure's.
 
-    The newest writer decides, but its time has a resolution of one second, in which a claim can be made and served. So
-    a
-    change is also ours if our entry has become newer or larger and all other entries are unchanged: no other writer's
-    change has that effect.
+    The newest writer decides, but its time has a resolution of one second. So a change is also ours if our entry has
+    become newer or larger and all others are unchanged.
 
-    A deletion leaves no trace in managedFields. Removing fields leaves no trace of its writer; only the entries of the
-    fields' former writers shrink. Then the newest entry may be ours although the change is not.
+    Exceptions: a deletion leaves no trace in managedFields, and removing fields only shrinks the former writers'
+    entries, so that the newest entry may be ours although the change is not.
     """
     if before is None or after is None:
         return after is not None and after.ours
@@ -174,7 +167,7 @@ def own_write(before: Projection | None, after: Projection | None) -> bool:
 
 
 def _readable(kind: str, obj: JsonObject, read: Read) -> View:
-    """The area's reading; an object that it cannot read counts as a whole, so that each change wakes it."""
+    """The area's reading; an unreadable object counts as a whole, so that each change wakes it."""
     try:
         return read(obj)
     except Exception:  # one malformed object must not stop the watch of all others
@@ -186,9 +179,8 @@ def _readable(kind: str, obj: JsonObject, read: Read) -> View:
 def written_by_us(obj: JsonObject, writer: str = FIELD_MANAGER) -> bool:
     """Whether the newest change is Perdure's, by field manager.
 
-    Times in managedFields are whole seconds, so several writers can be newest: then another one may have been the last,
-    and the answer is no. Changes that a person requests (by the command line) have another field manager, because they
-    must wake the object.
+    Times in managedFields are whole seconds; if another writer is as new, the answer is no. People's requests (by the
+    command line) have another field manager, because they must wake the object.
     """
     entries = [(text(entry, "time"), text(entry, "manager")) for entry in sequence(obj, "metadata", "managedFields")]
     newest = max((time for time, _ in entries), default="")
@@ -196,7 +188,7 @@ def written_by_us(obj: JsonObject, writer: str = FIELD_MANAGER) -> bool:
 
 
 def _written_by_others(obj: JsonObject, writer: str) -> tuple[str, ...]:
-    """The entries of managedFields that are not Perdure's."""
+    """Other writers' entries of managedFields."""
     entries = (entry for entry in sequence(obj, "metadata", "managedFields") if text(entry, "manager") != writer)
     return tuple(json.dumps(entry, sort_keys=True, default=str) for entry in entries)
 
@@ -221,10 +213,10 @@ def others_finalizers(obj: JsonObject, ours: str) -> tuple[str, ...]:
 
 
 def chosen(values: Mapping[str, object], names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """The named entries of a map of strings (labels, annotations), in a fixed order for comparison."""
+    """The named labels or annotations, in a fixed order for comparison."""
     return tuple((name, str(values[name])) for name in names if name in values)
 
 
 def generation(obj: JsonObject) -> object:
-    """metadata.generation: changes with the spec, and with the status only if the kind has no status subresource."""
+    """Changes with the spec, and with the status only without a status subresource."""
     return at(obj, "metadata", "generation")

@@ -1,19 +1,15 @@
 """Keys to wake: each waits at most once, and stays until Temporal has accepted its wake.
 
-A key that is put again while it waits keeps its place; one that is put while its wake is being sent is sent once more
-afterwards, since the workflow may already have observed. A failed wake is retried for ever, after a delay that doubles
-from 0.1 to 5 s (the SDK itself has then retried for about 10 s), without delaying the other keys.
+A key that is put while its wake is being sent is sent once more, since the workflow may already have observed. A failed
+wake is retried forever, after a delay that doubles from 0.1 to 5 s (following about 10 s of the SDK's own retries),
+without delaying other keys.
 
-A key may be *held* for a while, when another workflow does its work: everything put meanwhile becomes one wake at the
-end. It counts as waiting until then, so that a checkpoint never misses it. Keys may also be *gathered*: a burst of
-changes that each concern thousands of keys becomes one wake of each at the end, while other wakes of these keys go on.
-
-A key whose wake has just been sent *rests*: otherwise a pool of which fifty handles become ready, or the binder of a
-hundred new claims, would get as many signals, and each costs Temporal and the worker a workflow task (10 ms of CPU in
-all, measured) to set a flag that is already set. It rests as long as its wake took, five seconds at most: a slow
-Temporal gets fewer signals.
-
-*Urgent* keys go first: objects that are being deleted, and what a person has requested.
+- *Held* keys wait for a while because another workflow does their work; they count as waiting, for the checkpoint.
+- *Gathered* keys are woken once at the end of a burst of changes that each concern thousands.
+- A key *rests* after a wake as long as its wake took, 0.1 to 5 s: more signals would each cost a workflow task (10 ms
+  of
+  CPU, measured) to set a flag that is already set.
+- *Urgent* keys go first: objects that are being deleted, and people's requests.
 """
 
 from __future__ import annotations
@@ -33,7 +29,7 @@ from engine.tracing import continued, origin
 
 FIRST_DELAY = 0.1
 LONGEST_DELAY = 5.0
-# Seconds between two wakes of a key, at least: unnoticeable, and a burst becomes a few wakes instead of hundreds.
+# Minimum seconds between two wakes of a key: a burst becomes a few wakes instead of hundreds.
 REST = 0.1
 
 logger = logging.getLogger(__name__)
@@ -68,7 +64,7 @@ class WakeQueue:
         return len(self._outstanding()) + len(self._held) + len(self._gathered)
 
     def put(self, key: Key, *, urgent: bool = False) -> None:
-        """Wake this key, before others if urgent; one that is held or rests when its time is over."""
+        """Wake this key, before others if urgent; after its time if it is held or rests."""
         if urgent:
             self._urgent[key] = None
         if (context := origin()) is not None:
@@ -80,7 +76,6 @@ class WakeQueue:
             self._arrived.set()
 
     def put_all(self, keys: Iterable[Key]) -> None:
-        """Wake these keys."""
         for key in keys:
             self.put(key)
 
@@ -91,7 +86,7 @@ class WakeQueue:
         self.put(key, urgent=urgent)
 
     def hold(self, key: Key, seconds: float) -> None:
-        """Wake this key, but not before this time has passed."""
+        """Wake this key after this time, not earlier."""
         if handle := self._held.pop(key, None):
             handle.cancel()
         self._waiting.pop(key, None)
@@ -100,7 +95,7 @@ class WakeQueue:
         self._held[key] = asyncio.get_running_loop().call_later(seconds, self.put_now, key)
 
     def leave(self, key: Key, seconds: float) -> None:
-        """Wake this key after this time, unless it is woken earlier anyway."""
+        """Wake this key after this time, unless it is woken earlier."""
         if key not in self._waiting and key not in self._delayed and not self._resting.get(key):
             self.hold(key, seconds)
 
@@ -111,22 +106,22 @@ class WakeQueue:
         self._gathered.update(dict.fromkeys(keys))
 
     def oldest_age(self, kind: str = "") -> float:
-        """Seconds since the longest-waiting key (of a kind) was put, 0 if none waits: the watcher's lag."""
+        """The watcher's lag: seconds since the longest-waiting key (of a kind) was put, 0 if none waits."""
         since = [at for key, at in self._outstanding().items() if kind in ("", key.kind)]
         return self._clock() - min(since) if since else 0.0
 
     def stalled(self) -> Iterable[str]:
-        """Why only a restart helps: keys wait, but no wake has been attempted for long. A failed wake is an attempt."""
+        """Why only a restart helps: keys wait, but no wake was attempted for long. A failed wake is an attempt."""
         ago = self._clock() - max(self._last_turn, min(self._waiting.values(), default=self._last_turn))
         if self._waiting and ago > LONGEST_TURN:
             yield f"{len(self._waiting)} wakes wait, and none has been tried for {ago:.0f} s"
 
     def length(self, kind: str) -> int:
-        """How many keys of a kind wait for their wake."""
+        """The number of waiting keys of a kind."""
         return sum(key.kind == kind for key in self._outstanding())
 
     async def acknowledged(self) -> None:
-        """Wait until Temporal has accepted the wakes of all keys that are in the queue now."""
+        """Wait until Temporal has accepted the wakes of all present keys."""
         keys = set(self._outstanding())
         if keys:
             done = asyncio.Event()
@@ -134,7 +129,7 @@ class WakeQueue:
             await done.wait()
 
     async def run(self, wakers: int) -> None:
-        """Send wakes for ever, `wakers` at a time."""
+        """Send wakes forever, `wakers` at a time."""
         async with asyncio.TaskGroup() as group:
             for _ in range(wakers):
                 group.create_task(self._drain())

@@ -1,8 +1,7 @@
-"""Which lifecycles a change wakes, derived from the relations that the areas declare (`domain/relations.py`).
+"""Which lifecycles a change wakes, derived from the areas' relations (`domain/relations.py`).
 
-A projection contains for each relation of its object what the object shows at its end: the names by which the other end
-finds it, and hashes of the values that the other end decides by. An object that its model cannot read shows nothing, as
-if it did not exist: no other lifecycle can decide by it.
+For each relation a projection contains the names by which the other end finds the object, and hashes of the values that
+the other end decides by. An object that its model cannot read shows nothing, as if it did not exist.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ _Told = tuple[int, int, Callable[[Any], bool] | None] | None
 
 @cache
 def places_of(relations: Relations, kind: str) -> tuple[tuple[Place, End], ...]:
-    """The relations that objects of this kind take part in, with their side, and the ends."""
+    """The relations of objects of this kind, with their side, and the ends."""
     return tuple(_places_of(relations, kind))
 
 
@@ -70,12 +69,13 @@ def shown_by(relations: Relations, kind: str, obj: JsonObject, model: KubeModel 
 
 @dataclass(frozen=True)
 class _Reading:
-    """How objects of a kind are read for their relations, which share functions and their results.
+    """How objects of a kind are read for their relations, sharing functions and results.
 
     Attributes:
         model: the class that they are parsed as.
         asked: each function once, with the conversion of its result.
-        groups: places that show the same: the positions of names, hashes (with whether the object counts, and the check
+        groups: places that show the same, with the positions of names, hashes (with whether the object counts, and the
+            check
             that it looks as made) and trait among the results.
     """
 
@@ -175,7 +175,7 @@ def _is_news(news: News[KubeModel], was: Shown | None, is_now: Shown | None, aft
 
 
 def _is_followed(place: Place, was: Shown | None, is_now: Shown | None, after: Projection | None, index: Index) -> bool:
-    """Whether Perdure has just linked an object to another that does not refer back yet, but will as the next step."""
+    """Whether Perdure has just linked an object to another that will refer back as the next step."""
     news = _news(*place)
     if news is None or news.linked is not Linked.FOLLOWED or was is None or is_now is None or after is None:
         return False
@@ -222,7 +222,7 @@ def _others(
 
 
 def _all_linked(place: Place, first: list[Projection], at: Place, index: Index) -> list[Projection]:
-    """The objects at the other end, those at their other ends and so on, each once: relations may form a cycle."""
+    """The objects transitively at the other ends, each once: relations may form a cycle."""
     reached: dict[Name, Projection] = {}
     ahead = list(first)
     while ahead:

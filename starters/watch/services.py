@@ -1,10 +1,8 @@
-"""What is watched for the Services of load balancers: Services, Nodes, and Events about LoadBalancers.
+"""What is watched for Services of load balancers: Services, Nodes, and Events about LoadBalancers.
 
-`domain/loadbalancers/relations.py` says which lifecycles a change of a Node or an Event wakes.
-
-Most Services of a cluster are irrelevant here: only those have a lifecycle that want a load balancer of ours, have our
-finalizer, or still have a LoadBalancer. Kubelets write their Node every few minutes, and more often when pods start and
-stop: only fields that endpoints are made from count as a change. If the settings serve no Services, nothing is watched.
+`domain/loadbalancers/relations.py` says which lifecycles a change of a Node or an Event wakes. Only Services that want
+a load balancer of ours, have our finalizer, or still have a LoadBalancer have a lifecycle. Kubelets write their Node
+often: only fields for endpoints count. If the settings serve no Services, nothing is watched.
 """
 
 from __future__ import annotations
@@ -46,7 +44,6 @@ class Reading:
         self._installation = installation
 
     def service(self, obj: JsonObject) -> View:
-        """Read a Service."""
         read = Service.model_validate(obj)
         ours = self._installation.serves(read)
         return View(
@@ -75,7 +72,6 @@ class Reading:
         return found is not None and found.fact("service") == f"{key.namespace}/{key.name}"
 
     def watched(self) -> tuple[Watched, ...]:
-        """The kinds to watch."""
         nodes = endpoints(self._installation)
         return (
             Watched(Followed(SERVICE), read=self.service, relations=(*RELATIONS, nodes), lives=self.lives),

@@ -1,8 +1,7 @@
-"""Objects whose status is a heartbeat: reports wake nothing; a missed report does, and the next one after it.
+"""Objects whose status is a heartbeat: only a missed report and the next one after it wake lifecycles.
 
-The projections say when the last report of each object expires. Every few seconds all of them are compared with the
-clock; those that have become silent, or report again, wake the lifecycles that they concern. The first comparison wakes
-the lifecycles of all silent objects, because changes while no watcher ran are unknown.
+The projections contain the expiries, which are compared with the clock every few seconds. The first comparison wakes
+the lifecycles of all silent objects, because earlier changes are unknown.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Which changes of 3scale's objects wake their own lifecycles; `domain/threescale/relations.py` says which others.
+"""Which changes of 3scale's objects wake their own lifecycles; for others see `domain/threescale/relations.py`.
 
 An object's own status is input too: people clear ids.
 """
@@ -26,7 +26,6 @@ _WAITS = frozenset({ORPHAN, WAITING})
 
 
 def read_object(kind: str, obj: JsonObject) -> View:
-    """Read an object of the area."""
     resource = read(_MODELS[kind], obj)
     if isinstance(resource, Malformed):
         return View((resource.problem, generation(obj), _annotations(obj)))
@@ -49,7 +48,7 @@ def read_object(kind: str, obj: JsonObject) -> View:
 
 
 def _standing(status: Mapping[str, object]) -> tuple[object, ...]:
-    """The status without its times, and without messages about a sync in progress: no decision depends on these."""
+    """The status without times and messages about a sync in progress, on which no decision depends."""
     fields = sorted((name, repr(value)) for name, value in status.items() if name != "conditions")
     conditions = sorted(
         (text(each, "type"), text(each, "status"), text(each, "message"))

@@ -16,7 +16,6 @@ from starters.watch.projection import Projection
 
 
 def threescale_gauges(index: Index) -> Iterator[Metric]:
-    """All metric families, with their current values."""
     objects = [each for kind in CUSTOM_KINDS for each in index.all(kind.name)]
     yield lifecycles(Counter((each.key.kind, each.fact("phase")) for each in objects))
     yield _oldest(objects)

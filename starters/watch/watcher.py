@@ -1,22 +1,17 @@
-"""All watched kinds together: which keys a change wakes, what is woken after a start, and when the watcher is ready.
+"""All watched kinds together: which keys a change wakes, what is woken after a start, and readiness.
 
-After a start the objects are listed, and waking all of them would cost a pass each (47 ms of CPU, measured; half a
-minute for a thousand). So only these are woken at once:
+Waking all objects after a start would cost a pass each (47 ms of CPU, measured). So only these are woken at once:
 
-- objects that their own status does not show as settled, with their relatives as if they were new;
-- objects that changed since the last watcher's *checkpoint*: the versions up to which everything was acknowledged, kept
-  in the Lease (a change that a settled object's status does not show would be lost otherwise);
-- objects that name missing ones: a deletion leaves nothing behind that could be newer than a checkpoint.
+- objects that their status does not show as settled, with their relatives as if they were new;
+- objects that changed since the last watcher's *checkpoint* in the Lease;
+- objects that name missing ones, since a deletion leaves nothing newer than a checkpoint.
 
-No lifecycle is started for an object that is gone: if one is open it is woken, otherwise it has ended with the object.
-The end of a claim deletes three objects; opening a workflow for one of them, only to find nothing, would cost as much
-as the end. Waking the workflow that carries it out would too, so those wakes come seconds later (`Watched.ending`).
+An object that is gone only wakes an open lifecycle; none is started for it. A workflow that carries out an end is woken
+seconds after the steps of that end (`Watched.ending`), since each wake would cost as much as the end.
 
-Then, slowly: without a checkpoint, the settled objects whose last writer was not Perdure; settled objects without a
-workflow, and workflows without an object (`adoption.py`); of these at once, those whose lifespan (the fact `end`) has
-ended or would end before their turn. `perdure wake --all` wakes everything.
-
-Every wake of an object goes to its carrier (`carriers.py`).
+Then, slowly: without a checkpoint, settled objects whose last writer was not Perdure; settled objects without a
+workflow, and workflows without an object (`adoption.py`), at once if their lifespan (the fact `end`) ends before their
+turn. `perdure wake --all` wakes everything. Every wake goes to the object's carrier (`carriers.py`).
 """
 
 from __future__ import annotations
@@ -45,7 +40,7 @@ from starters.watch.projection import Projection, is_urgent, own_write
 from starters.watch.queue import WakeQueue
 from starters.watch.silence import EVERY, Silence
 
-# Seconds. Relatives of a listed object are known once their own kind is listed; a missing list delays no longer.
+# Seconds. Relatives are known once their kind is listed; a missing list delays no longer.
 PATIENCE_WITH_LISTS = 10.0
 # Seconds. An end takes tens of milliseconds, or ten seconds when hundreds come at once on a small machine: passes for
 # objects that are already gone would delay the others.
@@ -59,7 +54,7 @@ logger = logging.getLogger(__name__)
 
 
 class Watcher:
-    """Mirrors the watched kinds and wakes lifecycles, for as long as `run` runs."""
+    """Follows the watched kinds and wakes lifecycles, while `run` runs."""
 
     def __init__(
         self,
@@ -99,7 +94,6 @@ class Watcher:
         )
 
     async def run(self) -> None:
-        """Watch and wake for ever."""
         kinds = {entry.kind.name for entry in self._watched.values()} | _without_objects()
         try:
             await self._run(kinds)
@@ -145,7 +139,6 @@ class Watcher:
     def changed(
         self, watched: Watched, before: Projection | None, after: Projection | None, *, seen_live: bool
     ) -> None:
-        """Handle a changed object."""
         if before is not None and after is not None and before.key != after.key:
             # Deleted and recreated between two lists: two objects.
             self.changed(watched, before, None, seen_live=seen_live)
@@ -182,7 +175,7 @@ class Watcher:
             self._tell_who_awaited(watched)
 
     def _tell_who_awaited(self, watched: Watched) -> None:
-        """Wake the objects that name a declared kind that was missing and is now listed: they may wait for it."""
+        """Wake the objects that name a newly listed kind that was missing: they may wait for it."""
         if self._mirrors.awaited(watched):
             for entry in self._watched.values():
                 if entry.declaring:
@@ -190,7 +183,7 @@ class Watcher:
         self._mirrors.listed(watched)
 
     def _doubt(self, keys: Iterable[Key]) -> None:
-        """Wake these slowly; at once if that phase is over, as few objects of a kind installed later exist."""
+        """Wake these slowly; at once if that phase is over, as a kind installed later has few objects."""
         if self._adopted:
             self._put_all(keys)
         else:
@@ -224,10 +217,10 @@ class Watcher:
     def _leave_to_its_end(
         self, watched: Watched, before: Projection | None, after: Projection | None, subject: Projection
     ) -> None:
-        """Delay the wakes for a step of an end in progress: a wake at each step would cost more than the end itself.
+        """Delay the wakes for a step of an end in progress: a wake at each step would cost more than the end.
 
-        The workflow that carries it out is still woken later, as its worker may have died in the middle. Lifecycles of
-        objects that live on are woken at once.
+        The workflow that carries it out is woken later, as its worker may have died. Lifecycles of objects that live on
+        are woken at once.
         """
         if watched.has_workflow:
             self.queue.leave(self._carriers.of(subject), ENDS_BY_ITSELF)
@@ -259,7 +252,7 @@ class Watcher:
             self.queue.put_now(key, urgent=is_urgent(before, after))
 
     async def _send(self, key: Key) -> None:
-        """Wake a lifecycle; if its object is gone, only one that is open: none is started for it."""
+        """Wake a lifecycle; if its object is gone, only an open one."""
         await (self._wake_open if self._is_gone(key) else self._wake)(key)
 
     def _is_gone(self, key: Key) -> bool:
@@ -347,12 +340,9 @@ class Watcher:
         health.add("watch", dead=self.queue.stalled, unready=self.unready, notes=self._notes)
 
     def unready(self) -> list[str]:
-        """Reasons why it is not ready: a missing list, first wakes that Temporal has not accepted yet, a withdrawn
-        right.
+        """Reasons why it is not ready: a missing list, unaccepted first wakes, a withdrawn right.
 
-        A kind that is not installed is no reason: installations of a single area have the CRDs of that area only. Nor
-        is a
-        declared kind, as it may be anything.
+        Kinds that are declared or not installed are no reason: an installation may have only one area's CRDs.
         """
         if missing := self._mirrors.unlisted():
             return [f"{mirror.selection.name} is not listed: {mirror.trouble or 'in progress'}" for mirror in missing]
@@ -370,7 +360,7 @@ class Watcher:
 
 @dataclass(frozen=True)
 class _ChangesOf:
-    """Passes the events of a kind's reflector on to the watcher, together with the kind."""
+    """Passes the events of a kind's reflector on to the watcher, with the kind."""
 
     watcher: Watcher
     watched: Watched

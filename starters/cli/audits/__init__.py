@@ -1,6 +1,6 @@
-"""Cloud objects without a custom resource that owns them, and vice versa: one module per area, read-only.
+"""The areas' read-only audits: cloud objects without an owning custom resource, and vice versa.
 
-An area joins with a module of its name here that defines `audit(session, *, thorough) -> list[Finding]`.
+An area joins with a module here that defines `audit(session, *, thorough) -> list[Finding]`.
 """
 
 from __future__ import annotations
@@ -27,14 +27,12 @@ class Finding(Model):
 
 
 class Audit(Protocol):
-    """One area's audit."""
-
     def __call__(self, session: Session, *, thorough: bool) -> Awaitable[list[Finding]]:
-        """Compare without changing anything; `thorough` allows calls in every account, region and project."""
+        """`thorough` allows calls in every account, region and project."""
 
 
 async def found_twice(look: Callable[[], Awaitable[Iterable[Finding]]], apart_seconds: float) -> list[Finding]:
-    """The findings of both of two looks: lists lag, and what changes in between is still being worked on."""
+    """The findings of both of two looks: lists lag, and changes in between are work in progress."""
     first = list(await look())
     if not first:
         return []
@@ -44,7 +42,6 @@ async def found_twice(look: Callable[[], Awaitable[Iterable[Finding]]], apart_se
 
 
 def audits() -> dict[str, Audit]:
-    """Every area's audit, by the area."""
     names = sorted(module.name for module in pkgutil.iter_modules(__path__))
     found: dict[str, Audit] = {name: importlib.import_module(f"{__name__}.{name}").audit for name in names}
     return found

@@ -1,12 +1,10 @@
 """Resource claims: claims against handles, handles against the resources with their marks, all against workflows.
 
-The two sides of a binding are two objects, and a resource is a third, so a process that dies in between may leave one
-that the other does not refer to. The next pass corrects that, so a finding has not been reconciled yet, or cannot be
-corrected. Everything is read twice, some seconds apart, and only unchanged mismatches are findings: claims come and go
-all the time, and Temporal's list of workflows lags by a second.
+A process that dies between two writes leaves a mismatch, which the next pass corrects. Everything is read twice, some
+seconds apart, and only unchanged mismatches are findings, since claims change and Temporal's lists lag.
 
-Managed resources may be of any kind. The audit covers the kinds that handles, ResourceWatches and the providers'
-templates name; a kind that is not served, or that these credentials may not list, is reported in one line.
+Covered are the kinds that handles, ResourceWatches and providers' templates name; a kind that is not served, or not
+readable with these credentials, is reported in one line.
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ from starters.cli.output import warn
 from starters.cli.session import Session
 
 AREA = "claims"
-# Seconds between the two looks: more than the lag of Temporal's list, and than a pass takes.
+# Seconds between the two looks: more than Temporal's lag, and than a pass takes.
 APART_SECONDS = 3.0
 
 _LOOK = "`perdure why` it; `perdure wake` reconciles it"
@@ -49,7 +47,6 @@ class Snapshot:
     claims_by_path: Mapping[str, JsonObject] = field(init=False)
 
     def __post_init__(self) -> None:
-        """Build the indexes for lookups."""
         object.__setattr__(self, "handles_by_name", {_name(each): each for each in self.handles})
         object.__setattr__(self, "claims_by_path", {_path(each): each for each in self.claims})
 
@@ -58,12 +55,10 @@ class Snapshot:
         return not text(obj, "metadata", "deletionTimestamp") and not self.ignored(obj)
 
     def ignored(self, obj: JsonObject) -> bool:
-        """Whether the object is ignored at a person's request."""
         return self.names.ignore_label in mapping(obj, "metadata", "labels")
 
 
 async def audit(session: Session, *, thorough: bool) -> list[Finding]:
-    """The mismatches found in both of two looks."""
     discovery = Discovery(session.kube)
 
     async def look() -> Iterable[Finding]:
@@ -73,7 +68,6 @@ async def audit(session: Session, *, thorough: bool) -> list[Finding]:
 
 
 def findings(found: Snapshot) -> Iterator[Finding]:
-    """All mismatches in one snapshot."""
     yield from without_claim(found)
     yield from without_handle(found)
     yield from bound_twice(found)
@@ -171,7 +165,6 @@ def doubled(found: Snapshot) -> Iterator[Finding]:
 
 
 def without_workflow(found: Snapshot) -> Iterator[Finding]:
-    """Objects without a workflow that should have one."""
     for kind, objects in _with_workflows(found):
         for each in objects:
             if _key(found, kind, each).workflow_id not in found.workflows and not found.ignored(each):
@@ -205,7 +198,7 @@ def _with_workflows(found: Snapshot) -> Iterator[tuple[Kind, list[JsonObject]]]:
 
 
 async def _look(session: Session, discovery: Discovery) -> Snapshot:
-    """Read resources first: a handle exists before its resources and is deleted after them."""
+    """Reads resources first: a handle exists before its resources and is deleted after them."""
     namespace = session.settings.claims_namespace
     kube = session.kube
     before = (await kube.list(RESOURCE_HANDLE, namespace)).items
@@ -271,7 +264,7 @@ def _detached(claim: JsonObject) -> bool:
 
 
 def _holder(handle: JsonObject) -> str:
-    """The claim that a handle is bound to, as `namespace/name`, empty for a free one."""
+    """The handle's claim, as `namespace/name`, empty for a free one."""
     name = text(handle, "spec", "resourceClaim", "name")
     return f"{text(handle, 'spec', 'resourceClaim', 'namespace')}/{name}" if name else ""
 

@@ -1,14 +1,13 @@
-"""The audit of EC2 instances: where labels, EC2 and lifecycles do not agree.
+"""EC2 instances: where labels, EC2 and lifecycles do not agree.
 
 | looked at | found |
 |---|---|
-| EC2, 200 instances a call | AWSMachines whose label tells another state; instances that the account does not know |
-| Auto Scaling, 100 groups a call | AWSMachinePools whose label or annotation tells otherwise |
-| the open lifecycles | those of instances that nothing names any more |
+| EC2, 200 instances a call | AWSMachines with another state in the label; instances unknown to the account |
+| Auto Scaling, 100 groups a call | AWSMachinePools with a wrong label or annotation |
+| the open lifecycles | those of instances that no object names |
 | queues and rules of each account and region (`--thorough`) | differences that the upkeep would correct |
 
-Only mismatches found in both of two looks count, since a label lags by half a minute at most. If no instances are
-served, nothing is checked.
+Only mismatches found in both of two looks count, since a label lags by up to half a minute.
 """
 
 from __future__ import annotations
@@ -44,7 +43,6 @@ GIVEN_UP_AFTER = timedelta(minutes=15)
 
 
 async def audit(session: Session, *, thorough: bool) -> list[Finding]:
-    """Compare everything, without changing anything."""
     from activities.aws.places import Places
     from activities.instances.asking import Ground
     from domain.instances.places import places
@@ -75,7 +73,7 @@ async def _look(session: Session, ground: Ground) -> list[Finding]:
 
 
 def unserved(open_: Collection[object]) -> Iterator[Finding]:
-    """Findings if the settings name no queue: none, unless lifecycles of instances are open all the same."""
+    """Findings if the settings name no queue: none, unless lifecycles of instances are open."""
     if open_:
         yield Finding(
             area=AREA,
@@ -86,7 +84,6 @@ def unserved(open_: Collection[object]) -> Iterator[Finding]:
 
 
 def findings(machines: Mapping[str, AWSMachine], bulk: Bulk) -> Iterator[Finding]:
-    """Labels that differ from EC2's state."""
     for trouble in bulk.troubles:
         yield Finding(area=AREA, subject="EC2", problem=trouble, advice="the instances there could not be read")
     for instance, machine in machines.items():
@@ -101,7 +98,6 @@ def findings(machines: Mapping[str, AWSMachine], bulk: Bulk) -> Iterator[Finding
 
 
 def pool_findings(pools: Iterable[AWSMachinePool], groups: BulkGroups) -> Iterator[Finding]:
-    """Pools that differ from Auto Scaling's state."""
     for trouble in groups.troubles:
         yield Finding(area=AREA, subject="Auto Scaling", problem=trouble, advice="the groups there could not be read")
     for pool in pools:

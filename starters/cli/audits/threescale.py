@@ -1,12 +1,8 @@
-"""3scale: each tenant's lists against the objects of its namespaces, and vice versa.
+"""3scale: each tenant's lists against the objects of its namespaces, and vice versa. Read-only.
 
-The Secrets that the objects name determine the tenants; tokens are read here with the caller's own rights. Each kind of
-which there are objects is listed once for a tenant, page by page, however many objects there are; products, backends
-and accounts always, since they bear our mark. Everything is read twice, some seconds apart: only unchanged mismatches
-are findings. All calls are reads.
-
-An object with the mark of an installation may belong to another one, which serves the same tenant from another cluster:
-so a finding is a question.
+The objects' Secrets determine the tenants. Each kind that has objects is listed once per tenant; products, backends and
+accounts always, since they bear our mark. Only mismatches found in both of two looks count. A finding is a question:
+another cluster's installation may serve the same tenant.
 """
 
 from __future__ import annotations
@@ -43,14 +39,13 @@ _MARKED = (Product, Backend, DeveloperAccount)
 
 
 class Account(NamedTuple):
-    """A tenant: its address and its token."""
+    """A tenant's address and token."""
 
     url: str
     token: str
 
 
 async def audit(session: Session, *, thorough: bool) -> list[Finding]:
-    """The mismatches found in both of two looks."""
     async with Connections(_TIMEOUT_SECONDS) as connections:
 
         async def look() -> Iterable[Finding]:
@@ -73,7 +68,6 @@ async def _look(session: Session, connections: Connections) -> list[Finding]:
 
 
 def findings(url: str, objects: list[CustomResource], lists: Lists) -> list[Finding]:
-    """All mismatches in one tenant."""
     drifted = [
         _finding(_path(each.resource), each.problem, "`perdure retry` corrects it, unless 3scale refuses")
         for each in differences(objects, lists)

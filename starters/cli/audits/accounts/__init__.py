@@ -8,11 +8,9 @@
 | with `--thorough`, IAM users and roles, open quota requests | belong to no living Account |
 | with `--thorough`, places in the organization and tags | differ from the ConfigMap's |
 
-An account is Perdure's by its name (`osd-creds-mgmt-...`, which is its Account's name too), and this installation's by
-its tag `owner`, the ConfigMap's `shard-name`. Several installations may share an organization: accounts with another's
-tag are only counted. An account without the tag may belong to any of them (a worker died before it was tagged), so a
-finding is a question, not a fault, until a person has checked. The payer's own keys are read from its Secret, and this
-process refuses every call that is not a read.
+An account is Perdure's by its name (`osd-creds-mgmt-...`), and this installation's by its tag `owner`, the ConfigMap's
+`shard-name`; other installations' are only counted. An untagged account may belong to any (a worker died before tagging
+it), so a finding is a question. This process uses the payer's keys and refuses every call that is not a read.
 """
 
 from __future__ import annotations
@@ -41,23 +39,22 @@ from starters.cli.output import warn
 from starters.cli.session import Session
 
 AREA = "accounts"
-# Concurrent calls of a thorough audit: far below what EC2 allows per account and region.
+# Concurrent calls of a thorough audit: far below EC2's limits per account and region.
 _AT_ONCE = 16
-# Organizations allows few calls a second for all of an organization's clients.
+# Organizations allows few calls a second for all clients of an organization.
 _TAGS_AT_ONCE = 2
 
 _ASK = "find out who owns it; close it, or create an Account with its id"
 
 
 async def audit(session: Session, *, thorough: bool) -> list[Finding]:
-    """Compare both sides; with `thorough` also look into every account and region."""
     kube = BlockingKube(session.kube, asyncio.get_running_loop())
     observing = session.settings.model_copy(update={"mode": "observe"})
     return await asyncio.to_thread(_audit, Sessions(kube, observing), kube, thorough)
 
 
 def _audit(sessions: Sessions, kube: BlockingKube, thorough: bool) -> list[Finding]:
-    """An Account exists before its AWS account and after it, so the objects are read before and after the cloud."""
+    """Reads Accounts before and after the cloud, since an Account exists before its AWS account and after it."""
     before, _ = _accounts(kube)
     payer = sessions.payer()
     members = list_accounts(payer)

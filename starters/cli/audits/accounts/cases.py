@@ -1,7 +1,7 @@
-"""Open support cases that no Account waits for: opened by an operator that died, or for an Account that is gone.
+"""Open support cases that no Account waits for: of an operator that died, or of an Account that is gone.
 
-A case names its account in the subject. An Account waits for it from the end of its regions' initialisation until AWS
-Support has resolved it; every other open case takes people's time on both sides.
+A case's subject names its account. An Account waits from the end of its regions' initialisation until the case is
+resolved.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ _WAITING = frozenset({AccountState.INITIALIZING_REGIONS, AccountState.PENDING_VE
 
 
 def open_cases(payer: Payer) -> dict[str, str]:
-    """The AWS account that each open case of ours asks for, by the case's id."""
+    """The AWS account of each open case of ours, by the case's id."""
     pages = payer.support().get_paginator("describe_cases").paginate(includeCommunications=False)
     cases = (case for page in pages for case in page["cases"] if case["status"] != "resolved")
     return {case["caseId"]: asks.group(1) for case in cases if (asks := _SUBJECT.fullmatch(case["subject"]))}

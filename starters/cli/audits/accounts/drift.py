@@ -18,7 +18,6 @@ from starters.cli.audits import Finding
 
 
 def drifted(sessions: Sessions, accounts: Iterable[Account], area: str) -> Iterator[Finding]:
-    """Both findings, for every account that should have a place and tags."""
     config, standing = sessions.config(), [account for account in accounts if settled(account)]
     if not config.missing("root", "base"):
         yield from _strays(sessions, config, standing, area)

@@ -1,9 +1,7 @@
 """Federated access: leftovers of deleted accesses, and of an interrupted validation of roles.
 
-A role or policy of an access carries the access's uid in the tag `perdure.dev/access-uid`. Those made by the
-aws-account-operator have no tag and can only be recognised by name, so a finding is a question. Customers' own accounts
-cannot be entered once their keys are gone; the audit covers accounts of Accounts, which the payer may enter. Part of
-the audit of AWS accounts.
+An access's roles and policies have its uid in the tag `perdure.dev/access-uid`; those of the aws-account-operator only
+a name, so a finding is a question. Only accounts that the payer may enter are covered.
 """
 
 from __future__ import annotations
@@ -92,7 +90,7 @@ def left(
 
 
 def _names_in(sessions: Sessions, account_id: str) -> list[tuple[str, str, str]]:
-    """Roles and policies whose names end as an access's do, with the tag; none if the account cannot be entered."""
+    """Roles and policies named like an access's, with the tag; none if the account cannot be entered."""
     try:
         iam = sessions.member(account_id).iam()
         roles = [role["RoleName"] for page in iam.get_paginator("list_roles").paginate() for role in page["Roles"]]

@@ -1,8 +1,7 @@
-"""Inside the accounts: IAM users and roles, and requests for quotas, that belong to no living Account.
+"""Inside the accounts: IAM users and roles, and quota requests, that belong to no living Account.
 
-An Account has one admin user and one support role, named by its label `iamUserId`; an account that has been reused (its
-object was deleted and recreated, say) may have others, whose keys still open it. A quota request is expected to be open
-only while its Account's status shows it.
+An Account's admin user and support role are named by its label `iamUserId`; a reused account may have others, whose
+keys still work. A quota request should be open only while the Account's status shows it.
 """
 
 from __future__ import annotations
@@ -20,7 +19,6 @@ ACCOUNT_WIDE_REGION = "us-east-1"
 
 
 def identities(member: Member) -> tuple[list[str], list[str]]:
-    """The names of all users and roles."""
     iam = member.iam()
     users = [user["UserName"] for page in iam.get_paginator("list_users").paginate() for user in page["Users"]]
     roles = [role["RoleName"] for page in iam.get_paginator("list_roles").paginate() for role in page["Roles"]]
@@ -28,7 +26,6 @@ def identities(member: Member) -> tuple[list[str], list[str]]:
 
 
 def open_requests(member: Member, region: str) -> list[str]:
-    """The codes of quotas with an open request."""
     client = member.service_quotas(region)
     pages = client.get_paginator("list_requested_service_quota_change_history").paginate()
     return [

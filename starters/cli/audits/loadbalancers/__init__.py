@@ -1,21 +1,20 @@
 """Load balancers: each OpenStack project against the LoadBalancers and machines that own its objects.
 
-Security groups, ports and servers made by Perdure carry the uid of their owner; floating IPs and server groups, and
-everything made by yawol, only have a name, `namespace/name` of their owner (`domain/loadbalancers/cloud/ownership.py`
-has the rules of ownership). So an object whose mark has no owner is reported as such; an object whose name has no owner
-is reported as a question, and only if the name's namespace is in this cluster: several clusters may share a project.
+Perdure's security groups, ports and servers carry their owner's uid; floating IPs, server groups and all of yawol's
+objects only its name (`domain/loadbalancers/cloud/ownership.py` has the rules). Marked objects without an owner are
+reported as such; named ones as a question, and only if the name's namespace is in this cluster, since clusters may
+share a project.
 
 | compared | finding |
 |---|---|
 | marked objects, and objects with our naming | the owner does not exist |
-| an owner's objects | they differ from the desired state, have duplicates, or another object uses the name |
-| sets, machines, machines' Roles | their owner does not exist |
-| a project's credentials | they are missing, wrong or refused |
+| an owner's objects | differ from the desired state, are duplicates, or share their name with others |
+| sets, machines, machines' Roles | the owner does not exist |
+| a project's credentials | missing, wrong or refused |
 
-The projects are those that LoadBalancers and machines name, and with `--thorough` those of every Secret with OpenStack
-credentials: the only way to find a project whose last LoadBalancer is gone. A project costs five lists, and this
-process refuses every call that is not a read. Everything is read twice, some seconds apart, and only unchanged
-mismatches are findings.
+`--thorough` adds the projects of every Secret with OpenStack credentials, to find a project whose last LoadBalancer is
+gone. A project costs five lists; this process refuses calls that are not reads. Only mismatches found in both of two
+looks count.
 """
 
 from __future__ import annotations
@@ -38,14 +37,13 @@ from starters.cli.audits.loadbalancers.findings import Owners, Snapshot, finding
 from starters.cli.output import utc_now, warn
 from starters.cli.session import Session
 
-# Seconds between the two looks: more than a step in the cloud takes, and than the lag of its lists.
+# Seconds between the two looks: more than a step in the cloud, and than the lag of its lists.
 APART_SECONDS = 5.0
 
 ROLE = Kind(name="Role", group="rbac.authorization.k8s.io", version="v1", plural="roles", area="")
 
 
 async def audit(session: Session, *, thorough: bool) -> list[Finding]:
-    """The mismatches found in both of two looks."""
     kube = BlockingKube(session.kube, asyncio.get_running_loop())
     observing = session.settings.model_copy(update={"mode": "observe"})
     projects = Projects(kube, observing)
@@ -60,7 +58,7 @@ async def audit(session: Session, *, thorough: bool) -> list[Finding]:
 
 
 def _look(kube: BlockingKube, projects: Projects, thorough: bool) -> Snapshot:
-    """Owners exist before their objects in the cloud and after them, so they are read before and after the cloud."""
+    """Reads owners before and after the cloud, since they exist before and after their objects."""
     before = _owners(kube)
     references = before.references() | (_every_secret(kube) if thorough else set())
     clouds = {each: _cloud(projects, each) for each in sorted(references, key=lambda each: each.model_dump_json())}
@@ -86,7 +84,6 @@ def _rights(kube: BlockingKube, namespace: str) -> Iterator[tuple[str, str]]:
 
 
 def _every_secret(kube: BlockingKube) -> set[ProjectReference]:
-    """The project of every Secret that has OpenStack credentials."""
     try:
         secrets = kube.list(SECRET).items
     except Denied as error:

@@ -50,15 +50,14 @@ class Owners:
         return (*self.balancers, *self.machines)
 
     def references(self) -> set[ProjectReference]:
-        """The projects that they name."""
         return {_reference(each) for each in self.objects}
 
     def uids(self) -> set[str]:
-        """The uids of all possible owners, whether they can be parsed or not."""
+        """The uids of all possible owners, including malformed ones."""
         return {*(each.metadata.uid for each in self.objects), *(each.key.uid for each in self.malformed)}
 
     def names(self) -> set[str]:
-        """`namespace/name` of all possible owners, whether they can be parsed or not."""
+        """`namespace/name` of all possible owners, including malformed ones."""
         unreadable = (f"{each.key.namespace}/{each.key.name}" for each in self.malformed)
         return {*(cloud_name(each.metadata) for each in self.objects), *unreadable}
 
