@@ -66,7 +66,7 @@ def lines_of(
 
 @contextlib.contextmanager
 def only_builder(cache: Path, what: str, narrator: Narrator) -> Iterator[None]:
-    """Hold the cache's lock, which the kernel releases if the process dies."""
+    """The kernel releases the lock if the process dies."""
     with (cache / "lock").open("a") as lock:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -139,7 +139,7 @@ def status(
 def _stay_after_failure(
     deployment: Deployment, narrator: ConsoleNarrator, error: DeploymentError, *, attend: bool
 ) -> None:
-    """Keep the services that started: tied to this process in the foreground, else until `perdure down`."""
+    """Tied to this process in the foreground, else until `perdure down`."""
     complain(str(error))
     running = deployment.state.running()
     if not deployment.is_up() or running is None:
@@ -155,7 +155,7 @@ def _stay_after_failure(
 
 
 def _attend(deployment: Deployment, narrator: ConsoleNarrator, running: Running) -> None:
-    """Report crashes and recoveries until the supervisor ends."""
+    """Until the supervisor ends."""
     told = _Teller(narrator, running)
     supervisor = running.supervisor
     while supervisor.is_alive():
@@ -181,8 +181,6 @@ def _leave(deployment: Deployment) -> None:
 
 
 class _Teller:
-    """Prints changes of services."""
-
     def __init__(self, narrator: ConsoleNarrator, known: Running | None = None) -> None:
         self._narrator = narrator
         self._noted = known is not None

@@ -23,8 +23,6 @@ class ControlRefusedError(Exception):
 
 
 class Closing(ABC):
-    """A context manager that closes connections."""
-
     def __enter__(self) -> Self:
         return self
 
@@ -39,7 +37,7 @@ class Closing(ABC):
 
 
 class ControlClient(Closing):
-    """One control API. Calls block and are not counted in the cloud's ledger."""
+    """Calls block and are not counted in the cloud's ledger."""
 
     def __init__(self, url: str, timeout_seconds: float = 30) -> None:
         self.url = url.rstrip("/")
@@ -73,10 +71,7 @@ class ControlClient(Closing):
 
 
 class DisturbableCloud(ControlClient):
-    """A cloud that counts its calls and supports faults."""
-
     def clear(self, fault_id: str | None = None) -> None:
-        """Remove all faults, or one."""
         self.request("DELETE", f"faults/{fault_id}" if fault_id else "faults")
 
     def reset_ledger(self) -> None:

@@ -54,7 +54,7 @@ class LedgerBook(Generic[L]):
             self._recent.append(call)
 
     def report(self, *, recent: bool) -> L:
-        """The counts since the start or the last reset."""
+        """Since the last reset."""
         with self._lock:
             counts = [
                 {**dict(zip(self._counted_by, key, strict=True)), **asdict(entry)}

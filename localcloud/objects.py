@@ -18,8 +18,6 @@ WATCH_AGAIN_SECONDS = 1.0
 
 
 class Objects:
-    """The current objects of some kinds."""
-
     def __init__(self, kube: KubeApi, on_change: Callable[[], None] | None = None) -> None:
         self._kube = kube
         self._on_change = on_change
@@ -29,11 +27,10 @@ class Objects:
 
     @property
     def by_workflow(self) -> dict[str, JsonObject]:
-        """Objects by workflow id, sorted."""
+        """Sorted."""
         return dict(sorted(self._known.items()))
 
     def of(self, kind: Kind, namespace: str = "") -> list[JsonObject]:
-        """The objects of a kind, by namespace and name."""
         return [
             obj
             for id_, obj in sorted(self._known.items())
@@ -45,13 +42,13 @@ class Objects:
         return next((obj for id_, obj in self._known.items() if id_.startswith(prefix)), None)
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        """Wait until the condition holds; limit the wait with `asyncio.timeout`."""
+        """Limit the wait with `asyncio.timeout`."""
         async with self._changed:
             await self._changed.wait_for(condition)
 
     @asynccontextmanager
     async def followed(self, *kinds: Kind, beside: Iterable[Awaitable[None]] = ()) -> AsyncIterator[None]:
-        """List and watch these kinds while the context lasts; `beside` runs as long."""
+        """`beside` runs as long."""
         tasks = [asyncio.ensure_future(work) for work in (*map(self._follow, kinds), *beside)]
         try:
             async with self._changed:

@@ -17,8 +17,6 @@ _opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
 
 
 class Probe(Protocol):
-    """A question to a service."""
-
     def failure(self) -> str | None:
         """Why the service is not ready; None if it is."""
 

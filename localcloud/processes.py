@@ -19,7 +19,7 @@ TETHER = str(Path(__file__).with_name("tether.py"))
 
 
 class ProcessIdentity(Model):
-    """A process of this boot."""
+    """Of this boot."""
 
     pid: int
     start_ticks: int
@@ -30,7 +30,7 @@ class ProcessIdentity(Model):
         return self.boot_id == boot_id() and _start_ticks(self.pid) == self.start_ticks
 
     def send(self, number: signal.Signals) -> None:
-        """Signal the process and its group, if it is still the same process."""
+        """Includes its group; does nothing if the process has changed."""
         if not self.is_alive():
             return
         try:
@@ -42,7 +42,7 @@ class ProcessIdentity(Model):
             return
 
     def wait_gone(self, seconds: float) -> bool:
-        """Wait for its end; False if it still runs after `seconds`."""
+        """False if it still runs."""
         deadline = time.monotonic() + seconds
         while self.is_alive():
             if time.monotonic() > deadline:
@@ -52,7 +52,7 @@ class ProcessIdentity(Model):
 
 
 def identify(pid: int, program: str) -> ProcessIdentity | None:
-    """The identity of a process; None if it has ended."""
+    """None if it has ended."""
     ticks = _start_ticks(pid)
     if ticks is None:
         return None
@@ -60,12 +60,12 @@ def identify(pid: int, program: str) -> ProcessIdentity | None:
 
 
 def tethered(command: Sequence[str], death_signal: signal.Signals = signal.SIGKILL) -> list[str]:
-    """The command line for `command` as a child that gets `death_signal` when its parent's thread ends."""
+    """`death_signal` is sent when the parent's thread ends."""
     return [sys.executable, "-I", "-S", TETHER, str(int(death_signal)), str(os.getpid()), *command]
 
 
 def end_all(processes: Iterable[ProcessIdentity], grace_seconds: float) -> list[ProcessIdentity]:
-    """End running processes, with SIGTERM first; returns those that were running."""
+    """SIGTERM first; returns those that were running."""
     found = [process for process in processes if process.is_alive()]
     for process in found:
         process.send(signal.SIGTERM)

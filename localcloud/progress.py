@@ -32,8 +32,6 @@ class Silence:
 
 
 class ConsoleNarrator:
-    """Prints to a terminal, or plain lines to a file."""
-
     def __init__(self, console: Console) -> None:
         self.console = console
         self._live: Progress | None = None
@@ -43,21 +41,18 @@ class ConsoleNarrator:
         self._reached: tuple[str, int] | None = None
 
     def __enter__(self) -> Self:
-        """The live display begins with the first count."""
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
     ) -> None:
-        """Restore the terminal."""
         self._stop_live()
 
     def say(self, line: str) -> None:
-        """Print the line above a live display."""
         self.console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     def advance(self, what: str, done: int, total: int) -> None:
-        """Move the bar, or print a line if the last one is old; a repeated count prints nothing."""
+        """A repeated count prints nothing."""
         if self._reached == (what, done):
             return
         self._reached = (what, done)

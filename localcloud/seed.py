@@ -54,7 +54,7 @@ log = logging.getLogger("seed")
 
 
 async def seed_cluster(kube: KubeApi, *namespaces: str) -> None:
-    """Apply the custom resource definitions that differ, and create the namespaces of all areas and the given ones."""
+    """Only definitions that differ; namespaces of all areas and the given ones."""
     listed = (await kube.list(CUSTOM_RESOURCE_DEFINITION)).items
     there = {text(definition, "metadata", "name"): definition for definition in listed if _is_established(definition)}
     differ = [each for each in all_crds(kube.operator_domain) if not _holds(there.get(_name(each)), _applied(each))]
@@ -66,21 +66,19 @@ async def seed_cluster(kube: KubeApi, *namespaces: str) -> None:
 
 
 async def seed_cluster_api(kube: KubeApi) -> None:
-    """Create Cluster API's kinds for instances, if missing."""
     for definition in definitions():
         await _create_if_absent(kube, CUSTOM_RESOURCE_DEFINITION, "", definition)
         await _await_established(kube, text(definition, "metadata", "name"))
 
 
 async def seed_rights(kube: KubeApi) -> None:
-    """Apply the roles for resource claims, for the configured domain."""
     written = CLAIMS_RBAC.read_text().replace(DEFAULT_DOMAIN, kube.operator_domain)
     objects: list[JsonObject] = list(yaml.safe_load_all(written))
     await asyncio.gather(*(_apply(kube, BUILT_IN[text(obj, "kind")], obj) for obj in objects))
 
 
 async def seed_aws(kube: KubeApi) -> None:
-    """Create the payer's Secret, and a ConfigMap for the emulator's organization."""
+    """With a ConfigMap for the emulator's organization."""
     namespace = constants.OPERATOR_NAMESPACE
     await _create_if_absent(
         kube,
@@ -107,7 +105,7 @@ async def seed_aws(kube: KubeApi) -> None:
 
 
 async def seed_openstack(kube: KubeApi) -> None:
-    """Create the project's credentials, in the format of yawol's installations."""
+    """In the format of yawol's installations."""
     cloud = await asyncio.to_thread(_project)
     await _create_if_absent(kube, NAMESPACE, "", {"metadata": {"name": LOAD_BALANCER_NAMESPACE}})
     # Addresses may change between runs of `up`, so the Secret is updated.
@@ -128,7 +126,7 @@ def _project() -> Mapping[str, Any]:
 
 
 def provider_configuration(cloud: Mapping[str, Any]) -> str:
-    """A cloud of clouds.yaml as `cloudprovider.conf` of OpenStack's Kubernetes components."""
+    """As `cloudprovider.conf` of OpenStack's Kubernetes components."""
     auth = cloud["auth"]
     said = {
         "auth-url": auth["auth_url"],
@@ -142,7 +140,7 @@ def provider_configuration(cloud: Mapping[str, Any]) -> str:
 
 
 def operator_configuration(root: str, base: str) -> dict[str, str]:
-    """The ConfigMap of a small, permissive installation; `root` and `base` are ids of the organization."""
+    """`root` and `base` are ids of the organization."""
     return {
         "account-limit": str(ACCOUNT_LIMIT),
         "root": root,
@@ -157,7 +155,7 @@ def operator_configuration(root: str, base: str) -> dict[str, str]:
 
 
 def ensure_organization() -> tuple[str, str]:
-    """The ids of the organization's root and of its unit `base`, created if missing."""
+    """Root and unit `base`, created if missing."""
     import boto3
 
     organizations: OrganizationsClient = boto3.client("organizations")
@@ -175,7 +173,7 @@ def ensure_organization() -> tuple[str, str]:
 
 
 async def _apply(kube: KubeApi, kind: Kind, obj: JsonObject) -> None:
-    """Update a cluster-wide object without its metadata, which others may have extended."""
+    """Without metadata, which others may have extended."""
     try:
         await kube.patch(kind, "", _name(obj), _applied(obj))
     except Absent:
@@ -188,19 +186,18 @@ def _name(obj: JsonObject) -> str:
 
 
 def _applied(obj: JsonObject) -> JsonObject:
-    """The fields of an object that are updated."""
     return {field: value for field, value in obj.items() if field not in _IDENTITY}
 
 
 def _holds(found: object, wanted: object) -> bool:
-    """Whether a patch would change nothing; the server adds defaults, though not within lists."""
+    """The server adds defaults, though not within lists."""
     if not isinstance(found, Mapping) or not isinstance(wanted, Mapping):
         return found == wanted
     return all(name in found and _holds(found[name], value) for name, value in wanted.items())
 
 
 async def _await_established(kube: KubeApi, name: str) -> None:
-    """Wait until the API server serves the kind; earlier creations would be answered 404."""
+    """Earlier creations would be answered 404."""
     async with asyncio.timeout(_ESTABLISHED_SECONDS):
         while not _is_established(await kube.get(CUSTOM_RESOURCE_DEFINITION, "", name)):  # noqa: ASYNC110 - the server has no event for us
             await asyncio.sleep(0.05)
@@ -248,7 +245,7 @@ async def seed(clouds: tuple[Cloud, ...], *, foreign_cluster: bool) -> None:
 
 
 def main() -> None:
-    """Exits with one line of explanation on failure; the supervisor retries."""
+    """The supervisor retries a failure."""
     parser = argparse.ArgumentParser(description="Prepare a fresh deployment.")
     parser.add_argument("clouds", nargs="*", type=Cloud)
     parser.add_argument("--foreign-cluster", action="store_true", help="the cluster is the user's own")

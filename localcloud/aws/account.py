@@ -26,7 +26,6 @@ _UNDER_WAY = (OptStatus.ENABLING, OptStatus.DISABLING)
 
 
 def install() -> None:
-    """Replace moto's responses, with the paths that it lacks."""
     paths = ("putAlternateContact", "getAlternateContact", "deleteAlternateContact")
     ours = ("getRegionOptStatus", "enableRegion", "disableRegion", "listRegions", "getContactInformation")
     urls.url_paths = {f"{{0}}/{path}$": PerdureAccountResponse.dispatch for path in (*paths, *ours)}

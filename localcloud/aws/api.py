@@ -56,7 +56,7 @@ _JSON = tuple[int, bytes]
 
 
 class _UnknownError(Exception):
-    """The object or path does not exist."""
+    pass
 
 
 class ControlAPI:
@@ -168,7 +168,7 @@ class ControlAPI:
         )
 
     def _with_state(self, action: Any) -> Any:
-        """Run an action on moto's state and save what it changes."""
+        """Run an action on moto's state and save its changes."""
         call = CallInHand("perdure", "control", "us-east-1")
         calls.set_current(call)
         try:
@@ -192,7 +192,7 @@ def change_config(changes: dict[str, object]) -> Config:
 
 
 def apply_file(content: ConfigFile) -> None:
-    """Apply a file's settings and faults, replacing the faults of its earlier version."""
+    """Apply a file's settings and faults, replacing its earlier faults."""
     change_config(content.config)
     for fault in runtime.faults.report():
         if fault.id.startswith("file-"):

@@ -49,7 +49,7 @@ _KEPT_ACTIVITIES = 100
 
 
 def install() -> None:
-    """Replace moto's backend, groups and responses; before the first backend exists."""
+    """Requires that no backend exists yet."""
     autoscaling_backends.backend = PerdureAutoScaling
     urls.url_paths = {"{0}/$": PerdureAutoScalingResponse.dispatch}
     setattr(models, "FakeAutoScalingGroup", PerdureGroup)  # noqa: B010 - mypy takes classes for constants
@@ -57,7 +57,7 @@ def install() -> None:
 
 
 class Hook(LifecycleHook):
-    """A hook without moto's invented defaults."""
+    """Without moto's default values."""
 
     def __init__(self, name: str, group: str) -> None:
         super().__init__(name, group, None, None, None)
@@ -65,7 +65,7 @@ class Hook(LifecycleHook):
         self.notification_metadata: str | None = None
 
     def change(self, parameters: dict[str, Any]) -> None:
-        """Apply PutLifecycleHook; fields it omits stay."""
+        """Omitted fields stay."""
         self.lifecycle_transition = parameters.get("LifecycleTransition") or self.lifecycle_transition
         self.heartbeat_timeout = int(parameters.get("HeartbeatTimeout") or self.heartbeat_timeout)
         self.default_result = parameters.get("DefaultResult") or self.default_result
@@ -77,7 +77,7 @@ class Hook(LifecycleHook):
 
 @dataclass
 class Wait:
-    """One instance's wait for one hook, in instants of the emulator's clock."""
+    """In instants of the emulator's clock."""
 
     token: str
     hook: str
@@ -90,7 +90,6 @@ class Wait:
 
 class PerdureGroup(FakeAutoScalingGroup):
     def active_instances(self) -> list[InstanceState]:
-        """The instances that count towards the capacity."""
         return [state for state in self.instance_states if state.lifecycle_state in _ACTIVE]
 
     def set_desired_capacity(self, new_capacity: int | None) -> None:
@@ -118,7 +117,6 @@ class PerdureGroup(FakeAutoScalingGroup):
 
     @property
     def told(self) -> Group:
-        """The group as events describe it."""
         return Group(name=self.name, arn=self.arn)
 
 
@@ -136,7 +134,7 @@ class PerdureAutoScaling(AutoScalingBackend):
         self.activities: list[dict[str, Any]] = []
 
     def __getattr__(self, name: str) -> Any:
-        """Defaults for attributes that an older saved state lacks."""
+        """Attributes that an older saved state lacks."""
         if name not in ("waits", "activities"):
             raise AttributeError(name)
         self.__dict__[name] = {} if name == "waits" else []
@@ -177,7 +175,7 @@ class PerdureAutoScaling(AutoScalingBackend):
         self._watch(wait)
 
     def time_out(self, token: str) -> None:
-        """Apply the default result, unless a heartbeat has moved the deadline."""
+        """Does nothing if a heartbeat has moved the deadline."""
         wait = self.waits.get(token)
         if wait is None:
             return
@@ -199,7 +197,6 @@ class PerdureAutoScaling(AutoScalingBackend):
         return activity
 
     def notify_terminate_instances(self, instance_ids: list[str]) -> None:
-        """Handle the termination of instances through EC2, some of which may belong to groups."""
         for group in list(self.autoscaling_groups.values()):
             ids = set(instance_ids)
             lost = [
@@ -211,7 +208,6 @@ class PerdureAutoScaling(AutoScalingBackend):
                 group.set_desired_capacity(group.desired_capacity)
 
     def delete_auto_scaling_group(self, group_name: str) -> None:
-        """Delete a group, with its hooks and waits."""
         hooks = [name for name, hook in self.lifecycle_hooks.items() if hook.auto_scaling_group_name == group_name]
         for name in hooks:
             del self.lifecycle_hooks[name]
@@ -219,7 +215,6 @@ class PerdureAutoScaling(AutoScalingBackend):
         super().delete_auto_scaling_group(group_name)
 
     def put_hook(self, parameters: dict[str, Any]) -> None:
-        """Create or change a hook."""
         group, name = parameters["AutoScalingGroupName"], parameters["LifecycleHookName"]
         if group not in self.autoscaling_groups:
             raise _invalid("AutoScalingGroup name not found - null")
@@ -231,7 +226,7 @@ class PerdureAutoScaling(AutoScalingBackend):
         self.lifecycle_hooks[f"{group}_{name}"] = hook
 
     def _begin(self, group: PerdureGroup, state: InstanceState, transition: str) -> bool:
-        """Start waiting for the hooks of a transition; False if there are none."""
+        """False if there are no hooks."""
         hooks = [
             hook
             for hook in self.lifecycle_hooks.values()
@@ -335,7 +330,7 @@ class PerdureAutoScalingResponse(AutoScalingResponse):
         return cast(PerdureAutoScaling, self.autoscaling_backend)
 
     def call_action(self) -> Any:
-        """Answer, after processing what is due."""
+        """First processes what is due."""
         pump.catch_up(self.current_account, self.region)
         return super().call_action()
 
@@ -352,7 +347,7 @@ class PerdureAutoScalingResponse(AutoScalingResponse):
         return EmptyResult()
 
     def describe_scaling_activities(self) -> ActionResult:
-        """DescribeScalingActivities, on one page."""
+        """Everything on one page."""
         group, most = self._get_param("AutoScalingGroupName"), self._get_int_param("MaxRecords", 100)
         found = [each for each in self._ours.activities if group in (None, each["AutoScalingGroupName"])]
         return ActionResult({"Activities": found[:most]})

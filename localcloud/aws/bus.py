@@ -39,7 +39,6 @@ _let_go: set[str] = set()
 
 
 def install() -> None:
-    """Replace moto's delivery to queues."""
     theirs = Rule.send_to_targets
 
     def send(self: Rule, original_event: Any, transform_input: bool = True) -> None:
@@ -62,7 +61,7 @@ def install() -> None:
 
 
 def tell(happening: Happening) -> str:
-    """Deliver an event, subject to faults, and return its id. Requires moto's lock."""
+    """Deliver an event, subject to faults; returns its id. Requires moto's lock."""
     event_id = str(uuid4())
     envelope = happening.envelope(event_id, time.time())
     place = (happening.account, happening.region)
@@ -89,7 +88,7 @@ def tell(happening: Happening) -> str:
 
 
 def recent() -> list[EventRecord]:
-    """The recent events, once per delivery."""
+    """Once per delivery."""
     return list(_recent)
 
 
@@ -112,7 +111,7 @@ def _deliver(account: str, region: str, envelope: Detail, fault: str) -> None:
 
 
 def _send_to_queue(rule: Rule, target: dict[str, Any], envelope: Detail) -> bool:
-    """True if the target is a queue that accepted it; otherwise it goes to the dead-letter queue, if there is one."""
+    """False if the queue did not accept it; it goes to the dead-letter queue, if any."""
     body = _body(target, envelope)
     if _send(rule, target["Arn"], body):
         return True
@@ -146,7 +145,6 @@ def _send(rule: Rule, queue_arn: str, body: str, attributes: dict[str, Any] | No
 
 
 def _lets(policy: str | None, rule_arn: str) -> bool:
-    """Whether a queue's policy allows the rule to send."""
     if not runtime.config().enforce_queue_policies:
         return True
     statements = json.loads(policy or "{}").get("Statement") or []
@@ -192,7 +190,7 @@ def _body(target: dict[str, Any], envelope: Detail) -> str:
 
 
 def _of_moto(event: Any) -> Detail:
-    """The envelope of a PutEvents event; moto keeps its time as a number."""
+    """In moto the time is a number."""
     at = event.get("time") or time.time()
     told = Happening(
         account=event["account"],

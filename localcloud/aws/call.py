@@ -51,14 +51,13 @@ def set_current(call: CallInHand | None) -> None:
 
 
 def touch(account: str, region: str) -> None:
-    """Record that the call accessed this part of the state."""
     call = _in_hand.get()
     if call is not None:
         call.touched.add((account, region))
 
 
 def mark_changed() -> None:
-    """Record a change by an operation that only reads (time passed, a session was opened)."""
+    """Record a change by a reading operation (time passed, a session was opened)."""
     call = _in_hand.get()
     if call is not None:
         call.changed = True

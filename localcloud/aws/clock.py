@@ -30,7 +30,6 @@ class Clock:
             return ClockReading(now=self._at(time.time()), speed=self._speed)
 
     def change(self, change: ClockChange) -> ClockReading:
-        """Move ahead, change the speed, or both."""
         with self._lock:
             real = time.time()
             self._now = self._at(real) + change.advance_seconds
@@ -40,14 +39,13 @@ class Clock:
         return self.reading()
 
     def restore(self, reading: ClockReading, saved_at: float) -> None:
-        """Continue from a saved clock; the time since then passed at real speed."""
+        """The time since `saved_at` passed at real speed."""
         with self._lock:
             self._real = time.time()
             self._now = reading.now + max(0.0, self._real - saved_at)
             self._speed = reading.speed
 
     def real_time_of(self, instant: float) -> float:
-        """The real time of an instant of this clock, past or future."""
         with self._lock:
             return self._real + (instant - self._now) / self._speed
 

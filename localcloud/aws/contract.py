@@ -62,7 +62,7 @@ Seconds = Annotated[float, Field(ge=0)]
 
 
 class Model(BaseModel):
-    """Frozen; unknown names are errors, so that misspelt settings are found."""
+    """Misspelt settings are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -81,7 +81,7 @@ class AccountLimitAnswer(StrEnum):
 
 
 class Config(Model):
-    """The emulator's settings. The defaults are quick and permissive."""
+    """The defaults are quick and permissive."""
 
     latency_ms: float = Field(default=0, ge=0, description="added to every call")
     create_account_seconds: Seconds = Field(default=0, description="how long CreateAccount stays IN_PROGRESS")
@@ -130,7 +130,7 @@ class FaultKind(StrEnum):
 
 
 class Fault(Disturbance):
-    """A disturbance of matching calls. Empty matchers match everything."""
+    """Empty matchers match everything."""
 
     kind: FaultKind
     service: str = Field(
@@ -148,8 +148,6 @@ class Fault(Disturbance):
 
 
 class ClockReading(Model):
-    """Accounts, cases, quotas and regions become ready by this clock."""
-
     now: float
     speed: float
 
@@ -160,8 +158,6 @@ class ClockChange(Model):
 
 
 class CallCount(Model):
-    """The number of one account's calls of one action in one region."""
-
     service: str
     action: str
     account: str
@@ -173,7 +169,7 @@ class CallCount(Model):
 
 
 class Call(Model):
-    """A recorded call. `status` is 0 if no answer was sent."""
+    """`status` is 0 if no answer was sent."""
 
     at: float
     seconds: float
@@ -188,29 +184,25 @@ class Call(Model):
 
 
 class Ledger(Model):
-    """The calls since the last reset, without those of the control API."""
-
     since: float
     counts: tuple[CallCount, ...]
     recent: tuple[Call, ...] = ()
 
     def calls(self, service: str = "*", action: str = "*", account: str | None = None) -> int:
-        """The number of matching calls."""
         return sum(c.count for c in self._matching(service, action, account))
 
     def errors(self, service: str = "*", action: str = "*", account: str | None = None) -> int:
-        """The number of matching calls answered with an error."""
         return sum(c.errors for c in self._matching(service, action, account))
 
     def total(self) -> int:
         return self.calls()
 
     def mutating(self) -> int:
-        """The number of calls of mutating operations, effective or not; AssumeRole and dry runs do not count."""
+        """Effective or not; without AssumeRole and dry runs."""
         return sum(c.count for c in self.counts if c.mutating)
 
     def by_action(self) -> dict[str, int]:
-        """Counts by `service:Action`, most frequent first."""
+        """By `service:Action`, most frequent first."""
         totals: dict[str, int] = {}
         for count in self.counts:
             name = f"{count.service}:{count.action}"
@@ -248,7 +240,7 @@ class CreationRecord(Model):
 
 
 class UnitRecord(Model):
-    """An organizational unit, or the root."""
+    """Or the root."""
 
     id: str
     name: str
@@ -256,7 +248,7 @@ class UnitRecord(Model):
 
 
 class InstanceRecord(Model):
-    """An instance that is pending, running, stopping or stopped."""
+    """Without terminated ones."""
 
     account: str
     region: str
@@ -276,8 +268,6 @@ class ResourceRecord(Model):
 
 
 class KeyRecord(Model):
-    """An IAM user's access key, without its secret."""
-
     account: str
     user: str
     id: str
@@ -285,21 +275,17 @@ class KeyRecord(Model):
 
 
 class RoleRecord(Model):
-    """A customer-managed IAM role, user or policy."""
-
     account: str
     name: str
 
 
 class CustomerRequest(Model):
-    """An account outside the organization: twelve digits, or "" for a new one."""
+    """`account` has twelve digits, or is "" for a new one."""
 
     account: str = Field(default="", pattern=r"^(\d{12})?$")
 
 
 class CustomerAccount(Model):
-    """An account outside the organization, with its administrator's key."""
-
     account: str
     user: str
     access_key_id: str
@@ -327,7 +313,7 @@ class QuotaRequestRecord(Model):
 
 
 class RegionRecord(Model):
-    """The last change of an account's opt-in region, in instants of the emulator's clock."""
+    """In instants of the emulator's clock."""
 
     account: str
     region: str
@@ -337,8 +323,6 @@ class RegionRecord(Model):
 
 
 class World(Model):
-    """All resources of the emulated cloud, read without counted calls."""
-
     root: str
     accounts: tuple[AccountRecord, ...]
     creations: tuple[CreationRecord, ...]
@@ -358,11 +342,11 @@ class World(Model):
     endpoint_services: tuple[ResourceRecord, ...]
 
     def members(self) -> tuple[AccountRecord, ...]:
-        """The accounts without the payer."""
+        """Without the payer."""
         return tuple(a for a in self.accounts if a.id != PAYER_ACCOUNT_ID)
 
     def account(self, account_id: str) -> AccountRecord:
-        """Raises KeyError if the account does not exist."""
+        """Raises KeyError."""
         for record in self.accounts:
             if record.id == account_id:
                 return record
@@ -370,8 +354,6 @@ class World(Model):
 
 
 class Health(Model):
-    """Readiness, and what a client needs to connect."""
-
     status: str
     version: str
     payer_account: str
@@ -386,13 +368,11 @@ class Health(Model):
 
 
 class CaseChange(Model):
-    """How a support case ends: now, never, or by its age."""
-
     resolve: str = Field(pattern="^(now|never|auto)$")
 
 
 class ConfigFile(Model):
-    """The file of `--config`: settings, and faults that apply while the file contains them."""
+    """The faults apply while the file contains them."""
 
     config: dict[str, object] = Field(default_factory=dict)
     faults: tuple[Fault, ...] = ()
@@ -404,5 +384,5 @@ _SERVICE_ALIASES = {"service-quotas": "servicequotas", "elb": "elasticloadbalanc
 
 
 def canonical_service(name: str) -> str:
-    """The service's name in ledger and faults, from either of its names."""
+    """boto3's and the credential scope's names become one."""
     return _SERVICE_ALIASES.get(name, name)

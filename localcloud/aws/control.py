@@ -27,7 +27,7 @@ from localcloud.control import DisturbableCloud
 
 
 class Emulator(DisturbableCloud):
-    """Steers an emulator. Calls block and are not counted in the ledger."""
+    """Calls block and are not counted in the ledger."""
 
     @property
     def endpoint(self) -> str:
@@ -38,7 +38,6 @@ class Emulator(DisturbableCloud):
         return self._get("health", Health)
 
     def config(self, **changes: object) -> Config:
-        """Change the named settings of `Config` and return all."""
         if not changes:
             return self._get("config", Config)
         return self._send("PUT", "config", changes, Config)
@@ -55,34 +54,31 @@ class Emulator(DisturbableCloud):
         count: int | None = None,
         **more: object,
     ) -> Fault:
-        """Disturb calls; `more` are fields of `Fault` (account, region, probability, code, ...)."""
+        """`more` are fields of `Fault`."""
         fault = Fault.model_validate({"service": service, "action": action, "kind": kind, "count": count, **more})
         return self._send("POST", "faults", fault.model_dump(mode="json"), Fault)
 
     def faults(self) -> list[Fault]:
-        """The active faults, with hits."""
         return [Fault.model_validate(entry) for entry in self.request("GET", "faults").json()]
 
     def ledger(self, *, recent: bool = False) -> Ledger:
-        """The calls since the last reset; `recent` adds the last ones individually."""
+        """`recent` adds the last calls individually."""
         return self._get("ledger?recent=1" if recent else "ledger", Ledger)
 
     def world(self) -> World:
         return self._get("world", World)
 
     def customer(self, account: str = "") -> CustomerAccount:
-        """A customer's account outside the organization: a new one, or the one with that id."""
+        """A new customer's account, or the one with that id."""
         return self._send("POST", "customers", {"account": account}, CustomerAccount)
 
     def resolve_case(self, case_id: str) -> CaseRecord:
         return self._send("POST", f"cases/{case_id}", {"resolve": "now"}, CaseRecord)
 
     def hold_case(self, case_id: str) -> CaseRecord:
-        """Keep a support case open forever."""
         return self._send("POST", f"cases/{case_id}", {"resolve": "never"}, CaseRecord)
 
     def clock(self, *, speed: float | None = None, advance_seconds: float = 0) -> ClockReading:
-        """Change the emulator's clock, or only read it."""
         if speed is None and not advance_seconds:
             return self._get("clock", ClockReading)
         return self._send("POST", "clock", {"speed": speed, "advance_seconds": advance_seconds}, ClockReading)
@@ -96,33 +92,30 @@ class Emulator(DisturbableCloud):
         return self._send("POST", "notices", Notice.model_validate(said).model_dump(mode="json"), Told)
 
     def tell(self, account: str, region: str, source: str, detail_type: str, detail: Detail) -> Told:
-        """Put a fabricated event of a service on the bus."""
+        """Put a fabricated event on the bus."""
         told = Happening(account=account, region=region, source=source, detail_type=detail_type, detail=detail)
         return self._send("POST", "events", told.model_dump(mode="json"), Told)
 
     def events(self) -> list[EventRecord]:
-        """The recent events, in order of delivery."""
+        """In order of delivery."""
         return [EventRecord.model_validate(each) for each in self.request("GET", "events").json()]
 
     def forget_events(self) -> None:
-        """Clear the recent events; queues keep theirs."""
         self.request("DELETE", "events")
 
     def event_fault(self, kind: EventFaultKind | str, **more: object) -> EventFault:
-        """Disturb events; `more` are fields of `EventFault` (detail_type, containing, count, ...)."""
+        """`more` are fields of `EventFault`."""
         fault = EventFault.model_validate({"kind": kind, **more})
         return self._send("POST", "event-faults", fault.model_dump(mode="json"), EventFault)
 
     def event_faults(self) -> list[EventFault]:
-        """The active faults of events, with hits."""
         return [EventFault.model_validate(each) for each in self.request("GET", "event-faults").json()]
 
     def clear(self, fault_id: str | None = None) -> None:
-        """Remove all faults, including those of events, or one fault of calls."""
+        """All faults, including those of events, or one fault of calls."""
         super().clear(fault_id)
         if fault_id is None:
             self.request("DELETE", "event-faults")
 
     def save(self) -> None:
-        """Save now instead of within two seconds."""
         self.request("POST", "save")

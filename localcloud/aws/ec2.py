@@ -55,14 +55,14 @@ _OPT_IN_STATUS = {OptStatus.ENABLED_BY_DEFAULT: "opt-in-not-required", OptStatus
 
 
 def install() -> None:
-    """Replace moto's backend and responses; before the first backend exists."""
+    """Requires that no backend exists yet."""
     ec2_backends.backend = PerdureEC2
     urls.url_paths = {"{0}/": PerdureEC2Response.dispatch}
     lives.install()
 
 
 class RedHatImage(Ami):
-    """A public image of Red Hat's. One object per region serves all accounts."""
+    """One object per region serves all accounts."""
 
     def __init__(self, region: str, name: str, architecture: str) -> None:
         digest = hashlib.sha256(f"{region}/{name}".encode()).hexdigest()
@@ -96,8 +96,6 @@ class RedHatImage(Ami):
 
 
 class PerdureEC2(LivingEC2):
-    """EC2 with idempotent launches, AWS's instance states (`lives`), and Red Hat's images."""
-
     def __init__(self, region_name: str, account_id: str) -> None:
         super().__init__(region_name, account_id)
         self.launches: dict[str, tuple[str, Reservation]] = {}
@@ -113,13 +111,11 @@ class PerdureEC2(LivingEC2):
             self.amis[image.id] = image
 
     def launched(self, token: str, fingerprint: str, reservation: Reservation) -> None:
-        """Record a launch by its token."""
         self._forget_terminated()
         if token:
             self.launches[token] = (fingerprint, reservation)
 
     def terminate_instances(self, instance_ids: list[str]) -> list[tuple[Instance, InstanceState]]:
-        """Terminate instances, and record when."""
         terminated = super().terminate_instances(instance_ids)
         for instance, _previous in terminated:
             self.terminated.setdefault(instance.id, time.time())
@@ -145,7 +141,6 @@ class PerdureEC2Response(EC2Response):
         return cast(PerdureEC2, self.ec2_backend)
 
     def call_action(self) -> Any:
-        """Answer, if the account is activated."""
         wait = runtime.config().activation_seconds
         if wait > 0 and organizations.age_seconds(self.current_account) < wait:
             refusal = _refusal("OptInRequired", _OPT_IN_MESSAGE, 401)
@@ -186,13 +181,11 @@ class PerdureEC2Response(EC2Response):
         return result
 
     def describe_instance_status(self) -> ActionResult:
-        """Limits how many instances one call may name."""
         if len(self._get_param("InstanceIds", [])) > _MOST_STATUSES:
             raise _refusal("InvalidParameterValue", f"at most {_MOST_STATUSES} instance ids may be given")
         return super().describe_instance_status()
 
     def describe_instance_types(self) -> ActionResult:
-        """Without t3.micro if the settings exclude it."""
         if self._lacks_t3_micro():
             if "t3.micro" in self._get_param("InstanceTypes", []):
                 raise InvalidInstanceTypeError({"t3.micro"}, error_type="InvalidInstanceType")
@@ -202,7 +195,6 @@ class PerdureEC2Response(EC2Response):
         return super().describe_instance_types()
 
     def describe_instance_type_offerings(self) -> ActionResult:
-        """Without t3.micro if the settings exclude it."""
         result = super().describe_instance_type_offerings()
         if not self._lacks_t3_micro():
             return result
@@ -210,7 +202,6 @@ class PerdureEC2Response(EC2Response):
         return ActionResult({"InstanceTypeOfferings": [o for o in offerings if o["InstanceType"] != "t3.micro"]})
 
     def describe_snapshots(self) -> ActionResult:
-        """Supports filtering by owner."""
         filters = self._filters_from_querystring()
         aliases = filters.pop("owner-alias", None)
         snapshots = self._ours.describe_snapshots(snapshot_ids=self._get_param("SnapshotIds", []), filters=filters)

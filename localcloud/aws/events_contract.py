@@ -18,7 +18,7 @@ class EventFaultKind(StrEnum):
 
 
 class EventFault(Disturbance):
-    """A disturbance of services' events; PutEvents is not affected."""
+    """Does not affect PutEvents."""
 
     kind: EventFaultKind
     source: str = Field(default="*", description="aws.ec2, aws.autoscaling, aws.health, or a pattern")
@@ -30,7 +30,7 @@ class EventFault(Disturbance):
 
 
 class EventRecord(BaseModel):
-    """A delivered or dropped event: its envelope, how many queues received it, and the fault that affected it."""
+    """With the number of queues that received it."""
 
     model_config = ConfigDict(frozen=True)
 
@@ -70,7 +70,7 @@ class Notice(BaseModel):
 
 
 class Told(BaseModel):
-    """The ids of the announcement's events, and a Health event's name."""
+    """Event ids, and a Health event's name."""
 
     model_config = ConfigDict(frozen=True)
 

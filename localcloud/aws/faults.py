@@ -15,16 +15,15 @@ from localcloud.faults import Board
 
 class FaultBoard(Board[Fault]):
     def add(self, fault: Fault) -> Fault:
-        """Activate a fault, replacing one with the same id."""
+        """Replaces a fault with the same id."""
         return super().add(fault.model_copy(update={"service": canonical_service(fault.service)}))
 
     def sit_out(self, fault: Fault) -> None:
-        """Wait out a fault's delay, or until the fault is lifted."""
+        """Ends early if the fault is lifted."""
         with self.changed:
             self.changed.wait_for(lambda: not self._in_force(fault), fault.delay_seconds)
 
     def strike(self, request: wire.SignedRequest, account: str, path: str) -> Fault | None:
-        """The fault that applies to this call, if any."""
         return self.first_taking(lambda fault: _matches(fault, request, account, path))
 
     def _in_force(self, fault: Fault) -> bool:
@@ -32,7 +31,6 @@ class FaultBoard(Board[Fault]):
 
 
 def error_of(fault: Fault, request: wire.SignedRequest, caller: str) -> wire.ErrorAnswer:
-    """The error answer of a fault."""
     if fault.kind is FaultKind.THROTTLE:
         answer = wire.throttled(request.service)
     elif fault.kind is FaultKind.DENIED:

@@ -24,8 +24,6 @@ _TRANSITIONS = {"launch": "autoscaling:EC2_INSTANCE_LAUNCHING", "terminate": "au
 
 
 class Happening(BaseModel):
-    """An event for the default bus of an account and region."""
-
     model_config = ConfigDict(frozen=True, extra="forbid")
 
     account: str
@@ -36,7 +34,7 @@ class Happening(BaseModel):
     resources: tuple[str, ...] = ()
 
     def envelope(self, event_id: str, at: float) -> Detail:
-        """The event as a target receives it; times are in whole seconds."""
+        """Times are in whole seconds."""
         return {
             "version": "0",
             "id": event_id,
@@ -51,8 +49,6 @@ class Happening(BaseModel):
 
 
 class Subject(BaseModel):
-    """The instance of an event."""
-
     model_config = ConfigDict(frozen=True)
 
     account: str
@@ -66,8 +62,6 @@ class Subject(BaseModel):
 
 
 class Group(BaseModel):
-    """The Auto Scaling group of an event."""
-
     model_config = ConfigDict(frozen=True)
 
     name: str
@@ -104,7 +98,7 @@ def capacity_reservation(subject: Subject, action: str) -> Happening:
 def lifecycle_action(
     subject: Subject, group: Group, transition: str, hook: str, token: str, metadata: str | None = None
 ) -> Happening:
-    """An instance waits for a hook of its group. `transition` is launch or terminate."""
+    """`transition` is launch or terminate."""
     launching = transition == "launch"
     detail: Detail = {
         "LifecycleActionToken": token,
@@ -122,7 +116,6 @@ def lifecycle_action(
 def activity_result(
     subject: Subject, group: Group, transition: str, *, began: float, ended: float, cause: str, failure: str = ""
 ) -> Happening:
-    """A launch or termination succeeded, or failed with a reason."""
     activity, launching = str(uuid4()), transition == "launch"
     verb = "Launching a new" if launching else "Terminating"
     detail: Detail = {

@@ -76,7 +76,7 @@ _policies: dict[str, dict[str, Any]] = {}
 
 
 def install() -> None:
-    """Replace moto's backends; before the first one exists."""
+    """Requires that no backend exists yet."""
     every = json.loads(managed_policies_source.aws_managed_policies_data)
     _policies.update({name: every[name] for name in MANAGED_POLICIES})
     # moto's module keeps megabytes of policies that are not read any more.
@@ -86,7 +86,7 @@ def install() -> None:
 
 
 def index_keys() -> None:
-    """Rebuild the index from keys to accounts, after state was loaded."""
+    """After state was loaded."""
     _account_of_key.clear()
     for account_id, regional in iam_backends.items():
         for backend in regional.values():
@@ -95,7 +95,7 @@ def index_keys() -> None:
 
 
 def ensure_payer_user() -> None:
-    """Give the payer's user this process's key and no other."""
+    """Makes this process's key the payer's only one."""
     iam = _iam(runtime.payer_account)
     user = iam.users.get(PAYER_USER)
     if user is None:
@@ -129,7 +129,6 @@ def authenticate(request: SignedRequest) -> tuple[str, ErrorAnswer | None]:
 
 
 def caller_arn(account_id: str, access_key_id: str) -> str:
-    """The ARN of the user or session of a key."""
     session = _sts(account_id).get_assumed_role_from_access_key(access_key_id)
     if session is not None:
         return session.arn
@@ -139,13 +138,13 @@ def caller_arn(account_id: str, access_key_id: str) -> str:
 
 
 class ManagedDocument(str):
-    """A managed policy's document: shared by all accounts, and pickled as the policy's name."""
+    """Shared by all accounts, and pickled by name."""
 
     __slots__ = ("name",)
     name: str
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle the name only: the longest document has a hundred kilobytes."""
+        """The longest document has a hundred kilobytes."""
         return _document_of, (self.name,)
 
 
@@ -157,8 +156,6 @@ def _document_of(name: str) -> ManagedDocument:
 
 
 class PerdureIAM(IAMBackend):
-    """IAM with few managed policies, an index of keys, and AWS's restrictions on DeleteUser and DeletePolicy."""
-
     @property
     def _url_module(self) -> Any:
         return iam_urls
@@ -172,7 +169,7 @@ class PerdureIAM(IAMBackend):
         return policies
 
     def attach_role_policy(self, policy_arn: str, role_name: str) -> None:
-        """Attach a policy idempotently, as AWS does; moto counts a second attachment."""
+        """Idempotent, as on AWS; moto counts a second attachment."""
         policy = self.managed_policies.get(policy_arn)
         if policy is not None and policy_arn in self.get_role(role_name).managed_policies:
             return
@@ -196,12 +193,11 @@ class PerdureIAM(IAMBackend):
         return key
 
     def delete_access_key_by_name(self, name: str) -> None:
-        """Delete a key; it is unknown from now on."""
         super().delete_access_key_by_name(name)
         _account_of_key.pop(name, None)
 
     def delete_policy(self, policy_arn: str) -> None:
-        """Delete a policy that is not attached and has only its default version."""
+        """Refused while attached or with other versions."""
         policy = self.get_policy(policy_arn)
         if policy.attachment_count > 0:
             raise DeleteConflictException("Cannot delete a policy attached to entities.")
@@ -210,20 +206,16 @@ class PerdureIAM(IAMBackend):
         super().delete_policy(policy_arn)
 
     def forget_session_key(self, key_id: str) -> None:
-        """Drop the key of an expired session."""
         self.access_keys.pop(key_id, None)
         _account_of_key.pop(key_id, None)
 
     def delete_user(self, user_name: str) -> None:
-        """Delete a user without keys and policies."""
         if self.get_user(user_name).access_keys:
             raise DeleteConflictException("Cannot delete entity, must delete access keys first.")
         super().delete_user(user_name)
 
 
 class PerdureSTS(STSBackend):
-    """STS that checks credentials, and drops expired sessions."""
-
     def __init__(self, region_name: str, account_id: str) -> None:
         super().__init__(region_name, account_id)
         self.sessions_by_key: dict[str, AssumedRole] = {}
@@ -242,7 +234,6 @@ class PerdureSTS(STSBackend):
         duration: int,
         external_id: str,
     ) -> AssumedRole:
-        """Open a session if the role exists and trusts the caller."""
         in_hand = call.current()
         caller = caller_arn(self.account_id, in_hand.access_key_id if in_hand else "")
         role = _role_to_assume(role_arn)
@@ -254,11 +245,9 @@ class PerdureSTS(STSBackend):
         return session
 
     def get_assumed_role_from_access_key(self, access_key_id: str) -> AssumedRole | None:
-        """The session of a key, or None."""
         return self.sessions_by_key.get(access_key_id)
 
     def remember(self, session: AssumedRole) -> None:
-        """Index a session, and occasionally drop expired ones."""
         self.sessions_by_key[session.access_key_id] = session
         self.opened += 1
         if self.opened % _SESSIONS_BETWEEN_PRUNINGS == 0:
@@ -288,14 +277,14 @@ def _reason_to_refuse(request: SignedRequest, account_id: str) -> ErrorAnswer | 
 
 
 def _without_role(session: AssumedRole) -> bool:
-    """Whether the session's role was deleted, which ends the session."""
+    """AWS ends a session with its role."""
     match = _ROLE_ARN.match(session.role_arn)
     name = match.group(2).rsplit("/", 1)[-1] if match else ""
     return not any(role.name == name for role in _iam(session.account_id).roles.values())
 
 
 def _is_too_young(key: AccessKey) -> bool:
-    """IAM is eventually consistent: other services do not know a key for seconds after its creation."""
+    """IAM is eventually consistent: new keys are unknown elsewhere for seconds."""
     wait = runtime.config().key_propagation_seconds
     return wait > 0 and key.user_name is not None and utcnow() - key.create_date < timedelta(seconds=wait)
 
@@ -316,7 +305,6 @@ def _role_to_assume(role_arn: str) -> Role | None:
 
 
 def _trusts(role: Role, caller: str, caller_account: str, external_id: str | None) -> bool:
-    """Whether a role's trust policy admits the caller, by principals and external id."""
     document = role.assume_role_policy_document
     try:
         policy = json.loads(document) if isinstance(document, str) else document
@@ -344,7 +332,7 @@ def _names_caller(principal: Any, caller: str, caller_account: str) -> bool:
 
 
 def _names_of(caller: str, caller_account: str) -> Iterator[str]:
-    """The principals that match a caller: itself, its account, `*`, and a session's role."""
+    """The caller itself, its account, `*`, and a session's role."""
     yield from ("*", caller, caller_account, f"arn:aws:iam::{caller_account}:root")
     match = re.match(r"^arn:([^:]+):sts::(\d+):assumed-role/([^/]+)/", caller)
     if match:

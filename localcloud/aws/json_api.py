@@ -17,7 +17,7 @@ T = TypeVar("T")
 
 
 def parameters_of(body: str | bytes | None) -> dict[str, Any]:
-    """The body's parameters; empty if it is no JSON object."""
+    """Empty if the body is no JSON object."""
     parsed = json.loads(body or "{}")
     return parsed if isinstance(parsed, dict) else {}
 

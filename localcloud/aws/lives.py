@@ -35,7 +35,7 @@ Change = tuple[Instance, InstanceState]
 
 
 class SpotRequest(SpotInstanceRequest):
-    """The Spot request of RunInstances, which moto does not create."""
+    """moto creates none for RunInstances."""
 
     def __init__(self, backend: EC2Backend, instance: Instance) -> None:
         # moto's constructor would launch another instance.
@@ -57,7 +57,6 @@ class SpotRequest(SpotInstanceRequest):
         return f"{self.instance.launch_time:%Y-%m-%dT%H:%M:%S.000Z}"
 
     def get_filter_value(self, filter_name: str, method_name: str | None = None) -> Any:
-        """The value that a filter of DescribeSpotInstanceRequests compares."""
         if filter_name == "instance-id":
             return self.instance.id
         if filter_name == "status-code":
@@ -67,7 +66,7 @@ class SpotRequest(SpotInstanceRequest):
 
 class LivingEC2(EC2Backend):
     def all_reservations(self, filters: Any = None) -> list[Reservation]:
-        """All reservations, after processing what is due."""
+        """First processes what is due."""
         pump.catch_up(self.account_id, self.region_name)
         return super().all_reservations(filters)
 
@@ -92,12 +91,11 @@ class LivingEC2(EC2Backend):
         return self._change(instance_ids, _GOING, super().terminate_instances)
 
     def spot_request_of(self, instance_id: str) -> SpotInstanceRequest | None:
-        """The Spot request of an instance, if any."""
         requests = self.spot_instance_requests.values()
         return next((request for request in requests if request.instance.id == instance_id), None)
 
     def settle(self, instance_id: str, through: str, final: str) -> None:
-        """Leave an intermediate state, unless the instance has changed since."""
+        """Does nothing if the instance has changed since."""
         instance = next((each for each in self.all_instances() if each.id == instance_id), None)
         if instance is not None and instance.state == through:
             _enter(instance, final)
@@ -144,7 +142,6 @@ class LivingEC2(EC2Backend):
 
 
 def install() -> None:
-    """Register the end of intermediate states with the pump."""
     pump.deed(_SETTLE, lambda account, region, *rest: backend_of(account, region).settle(*rest))
 
 
@@ -153,14 +150,13 @@ def backend_of(account: str, region: str) -> LivingEC2:
 
 
 def subject_of(instance: Instance) -> Subject:
-    """The instance as events describe it."""
     backend = instance.ec2_backend
     zone = instance.placement.zone or f"{backend.region_name}a"
     return Subject(account=backend.account_id, region=backend.region_name, zone=zone, instance=instance.id)
 
 
 def schedule(instance: Instance, event_id: str, code: str, start: float, end: float | None, closed: str) -> None:
-    """Add or change an event in DescribeInstanceStatus. `closed` is empty, Completed or Canceled."""
+    """`closed` is empty, Completed or Canceled."""
     mark = f"[{closed}] " if closed else ""
     event = {
         "InstanceEventId": event_id,

@@ -25,7 +25,7 @@ from localcloud.aws import call, runtime
 
 
 def install() -> None:
-    """Apply the patches; before the first backend exists."""
+    """Requires that no backend exists yet."""
     _replace(BaseModel, "__new__", lambda _original: _untracked)
     _replace(core_responses, "method_names_from_class", cache)
     _replace(iam_models, "get_account_id_from", lambda _original: _account_of_key)
@@ -39,7 +39,7 @@ def install() -> None:
 
 
 def _replace(owner: Any, name: str, by: Callable[[Any], Any]) -> None:
-    """Replace a function of moto's by one derived from it; an AttributeError means an unsupported version of moto."""
+    """An AttributeError means an unsupported version of moto."""
     setattr(owner, name, by(getattr(owner, name)))
 
 

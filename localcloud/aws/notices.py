@@ -32,7 +32,6 @@ _CODES = (
 
 
 def install() -> None:
-    """Register Spot's reclaiming with the pump."""
     pump.deed(_RECLAIM, _reclaim)
 
 

@@ -45,13 +45,12 @@ _T = TypeVar("_T")
 
 
 def install() -> None:
-    """Replace moto's backend and responses; before the first backend exists."""
+    """Requires that no backend exists yet."""
     organizations_backends.backend = PerdureOrganizations
     urls.url_paths = {"{0}/$": PerdureOrganizationsResponse.dispatch}
 
 
 def ensure_organization() -> None:
-    """Create the organization, with its root and the payer as management account, unless it exists."""
     backend = of_payer()
     if backend.org is None:
         backend.create_organization("us-east-1", FeatureSet="ALL")
@@ -64,18 +63,17 @@ def of_payer() -> PerdureOrganizations:
 
 
 def exists(account_id: str) -> bool:
-    """Whether the account belongs to the organization."""
     return of_payer().find_account(account_id) is not None
 
 
 def is_closed(account_id: str) -> bool:
-    """Whether the account is closed or closing."""
+    """Or closing."""
     account = of_payer().find_account(account_id)
     return account is not None and account.status != "ACTIVE"
 
 
 def age_seconds(account_id: str) -> float:
-    """An account's age by the emulator's clock; infinite for the payer."""
+    """By the emulator's clock; infinite for the payer."""
     account = of_payer().find_account(account_id)
     born = getattr(account, "born_at", None)
     return float("inf") if born is None else runtime.clock.now() - born
@@ -96,7 +94,6 @@ class Creation:
     completed: float | None = None
 
     def describe(self) -> dict[str, Any]:
-        """As AWS's CreateAccountStatus."""
         status: dict[str, Any] = {
             "Id": self.id,
             "AccountName": self.name,
@@ -130,14 +127,12 @@ class MemberAccount(FakeAccount):
 
 @dataclass
 class _Closures:
-    """When closures were requested, by the emulator's clock."""
+    """By the emulator's clock."""
 
     asked: list[float] = field(default_factory=list)
 
 
 class PerdureOrganizations(OrganizationsBackend):
-    """Organizations with requests that take time, and AWS's rules."""
-
     def __init__(self, region_name: str, account_id: str) -> None:
         super().__init__(region_name, account_id)
         self.creations: dict[str, Creation] = {}
@@ -152,19 +147,17 @@ class PerdureOrganizations(OrganizationsBackend):
         return urls
 
     def create_organization(self, region: str, **kwargs: Any) -> dict[str, Any]:
-        """Create the organization and index its management account."""
         answer = super().create_organization(region, **kwargs)
         self.by_id = {account.id: account for account in self.accounts}
         self.emails = {account.email.lower() for account in self.accounts}
         return answer
 
     def find_account(self, account_id: str) -> FakeAccount | None:
-        """The account, if it exists by now."""
         self.let_time_pass()
         return self.by_id.get(account_id)
 
     def let_time_pass(self) -> None:
-        """Process what is due: created accounts, failed requests, finished closures."""
+        """Process created accounts, failed requests, finished closures."""
         if not self.in_progress and not self.closing:
             return
         now = runtime.clock.now()
@@ -177,7 +170,6 @@ class PerdureOrganizations(OrganizationsBackend):
             self._changed()
 
     def create_account(self, **kwargs: Any) -> dict[str, Any]:
-        """Accept a CreateAccount, or refuse it as AWS does at once."""
         self.let_time_pass()
         name, email = kwargs.get("AccountName", ""), kwargs.get("Email", "")
         if not 1 <= len(name) <= 50 or not 6 <= len(email) <= 64 or not _EMAIL.match(email):
@@ -206,7 +198,7 @@ class PerdureOrganizations(OrganizationsBackend):
         return {"CreateAccountStatus": creation.describe()}
 
     def account_total(self) -> int:
-        """The accounts that count towards the limit: the payer, those that are not closed, and pending ones."""
+        """What counts towards the limit, including the payer and pending requests."""
         return sum(1 for a in self.accounts if a.status != "SUSPENDED") + len(self.in_progress)
 
     def describe_create_account_status(self, **kwargs: Any) -> dict[str, Any]:
@@ -246,7 +238,6 @@ class PerdureOrganizations(OrganizationsBackend):
         return _page("OrganizationalUnits", units, kwargs, lambda u: u.describe()["OrganizationalUnit"])
 
     def create_organizational_unit(self, **kwargs: Any) -> dict[str, Any]:
-        """Create a unit whose parent exists and has no unit of that name."""
         self._require(kwargs["ParentId"], "ParentNotFoundException")
         self._refuse_twin(kwargs["ParentId"], kwargs["Name"])
         return super().create_organizational_unit(**kwargs)
@@ -265,7 +256,7 @@ class PerdureOrganizations(OrganizationsBackend):
         super().delete_organizational_unit(**kwargs)
 
     def move_account(self, **kwargs: Any) -> None:
-        """Raises if the account is not under the given source parent."""
+        """Refused if the account is not under the given source."""
         self.let_time_pass()
         account = self.by_id.get(kwargs["AccountId"])
         source, destination = kwargs["SourceParentId"], kwargs["DestinationParentId"]
@@ -278,7 +269,7 @@ class PerdureOrganizations(OrganizationsBackend):
         account.parent_id = destination
 
     def close_account(self, **kwargs: Any) -> None:
-        """Begin to close an account, within AWS's quotas for closures."""
+        """Subject to AWS's quotas for closures."""
         self.let_time_pass()
         account = self.by_id.get(kwargs["AccountId"])
         if account is None:
@@ -348,7 +339,7 @@ class PerdureOrganizationsResponse(OrganizationsResponse):
         return cast(PerdureOrganizations, self.organizations_backend)
 
     def call_action(self) -> Any:
-        """Answer, if the caller is the management account."""
+        """Refuses member accounts."""
         if self.current_account != runtime.payer_account:
             error = denied(_SERVICE, self._get_action(), self.current_account)
             if self._get_action() != "DescribeOrganization":

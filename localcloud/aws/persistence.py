@@ -49,7 +49,7 @@ _SCHEMA = (
 
 
 class UnreadableStateError(Exception):
-    """The state file is foreign or damaged."""
+    pass
 
 
 class StateFile:
@@ -73,7 +73,7 @@ class StateFile:
         self._thread = threading.Thread(target=self._save_again_and_again, name="state", daemon=True)
 
     def load(self) -> bool:
-        """Load the saved state; False if there is none."""
+        """False if there is none."""
         # A kill before the first save leaves an empty file.
         if not self.path.exists() or self.path.stat().st_size == 0:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -90,7 +90,6 @@ class StateFile:
         self._thread.start()
 
     def stop(self) -> None:
-        """Save the remaining changes, and stop."""
         self._stop.set()
         self._wake.set()
         if self._thread.is_alive():
@@ -108,7 +107,7 @@ class StateFile:
         self._wake.set()
 
     def save(self) -> None:
-        """Save marked chunks in one transaction."""
+        """One transaction."""
         with self._write_lock:
             # Requests wait during pickling, so that the saved chunks are consistent.
             with runtime.MOTO:
@@ -124,7 +123,6 @@ class StateFile:
             self.saved_at = time.time()
 
     def mark_everything(self) -> None:
-        """Mark all state, after the first start."""
         self.changed({(account, region) for _service, account, region, _backend in _every_backend()})
         self.settings_changed()
 
@@ -244,8 +242,6 @@ def _about() -> dict[str, str]:
 
 
 class _Pickler(pickle.Pickler):
-    """Pickles backends as names, locks as new locks."""
-
     def __init__(self, file: io.BytesIO) -> None:
         super().__init__(file, protocol=5)
         self.dispatch_table = ChainMap[type, Any](_reducers(), copyreg.dispatch_table)
@@ -281,7 +277,7 @@ def _reducer_of(service: str) -> Callable[[BaseBackend], Any]:
 
 
 def _empty_backend(service: str, account: str, region: str) -> BaseBackend:
-    """The named backend; without attributes if it is new."""
+    """Without attributes if new."""
     regional: AccountSpecificBackend[Any] = _backend_dict(service)[account]
     backend: BaseBackend | None = dict.get(regional, region)
     if backend is None:
@@ -304,7 +300,6 @@ def _backend_dict(service: str) -> BackendDict[Any]:
 
 
 def _backend_dicts() -> dict[str, BackendDict[Any]]:
-    """The backends by moto's name of their service."""
     instances: list[BackendDict[Any]] = list(getattr(BackendDict, "_instances"))  # noqa: B009 - generic class variable
     return {backends.service_name: backends for backends in instances}
 
@@ -322,7 +317,7 @@ _OWN_ATTRIBUTES = frozenset({"backend", "service_name", "_use_boto3_regions", "_
 
 
 def _shared_attributes() -> dict[str, dict[str, Any]]:
-    """State that services keep beside their backends: owners of bucket names, organizations of accounts."""
+    """State beside the backends: owners of bucket names, organizations of accounts."""
     return {
         service: extras
         for service, backends in _backend_dicts().items()

@@ -34,7 +34,7 @@ _at_work = False
 
 
 class Pump(BaseBackend):
-    """The schedule of one account and region: instant, sequence, name, arguments."""
+    """Instant, sequence, name, arguments of each effect."""
 
     def __init__(self, region_name: str, account_id: str) -> None:
         super().__init__(region_name, account_id)
@@ -46,17 +46,16 @@ pumps: BackendDict[Pump] = BackendDict(Pump, "perdure-pump", use_boto3_regions=F
 
 
 def install() -> None:
-    """Save and load the schedules like any service's backends."""
     getattr(BackendDict, "_instances").append(pumps)  # noqa: B009 - generic class variable
 
 
 def deed(name: str, doing: Deed) -> None:
-    """Register the function of a name."""
+    """Register an effect's function."""
     _deeds[name] = doing
 
 
 def later(account: str, region: str, seconds: float, name: str, *arguments: Any) -> None:
-    """Schedule an effect in so many seconds of the emulator's clock; run it now if 0. Requires moto's lock."""
+    """In seconds of the emulator's clock; 0 is now. Requires moto's lock."""
     if seconds <= 0:
         _deeds[name](account, region, *arguments)
         return
@@ -68,7 +67,7 @@ def later(account: str, region: str, seconds: float, name: str, *arguments: Any)
 
 
 def catch_up(account: str, region: str) -> None:
-    """Run what is due in one place. Requires moto's lock."""
+    """Run what is due. Requires moto's lock."""
     regional = dict.get(pumps, account)
     pump = dict.get(regional, region) if regional is not None else None
     if pump is not None:
@@ -76,13 +75,12 @@ def catch_up(account: str, region: str) -> None:
 
 
 def clock_changed() -> None:
-    """Wake the thread, since something may be due earlier."""
     with runtime.MOTO:
         _changed.notify_all()
 
 
 def start(changed: Callable[[set[calls.Chunk]], None]) -> None:
-    """Start the thread; `changed` receives the chunks that it changed."""
+    """`changed` receives the chunks that the thread changed."""
     threading.Thread(target=_run, args=(changed,), name="pump", daemon=True).start()
 
 
@@ -97,7 +95,7 @@ def _run(changed: Callable[[set[calls.Chunk]], None]) -> None:
 
 
 def _touched(account: str, region: str, pump: Pump) -> set[calls.Chunk]:
-    """Run what is due in a place, and return the touched chunks."""
+    """Run what is due; returns the touched chunks."""
     hand = CallInHand("perdure", "pump", region, account=account)
     calls.set_current(hand)
     try:

@@ -26,7 +26,7 @@ class OptStatus(StrEnum):
 
 @dataclass(frozen=True)
 class Choice:
-    """The last change of an opt-in region, in instants of the emulator's clock."""
+    """In instants of the emulator's clock."""
 
     enable: bool
     done_at: float
@@ -39,7 +39,7 @@ def known() -> tuple[str, ...]:
 
 
 def status(account_id: str, region: str) -> OptStatus:
-    """Raises KeyError if the region does not exist."""
+    """Raises KeyError."""
     settings = runtime.config()
     if region in settings.regions:
         return OptStatus.ENABLED_BY_DEFAULT
@@ -54,7 +54,6 @@ def status(account_id: str, region: str) -> OptStatus:
 
 
 def is_enabled(account_id: str, region: str) -> bool:
-    """Whether the account's calls in the region are answered."""
     if region in runtime.config().regions:
         return True
     try:
@@ -64,7 +63,6 @@ def is_enabled(account_id: str, region: str) -> bool:
 
 
 def choices(account_id: str) -> dict[str, Choice]:
-    """The opt-in choices of an account, mutable."""
     regional = account_backends[account_id]
     backend: AccountBackend = dict.get(regional, "aws") or regional["aws"]
     return cast(dict[str, Choice], backend.__dict__.setdefault("region_choices", {}))

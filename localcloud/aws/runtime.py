@@ -37,13 +37,12 @@ def config() -> Config:
 
 
 def set_config(changed: Config) -> None:
-    """Apply settings, from the next call on."""
     global _config
     _config = changed
     ledger.keep(changed.recent_calls)
 
 
 def set_payer_key(access_key_id: str, secret_access_key: str) -> None:
-    """Call once, before the first request."""
+    """Before the first request."""
     global payer_access_key_id, payer_secret_access_key
     payer_access_key_id, payer_secret_access_key = access_key_id, secret_access_key

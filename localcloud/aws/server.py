@@ -48,7 +48,7 @@ class Emulator:
         self._control = ControlAPI(state)
 
     def answer(self, environ: wire.Environ) -> Answer | None:
-        """Answer a request; None closes the connection instead."""
+        """None closes the connection."""
         path = environ.get("PATH_INFO", "/")
         if path == "/perdure" or path.startswith("/perdure/"):
             status, body = self._control.answer(environ)
@@ -82,7 +82,6 @@ class Emulator:
     def _serve(
         self, environ: wire.Environ, request: wire.SignedRequest, call: CallInHand, fault: Fault | None
     ) -> Answer | None:
-        """Let moto answer, disturbed by the fault if given."""
         if fault is None:
             return self._ask_moto(environ)
         kind = fault.kind
@@ -111,7 +110,6 @@ class Emulator:
             return _call_wsgi(self._moto, environ)
 
     def _remember(self, call: CallInHand) -> None:
-        """Save the touched state if the call may have changed it."""
         if call.touched and (call.mutating or call.changed):
             self._state.changed(set(call.touched))
             call.touched.clear()
@@ -119,7 +117,7 @@ class Emulator:
 
 
 class Handler(MotoRequestHandler):
-    """One connection: consecutive requests, each answered with a single write."""
+    """Writes each answer at once."""
 
     protocol_version = "HTTP/1.1"
     disable_nagle_algorithm = True
@@ -184,13 +182,11 @@ class Server(ThreadingHTTPServer):
         super().__init__((host, port), type("BoundHandler", (Handler,), {"emulator": emulator}))
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A vanished client is not an error."""
         error = sys.exc_info()[1]
         if not isinstance(error, ConnectionError | TimeoutError):
             log.exception("connection of %s failed", client_address)
 
     def log(self, _kind: str, message: str, *args: object) -> None:
-        """Log messages of werkzeug's handler."""
         log.debug(message, *args)
 
 

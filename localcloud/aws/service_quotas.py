@@ -36,7 +36,7 @@ _MAX_PAGE = 100
 
 
 class Quota(NamedTuple):
-    """A quota as every account has it at first."""
+    """An account's initial quota."""
 
     service: str
     service_name: str
@@ -79,14 +79,14 @@ QUOTAS = {
 
 
 def install() -> None:
-    """Replace moto's backend and responses; before the first backend exists."""
+    """Requires that no backend exists yet."""
     servicequotas_backends.backend = PerdureServiceQuotas
     urls.url_paths = {"{0}/$": PerdureServiceQuotasResponse.dispatch}
 
 
 @dataclass
 class QuotaRequest:
-    """A quota increase request; its times are instants of the emulator's clock, `created` is real."""
+    """Times are instants of the emulator's clock, except `created`."""
 
     id: str
     quota: Quota
@@ -119,7 +119,6 @@ class PerdureServiceQuotas(ServiceQuotasBackend):
         return urls
 
     def value_of(self, quota: Quota) -> float:
-        """The quota that applies now."""
         approved = [r.desired for r in self._requests_for(quota) if r.status == "APPROVED"]
         return max([quota.value, *approved])
 
@@ -152,7 +151,6 @@ class PerdureServiceQuotas(ServiceQuotasBackend):
         return len(recent)
 
     def _recent(self) -> list[QuotaRequest]:
-        """The requests open at the last count; older saved states lack this list."""
         return cast(list[QuotaRequest], self.__dict__.setdefault("recent", list(self.requests.values())))
 
     def _refuse_too_many(self) -> None:
@@ -166,7 +164,6 @@ class PerdureServiceQuotas(ServiceQuotasBackend):
             raise _refusal("QuotaExceededException", f"An opt-in Region may have {here} open requests.")
 
     def history(self, parameters: dict[str, Any]) -> list[QuotaRequest]:
-        """The requests that a listing selects."""
         return [
             r
             for r in self.requests.values()

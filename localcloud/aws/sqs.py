@@ -34,7 +34,7 @@ _arrived = Condition(runtime.MOTO)
 
 
 def install() -> None:
-    """Replace moto's backend and queues; before the first backend exists."""
+    """Requires that no backend exists yet."""
     sqs_backends.backend = PerdureSQS
     setattr(models, "Queue", PerdureQueue)  # noqa: B010 - mypy takes classes for constants
 
@@ -66,7 +66,6 @@ class PerdureQueue(Queue):
             self._policy_json = policy
 
     def add_message(self, message: Message) -> None:
-        """Store a message, and wake waiting polls."""
         if self.fifo_queue:
             super().add_message(message)
         else:
@@ -76,7 +75,6 @@ class PerdureQueue(Queue):
         _arrived.notify_all()
 
     def take(self, count: int, visibility_seconds: int) -> list[Message]:
-        """Receive up to `count` messages."""
         self._surface()
         taken: list[Message] = []
         while self.ready and len(taken) < count:
@@ -95,11 +93,11 @@ class PerdureQueue(Queue):
         return taken
 
     def next_visible_in(self) -> float:
-        """Seconds until the next held message becomes visible."""
+        """Seconds until a held message becomes visible."""
         return max(0.0, (self.hidden[0][0] - _now_ms()) / 1000) if self.hidden else _NEVER
 
     def delete_message(self, receipt_handle: str) -> None:
-        """Delete the message, if the handle is that of its last receive."""
+        """Outdated handles do nothing."""
         if self.fifo_queue:
             super().delete_message(receipt_handle)
             return
@@ -108,7 +106,7 @@ class PerdureQueue(Queue):
             self._drop(message)
 
     def change_visibility(self, receipt_handle: str, seconds: int) -> None:
-        """Hide a received message for so many seconds from now."""
+        """From now."""
         message = self.held.get(_named(receipt_handle))
         if message is None or message.receipt_handle != receipt_handle:
             raise ReceiptHandleIsInvalid
@@ -136,7 +134,6 @@ class PerdureQueue(Queue):
 
     @property
     def approximate_number_of_messages_delayed(self) -> int:
-        """The number of messages whose delay is not over."""
         if self.fifo_queue:
             return int(super().approximate_number_of_messages_delayed)
         self.late = frozenset(each for each in self.late if each in self.held and self.held[each].delayed)
@@ -169,7 +166,7 @@ class PerdureQueue(Queue):
         self.ready.pop(message.id, None)
 
     def _expired(self, message: Message) -> bool:
-        """Whether the message exceeded the retention period; it is dropped then."""
+        """Drops the message if true."""
         sent, kept_s = cast(int, message.sent_timestamp), self.message_retention_period
         if sent / 1000 + kept_s > time.time():
             return False
@@ -177,7 +174,7 @@ class PerdureQueue(Queue):
         return True
 
     def _buried(self, message: Message) -> bool:
-        """Whether the message exceeded its receive limit; it is moved to the dead-letter queue then."""
+        """Moves the message to the dead letters if true."""
         if self.dead_letter_queue is None or not self.redrive_policy:
             return False
         if message.approximate_receive_count < self.redrive_policy["maxReceiveCount"]:
@@ -201,7 +198,7 @@ class PerdureSQS(SQSBackend):
         visibility_timeout: int,
         message_attribute_names: list[str] | None = None,
     ) -> list[Message]:
-        """Receive messages, waiting for the first as long as requested."""
+        """Releases moto's lock while waiting."""
         give_up_at = time.monotonic() + wait_seconds_timeout
         names = message_attribute_names or []
         while True:

@@ -27,14 +27,14 @@ _DEFAULT_PAGE = 100
 
 
 def install() -> None:
-    """Replace moto's backend and responses; before the first backend exists."""
+    """Requires that no backend exists yet."""
     support_backends.backend = PerdureSupport
     urls.url_paths = {"{0}/$": PerdureSupportResponse.dispatch}
 
 
 @dataclass
 class Case:
-    """A support case. `resolve_at` is an instant of the emulator's clock; None is never."""
+    """`resolve_at` is an instant of the emulator's clock; None is never."""
 
     id: str
     display_id: str
@@ -58,7 +58,6 @@ class Case:
         return "reopened" if self.reopened else "opened"
 
     def describe(self, *, with_communications: bool) -> dict[str, Any]:
-        """As AWS's CaseDetails."""
         details: dict[str, Any] = {
             "caseId": self.id,
             "displayId": self.display_id,
@@ -117,13 +116,13 @@ class PerdureSupport(SupportBackend):
         return case
 
     def case(self, case_id: str) -> Case:
-        """Raises CaseIdNotFound if there is none."""
+        """Raises CaseIdNotFound."""
         if case_id not in self.our_cases:
             raise _refusal("CaseIdNotFound", f"Case not found: {case_id}")
         return self.our_cases[case_id]
 
     def find(self, parameters: dict[str, Any]) -> list[Case]:
-        """The cases that a DescribeCases selects, newest first."""
+        """Newest first."""
         ids = parameters.get("caseIdList") or []
         if len(ids) > _MAX_IDS:
             raise _refusal("ValidationException", f"caseIdList must have at most {_MAX_IDS} entries.")
@@ -168,7 +167,7 @@ class PerdureSupportResponse(SupportResponse):
         return json.dumps({"initialCaseStatus": initial, "finalCaseStatus": case.status})
 
     def add_communication_to_case(self) -> str:
-        """Adding a communication reopens a resolved case, as on AWS."""
+        """Reopens a resolved case, as on AWS."""
         parameters = self._parameters()
         case = self._ours.case(parameters.get("caseId", ""))
         case.communications.append((datetime.now(UTC).timestamp(), parameters.get("communicationBody", "")))
@@ -187,7 +186,7 @@ class PerdureSupportResponse(SupportResponse):
 
 
 def all_cases() -> list[tuple[str, Case]]:
-    """Every case, with the account that opened it."""
+    """With the accounts."""
     found: list[tuple[str, Case]] = []
     for account_id, regional in support_backends.items():
         for backend in dict.values(regional):
@@ -196,7 +195,7 @@ def all_cases() -> list[tuple[str, Case]]:
 
 
 def decide_case(case_id: str, resolve: str) -> Case | None:
-    """Resolve a case now, never, or by its age (`auto`); None if it does not exist."""
+    """`resolve` is now, never, or auto (by age); None if there is no such case."""
     for account_id, case in all_cases():
         if case.id == case_id:
             instants = {"now": runtime.clock.now(), "never": None, "auto": case.born_at + runtime.config().case_seconds}

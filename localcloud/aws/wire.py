@@ -66,7 +66,7 @@ class ErrorAnswer:
 
 @dataclass(frozen=True)
 class SignedRequest:
-    """A request's own claims, before authentication."""
+    """Claims before authentication."""
 
     service: str
     action: str
@@ -78,17 +78,15 @@ class SignedRequest:
 
     @property
     def mutating(self) -> bool:
-        """Whether the operation can change state."""
         return not self.dry_run and _READING.match(self.action) is None
 
     @property
     def is_regional(self) -> bool:
-        """Whether the call acts in its scope's region."""
         return self.service not in _GLOBAL_SERVICES
 
 
 class Refusal(HTTPException):
-    """An error for moto's handlers to raise, with AWS's code, wording and HTTP status."""
+    """Can be raised in moto's handlers."""
 
     def __init__(self, service: str, error: ErrorAnswer) -> None:
         super().__init__()
@@ -98,11 +96,10 @@ class Refusal(HTTPException):
         self._headers = headers
 
     def get_headers(self, *_args: Any, **_kwargs: Any) -> list[tuple[str, str]]:
-        """Called by moto."""
         return self._headers
 
     def get_body(self, *_args: Any, **_kwargs: Any) -> str:
-        """The body for Flask, if moto does not catch the exception."""
+        """For Flask, if moto does not catch the exception."""
         return self.description or ""
 
 
@@ -128,12 +125,11 @@ def read_request(environ: Environ) -> SignedRequest:
 
 
 def protocol_of(service: str) -> str:
-    """The service's protocol, `json` by default."""
     return _PROTOCOLS.get(service, _JSON)
 
 
 def render_error(service: str, error: ErrorAnswer) -> tuple[bytes, list[tuple[str, str]]]:
-    """Body and headers of an error in the service's protocol."""
+    """Body and headers in the service's protocol."""
     request_id = str(uuid4())
     protocol = protocol_of(service)
     code, message = escape(error.code), escape(error.message)
@@ -183,7 +179,7 @@ def denied(service: str, action: str, caller: str) -> ErrorAnswer:
 
 
 def unknown_key(service: str) -> ErrorAnswer:
-    """The error for a key that does not exist, is inactive, or is not valid in that region."""
+    """For keys that are missing, inactive, or not valid in that region."""
     if service == "ec2":
         return ErrorAnswer("AuthFailure", "AWS was not able to validate the provided access credentials", 401)
     if service == "s3":
@@ -215,7 +211,6 @@ def closed_account(service: str) -> ErrorAnswer:
 
 
 def error_code_of(body: bytes, headers: list[tuple[str, str]]) -> str:
-    """The error code of a rendered answer, for the ledger."""
     for name, value in headers:
         if name.lower() == "x-amzn-errortype" and value:
             return value.split("#")[-1].split(":")[0]
@@ -237,7 +232,7 @@ def _read_body(environ: Environ) -> bytes:
 
 
 def signature_of(environ: Environ) -> tuple[str, str, str, str]:
-    """Access key, region, service and session token, from the header or a presigned URL."""
+    """Access key, region, service and session token."""
     match = _SCOPE.search(environ.get("HTTP_AUTHORIZATION", ""))
     if match:
         key, region, service = match.groups()

@@ -42,8 +42,6 @@ CREDENTIALS = "aws-credentials"
 
 
 class Sizes(Model):
-    """The sizes of the figures' definitions, or smaller ones."""
-
     pool: int = 10
     idle_pool: int = 20
     idle_seconds: float = 300.0
@@ -131,7 +129,6 @@ def _sum_of_accounts(histories: dict[str, History]) -> dict[str, int]:
 
 
 def _discrepancies(lab: Laboratory) -> str:
-    """The differences between AWS and the cluster."""
     world = lab.emulator.world()
     cloud = {(record.id, record.name) for record in world.members()}
     cluster = {(account.spec.aws_account_id, account.metadata.name) for account in _accounts(lab)}
@@ -257,7 +254,6 @@ async def idle(sizes: Sizes, rows: frozenset[str]) -> Found:
 
 
 def _tasks(before: dict[str, History], after: dict[str, History]) -> dict[str, int]:
-    """Workflow tasks between two readings, by workflow."""
     task = "workflow_task_completed"
     return {id_: history.types[task] - before.get(id_, History()).types[task] for id_, history in after.items()}
 
@@ -298,7 +294,7 @@ async def pending(sizes: Sizes, rows: frozenset[str]) -> Found:
 
 
 async def crowded(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Row i: the Accounts are made Ready by writing their status, so the claim gets no further than bound."""
+    """Row i: the Accounts' status is written, so the claim gets no further than bound."""
     async with laboratory((Cloud.AWS,), *KINDS) as lab:
         began = time.monotonic()
         await lab.create_pool(ACCOUNT_POOL, 0)
@@ -332,7 +328,6 @@ async def _bound_after(lab: Laboratory, name: str) -> float:
 
 
 async def make_idle_accounts(lab: Laboratory, count: int) -> None:
-    """Create Accounts that are Ready and idle."""
     permits = asyncio.Semaphore(10)
 
     async def one(number: int) -> None:
@@ -357,7 +352,7 @@ async def make_idle_accounts(lab: Laboratory, count: int) -> None:
 
 
 async def settle(lab: Laboratory, count: int) -> None:
-    """Wait until every Account has a workflow whose phase is Ready."""
+    """Wait until every Account has a Ready workflow."""
     query = "OpKind = 'Account' AND OpPhase = 'Ready' AND ExecutionStatus = 'Running'"
     async with asyncio.timeout(PATIENCE_SECONDS):
         while (await lab.temporal.count_workflows(query)).count < count:  # noqa: ASYNC110 - visibility sends no events
@@ -384,7 +379,6 @@ async def left_behind(sizes: Sizes, rows: frozenset[str]) -> Found:
 
 
 def _claim(name: str) -> JsonObject:
-    """A user's claim with its own legal entity."""
     return {
         "metadata": {"name": name},
         "spec": {
@@ -409,7 +403,6 @@ def _ready(lab: Laboratory) -> int:
 
 
 def _free(lab: Laboratory) -> int:
-    """The number of released Accounts."""
     return sum(
         account.status.state == AccountState.READY
         and account.status.reused

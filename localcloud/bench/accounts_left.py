@@ -33,8 +33,6 @@ _AT_ONCE = 10
 
 
 class Left(StrEnum):
-    """The state in which the operator left an Account."""
-
     READY = "ready"
     CLAIMED = "claimed"
     UNRECORDED = "unrecorded"
@@ -54,15 +52,13 @@ _STATES = {
 
 
 class LeftAccount(Model):
-    """An Account and its AWS account."""
-
     name: str
     account_id: str
     how: Left
 
 
 async def taken_over(accounts: int) -> Found:
-    """Row 8e with so many Accounts, and a claim for each fourth."""
+    """Row 8e; every fourth Account has a claim."""
     async with laboratory((Cloud.AWS,), ACCOUNT, ACCOUNT_CLAIM) as lab:
         names = [account_name(suffix_of("left", str(number))) for number in range(accounts)]
         ids = await asyncio.to_thread(_create, lab, names)

@@ -52,7 +52,7 @@ Interval = tuple[float, float]
 
 
 async def raised(accounts: int) -> Found:
-    """Row 8d with so many accounts."""
+    """Row 8d."""
     emulated = {**SLOW_ANSWERS, "regions": PLAIN, "opt_in_regions": OPT_IN, "recent_calls": 0}
     async with laboratory((Cloud.AWS,), ACCOUNT, **emulated) as lab:
         names = await _prepare(lab, accounts)
@@ -96,7 +96,7 @@ def _shares(spent: dict[str, float], accounts: int) -> str:
 
 
 async def _prepare(lab: Laboratory, count: int) -> dict[str, str]:
-    """Create the configuration and so many AWS accounts; their ids by name."""
+    """The accounts' ids by name."""
     pools = {"default": {"default": True}}
     data = {"feature.opt_in_regions": "true", "opt-in-regions": ", ".join(OPT_IN), "accountpool": json.dumps(pools)}
     await lab.patch(CONFIG_MAP_KIND, OPERATOR_NAMESPACE, CONFIG_MAP, {"data": data})
@@ -131,7 +131,7 @@ async def _make(lab: Laboratory, name: str, account_id: str) -> None:
 
 
 async def _followed(lab: Laboratory, count: int) -> int:
-    """Wait until all are Ready; the maximum that were in OptingInRegions at once."""
+    """The maximum in OptingInRegions at once."""
     most = 0
 
     def finished() -> bool:
@@ -148,7 +148,6 @@ async def _followed(lab: Laboratory, count: int) -> int:
 
 
 async def _history_lengths(lab: Laboratory) -> list[int]:
-    """Of every run of every workflow."""
     permits = asyncio.Semaphore(_AT_ONCE)
 
     async def length(id_: str, run: str) -> int:
@@ -163,7 +162,7 @@ async def _history_lengths(lab: Laboratory) -> list[int]:
 
 
 def most_at_once(intervals: Iterable[Interval]) -> int:
-    """The maximum number of overlapping intervals; one that ends does not overlap one that begins then."""
+    """Overlapping intervals; an end and a start at one instant do not overlap."""
     moments = sorted((moment, change) for begin, end in intervals for moment, change in ((begin, 1), (end, -1)))
     under_way = most = 0
     for _, change in moments:
@@ -195,6 +194,6 @@ def _most_regions(world: World) -> int:
 
 
 def _most_accounts(world: World) -> int:
-    """The maximum number of accounts with a pending region, each counted from its first request to its last end."""
+    """Accounts with pending regions, from first request to last end."""
     changes = _region_changes(world).values()
     return most_at_once((min(begin for begin, _ in each), max(end for _, end in each)) for each in changes)

@@ -58,7 +58,7 @@ async def idle(sizes: Sizes, rows: frozenset[str]) -> Found:
 
 
 async def _watched(on: Scene, seconds: float) -> tuple[int, int, Counter[str]]:
-    """While idle: requests without the constant ones, workflow tasks, all requests."""
+    """Requests without the constant ones, workflow tasks, all requests."""
     await on.lab.quiet()
     mark, before = on.lab.audit_mark(), await _workflow_tasks(on)
     await asyncio.sleep(seconds)
@@ -177,7 +177,7 @@ def _told(sizes_mib: dict[str, float]) -> str:
 
 
 def _memory_mib(on: Scene, service: str) -> float:
-    """Of a service with its children."""
+    """With its children."""
     pid = on.lab.deployment.service(service).pid
     if pid is None:
         return 0.0

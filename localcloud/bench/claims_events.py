@@ -42,7 +42,7 @@ _MARK = "marked"
 
 
 async def ends(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """The requested parts of row f."""
+    """Row f."""
     found: list[Found] = []
     async with scene() as on:
         for part, measure in _ENDS:
@@ -93,7 +93,7 @@ def _lateness(what: str, seconds: float, goal: str, note: str = "") -> Figure:
 
 
 def _cost(cost: Cost, ends: int) -> tuple[Figure, ...]:
-    """The cost per expiry, from shortly before the first until quiet."""
+    """From shortly before the first expiry until quiet."""
     return (
         Figure(
             row="f",
@@ -106,7 +106,7 @@ def _cost(cost: Cost, ends: int) -> tuple[Figure, ...]:
 
 
 async def _late(on: Scene, prefix: str, count: int, seconds: int) -> tuple[list[float], Cost]:
-    """Each claim's lateness in seconds, and the cost of the expiries."""
+    """Lateness in seconds, and the cost."""
     first = int(time.time()) + _LEAD_SECONDS
     due = {f"{prefix}-{number}": first + number * seconds // count for number in range(count)}
     await _make_ending(on, due)
@@ -119,7 +119,7 @@ async def _late(on: Scene, prefix: str, count: int, seconds: int) -> tuple[list[
 
 
 async def _late_after_downtime(on: Scene, count: int) -> tuple[list[float], float]:
-    """Delays after the restart was complete, and the duration of the restart."""
+    """Delays after the restart, and its duration."""
     deployment = on.lab.deployment
     due = dict.fromkeys((f"down-{number}" for number in range(count)), int(time.time()) + _DOWN_LEAD_SECONDS)
     await _make_ending(on, due)
@@ -144,7 +144,7 @@ async def _make_ending(on: Scene, due: Mapping[str, float]) -> None:
 
 
 async def _deleted(on: Scene, names: Sequence[str] | Mapping[str, float]) -> dict[str, float]:
-    """When the last of each claim's claim, handle and resource was seen being deleted."""
+    """When the last of claim, handle and resource was seen being deleted."""
     parts = {
         name: [
             (RESOURCE_CLAIM, path(name)),
@@ -227,7 +227,7 @@ def _condition() -> str:
 
 
 async def _say(on: Scene, name: str, said: str, *words: str) -> float:
-    """Write into the claim's resource and wait for one of these words; the seconds that it took."""
+    """The seconds until one of the words is true."""
     async with asyncio.timeout(PATIENCE_SECONDS):
         await on.seen.until(lambda: bool(on.seen.things_of.get(path(name))))
     await asyncio.sleep(0.2)

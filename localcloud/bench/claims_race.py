@@ -78,14 +78,14 @@ async def _bound(on: Scene, count: int) -> None:
 
 
 async def _pairs(on: Scene) -> dict[str, str]:
-    """The handle of each bound claim, where claim and handle agree and no other handle is involved."""
+    """The handle of each claim, as far as both sides agree."""
     claims = (await on.lab.kube.list(RESOURCE_CLAIM)).items
     handles = (await on.lab.kube.list(RESOURCE_HANDLE)).items
     return agreed(claims, handles)
 
 
 def agreed(claims: Iterable[JsonObject], handles: Iterable[JsonObject]) -> dict[str, str]:
-    """Claims with their handles where both sides agree; excludes claims that two handles name."""
+    """Excludes claims that two handles name."""
     held = [(text(each, "spec", "resourceClaim", "name"), text(each, "metadata", "name")) for each in handles]
     named = Counter(claim for claim, _ in held if claim)
     told_by_claims = {

@@ -48,31 +48,28 @@ class Sightings:
         """The resources of each claim that has some."""
 
     def first(self, kind: Kind, path: str, word: str) -> float | None:
-        """When a word was first true of an object, `namespace/name`."""
         return self._first[kind.name, path].get(word)
 
     def ended(self, kind: Kind, path: str) -> float | None:
-        """When an object was first seen being deleted, or gone."""
+        """When it was deleted or gone."""
         seen = self._first[kind.name, path]
         return min((seen[word] for word in (DELETING, GONE) if word in seen), default=None)
 
     def count(self, kind: Kind, word: str) -> int:
-        """The number of objects of which a word is true now."""
         return self._count[kind.name, word]
 
     async def until(self, condition: Callable[[], bool]) -> None:
-        """Wait until a condition holds; limit the wait with `asyncio.timeout`."""
+        """Limit the wait with `asyncio.timeout`."""
         async with self._changed:
             await self._changed.wait_for(condition)
 
     async def moment(self, kind: Kind, path: str, word: str) -> float:
-        """Wait until a word has been true of an object; returns the moment."""
+        """Waits until the word is true."""
         await self.until(lambda: self.first(kind, path, word) is not None)
         return self._first[kind.name, path][word]
 
     @asynccontextmanager
     async def followed(self) -> AsyncIterator[None]:
-        """Watch while the context lasts."""
         try:
             await self._begin(self._words)
             yield
@@ -81,7 +78,7 @@ class Sightings:
 
     @asynccontextmanager
     async def only(self, *kinds: Kind) -> AsyncIterator[None]:
-        """Watch only these kinds for a while, since each watch costs CPU per change."""
+        """Reduces CPU, which each watch costs per change."""
         others = [kind for kind in self._words if kind not in kinds]
         await self._end(others)
         try:
@@ -172,7 +169,7 @@ def _pool(obj: JsonObject) -> Iterable[str]:
 
 
 def _thing(marked: str, obj: JsonObject) -> Iterable[str]:
-    """Handles' objects only; the cluster has ConfigMaps of its own."""
+    """Handles' objects only."""
     return (BOUND,) if text(obj, "metadata", "annotations", marked) else ()
 
 

@@ -144,7 +144,7 @@ async def _backlog(on: Scene) -> list[Backlog]:
 
 
 async def _ledger(on: Scene, names: list[str]) -> tuple[int, int]:
-    """Claims without their own handle and resource, and surplus handles and resources."""
+    """Claims without their own handle and resource, and surplus ones."""
     claims = (await on.lab.kube.list(RESOURCE_CLAIM)).items
     handles = (await on.lab.kube.list(RESOURCE_HANDLE)).items
     things = (await on.lab.kube.list(CONFIG_MAP, THINGS)).items
@@ -157,7 +157,7 @@ async def _ledger(on: Scene, names: list[str]) -> tuple[int, int]:
 
 
 async def _broken_off(client: Client) -> Counter[str]:
-    """Repeated work, from the histories of all runs."""
+    """Repeated work in all histories."""
     found: Counter[str] = Counter()
     permits = asyncio.Semaphore(_READ_AT_ONCE)
 
@@ -178,7 +178,7 @@ def _restarts(on: Scene) -> Counter[str]:
 
 
 async def _terms(on: Scene) -> int:
-    """How often the watcher's Lease changed its holder."""
+    """Changes of the watcher's leader."""
     settings = Settings()
     lease = await on.lab.kube.get(LEASE, settings.watch_lease_namespace, settings.watch_lease_name)
     turns = at(lease, "spec", "leaseTransitions")

@@ -26,7 +26,6 @@ def step(line: str) -> None:
 
 
 def told(found: Found) -> Found:
-    """Print the figures, and return them."""
     for figure in found.figures:
         step(line_of(figure))
     return found
@@ -40,7 +39,6 @@ def line_of(figure: Figure) -> str:
 
 
 def together(found: Iterable[Found]) -> Found:
-    """Merge the results of several measurements."""
     every = tuple(found)
     return Found(
         figures=tuple(figure for each in every for figure in each.figures),
@@ -49,20 +47,16 @@ def together(found: Iterable[Found]) -> Found:
 
 
 class Cost(NamedTuple):
-    """The resources used between two readings."""
-
     requests: Counter[str]
     cpu: dict[str, float]
     """Seconds by service; `evaluators` are the worker's children."""
 
     def cpu_of(self, count: int) -> str:
-        """Milliseconds of CPU per item, by service."""
+        """Milliseconds per item."""
         return ", ".join(f"{service} {1000 * seconds / count:.1f}" for service, seconds in self.cpu.items())
 
 
 class Meter:
-    """Measures the resources used since its creation."""
-
     def __init__(self, lab: Laboratory) -> None:
         self._lab = lab
         self._mark = lab.audit_mark()

@@ -33,8 +33,6 @@ BATCH = 250
 
 
 class Sizes(Model):
-    """The sizes of the figures' definitions, or smaller ones."""
-
     singles: int = 50
     burst: int = 100
     pool: int = 50
@@ -55,15 +53,13 @@ class Sizes(Model):
 
 
 class Scene(NamedTuple):
-    """A deployment with the providers, and the watches on it."""
-
     lab: Laboratory
     seen: Sightings
 
 
 @asynccontextmanager
 async def scene() -> AsyncIterator[Scene]:
-    """A fresh scene, warmed up by one claim."""
+    """Warmed up by one claim."""
     step("a deployment is brought up")
     async with laboratory((Cloud.AWS,)) as lab:
         seen = Sightings(lab.kube)
@@ -79,7 +75,7 @@ async def scene() -> AsyncIterator[Scene]:
 
 
 async def make(scene: Scene, names: Iterable[str], provider: str = AT_ONCE, **spec: object) -> dict[str, float]:
-    """Create claims concurrently; returns when each request was sent."""
+    """When each request was sent."""
     permits = asyncio.Semaphore(POSTS_AT_ONCE)
     sent: dict[str, float] = {}
 
@@ -93,7 +89,7 @@ async def make(scene: Scene, names: Iterable[str], provider: str = AT_ONCE, **sp
 
 
 async def make_settled(scene: Scene, count: int, prefix: str, told: Callable[[], str] = str) -> None:
-    """Create many claims in batches, each ready before the next; `told` adds a word after each batch."""
+    """In batches, each ready before the next."""
     names = [f"{prefix}-{number}" for number in range(count)]
     for start in range(0, count, BATCH):
         batch = names[start : start + BATCH]
@@ -104,18 +100,18 @@ async def make_settled(scene: Scene, count: int, prefix: str, told: Callable[[],
 
 
 async def all_ready(scene: Scene, names: Sequence[str]) -> float:
-    """Wait until all are ready; returns when the last one was."""
+    """When the last one was."""
     return max([await moment(scene, name, READY) for name in names])
 
 
 async def moment(scene: Scene, name: str, word: str) -> float:
-    """Wait until a word is true of a claim; returns when it first was."""
+    """Waits for the word."""
     async with asyncio.timeout(PATIENCE_SECONDS):
         return await scene.seen.moment(RESOURCE_CLAIM, path(name), word)
 
 
 async def delete(scene: Scene, names: Iterable[str]) -> None:
-    """Delete claims and wait until they and their objects are gone."""
+    """Waits until they and their objects are gone."""
     wanted = list(names)
     handles = [
         f"{OPERATOR}/{scene.seen.handle_of[path(name)]}" for name in wanted if path(name) in scene.seen.handle_of
@@ -138,14 +134,12 @@ def path(name: str) -> str:
 
 
 def claim(name: str, provider: str = AT_ONCE, **spec: object) -> JsonObject:
-    """A user's claim."""
     values = {"text": f"of {name}", "number": 3}
     chosen: JsonObject = {"name": provider} if provider != AT_ONCE else {"name": provider, "parameterValues": values}
     return {"metadata": {"name": name}, "spec": {"provider": chosen, **spec}}
 
 
 def pool(name: str, size: int) -> JsonObject:
-    """A pool of handles for claims of `POOLED`."""
     return {"metadata": {"name": name}, "spec": {"minAvailable": size, "provider": {"name": POOLED}}}
 
 
@@ -154,12 +148,11 @@ async def create_pool(scene: Scene, name: str, size: int) -> None:
 
 
 def end(seconds: float) -> dict[str, str]:
-    """A lifespan that ends at a moment, in whole seconds."""
     return {"end": timestamp(datetime.fromtimestamp(int(seconds), UTC))}
 
 
 def thing(scene: Scene, name: str) -> tuple[str, str]:
-    """Namespace and name of a claim's resource."""
+    """Namespace and name."""
     namespace, _, thing = scene.seen.things_of[path(name)][0].partition("/")
     return namespace, thing
 

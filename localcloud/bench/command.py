@@ -117,7 +117,7 @@ def bench(
 
 
 def _measured(work: Sequence[Measure]) -> tuple[list[Found], list[str]]:
-    """The results, and the reasons of failed measurements."""
+    """Results, and reasons of failures."""
     from engine.errors import ApiError
     from localcloud.cpu_share import NoQuota
 
@@ -132,7 +132,6 @@ def _measured(work: Sequence[Measure]) -> tuple[list[Found], list[str]]:
 
 
 def _work(name: Benchmark, only: str, sizes: Mapping[str, float]) -> list[Measure]:
-    """The measurements to run, in order."""
     from localcloud.bench import (
         accounts,
         claims,
@@ -174,7 +173,7 @@ def _fields(of: type[Model], sizes: Mapping[str, float]) -> dict[str, float]:
 
 
 def _rows(text: str, rows: Iterable[frozenset[str]], on_request: frozenset[str]) -> frozenset[str]:
-    """The rows of `--only`, with all their parts; by default all that do not need a request."""
+    """Without `--only`, all except those on request."""
     known = frozenset().union(*rows)
     named = filter(None, map(str.strip, text.split(",")))
     wanted = frozenset().union(*(({name} & known) or _parts(name, known) or {name} for name in named))
@@ -184,5 +183,5 @@ def _rows(text: str, rows: Iterable[frozenset[str]], on_request: frozenset[str])
 
 
 def _parts(row: str, known: frozenset[str]) -> set[str]:
-    """The parts of a row: f1, f2 and f3 of f."""
+    """f1, f2 and f3 of f."""
     return {each for each in known if each.rstrip("0123456789") == row}

@@ -77,7 +77,7 @@ _OBSERVED = "activity_task_completed"
 
 
 async def _wake_all(lab: Laboratory, keys: list[Key]) -> tuple[float, dict[str, float], int]:
-    """Wake each once; the seconds of sending, the CPU of everything that followed, and the audit mark before."""
+    """Seconds of sending, CPU until quiet, and the audit mark before."""
     permits = asyncio.Semaphore(WAKERS)
 
     async def one(key: Key) -> None:

@@ -30,8 +30,6 @@ class Load(Model):
 
 
 class Figure(Model):
-    """A measured number beside its goal."""
-
     row: str
     """The row of the issue's table, for example `d2`."""
     what: str
@@ -42,8 +40,6 @@ class Figure(Model):
 
 
 class Found(Model):
-    """The results of one row, or of rows that are measured together."""
-
     figures: tuple[Figure, ...]
     breakdown: dict[str, dict[str, int]] = {}
 
@@ -82,7 +78,7 @@ class LoadMeter:
 
 
 def _waited_seconds() -> float | None:
-    """Seconds in which some task waited for a CPU: `total` of /proc/pressure/cpu."""
+    """`total` of /proc/pressure/cpu, in seconds."""
     try:
         some = Path("/proc/pressure/cpu").read_text().splitlines()[0]
     except OSError:
@@ -91,18 +87,17 @@ def _waited_seconds() -> float | None:
 
 
 def _cpu_seconds() -> dict[str, float]:
-    """The machine's CPU time that was not idle, by type."""
+    """Without idle time."""
     return {name: seconds for name, seconds in psutil.cpu_times()._asdict().items() if name not in ("idle", "iowait")}
 
 
 def _stolen(before: Mapping[str, float], after: Mapping[str, float]) -> float:
-    """The share of `steal`; 0 if the system does not report it."""
+    """0 if the system does not report it."""
     spent = {name: after[name] - before[name] for name in after}
     return round(spent.get("steal", 0.0) / max(sum(spent.values()), 0.01), 2)
 
 
 def percentile(values: Sequence[float], share: float) -> float:
-    """The smallest measured value above that share of the values."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(share * len(ordered)))]
 

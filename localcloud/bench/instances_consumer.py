@@ -112,7 +112,7 @@ async def end_to_end(sizes: Sizes, rows: frozenset[str]) -> Found:
 
 
 async def _burst(on: Scene, instances: Sequence[str]) -> list[Figure]:
-    """All events at once: throughput and cost."""
+    """All events at once."""
     until = now()
     lives = [life(each, (State.PENDING, State.RUNNING, State.STOPPING, State.STOPPED), until) for each in instances]
     bodies = [body for bodies in zip(*lives, strict=True) for body in bodies]
@@ -143,7 +143,7 @@ async def _burst(on: Scene, instances: Sequence[str]) -> list[Figure]:
 
 
 async def _paced(on: Scene, instances: Sequence[str]) -> list[Figure]:
-    """Ten events per second: each label's delay."""
+    """Ten events per second."""
     on.labels.forget()
     at = now() + timedelta(seconds=1)
     sent = await on.send([state_change(each, State.STOPPING, at) for each in instances], per_second=_PACED_PER_SECOND)
@@ -166,7 +166,6 @@ async def _paced(on: Scene, instances: Sequence[str]) -> list[Figure]:
 
 
 async def _labelled(on: Scene, instances: Sequence[str], state: State) -> float:
-    """Wait until all have the label; returns when."""
     return await on.until(lambda: all(on.labels.value(each, STATE_LABEL) == state for each in instances))
 
 
@@ -242,7 +241,6 @@ async def _kill_all(on: Scene) -> None:
 
 
 async def _settled(on: Scene, last: Mapping[str, State]) -> dict[str, str]:
-    """The labels when they are right, or after the wait."""
     try:
         await on.until(lambda: all(on.labels.value(each, STATE_LABEL) == state for each, state in last.items()), 90)
     except TimeoutError:
@@ -290,7 +288,7 @@ async def storm(sizes: Sizes, rows: frozenset[str]) -> Found:
 
 
 async def urgent(sizes: Sizes, rows: frozenset[str]) -> Found:
-    """Row g: the consumer is stopped until all messages are queued, the notices last."""
+    """Row g: the consumer waits until all messages are queued, notices last."""
     count = max(2, sizes.event_count // len(_LIFE))
     async with scene() as on:
         step(f"{count} instances")
@@ -328,7 +326,6 @@ async def urgent(sizes: Sizes, rows: frozenset[str]) -> Found:
 
 
 async def outage(row: str, service: str, sizes: Sizes, rows: frozenset[str]) -> Found:
-    """One part of row f."""
     seconds = sizes.outage_seconds
     # Sweeps would hide losses.
     async with scene(PERDURE_SWEEP="86400") as on:

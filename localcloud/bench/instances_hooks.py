@@ -52,7 +52,6 @@ async def held(held_seconds: float) -> Found:
 
 
 async def _held(on: Scene, scaling: Any, instance: str, held_seconds: float) -> list[Figure]:
-    """The hook's part."""
     on.lab.emulator.reset_ledger()
     began = time.monotonic()
     await asyncio.to_thread(scaling.set_desired_capacity, AutoScalingGroupName=_GROUP, DesiredCapacity=0)
@@ -95,14 +94,14 @@ async def _held(on: Scene, scaling: Any, instance: str, held_seconds: float) -> 
 
 
 async def _let_go(scaling: Any, instance: str, began: float) -> float:
-    """Wait until Auto Scaling proceeds; returns for how long the hook held the instance."""
+    """For how long the hook held the instance."""
     while await asyncio.to_thread(_lifecycle, scaling, instance) == _WAITING:  # noqa: ASYNC110 - nobody is told
         await asyncio.sleep(2)
     return time.monotonic() - began
 
 
 async def _moved(on: Scene, planned: list[str], meanwhile: Coroutine[None, None, list[Figure]]) -> list[Figure]:
-    """The maintenance's part, while the hook holds its instance and processes are killed."""
+    """While the hook holds its instance and processes are killed."""
     withdrawn, tomorrow, left = planned
     start = datetime.now(UTC).replace(microsecond=0) + _MONTH
     names = {each: _announce(on, each, start) for each in planned}
@@ -133,7 +132,7 @@ async def _moved(on: Scene, planned: list[str], meanwhile: Coroutine[None, None,
 
 
 def _announce(on: Scene, instance: str, start: datetime, event: str = "", *, over: bool = False) -> str:
-    """Announce an instance's retirement, reschedule it, or end it; returns the event's name."""
+    """New, rescheduled, or over; returns the event's name."""
     ended = {"status": "closed", "entity_status": "RESOLVED"} if over else {}
     said = {"event": event, "start": start.timestamp(), **ended}
     return on.lab.emulator.announce("health", PLACE.account, PLACE.region, instance, **said).event
@@ -144,7 +143,7 @@ async def _labelled(on: Scene, instances: Sequence[str], label: str, value: str)
 
 
 async def _until(on: Scene, kind: Kind, name: str, holds: Callable[[JsonObject], bool]) -> None:
-    """Wait until an object meets the condition, or is gone."""
+    """Also ends if the object is gone."""
     deadline = time.monotonic() + 120
     while not await _is(on, kind, name, holds):
         if time.monotonic() > deadline:
@@ -164,7 +163,6 @@ async def _deleted(on: Scene, instance: str) -> bool:
 
 
 def _date(machine: JsonObject) -> datetime | None:
-    """The deadline in the annotation."""
     story: Mapping[str, str] = json.loads(str(mapping(machine, "metadata", "annotations").get(EVENTS_ANNOTATION, "{}")))
     return datetime.fromisoformat(story["deadline"]) if "deadline" in story else None
 
@@ -173,7 +171,7 @@ def _date(machine: JsonObject) -> datetime | None:
 
 
 def _grouped(on: Scene) -> str:
-    """Create a group of one with the hook; returns its instance."""
+    """The instance of a group of one."""
     group = make_hooked_group(
         on.client,
         _GROUP,
@@ -191,6 +189,5 @@ def _lifecycle(scaling: Any, instance: str) -> str:
 
 
 def _told_by_rules(on: Scene) -> bool:
-    """Whether the product's three rules deliver to the queue."""
     arn = on.sqs.get_queue_attributes(QueueUrl=on.url(), AttributeNames=["QueueArn"])["Attributes"]["QueueArn"]
     return len(on.client("events").list_rule_names_by_target(TargetArn=arn)["RuleNames"]) == 3

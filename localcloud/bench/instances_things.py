@@ -43,7 +43,7 @@ _BATCH = 10
 
 
 class Labels:
-    """When each label of each AWSMachine was first seen, by this process's watch."""
+    """Times at which this process's watch first saw each label."""
 
     def __init__(self, kube: KubeApi) -> None:
         self._kube = kube
@@ -54,14 +54,13 @@ class Labels:
         self._first.clear()
 
     def first(self, instance: str, label: str, value: str) -> float | None:
-        """When (seconds since the epoch) an instance's label first had a value."""
+        """Seconds since the epoch."""
         return self._first[instance, label].get(value)
 
     def value(self, instance: str, label: str) -> str:
         return self.now.get(instance, {}).get(label, "")
 
     async def follow(self) -> None:
-        """Watch forever."""
         while True:
             with suppress(ApiError):
                 listing = await self._kube.list(AWS_MACHINE)
@@ -82,8 +81,6 @@ class Labels:
 
 @dataclass
 class Scene:
-    """A deployment that serves instances."""
-
     lab: Laboratory
     labels: Labels
     sqs: Any
@@ -96,7 +93,7 @@ class Scene:
     # Instances.
 
     async def make(self, count: int) -> list[str]:
-        """Create running instances with AWSMachines and Machines."""
+        """Running instances with AWSMachines and Machines."""
         made: list[str] = []
         image = await asyncio.to_thread(image_of, self.ec2)
         while len(made) < count:
@@ -116,7 +113,7 @@ class Scene:
         return made
 
     async def adopt(self, instance: str) -> None:
-        """Create an instance's objects as Cluster API does; finalizers keep deleted ones, so labels stay visible."""
+        """Like Cluster API, with finalizers that keep deleted objects visible."""
         provider_id = f"aws:///{REGION}a/{instance}"
         labels = {c.CLUSTER_LABEL: CLUSTER}
         machine = await self.lab.kube.create(
@@ -148,7 +145,7 @@ class Scene:
         )
 
     async def stop_silently(self, instances: Sequence[str]) -> None:
-        """Stop instances without EC2's events, for hand-made events that EC2 confirms."""
+        """Without EC2's events, so that hand-made ones are confirmed."""
         self.lab.emulator.event_fault(EventFaultKind.DROP)
         await asyncio.to_thread(self.ec2.stop_instances, InstanceIds=list(instances))
         await self.until(lambda: self._all_stopped(instances))
@@ -173,7 +170,7 @@ class Scene:
         assert not answer.get("Failed"), answer
 
     async def send(self, bodies: Sequence[str], *, per_second: float = 0.0) -> list[float]:
-        """Send messages, ten per call, without pause unless `per_second` is given; returns when each was sent."""
+        """When each was sent; without pause by default."""
         began, sent = time.monotonic(), list[float]()
         batch = max(1, min(_BATCH, int(per_second / 5))) if per_second else _BATCH
         for first in range(0, len(bodies), batch):
@@ -185,13 +182,12 @@ class Scene:
         return sent
 
     def left(self, name: str = PLACE.queue) -> int:
-        """The number of messages in a queue, visible or not."""
+        """Visible or not."""
         names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
         found = self.sqs.get_queue_attributes(QueueUrl=self.url(name), AttributeNames=names)["Attributes"]
         return sum(int(number) for number in found.values())
 
     async def empty(self, seconds: float = PATIENCE_SECONDS) -> float:
-        """Wait until the queue is empty; returns when."""
         return await self.until(lambda: self.left() == 0, seconds)
 
     async def until(self, holds: Callable[[], bool], seconds: float = PATIENCE_SECONDS) -> float:
@@ -208,7 +204,6 @@ class Scene:
         raise TimeoutError("it did not settle in time")
 
     def reasons(self) -> list[str]:
-        """The reason of each dead letter."""
         url, found = self.url(PLACE.dead_letters), list[str]()
         while True:
             answer = self.sqs.receive_message(
@@ -222,7 +217,6 @@ class Scene:
 
 @asynccontextmanager
 async def scene(**settings: str) -> AsyncIterator[Scene]:
-    """A fresh deployment that serves instances, with these settings."""
     with environment.kept():
         os.environ.update({INSTANCES_QUEUES: f"{PLACE.account}/{PLACE.region}", **settings})
         async with laboratory((Cloud.AWS,)) as lab:
@@ -251,7 +245,6 @@ def _client(service: str, env: dict[str, str]) -> Any:
 
 
 def _make(sqs: Any, queue: Queue) -> None:
-    """Create a queue like the product's, unless it exists."""
     try:
         sqs.get_queue_url(QueueName=queue.name)
     except sqs.exceptions.QueueDoesNotExist:
@@ -287,11 +280,11 @@ def spot_warning(instance: str, at: datetime, id_: str = "") -> str:
 
 
 def life(instance: str, states: Iterable[InstanceState], until: datetime) -> list[str]:
-    """An instance's state changes, a second apart, the last at `until`."""
+    """One second apart, the last at `until`."""
     listed = list(states)
     return [state_change(instance, s, until - timedelta(seconds=len(listed) - 1 - n)) for n, s in enumerate(listed)]
 
 
 def now() -> datetime:
-    """In whole seconds, as in events."""
+    """In whole seconds."""
     return datetime.now(UTC).replace(microsecond=0)

@@ -65,13 +65,10 @@ class History:
 
     @property
     def types(self) -> Counter[str]:
-        """The number of events by type."""
         return Counter(event.type for event in self.events)
 
 
 class Laboratory:
-    """A running deployment with its clients and counters."""
-
     def __init__(self, deployment: Deployment, kube: KubeApi, temporal: Client, emulator: Emulator | None) -> None:
         self.deployment = deployment
         self.kube = kube
@@ -81,18 +78,16 @@ class Laboratory:
 
     @property
     def emulator(self) -> Emulator:
-        """The emulated AWS; the deployment must have one."""
         assert self._emulator is not None, "the deployment has no AWS"
         return self._emulator
 
     # Counters.
 
     def audit_mark(self) -> int:
-        """The current end of the audit log."""
         return self.deployment.log("audit").stat().st_size
 
     def requests_since(self, mark: int) -> Counter[str]:
-        """The product's requests since a mark, by verb and resource; the ends of watches do not count."""
+        """By verb and resource, without the ends of watches."""
         found: Counter[str] = Counter()
         with self.deployment.log("audit").open("rb") as log:
             log.seek(mark)
@@ -107,7 +102,7 @@ class Laboratory:
         return found
 
     async def histories(self, *kinds: Kind) -> dict[str, History]:
-        """Histories of the open workflows of these kinds (default: all), by workflow id."""
+        """Open workflows of these kinds (default: all), by id."""
         ids = [row.id async for row in self.temporal.list_workflows("ExecutionStatus = 'Running'")]
         wanted = [id_ for id_ in ids if not kinds or id_.split("/", maxsplit=1)[0] in {kind.name for kind in kinds}]
         permits = asyncio.Semaphore(_HISTORIES_AT_ONCE)
@@ -120,13 +115,12 @@ class Laboratory:
         return dict(zip(wanted, await asyncio.gather(*map(one, wanted)), strict=True))
 
     def cpu(self) -> dict[str, float]:
-        """CPU seconds by service."""
         services = [WORKER, WATCH, TEMPORAL, API_SERVER, ETCD, *((AWS,) if self._emulator is not None else ())]
         services += [EVENTS] if EVENTS in self.deployment.state.plan().services else []
         return {service: self._cpu_seconds(service) for service in services}
 
     async def quiet(self) -> None:
-        """Wait until the worker was idle for a second."""
+        """Until the worker was idle for a second."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             before = self._cpu_seconds(WORKER)
             while True:
@@ -137,7 +131,6 @@ class Laboratory:
                 before = after
 
     def _cpu_seconds(self, service: str) -> float:
-        """A service's CPU seconds."""
         pid = self.deployment.service(service).pid
         if pid is None:
             return 0.0
@@ -168,7 +161,6 @@ class Laboratory:
         await asyncio.gather(*(self.kube.create(kind, {"metadata": {"name": name}}) for name in names))
 
     async def patch(self, kind: Kind, namespace: str, name: str, patch: JsonObject, *, subresource: str = "") -> None:
-        """Change an object like a user."""
         await self.kube.patch(kind, namespace, name, patch, subresource=subresource, field_manager=FIELD_MANAGER)
 
     async def create_pool(self, kind: Kind, size: int) -> None:
@@ -178,7 +170,7 @@ class Laboratory:
 
 
 def production_settings() -> dict[str, str]:
-    """Production's polling and rate settings, which a local deployment changes."""
+    """Polling and rate settings that a local deployment changes."""
     defaults = Settings.model_fields
     changed = [name for name in LOCAL_SETTINGS if name.endswith(("_POLL", "_RATE"))]
     found = {name: defaults[name.removeprefix("PERDURE_").lower()].default for name in changed}
@@ -232,7 +224,7 @@ async def laboratory_with(
 
 
 def writes(requests: Mapping[str, int]) -> int:
-    """The number of writes, without leader Leases and Kubernetes Events."""
+    """Without Leases and Events."""
     return sum(
         count
         for name, count in requests.items()

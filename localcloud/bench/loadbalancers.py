@@ -157,7 +157,7 @@ async def _to_bytes(on: Scene) -> Found:
 
 
 async def silent(_: frozenset[str]) -> Found:
-    """Row g: no machine reports, and everything is killed while the first machine is waited for."""
+    """Row g: no machine reports; everything is killed during the first boot."""
     with _shortened():
         return await _silent()
 
@@ -210,7 +210,7 @@ async def _silent() -> Found:
 
 
 async def _everything_killed(on: Scene) -> None:
-    """Kill all services at once, and wait until they are back."""
+    """All at once."""
     deployment = on.lab.deployment
     killed = {name: await asyncio.to_thread(deployment.kill, name) for name in EVERYTHING}
     for name, pid in killed.items():
@@ -218,7 +218,7 @@ async def _everything_killed(on: Scene) -> None:
 
 
 async def disturbed(_: frozenset[str]) -> Found:
-    """Part of row h: one kind of call at a time is lost or refused, twice."""
+    """Row h, one kind of call."""
     doubled, left, slowest = 0, 0, 0.0
     odd: dict[str, int] = {}
     async with scene() as on:
@@ -263,7 +263,7 @@ async def _patched(on: Scene, name: str, spec: JsonObject, done: Callable[[], ob
 
 @contextmanager
 def _shortened() -> Iterator[None]:
-    """Set short timeouts in this environment, which the deployment inherits."""
+    """Through this environment, which the deployment inherits."""
     with environment.kept():
         os.environ["PERDURE_LOADBALANCERS_BOOT_TIMEOUT"] = f"{BOOT_TIMEOUT_SECONDS:g}"
         os.environ["PERDURE_LOADBALANCERS_DELETION_GRACE"] = f"{GRACE_SECONDS:g}"

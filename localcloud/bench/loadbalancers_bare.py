@@ -51,7 +51,6 @@ def main() -> None:
 
 
 def whole(cloud: Any, asked: Asked) -> Json:
-    """Load balancers, one by one."""
     make_server = builder(cloud, asked)
 
     def one(name: str) -> Json:
@@ -73,7 +72,6 @@ def whole(cloud: Any, asked: Asked) -> Json:
 
 
 def networks(cloud: Any, asked: Asked) -> Json:
-    """Groups, ports and floating IPs of many load balancers."""
     paths = [f"{asked['namespace']}/{name}" for name in asked["names"]]
     groups = bulk(cloud, "security-groups", "security_groups", [{"name": path} for path in paths])
     wanted = [
@@ -93,7 +91,6 @@ def networks(cloud: Any, asked: Asked) -> Json:
 
 
 def servers(cloud: Any, asked: Asked) -> Json:
-    """Ports and servers of many machines, each given by name, group and allowed address."""
     wanted = [
         machine_port(asked, f"{asked['namespace']}/{each['name']}", each["group"], each["address"])
         for each in asked["machines"]
@@ -111,7 +108,7 @@ def servers(cloud: Any, asked: Asked) -> Json:
 
 
 def bulk(cloud: Any, path: str, plural: str, wanted: Sequence[Json]) -> list[Json]:
-    """Objects of one kind, in the order of `wanted`."""
+    """In the order of `wanted`."""
     made: list[Json] = []
     for some in in_parts(wanted):
         answer = cloud.network.post(f"/{path}", json={plural: some})
@@ -122,7 +119,7 @@ def bulk(cloud: Any, path: str, plural: str, wanted: Sequence[Json]) -> list[Jso
 
 
 def made_ports(cloud: Any, wanted: Sequence[Json]) -> list[Any]:
-    """Ports, in the order of `wanted`."""
+    """In the order of `wanted`."""
     found = {port.name: port for some in in_parts(wanted) for port in cloud.network.create_ports(some)}
     return [found[each["name"]] for each in wanted]
 
@@ -132,7 +129,7 @@ def floating_ip(cloud: Any, asked: Asked, path: str, port: str) -> Any:
 
 
 def machine_port(asked: Asked, path: str, group: str, address: str) -> Json:
-    """A machine's own port, which may answer at its load balancer's address."""
+    """May also answer at its load balancer's address."""
     return {
         "name": path,
         "network_id": asked["network"],
@@ -142,7 +139,6 @@ def machine_port(asked: Asked, path: str, group: str, address: str) -> Json:
 
 
 def builder(cloud: Any, asked: Asked) -> Any:
-    """A function that creates a server with a name and port."""
     flavor, image = cloud.compute.find_flavor(asked["flavor"]).id, cloud.image.find_image(asked["image"]).id
 
     def make(name: str, port: str) -> Any:
@@ -155,13 +151,12 @@ def builder(cloud: Any, asked: Asked) -> Any:
 
 
 def await_active(cloud: Any, wanted: set[str]) -> None:
-    """Wait until all these servers run."""
     while not wanted <= {each.id for each in cloud.compute.servers(status="ACTIVE")}:
         time.sleep(LOOK_SECONDS)
 
 
 def rules(group: str, path: str) -> list[Json]:
-    """The rules of a load balancer with one port, without a group's two default ones."""
+    """Without a group's two default ones."""
     found: list[Json] = []
     for ethertype, icmp, anywhere in (("IPv4", "icmp", "0.0.0.0/0"), ("IPv6", "ipv6-icmp", "::/0")):
         both: Json = {
@@ -181,7 +176,6 @@ def rules(group: str, path: str) -> list[Json]:
 
 
 def copy_server(first: str, names: Mapping[str, str]) -> None:
-    """Copy a server under other ids and names."""
     import pymysql
 
     connection = pymysql.connect(unix_socket=os.environ["PERDURE_OPENSTACK_DATABASE"], user="root")
@@ -193,7 +187,6 @@ def copy_server(first: str, names: Mapping[str, str]) -> None:
 
 
 def copy_rows(cursor: Any, table: str, first: str, names: Mapping[str, str]) -> None:
-    """Copy a table's rows of the server for each of the others."""
     identity = "uuid" if table.endswith(".instances") else "instance_uuid"
     cursor.execute(f"SELECT * FROM {table} WHERE {identity} = %s", (first,))  # noqa: S608 - a name of ours
     columns = [column[0] for column in cursor.description]
@@ -206,7 +199,6 @@ def copy_rows(cursor: Any, table: str, first: str, names: Mapping[str, str]) -> 
 
 
 def renamed(row: Json, identity: str, id_: str, name: str) -> Json:
-    """The columns that differ in a copy."""
     return {identity: id_, **({"display_name": name, "hostname": name[:63]} if "hostname" in row else {})}
 
 
@@ -229,7 +221,6 @@ def shown_machine(own: Any, server: str) -> Json:
 
 
 def in_parts(wanted: Iterable[Any]) -> Iterator[list[Any]]:
-    """Parts that fit into one request."""
     every = list(wanted)
     for start in range(0, len(every), BULK):
         yield every[start : start + BULK]

@@ -48,16 +48,12 @@ _READY_SECONDS = 600
 
 
 class Sizes(Model):
-    """The sizes of the measurements."""
-
     at_once: int = 20
     balancers: int = 200
     idle_seconds: float = 300.0
 
 
 class Bare(Model):
-    """The bare script's objects, and its time."""
-
     seconds: float = 0
     made: tuple[Made, ...] = ()
     machines: tuple[MadeMachine, ...] = ()
@@ -148,7 +144,7 @@ async def _taken_over(on: Scene, bare: Bare) -> Found:
 
 
 async def settled(_: frozenset[str], sizes: Sizes) -> Found:
-    """Row c; if shortened, projects are swept proportionally sooner."""
+    """Row c; a shorter time shortens the sweep's interval, too."""
     with environment.kept():
         interval = min(sizes.idle_seconds, SWEEP_INTERVAL.total_seconds())
         os.environ["PERDURE_SWEEP"] = f"{interval:g}"
@@ -184,7 +180,7 @@ async def _settled(sizes: Sizes, span: str) -> Found:
 
 
 async def _fill(on: Scene, count: int) -> None:
-    """Load balancers with two machines each, as yawol leaves them, taken over."""
+    """Two machines each, left by yawol and taken over."""
     began = time.monotonic()
     async with on.lab.nobody_at_work(ready_seconds=_READY_SECONDS):
         made = (await _bare(on, "networks", names=[f"settled-{number}" for number in range(count)])).made
@@ -214,7 +210,7 @@ async def _left_balancer(on: Scene, made: Made, replicas: int) -> JsonObject:
 
 
 async def _left_renamed(on: Scene, made: Made) -> None:
-    """Create the custom resources of one load balancer; its machine's final name is only known now."""
+    """The machine's final name is known only now."""
     machine_set = await _left_balancer(on, made, 1)
     (machine,), name = made.machines, machine_name(machine_set, 0)
 
@@ -230,7 +226,7 @@ async def _left_renamed(on: Scene, made: Made) -> None:
 
 
 async def _together(work: Iterable[Awaitable[T]]) -> list[T]:
-    """Run all, some at a time; results in order."""
+    """Some at a time; results in order."""
     permits = asyncio.Semaphore(_WRITES_AT_ONCE)
 
     async def one(each: Awaitable[T]) -> T:
@@ -260,14 +256,14 @@ async def _looked_at(on: Scene, wanted: int) -> None:
 
 
 async def _phases(on: Scene) -> dict[str, int]:
-    """The number of lifecycles by kind and phase."""
+    """By kind and phase."""
     running = on.lab.temporal.list_workflows("ExecutionStatus = 'Running'")
     found = [(each.id.partition("/")[0], each.typed_search_attributes.get(OP_PHASE)) async for each in running]
     return {f"{kind} {phase}": count for (kind, phase), count in Counter(found).items()}
 
 
 async def _warm(on: Scene) -> None:
-    """Create and delete one: the first of a process costs more, in OpenStack as in the product."""
+    """A process's first load balancer costs more."""
     await _create(on, "warm")
     await all_ready(on, "warm", 1)
     await delete(on, "warm")
@@ -278,8 +274,6 @@ async def _create(on: Scene, name: str) -> None:
 
 
 async def _ready(on: Scene, names: Sequence[str]) -> None:
-    """Wait until each of these has its one machine ready."""
-
     def all_are() -> bool:
         found = {text(each, "metadata", "name"): ready_machines(each) for each in on.lab.objects.of(LOAD_BALANCER)}
         return all(found.get(name) == 1 for name in names)
@@ -321,7 +315,7 @@ async def _bare(on: Scene, what: str, **more: object) -> Bare:
 
 
 async def _told(on: Scene) -> dict[str, int]:
-    """The load balancers' Events, counted by reason and message."""
+    """Events by reason and message."""
     events = (await on.lab.kube.list(EVENT, NAMESPACE_NAME)).items
     return dict(Counter(f"{text(each, 'reason')}: {text(each, 'message')}" for each in events).most_common())
 
@@ -341,7 +335,7 @@ def _used(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, 
 
 @asynccontextmanager
 async def _reported() -> AsyncIterator[Scene]:
-    """A scene without machines and quotas, with simulated reports."""
+    """Without machines and quotas."""
     async with scene(only=WITHOUT_MACHINES) as on:
         await asyncio.to_thread(lift_quotas, on)
         async with Reporter(on.lab.kube, on.lab.objects, control_plane.ground(on.lab.deployment.state)).at_work():

@@ -32,16 +32,12 @@ _AGE = timedelta(minutes=2)
 
 
 class MadeMachine(Model):
-    """The cloud objects of a machine."""
-
     own: str
     own_address: str
     server: str
 
 
 class Made(Model):
-    """The cloud objects of a load balancer."""
-
     name: str
     group: str
     port: str
@@ -122,7 +118,7 @@ async def _leave_set(kube: KubeApi, balancer: JsonObject, read: LoadBalancer) ->
 
 
 async def leave_machine(kube: KubeApi, machine_set: JsonObject, number: int, made: MadeMachine) -> None:
-    """Create one machine of a set; the first one holds the address."""
+    """The first one holds the address."""
     namespace, name = text(machine_set, "metadata", "namespace"), machine_name(machine_set, number)
     path = f"{namespace}/{name}"
     body = {

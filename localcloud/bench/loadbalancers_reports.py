@@ -32,8 +32,6 @@ log = logging.getLogger(__name__)
 
 
 class Reporter:
-    """Reports for every machine whose server runs."""
-
     def __init__(self, kube: KubeApi, objects: Objects, ground: Path) -> None:
         """Start with nothing reported.
 
@@ -50,7 +48,6 @@ class Reporter:
 
     @asynccontextmanager
     async def at_work(self) -> AsyncIterator[None]:
-        """Report while the context lasts."""
         task = asyncio.create_task(self._run())
         try:
             yield
@@ -73,7 +70,6 @@ class Reporter:
             await asyncio.sleep(_LOOK_SECONDS)
 
     def _running(self) -> frozenset[str]:
-        """The ids of running servers."""
         return frozenset(path.stem for path in self._servers.glob("[!.]*.json"))
 
     def _is_due(self, machine: JsonObject, running: frozenset[str], now: float) -> bool:
@@ -94,7 +90,7 @@ class Reporter:
 
 
 def first_of_each(machines: Sequence[JsonObject]) -> frozenset[str]:
-    """The uids of the machines that hold their set's address: the first of each by name."""
+    """By name; they hold their set's address."""
     first: dict[str, JsonObject] = {}
     for machine in sorted(machines, key=lambda each: text(each, "metadata", "name")):
         first.setdefault(owner_of(machine), machine)
@@ -102,13 +98,12 @@ def first_of_each(machines: Sequence[JsonObject]) -> frozenset[str]:
 
 
 def owner_of(machine: JsonObject) -> str:
-    """The set's uid."""
     owners = sequence(machine, "metadata", "ownerReferences")
     return text(owners[0], "uid") if owners else ""
 
 
 def conditions(machine: JsonObject, *, master: bool) -> list[JsonObject]:
-    """The conditions of a machine that serves; an unchanged one keeps its transition time."""
+    """Unchanged conditions keep their transition time."""
     now = timestamp(datetime.now(UTC))
     states = dict.fromkeys(_RELEVANT, "True") | {"KeepalivedMaster": str(master)}
     before = {text(each, "type"): each for each in sequence(machine, "status", "conditions")}
@@ -129,7 +124,7 @@ def conditions(machine: JsonObject, *, master: bool) -> list[JsonObject]:
 
 
 def metrics() -> list[JsonObject]:
-    """As many metrics as a small machine has, one of them changing."""
+    """As many as a small machine has, one changing."""
     now = timestamp(datetime.now(UTC))
     values = {"load1": "0.10", "load5": "0.05", "numCPU": "1", "uptime": f"{time.monotonic():.0f}"}
     return [{"type": type_, "value": value, "timestamp": now} for type_, value in values.items()]

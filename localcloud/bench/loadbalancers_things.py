@@ -41,8 +41,6 @@ _REQUEST = aiohttp.ClientTimeout(total=2)
 
 
 class Scene(NamedTuple):
-    """A deployment with OpenStack, and its clients."""
-
     lab: Laboratory
     cloud: OpenStackControl
     host: MachineHost | None
@@ -50,7 +48,6 @@ class Scene(NamedTuple):
 
     @property
     def machines(self) -> MachineHost:
-        """The machine host; the deployment must have one."""
         assert self.host is not None, "no machine host runs"
         return self.host
 
@@ -58,13 +55,13 @@ class Scene(NamedTuple):
         return self.lab.objects.of(LOAD_BALANCER_MACHINE)
 
     async def until(self, holds: Callable[[], bool]) -> None:
-        """Wait until a condition holds, with frequent polls, since not everything emits events."""
+        """Polls, since not everything emits events."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             while not await asyncio.to_thread(holds):  # noqa: ASYNC110 - see above
                 await asyncio.sleep(_LOOK_SECONDS)
 
     async def things_of(self, name: str) -> tuple[int, int, int, int]:
-        """A LoadBalancer's floating IPs, security groups, ports and servers in OpenStack, counted."""
+        """Numbers of floating IPs, security groups, ports and servers."""
         return await asyncio.to_thread(self._things_of, f"{NAMESPACE_NAME}/{name}")
 
     def _things_of(self, path: str) -> tuple[int, int, int, int]:
@@ -82,15 +79,13 @@ class Scene(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """The cost of some work."""
-
     ledger: Ledger
     requests: Counter[str]
     seconds: float
 
 
 class FirstAnswer(NamedTuple):
-    """Seconds since the creation of the Service."""
+    """Since the creation of the Service."""
 
     address_seconds: float
     answer_seconds: float
@@ -98,7 +93,7 @@ class FirstAnswer(NamedTuple):
 
 @asynccontextmanager
 async def scene(only: Sequence[str] | None = None) -> AsyncIterator[Scene]:
-    """A fresh scene without warm-up, so a process's first LoadBalancer counts as such."""
+    """Without warm-up."""
     step("a deployment with OpenStack is brought up")
     kinds = (LOAD_BALANCER, LOAD_BALANCER_SET, LOAD_BALANCER_MACHINE)
     async with laboratory_with(only, (Cloud.OPENSTACK,), *kinds) as lab:
@@ -110,7 +105,7 @@ async def scene(only: Sequence[str] | None = None) -> AsyncIterator[Scene]:
 
 
 async def counted(on: Scene, work: Callable[[], Awaitable[object]]) -> Counted:
-    """The cost of some work until quiet; the time is the work's own."""
+    """Until quiet; the time is the work's own."""
     on.cloud.reset_ledger()
     mark, began = on.lab.audit_mark(), time.monotonic()
     await work()
@@ -120,13 +115,10 @@ async def counted(on: Scene, work: Callable[[], Awaitable[object]]) -> Counted:
 
 
 async def settle(on: Scene) -> None:
-    """Wait until the worker is idle."""
     await on.lab.quiet()
 
 
 async def all_ready(on: Scene, name: str, replicas: int) -> None:
-    """Wait until so many machines of a LoadBalancer are ready."""
-
     def ready() -> bool:
         found = on.lab.objects.one(LOAD_BALANCER, NAMESPACE_NAME, name)
         return found is not None and at(found, "status", "readyReplicas") == replicas
@@ -136,7 +128,6 @@ async def all_ready(on: Scene, name: str, replicas: int) -> None:
 
 
 async def delete(on: Scene, *names: str) -> None:
-    """Delete LoadBalancers and wait until they are gone."""
     for name in names:
         await on.lab.kube.delete(LOAD_BALANCER, NAMESPACE_NAME, name)
     async with asyncio.timeout(PATIENCE_SECONDS):
@@ -146,7 +137,7 @@ async def delete(on: Scene, *names: str) -> None:
 
 
 def balancer(on: Scene, name: str, ports: int = 1) -> dict[str, Any]:
-    """A LoadBalancer as its Service would create it."""
+    """As its Service would create it."""
     settings = settled(project(on.lab.deployment.state))
     infrastructure = {name.removeprefix("PERDURE_LOADBALANCERS_"): value for name, value in settings.items()}
     return {
@@ -173,7 +164,6 @@ def balancer(on: Scene, name: str, ports: int = 1) -> dict[str, Any]:
 
 
 async def first_answer(on: Scene) -> FirstAnswer:
-    """Create a Service on a node that answers, and send requests until one is answered."""
     kube = on.lab.kube
     await kube.create(NODE, _NODE)
     began = time.monotonic()
@@ -208,8 +198,6 @@ _SERVICE: JsonObject = {
 
 @asynccontextmanager
 async def node(port: int) -> AsyncIterator[None]:
-    """Answer at the Service's node port, like a node."""
-
     async def answer(_: web.Request) -> web.Response:
         return web.Response(text="node\n")
 
@@ -238,7 +226,7 @@ def _address(service: JsonObject) -> str:
 
 
 def lift_quotas(on: Scene) -> None:
-    """Lift the project's quotas, which by default suffice for ten load balancers."""
+    """By default they suffice for ten load balancers."""
     administrator, project_id = project_session(on.lab.deployment, ADMIN_CLOUD), on.project.get_project_id()
     for service, route, body in (
         ("compute", f"/os-quota-sets/{project_id}", {"quota_set": dict.fromkeys(_NOVA_LIMITS, -1)}),

@@ -59,7 +59,7 @@ _LOOK_SECONDS = 0.2
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """One request. `fault` is empty if it was answered."""
+    """`fault` is empty if it was answered."""
 
     began: float
     ended: float
@@ -68,14 +68,12 @@ class Asked:
 
 @dataclass
 class Traffic:
-    """Clients of one address, and the results of their requests."""
-
     url: str
     asked: list[Asked] = field(default_factory=list)
 
     @asynccontextmanager
     async def flowing(self) -> AsyncIterator[None]:
-        """Send requests while the context lasts, then await those in progress."""
+        """Awaits the last requests at the end."""
         timeout = aiohttp.ClientTimeout(total=ANSWERED_WITHIN_SECONDS)
         async with (
             aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True), timeout=timeout) as each_its_own,
@@ -105,18 +103,14 @@ class Traffic:
 
 @dataclass(frozen=True)
 class Stage:
-    """A load balancer with its clients, and the disturbances."""
-
     on: Scene
     traffic: Traffic
 
     async def machines(self) -> list[MachineView]:
-        """The machines that serve."""
         view = await asyncio.to_thread(self.on.machines.view)
         return [each for each in view.machines if each.ports]
 
     async def master(self) -> MachineView:
-        """The machine that holds the address."""
         found: list[MachineView] = []
 
         async def one() -> bool:
@@ -127,13 +121,11 @@ class Stage:
         return found[0]
 
     async def kill(self, service: str) -> None:
-        """Kill a service, and wait until it is back."""
         deployment = self.on.lab.deployment
         pid = await asyncio.to_thread(deployment.kill, service, signal.SIGKILL)
         await asyncio.to_thread(deployment.wait_service, service, other_than_pid=pid)
 
     async def kill_agents(self) -> None:
-        """Kill every machine's agent, and wait for new ones."""
         former = {each.agent_pid for each in await self.machines()}
         for pid in former:
             if pid is not None:
@@ -146,7 +138,6 @@ class Stage:
         await _until(new)
 
     async def add_port(self) -> None:
-        """Add a port, and wait until every machine serves it."""
         spec: JsonObject = {"ports": balancer(self.on, NAME, ports=3)["spec"]["ports"]}
         await self.on.lab.patch(LOAD_BALANCER, NAMESPACE_NAME, NAME, {"spec": spec})
 
@@ -156,7 +147,7 @@ class Stage:
         await _until(served)
 
     async def roll_out(self) -> None:
-        """Replace the machines, and wait until the old ones are gone."""
+        """Until the old machines are gone."""
         former = {text(each, "metadata", "uid") for each in self.on.of_machines()}
         zone: JsonObject = {"infrastructure": {"availabilityZone": "nova"}}
         await self.on.lab.patch(LOAD_BALANCER, NAMESPACE_NAME, NAME, {"spec": zone})
@@ -169,7 +160,7 @@ class Stage:
         await all_ready(self.on, NAME, REPLICAS)
 
     async def go_on_without_api_server(self) -> None:
-        """Keep the API server down while agents and a standby machine's Envoy are killed."""
+        """Meanwhile agents and a standby machine's Envoy are killed."""
         deployment = self.on.lab.deployment
         pid = await asyncio.to_thread(deployment.kill, API_SERVER, signal.SIGKILL)
         held = await asyncio.to_thread(_hold_the_next, self.on, pid)
@@ -195,7 +186,7 @@ class Stage:
         await asyncio.to_thread(deployment.wait_service, API_SERVER, other_than_pid=pid)
 
     async def cut_power(self) -> float:
-        """Kill the machine with the address and wait for another holder; returns when it was killed."""
+        """When the machine with the address was killed."""
         dead = await self.master()
         await asyncio.to_thread(self.on.machines.fare, Fare(server=f"^{dead.name}$", boots=False))
         while dead.envoy_pid is not None and psutil.pid_exists(dead.envoy_pid):  # noqa: ASYNC110
@@ -226,8 +217,6 @@ DISTURBANCES: tuple[tuple[str, str, Disturbance], ...] = (
 
 @dataclass(frozen=True)
 class Suffered:
-    """The results of the requests during one disturbance."""
-
     row: str
     what: str
     seconds: float
@@ -239,7 +228,7 @@ class Suffered:
 
 
 async def disturbances(rows: frozenset[str]) -> list[Suffered]:
-    """All disturbances of these rows in sequence, on one load balancer with its clients."""
+    """In sequence, on one load balancer."""
     suffered: list[Suffered] = []
     async with scene() as on, node(NODE_PORT):
         await on.lab.kube.create(LOAD_BALANCER, _busy(on), NAMESPACE_NAME)
@@ -297,7 +286,7 @@ async def traffic(rows: frozenset[str]) -> Found:
 
 
 async def _fault(client: aiohttp.ClientSession, url: str) -> str:
-    """Send one request; what came instead of the answer, empty if it came."""
+    """What came instead of the answer, empty if it came."""
     try:
         async with client.get(url) as answer:
             said = await answer.text()
@@ -312,7 +301,7 @@ def _busy(on: Scene) -> dict[str, object]:
 
 
 def _hold_the_next(on: Scene, pid: int) -> int:
-    """Stop the API server's next process before it listens; its pid."""
+    """Stopped before it listens; returns its pid."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < deadline:
         found = on.lab.deployment.service(API_SERVER).pid
@@ -324,7 +313,6 @@ def _hold_the_next(on: Scene, pid: int) -> int:
 
 
 async def _until(holds: Callable[[], Awaitable[bool]], seconds: float = PATIENCE_SECONDS) -> None:
-    """Poll until a condition holds, since machines emit no events."""
     async with asyncio.timeout(seconds):
         while not await holds():  # noqa: ASYNC110
             await asyncio.sleep(_LOOK_SECONDS)

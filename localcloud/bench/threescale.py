@@ -108,7 +108,7 @@ async def _changed(on: Scene, spec: JsonObject, name: str = "example") -> Counte
 
 
 async def _looked_at(on: Scene) -> Found:
-    """Row i: 3scale's normalized values are no differences, however often they are observed."""
+    """Row i: 3scale's normalized values are no differences."""
     plain = backend("plain", "http://plain.example.com")
     plan: JsonObject = {
         "setupFee": "10.00",

@@ -157,7 +157,7 @@ ADMIN_PASSWORD, MASTER_TOKEN, TENANT_TOKEN = "admin-password", "master", "tenant
 
 
 def all_kinds(master: TenantRecord, organization: str) -> list[tuple[Kind, JsonObject]]:
-    """All bodies, the eleventh kind for this organization, and the Secrets that they reference."""
+    """With the Secrets that they reference."""
     secrets = {
         **SECRETS,
         ADMIN_PASSWORD: {"admin_password": "secret123"},
@@ -175,7 +175,7 @@ def _object(kind: Kind, name: str, **more: object) -> JsonObject:
 
 
 def tenant_spec(master: TenantRecord, organization: str) -> JsonObject:
-    """A Tenant whose token goes to a Secret with the organization's name."""
+    """Its token goes to a Secret with the organization's name."""
     return {
         "username": "branch",
         "email": "branch@example.com",
@@ -195,7 +195,7 @@ _OWN = ("_at", "token", "key", "id", "secret", "host", "endpoint", "content", "l
 
 
 def holds(world: TenantWorld) -> dict[str, list[str]]:
-    """A tenant's contents without what differs between equal tenants; each row as comparable text."""
+    """Without what differs between equal tenants; rows as comparable text."""
     compared = {table: rows for table, rows in world.tables.items() if rows and table not in _OF_ORDER}
     found = {table: sorted(_plain(row, world.name) for row in rows) for table, rows in compared.items()}
     if "keys" in found:
@@ -204,7 +204,6 @@ def holds(world: TenantWorld) -> dict[str, list[str]]:
 
 
 def differences(wanted: dict[str, list[str]], found: dict[str, list[str]]) -> list[str]:
-    """The differences of two contents, one per line."""
     return [
         *(f"missing of {table}: {row}" for table in wanted for row in _more(wanted[table], found.get(table, []))),
         *(f"too much of {table}: {row}" for table in found for row in _more(found[table], wanted.get(table, []))),

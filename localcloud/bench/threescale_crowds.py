@@ -96,7 +96,7 @@ async def _restart(on: Scene, count: int) -> Found:
 
 
 async def apart(sizes: Sizes, _: frozenset[str]) -> Found:
-    """Row j: the time of nine tenants with a healthy and with a hanging tenth."""
+    """Row j, with a healthy and a hanging tenth tenant."""
     well, well_cpu = await _nine_tenants(sizes.crowd, hanging=False)
     beside, beside_cpu = await _nine_tenants(sizes.crowd, hanging=True)
     figures = (
@@ -120,7 +120,7 @@ async def apart(sizes: Sizes, _: frozenset[str]) -> Found:
 
 
 async def _nine_tenants(products: int, *, hanging: bool) -> tuple[float, str]:
-    """Seconds until they are settled, and each service's CPU seconds."""
+    """Seconds until settled, and CPU seconds by service."""
     async with scene() as on:
         names = [f"tenant-{n}" for n in range(TENANTS)]
         for name in names:

@@ -32,7 +32,7 @@ FAULTS: tuple[tuple[str, dict[str, Any]], ...] = (
 
 
 async def shuffled(sizes: Sizes, _: frozenset[str]) -> Found:
-    """Row g: all kinds from nothing in random orders, with every reference missing at first."""
+    """Row g: every reference is missing at first."""
     slowest, ends = 0.0, Counter[str]()
     async with scene() as on:
         master = on.threescale.tenant("master")
@@ -62,7 +62,7 @@ async def shuffled(sizes: Sizes, _: frozenset[str]) -> Found:
 
 
 def _end_state(on: Scene, name: str) -> str:
-    """3scale's contents and the objects' status, without what differs between equal tenants."""
+    """Without what differs between equal tenants."""
     world = holds(on.threescale.world(name))
     said = sorted(f"{kind.name}: {stands(each)}" for kind in CUSTOM_KINDS for each in on.lab.objects.of(kind, name))
     counts = ", ".join(f"{len(rows)} {table}" for table, rows in world.items())
@@ -70,7 +70,7 @@ def _end_state(on: Scene, name: str) -> str:
 
 
 async def disturbed(_: Sizes, __: frozenset[str]) -> Found:
-    """Row h: the same objects under each fault, concurrently, compared with an undisturbed run."""
+    """Row h: compared with an undisturbed run."""
     async with scene() as on:
         expected = await _life(on, "calm", None)
         began = time.monotonic()
@@ -98,7 +98,7 @@ async def disturbed(_: Sizes, __: frozenset[str]) -> Found:
 
 
 async def _life(on: Scene, name: str, fault: tuple[str, str, dict[str, Any]] | None) -> str:
-    """Create everything in a tenant of its own; returns the result when quiet."""
+    """The result when quiet."""
     await on.tenant(name)
     if fault is not None:
         method, kind, more = fault

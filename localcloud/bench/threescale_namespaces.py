@@ -120,7 +120,7 @@ def _backend(name: str) -> JsonObject:
 
 
 async def _service_account(lab: Laboratory) -> Path:
-    """The account's kubeconfig; it has all rights except to Secrets."""
+    """Its kubeconfig; it has all rights except to Secrets."""
     await lab.kube.create(SERVICE_ACCOUNT, {"metadata": {"name": ACCOUNT}}, HOME)
     for role, rules in RULES.items():
         await lab.kube.create(CLUSTER_ROLE, {"metadata": {"name": role}, "rules": rules})
@@ -162,7 +162,6 @@ async def _together(lab: Laboratory, names: Iterable[str], work: Callable[[Labor
 
 @asynccontextmanager
 async def _watcher(lab: Laboratory, kubeconfig: Path) -> AsyncIterator[psutil.Process]:
-    """A ready watcher."""
     ports, _ = choose_ports(("bench-watch",), {})
     port = ports["bench-watch"]
     environ = {
@@ -200,7 +199,7 @@ async def _ready(session: aiohttp.ClientSession, port: int) -> bool:
 
 
 async def _until_calm(lab: Laboratory, mark: int) -> None:
-    """Wait for a second without requests except the Lease's: Secrets are listed after the watcher is ready."""
+    """Until a second without requests except the Lease's; Secrets are listed late."""
     calm, before = 0, -1
     async with asyncio.timeout(PATIENCE_SECONDS):
         while calm < _SETTLED_LOOKS:
@@ -223,7 +222,7 @@ def _count(requests: Counter[str], resource: str, verb: str = "") -> int:
 
 
 async def _secret_noticed(lab: Laboratory, namespace: str) -> float:
-    """Seconds from a Secret's change until Temporal has one more wake for the object."""
+    """Seconds until Temporal has another wake for the object."""
     obj = await lab.kube.get(BACKEND, namespace, "first")
     before = await _events(lab, obj)
     began = time.monotonic()
@@ -246,7 +245,7 @@ async def _longer(lab: Laboratory, obj: JsonObject, than: int) -> None:
 
 
 async def _events(lab: Laboratory, obj: JsonObject) -> int:
-    """The length of its lifecycle's history; 0 if it has none."""
+    """The history's length; 0 if none."""
     handle = lab.temporal.get_workflow_handle(key_of(BACKEND, obj).workflow_id)
     try:
         return (await handle.describe()).history_length

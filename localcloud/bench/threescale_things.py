@@ -32,8 +32,6 @@ _DONE = ("Synced", "Ready")
 
 
 class Sizes(Model):
-    """The sizes of the measurements."""
-
     products: int = 200  # d and e; with half as many backends, and two and a half applications each
     crowd: int = 500  # j, over ten tenants
     orders: int = 20  # g
@@ -41,26 +39,23 @@ class Sizes(Model):
 
 
 class Scene(NamedTuple):
-    """A deployment with 3scale, and its clients."""
-
     lab: Laboratory
     threescale: ThreescaleControl
 
     def all_done(self, count: int, kinds: Iterable[Kind] = CUSTOM_KINDS, namespace: str = "") -> bool:
-        """Whether at least `count` objects of the kinds exist and all are applied in 3scale."""
         found = [each for kind in kinds for each in self.lab.objects.of(kind, namespace)]
         return len(found) >= count and all(map(done, found))
 
     async def until(
         self, holds: Callable[[], bool], seconds: float = PATIENCE_SECONDS, *, look: float = _LOOK_SECONDS
     ) -> None:
-        """Poll until a condition holds; each poll reads all objects."""
+        """Each poll reads all objects."""
         async with asyncio.timeout(seconds):
             while not holds():  # noqa: ASYNC110 - see above
                 await asyncio.sleep(look)
 
     async def tenant(self, name: str, *namespaces: str) -> TenantRecord:
-        """Create a tenant, and namespaces for its objects."""
+        """With namespaces for its objects."""
         made = await asyncio.to_thread(self.threescale.add_tenant, name)
         for namespace in namespaces or (name,):
             await self.lab.kube.create(NAMESPACE, {"metadata": {"name": namespace}})
@@ -72,7 +67,7 @@ class Scene(NamedTuple):
         return made
 
     async def create(self, objects: Iterable[tuple[Kind, JsonObject]], namespace: str) -> None:
-        """Create objects, some at a time."""
+        """Some at a time."""
         permits = asyncio.Semaphore(_CREATED_AT_ONCE)
 
         async def one(kind: Kind, body: JsonObject) -> None:
@@ -82,7 +77,7 @@ class Scene(NamedTuple):
         await asyncio.gather(*(one(kind, body) for kind, body in objects))
 
     async def wake_all(self, namespace: str = "") -> int:
-        """Wake every object, like a resync."""
+        """Like a resync."""
         keys = [key_of(kind, each) for kind in CUSTOM_KINDS for each in self.lab.objects.of(kind, namespace)]
         permits = asyncio.Semaphore(_WOKEN_AT_ONCE)
 
@@ -95,8 +90,6 @@ class Scene(NamedTuple):
 
 
 class Counted(NamedTuple):
-    """The cost of some work."""
-
     ledger: Ledger
     seconds: float
 
@@ -110,7 +103,7 @@ async def scene() -> AsyncIterator[Scene]:
 
 
 async def counted(on: Scene, work: Callable[[], Awaitable[object]]) -> Counted:
-    """The cost of some work until quiet; the time is the work's own."""
+    """Until quiet; the time is the work's own."""
     await asyncio.to_thread(on.threescale.reset_ledger)
     began = time.monotonic()
     await work()
@@ -120,7 +113,7 @@ async def counted(on: Scene, work: Callable[[], Awaitable[object]]) -> Counted:
 
 
 def done(obj: JsonObject) -> bool:
-    """Whether its newest spec is applied in 3scale, by its status."""
+    """By its status."""
     observed = at(obj, "status", "observedGeneration")  # some kinds lack it
     if observed is not None and observed != at(obj, "metadata", "generation"):
         return False
@@ -128,12 +121,11 @@ def done(obj: JsonObject) -> bool:
 
 
 def stands(obj: JsonObject) -> str:
-    """The conditions that are True."""
     return ", ".join(sorted(text(c, "type") for c in sequence(obj, "status", "conditions") if _holds(c)))
 
 
 async def audited(on: Scene) -> None:
-    """Run `perdure audit threescale`, which must find nothing."""
+    """It must find nothing."""
     command = (sys.executable, "-m", "starters.cli.main", "audit", "threescale")
     running = await asyncio.create_subprocess_exec(
         *command, env=on.lab.deployment.program_env(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
@@ -144,7 +136,6 @@ async def audited(on: Scene) -> None:
 
 
 def orphan(obj: JsonObject | None) -> bool:
-    """Whether it waits for an object that it references."""
     return _is_true(obj, "Orphan")
 
 
@@ -161,7 +152,6 @@ def _holds(condition: object) -> bool:
 
 
 def backend(name: str, address: str = "https://api.example.com") -> tuple[Kind, JsonObject]:
-    """A backend with one metric of its own."""
     spec: JsonObject = {
         "name": name,
         "systemName": name,
@@ -172,7 +162,6 @@ def backend(name: str, address: str = "https://api.example.com") -> tuple[Kind, 
 
 
 def product(name: str, *backends: str, **more: object) -> tuple[Kind, JsonObject]:
-    """A small product with two plans."""
     usages: JsonObject = {each: {"path": f"/{each}"} for each in backends}
     plans: JsonObject = {each: {"published": True} for each in ("basic", "premium")}
     spec: JsonObject = {"name": name, "systemName": name, "backendUsages": usages, "applicationPlans": plans} | more
@@ -180,7 +169,7 @@ def product(name: str, *backends: str, **more: object) -> tuple[Kind, JsonObject
 
 
 def example(name: str, *backends: str) -> tuple[Kind, JsonObject]:
-    """The reference's product: 3 metrics, 5 methods, 10 rules, 2 plans with 3 limits and 2 prices each, own gateway."""
+    """3 metrics, 5 methods, 10 rules, 2 plans with 3 limits and 2 prices each, own gateway."""
     metrics: JsonObject = {f"m{n}": {"friendlyName": f"Metric {n}", "unit": "1"} for n in range(3)}
     methods: JsonObject = {f"t{n}": {"friendlyName": f"Method {n}"} for n in range(5)}
     rules = [rule(f"/path/{n}", f"t{n % 5}") for n in range(10)]
@@ -223,7 +212,7 @@ def rule(pattern: str, counts: str) -> JsonObject:
 
 
 def developer(name: str) -> list[tuple[Kind, JsonObject]]:
-    """An account with its admin, and the admin's password Secret."""
+    """With its admin, and the admin's password."""
     user: JsonObject = {
         "username": name,
         "email": f"{name}@example.com",
@@ -240,7 +229,6 @@ def developer(name: str) -> list[tuple[Kind, JsonObject]]:
 
 
 def application(name: str, of: str, uses: str) -> tuple[Kind, JsonObject]:
-    """An account's application on a product's plan."""
     spec: JsonObject = {
         "accountCR": {"name": of},
         "productCR": {"name": uses},

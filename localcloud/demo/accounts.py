@@ -38,8 +38,6 @@ REGION = "us-east-1"
 
 @dataclass(frozen=True)
 class AwsKey:
-    """An access key from the claim's Secret."""
-
     id: str
     secret: str
 
@@ -65,7 +63,7 @@ async def play(stage: Stage) -> None:
 
 
 async def _forget_the_last_run(stage: Stage) -> None:
-    """Delete an earlier run's claim; its account is free for the same tenant."""
+    """The account is free for the same tenant."""
     left = stage.objects.one(ACCOUNT_CLAIM, CLAIM, CLAIM)
     if left is None:
         return
@@ -88,7 +86,7 @@ async def _fill_the_pool(stage: Stage) -> None:
 
 
 async def _claim(stage: Stage) -> tuple[Account, AwsKey]:
-    """Claim an account; returns it with the key from the claim's Secret, which AWS accepts."""
+    """With a key that AWS accepts."""
     await stage.apply("claim.yaml")
     stage.tell("Applied claim.yaml: an AccountClaim of the legal entity acme")
     await stage.until("the claim is Ready", lambda: _claim_state(stage) == ClaimState.READY)
@@ -103,7 +101,7 @@ async def _claim(stage: Stage) -> tuple[Account, AwsKey]:
 
 
 async def _claimed(stage: Stage, name: str) -> None:
-    """The account's status follows shortly after its claim has the key."""
+    """The Account's status follows the key shortly."""
     await stage.until("the account is marked as claimed", lambda: _account(stage, name).status.claimed)
 
 
@@ -127,7 +125,6 @@ async def _release(stage: Stage, account: Account, key: AwsKey) -> None:
 
 
 def failure(obj: JsonObject) -> str:
-    """Why an Account or a claim has failed, from its condition."""
     if text(obj, "kind") == ACCOUNT.name:
         account = Account.model_validate(obj)
         if account.failed:
@@ -141,7 +138,6 @@ def failure(obj: JsonObject) -> str:
 
 
 def _last_word(account: Account) -> str:
-    """The newest condition, which explains the state."""
     conditions = account.status.conditions
     newest = max(conditions, key=lambda c: c.last_transition_time or "", default=None)
     return f"{newest.type}: {newest.reason}, {newest.message}" if newest else "no condition says why"
@@ -173,19 +169,16 @@ def _pool(stage: Stage) -> AccountPool | None:
 
 
 def pool_size(stage: Stage) -> int:
-    """The pool's configured size; 0 without a pool."""
     pool = _pool(stage)
     return pool.spec.pool_size if pool else 0
 
 
 def available(stage: Stage) -> int:
-    """The pool's reported number of accounts available for claims."""
     pool = _pool(stage)
     return pool.status.available_accounts if pool and pool.status else 0
 
 
 def _ready_accounts(stage: Stage) -> int:
-    """The number of the pool's Ready accounts that were never claimed."""
     return sum(
         each.status.state == AccountState.READY and not each.status.claimed and not each.spec.legal_entity.id
         for each in _accounts(stage)
@@ -212,7 +205,7 @@ async def _has_secret(stage: Stage) -> bool:
 
 
 def _who_is(stage: Stage, key: AwsKey) -> str:
-    """The account of a key, empty if AWS does not know the key."""
+    """Empty if AWS does not know the key."""
     from botocore.exceptions import ClientError
 
     try:
@@ -222,7 +215,7 @@ def _who_is(stage: Stage, key: AwsKey) -> str:
 
 
 def _leave_things_behind(stage: Stage, key: AwsKey) -> None:
-    """Create a tenant's leftovers: an instance with a volume that outlives it, a bucket with an object."""
+    """An instance with a volume that outlives it, a bucket with an object."""
     session, endpoint = _session(key), stage.emulator.endpoint
     ec2, s3 = session.client("ec2", endpoint_url=endpoint), session.client("s3", endpoint_url=endpoint)
     image = ec2.describe_images()["Images"][0]["ImageId"]

@@ -77,7 +77,6 @@ def _gone(stage: Stage, kind: Kind) -> Callable[[], bool]:
 
 
 async def _introduce(stage: Stage, tenant: TenantRecord) -> None:
-    """Create the Secret that assigns the namespace's objects to the tenant."""
     name = "threescale-provider-account"
     values: JsonObject = {"stringData": {"adminURL": tenant.url, "token": tenant.token}}
     try:
@@ -162,7 +161,7 @@ async def _rename(stage: Stage, threescale: ThreescaleControl) -> None:
 
 
 async def _get(tenant: TenantRecord, path: str) -> JsonObject:
-    """Read 3scale without the ledger."""
+    """Without the ledger."""
     async with httpx.AsyncClient(auth=("", tenant.token), headers={"Perdure-Unseen": "1"}, trust_env=False) as http:
         answer = await http.get(f"{tenant.url}/admin/api/{path}.json")
     found = answer.json() if answer.is_success else {}
@@ -173,7 +172,7 @@ async def _get(tenant: TenantRecord, path: str) -> JsonObject:
 
 
 def failure(obj: JsonObject) -> str:
-    """What a person must repair; waiting, also for deletion, is no failure."""
+    """Waiting, also for deletion, is no failure."""
     if _has(obj, "Orphan") or _has(obj, "Waiting") or text(obj, "metadata", "deletionTimestamp"):
         return ""
     wrong = next((each for each in ("Invalid", "Failed") if _has(obj, each)), "")

@@ -141,7 +141,7 @@ def _session(key: AwsKey) -> boto3.Session:
 
 
 def _opens(stage: Stage, key: AwsKey) -> str:
-    """The account of a key, empty if AWS does not know the key."""
+    """Empty if AWS does not know the key."""
     from botocore.exceptions import ClientError
 
     try:

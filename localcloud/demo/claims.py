@@ -48,7 +48,7 @@ async def play(stage: Stage) -> None:
 
 
 async def forget_the_last_run(stage: Stage, claims: tuple[str, ...] = CLAIMS) -> None:
-    """Delete the named claims, and wait until their handles are gone."""
+    """Wait until their handles are gone, too."""
     left = [name for name in claims if stage.objects.one(RESOURCE_CLAIM, TEAM, name) is not None]
     if not left:
         return
@@ -177,7 +177,6 @@ async def _give_back(stage: Stage, things: Objects) -> None:
 
 
 def failure(obj: JsonObject) -> str:
-    """What a person must repair."""
     name = f"{text(obj, 'kind')} {text(obj, 'metadata', 'name')}"
     errors = [str(error) for error in sequence(obj, "status", "provider", "validationErrors")]
     errors += [text(entry, "validationError") for entry in sequence(obj, "status", "resources")]
@@ -187,7 +186,6 @@ def failure(obj: JsonObject) -> str:
 
 
 def look(obj: JsonObject) -> Waiting:
-    """Its phase, its blocker, and its expiry."""
     if text(obj, "metadata", "deletionTimestamp"):
         return Waiting()
     if text(obj, "kind") == RESOURCE_POOL.name:
@@ -219,7 +217,7 @@ def _count(pool: JsonObject | None, of: str) -> int:
 
 
 async def _until_full(stage: Stage) -> None:
-    """Check status and handles: the status may be older than the last bind."""
+    """The status may be older than the last bind."""
 
     def full() -> bool:
         pool = stage.objects.one(RESOURCE_POOL, OPERATOR, POOL)
@@ -240,7 +238,6 @@ def ready(stage: Stage, name: str) -> bool:
 
 
 def pending(stage: Stage, name: str) -> bool:
-    """Whether a claim waits for its approval."""
     return _approval(stage.objects.one(RESOURCE_CLAIM, TEAM, name) or {}) == "pending"
 
 
@@ -258,7 +255,7 @@ def _resources(stage: Stage, name: str) -> list[JsonObject]:
 
 
 def resource_of(stage: Stage, name: str, index: int = 0) -> str:
-    """The name of a claim's resource, empty before it has one."""
+    """Empty if it has none."""
     entries = _resources(stage, name)
     return text(entries[index], "reference", "name") if entries else ""
 
@@ -289,7 +286,6 @@ def _thing(things: Objects, name: str) -> JsonObject | None:
 
 
 async def exists(stage: Stage, name: str) -> bool:
-    """Whether the resource exists, read from Kubernetes directly."""
     try:
         await stage.kube.get(CONFIG_MAP, "labs", name)
     except Absent:
@@ -302,7 +298,6 @@ def _field(things: Objects, name: str, field: str) -> str:
 
 
 async def write_into(stage: Stage, name: str, phase: str) -> None:
-    """Write an exam's phase, like its runner."""
     data: JsonObject = {"data": {"phase": phase}}
     await stage.kube.patch(CONFIG_MAP, "labs", name, data, field_manager=FIELD_MANAGER)
 

@@ -45,8 +45,6 @@ Held = Iterable[tuple[str, str]]
 
 @dataclass(frozen=True)
 class Comparison:
-    """One line of the audit: one owner's cloud object."""
-
     thing: str
     owner: str
     recorded: str
@@ -54,7 +52,7 @@ class Comparison:
 
     @property
     def problem(self) -> str:
-        """The discrepancy, empty if both sides agree."""
+        """Empty if both sides agree."""
         if len(self.held) > 1:
             return "doubled"
         if not self.held:
@@ -79,7 +77,7 @@ def compare(thing: str, recorded: Recorded, held: Held) -> list[Comparison]:
 
 
 async def audit(kube: KubeApi, deployment: Deployment, emulator: Emulator) -> list[Comparison]:
-    """Compare everything in all clouds. Reads only."""
+    """Reads only."""
     accounts = [Account.model_validate(obj) for obj in (await kube.list(ACCOUNT)).items]
     ours = [each for each in accounts if not each.spec.byoc and not each.spec.manual_sts_mode]
     return [
@@ -103,7 +101,7 @@ async def audit(kube: KubeApi, deployment: Deployment, emulator: Emulator) -> li
 
 
 async def _keys_in_secrets(kube: KubeApi, accounts: Iterable[Account]) -> dict[str, str]:
-    """The id of the access key in each Account's Secret."""
+    """Access key ids by Account."""
     found = {}
     for account in accounts:
         name = account.metadata.name
@@ -146,7 +144,7 @@ def _aws(accounts: list[Account], keys: dict[str, str], world: World) -> list[Co
 
 
 def support_cases(accounts: Iterable[Account], held: Held) -> list[Comparison]:
-    """Cases, and the Accounts that record them. A release clears the record, so a reused account has no line."""
+    """A release clears the record, so a reused account has no line."""
     recorded = {each.metadata.name: each.status.support_case_id for each in accounts}
     cleared = {each.metadata.name for each in accounts if each.status.reused and not each.status.support_case_id}
     return compare("support case", recorded, [(owner, id_) for owner, id_ in held if owner not in cleared])
@@ -178,7 +176,7 @@ def _claims(
 
 
 def _marked_for(names: DomainNames, thing: JsonObject) -> str:
-    """The handle, with an index, that owns the resource; empty if none does."""
+    """The owning handle with an index; empty if none."""
     marks = mapping(thing, "metadata", "annotations")
     handle = text(marks, names.resource_handle_name_annotation)
     return f"{handle} [{text(marks, names.resource_index_annotation)}]" if handle else ""

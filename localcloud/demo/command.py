@@ -134,7 +134,7 @@ def _up(deployment: Deployment, name: str) -> Running:
 
 
 def play(deployment: Deployment, name: str, *, fast: bool, timeout: float | None = None) -> int:
-    """Run the scenario on a running deployment; returns the exit code."""
+    """Returns the exit code."""
     enter(deployment)
     try:
         asyncio.run(_played(deployment, name, fast=fast, timeout_seconds=timeout))
@@ -202,7 +202,7 @@ def _nothing() -> None:
 
 
 def extend(limit: asyncio.Timeout) -> None:
-    """Restart the time limit of a demo after progress."""
+    """Restart the time limit."""
     # Lifecycles may still change after the limit, which cannot be rescheduled then.
     if not limit.expired():
         limit.reschedule(asyncio.get_running_loop().time() + STANDSTILL_SECONDS)
@@ -210,7 +210,7 @@ def extend(limit: asyncio.Timeout) -> None:
 
 @contextmanager
 def _paced(emulator: Emulator, delays: Mapping[str, float], *, fast: bool) -> Iterator[None]:
-    """Apply the demo's delays to the emulated cloud, and restore them afterwards."""
+    """Restores the cloud's delays afterwards."""
     before = emulator.config()
     emulator.config(**{setting: 0 if fast else delay for setting, delay in delays.items()})
     try:
@@ -220,7 +220,6 @@ def _paced(emulator: Emulator, delays: Mapping[str, float], *, fast: bool) -> It
 
 
 def _link(url: str | None, name: str) -> str:
-    """The web UI's list of the demo's lifecycles."""
     from localcloud.demo.scenarios import SCENARIOS
     from localcloud.temporal_ui import lifecycles_link, lifecycles_query
 
@@ -228,7 +227,6 @@ def _link(url: str | None, name: str) -> str:
 
 
 def _linger(deployment: Deployment, running: Running, name: str) -> None:
-    """Keep the deployment running until Ctrl-C."""
     from engine.settings import settings
     from localcloud.demo.scenarios import SCENARIOS
 

@@ -22,14 +22,14 @@ MOST_TOLD = 3
 
 @dataclass(frozen=True)
 class Killed:
-    """Services that were killed together, with their former pids, and when (monotonic)."""
+    """Former pids, and the time (monotonic)."""
 
     pids: Mapping[str, int]
     at: float
 
 
 async def kill(stage: Stage, *names: str) -> Killed:
-    """Kill services with SIGKILL, one right after the other, waiting for those that are starting."""
+    """SIGKILL; waits for services that are starting."""
 
     async def all_run() -> bool:
         return all(stage.deployment.service(name).settled for name in names)
@@ -41,8 +41,6 @@ async def kill(stage: Stage, *names: str) -> Killed:
 
 
 async def until_back(stage: Stage, killed: Killed) -> None:
-    """Wait until the killed services are ready in new processes, and say so."""
-
     async def all_back() -> bool:
         rows = [stage.deployment.service(name) for name in killed.pids]
         return all(row.settled and row.pid != killed.pids[row.name] for row in rows)
@@ -54,7 +52,6 @@ async def until_back(stage: Stage, killed: Killed) -> None:
 
 @asynccontextmanager
 async def told(stage: Stage, *kinds: Kind) -> AsyncIterator[None]:
-    """Print what objects of these kinds do while the context lasts."""
     task = asyncio.create_task(_tell(stage, kinds))
     try:
         yield
@@ -77,7 +74,7 @@ async def _tell(stage: Stage, kinds: tuple[Kind, ...]) -> None:
 
 
 def next_step(why: Why) -> str:
-    """A lifecycle's current step or blocker; empty if it is settled."""
+    """Or its blocker; empty if settled."""
     if why.phase == "Unknown":  # a history is being replayed
         return ""
     if why.running:

@@ -17,7 +17,7 @@ _TAG = {"Key": "perdure-demo", "Value": "instances"}
 
 
 class Fleet:
-    """The demo's tagged instances of one account and region. Calls block."""
+    """The demo's tagged instances in one place. Calls block."""
 
     def __init__(self, place: Place, emulator: Emulator) -> None:
         self._place = place
@@ -26,14 +26,13 @@ class Fleet:
         self._groups: dict[str, str] = {}
 
     def is_heard(self) -> bool:
-        """Whether the place has a queue, and rules that deliver to it."""
+        """Whether rules deliver to the place's queue."""
         rules = self._client("events").list_rule_names_by_target(
             TargetArn=topology(self._place.account, self._place.region, self._place.queue).queue.arn
         )
         return len(rules["RuleNames"]) == len(topology(self._place.account, self._place.region).rules)
 
     def launch(self, *, spot: bool) -> str:
-        """Launch an instance; returns its id."""
         market: dict[str, Any] = {"InstanceMarketOptions": {"MarketType": "spot"}} if spot else {}
         launched = self._client("ec2").run_instances(
             ImageId=image_of(self._client("ec2")),
@@ -46,7 +45,7 @@ class Fleet:
         return str(launched["Instances"][0]["InstanceId"])
 
     def launch_group(self, name: str) -> str:
-        """Create an Auto Scaling group of one whose terminations wait for a hook; returns its instance's id."""
+        """One instance, whose termination waits for a hook; returns its id."""
         group = make_hooked_group(self._client, name, zone=self.zone, instance_type=_TYPE, hook_seconds=600)
         self._groups[name] = group["AutoScalingGroupARN"]
         return str(group["Instances"][0]["InstanceId"])
@@ -55,7 +54,6 @@ class Fleet:
         return self._groups[name]
 
     def shrink(self, name: str) -> None:
-        """Remove a group's instance."""
         self._client("autoscaling").set_desired_capacity(AutoScalingGroupName=name, DesiredCapacity=0)
 
     def stop(self, instance: str) -> None:
@@ -72,11 +70,10 @@ class Fleet:
         return bool(found[0]["Instances"][0]["State"]["Name"] == "terminated")
 
     def announce(self, kind: str, instance: str, **more: object) -> Told:
-        """Announce something about an instance in AWS's name."""
         return self._emulator.announce(kind, self._place.account, self._place.region, instance, **more)
 
     def end(self, group: str) -> None:
-        """Remove an earlier demo's instances and group."""
+        """Includes an earlier demo's instances."""
         groups = self._client("autoscaling")
         if groups.describe_auto_scaling_groups(AutoScalingGroupNames=[group])["AutoScalingGroups"]:
             groups.delete_auto_scaling_group(AutoScalingGroupName=group, ForceDelete=True)

@@ -73,7 +73,7 @@ async def _forget_the_last_run(stage: Stage, fleet: Fleet) -> None:
 
 
 async def _launch(stage: Stage, fleet: Fleet) -> dict[str, str]:
-    """Launch the instances; returns them by their machines' names."""
+    """Instances by their machines' names."""
     await stage.apply("machines.yaml")
     await stage.apply("pool.yaml")
     stage.tell("Applied machines.yaml and pool.yaml: three machines, one of them a Spot instance, and a group of one")
@@ -90,7 +90,7 @@ async def _launch(stage: Stage, fleet: Fleet) -> dict[str, str]:
 
 
 async def _provide(stage: Stage, fleet: Fleet, name: str, instance: str) -> None:
-    """Act as the provider: the AWSMachine has an instance, belongs to its Machine, and is deleted after it."""
+    """Act as the provider, which deletes the AWSMachine last."""
     machine = await stage.kube.get(MACHINE, NAMESPACE, name)
     owner = {
         "apiVersion": f"{CLUSTER_GROUP}/{CLUSTER_VERSION}",
@@ -175,7 +175,7 @@ async def _until_given_up(stage: Stage, name: str) -> None:
 
 
 async def _drain(stage: Stage, name: str) -> None:
-    """Act as Cluster API: the Node is drained after a visible while, and the Machine deleted."""
+    """Act as Cluster API, slowly enough to watch."""
     await stage.breathe()
     done = {"metadata": {"finalizers": None}}
     await stage.kube.patch(MACHINE, NAMESPACE, name, done, field_manager=FIELD_MANAGER)
@@ -183,7 +183,7 @@ async def _drain(stage: Stage, name: str) -> None:
 
 
 async def _until_ended(stage: Stage, name: str) -> None:
-    """Wait for the label that reports the end; then the provider releases its AWSMachine."""
+    """Then the provider releases its AWSMachine."""
     await stage.until(f"{name} is labelled terminated", lambda: _state(stage, name) == "terminated")
     done = {"metadata": {"finalizers": None}}
     await stage.kube.patch(AWS_MACHINE, NAMESPACE, name, done, field_manager=FIELD_MANAGER)
@@ -194,7 +194,6 @@ async def _until_ended(stage: Stage, name: str) -> None:
 
 
 def look(obj: JsonObject) -> Waiting:
-    """A machine's or a group's labels."""
     state = text(obj, "metadata", "labels", STATE_LABEL) or text(obj, "metadata", "labels", GROUP_STATE_LABEL)
     return Waiting(phase=" ".join(filter(None, (state, text(obj, "metadata", "labels", INTERRUPTION_LABEL)))))
 
@@ -204,7 +203,7 @@ def failure(_: JsonObject) -> str:
 
 
 def ours(obj: JsonObject) -> bool:
-    """Instances only; Machines, which have a cluster's name in their spec, are Cluster API's."""
+    """Machines have a cluster's name in their spec."""
     return text(obj, "metadata", "namespace") == NAMESPACE and not text(obj, "spec", "clusterName")
 
 

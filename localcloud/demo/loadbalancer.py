@@ -62,7 +62,7 @@ async def play(stage: Stage) -> None:
 
 
 async def forget_the_last_run(stage: Stage) -> None:
-    """Delete an earlier run's Service, and wait until its load balancer is gone."""
+    """Wait until its load balancer is gone, too."""
     if _service(stage) is None:
         return
     stage.tell("A Service is left from an earlier run: it is deleted first")
@@ -74,7 +74,7 @@ async def forget_the_last_run(stage: Stage) -> None:
 
 
 async def apply_service(stage: Stage) -> None:
-    """Apply the Service, and simulate its nodes."""
+    """And simulate its nodes."""
     await stage.apply("nodes.yaml", of="loadbalancer")
     await stage.apply("service.yaml", of="loadbalancer")
     stage.tell(f"Applied service.yaml: Service {NAMESPACE}/{NAME} of type LoadBalancer, with {REPLICAS} machines")
@@ -84,7 +84,6 @@ async def apply_service(stage: Stage) -> None:
 
 
 async def until_it_has_an_address(stage: Stage) -> str:
-    """Wait for the Service's address."""
     await stage.until("the Service has an address", lambda: _address(stage) != "")
     stage.tell(f"Its address is {_address(stage)}; {' and '.join(NODES)} answer at node port {_node_port(stage)}")
     return _address(stage)
@@ -107,14 +106,14 @@ async def _ask_until_answered(stage: Stage, address: str, began: float) -> None:
 
 
 async def until_complete(stage: Stage, machines: MachineHost, began: float) -> None:
-    """Wait until all machines are ready and one holds the address."""
+    """All machines are ready and one holds the address."""
     await stage.until("its machines are ready", lambda: _ready(stage) == REPLICAS)
     await _one_master(stage, machines, lambda _: True)
     stage.tell(f"{REPLICAS} machines are ready after {time.monotonic() - began:.1f} s")
 
 
 async def ask(stage: Stage, address: str) -> None:
-    """Send many requests; all must be answered, by both nodes."""
+    """Both nodes must answer all requests."""
     async with _client() as client:
         answers = Counter([await _answer(client, address) for _ in range(REQUESTS)])
     if failed := answers.pop("", 0):
@@ -126,7 +125,7 @@ async def ask(stage: Stage, address: str) -> None:
 
 
 async def _cut_the_power(stage: Stage, machines: MachineHost, address: str) -> MachineView:
-    """Kill the machine that holds the address, and count the requests that fail meanwhile."""
+    """Kill the machine that holds the address; counts failed requests."""
     master = await _one_master(stage, machines, lambda _: True)
     began = time.monotonic()
     await asyncio.to_thread(machines.fare, Fare(server=f"^{master.name}$", boots=False))
@@ -140,7 +139,7 @@ async def _cut_the_power(stage: Stage, machines: MachineHost, address: str) -> M
 
 
 async def _replace(stage: Stage, machines: MachineHost, dead: MachineView) -> None:
-    """Delete the dead machine. Without that it would be replaced after five minutes without a report."""
+    """Otherwise replacement would take five minutes."""
     began = time.monotonic()
     await stage.delete(LOAD_BALANCER_MACHINE, LOAD_BALANCER_NAMESPACE, dead.name)
     stage.tell(f"Deleted LoadBalancerMachine {dead.name} (left alone it is replaced after five minutes of silence)")
@@ -174,7 +173,7 @@ async def _one_master(stage: Stage, machines: MachineHost, holds: Callable[[Mach
 
 
 def failure(_: JsonObject) -> str:
-    """Load balancers do not fail permanently: they wait, and report their blockers."""
+    """Load balancers wait, and report their blockers."""
     return ""
 
 
@@ -211,7 +210,6 @@ def _ready(stage: Stage) -> int:
 
 
 def _client() -> aiohttp.ClientSession:
-    """Opens a connection for each request, like many clients."""
     return aiohttp.ClientSession(connector=aiohttp.TCPConnector(force_close=True), timeout=_REQUEST)
 
 
@@ -220,7 +218,7 @@ async def _answered(client: aiohttp.ClientSession, address: str) -> bool:
 
 
 async def _answer(client: aiohttp.ClientSession, address: str) -> str:
-    """The node that answers, empty if none does."""
+    """Empty if none does."""
     try:
         async with client.get(f"http://{address}:{PORT}/") as answer:
             return (await answer.text()).strip()

@@ -9,8 +9,6 @@ from localcloud.demo.stage import Scenario
 
 
 class _Scenarios(Mapping[str, Scenario]):
-    """Maps each name to its module's `SCENARIO`."""
-
     _names = ("accounts", "api", "byoc", "claims", "greeting", "instances", "loadbalancer", "resilience")
 
     def __getitem__(self, name: str) -> Scenario:

@@ -54,8 +54,6 @@ class UnsettledError(Exception):
 
 @dataclass(frozen=True)
 class Waiting:
-    """A lifecycle's progress, from Temporal or the object."""
-
     phase: str = ""
     waits_for: tuple[str, ...] = ()
     until: datetime | None = None
@@ -63,7 +61,7 @@ class Waiting:
 
 @dataclass(frozen=True)
 class Row:
-    """One displayed lifecycle; times are UTC."""
+    """Times are UTC."""
 
     key: Key
     phase: str
@@ -73,8 +71,6 @@ class Row:
 
 
 class Spectator(Protocol):
-    """The display of a demo."""
-
     def tell(self, line: str) -> None:
         """Print a line."""
 
@@ -86,8 +82,6 @@ class Spectator(Protocol):
 
 
 class Stage:
-    """A deployment, as scenarios use it."""
-
     def __init__(
         self,
         kube: KubeApi,
@@ -117,7 +111,6 @@ class Stage:
 
     @property
     def emulator(self) -> Emulator:
-        """The emulated AWS, for scenarios that start it."""
         assert self._emulator is not None, "the scenario is played without AWS"
         return self._emulator
 
@@ -128,7 +121,7 @@ class Stage:
         self.on_progress()
 
     async def breathe(self) -> None:
-        """Pause for spectators, unless the demo is fast."""
+        """Skipped if the demo is fast."""
         await asyncio.sleep(0 if self._fast else BREATH_SECONDS)
 
     def present(self, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -150,7 +143,7 @@ class Stage:
                 await self._apply(document)
 
     async def delete(self, kind: Kind, namespace: str, name: str) -> None:
-        """Delete an object, if it exists."""
+        """Succeeds if it does not exist."""
         try:
             await self.kube.delete(kind, namespace, name)
         except Absent:
@@ -168,25 +161,25 @@ class Stage:
             raise UnsettledError(reason)
 
     async def looking(self, what: str, holds: Callable[[], Awaitable[bool]]) -> None:
-        """Poll until a condition outside of the objects holds."""
+        """For conditions outside of the objects."""
         self._await(what)
         while not await holds():  # noqa: ASYNC110 - a client gets no event
             await asyncio.sleep(LOOK_SECONDS)
 
     def shown(self) -> dict[str, JsonObject]:
-        """The demo's objects by workflow id."""
+        """By workflow id."""
         return {id_: obj for id_, obj in self.objects.by_workflow.items() if self._scenario.shows(obj)}
 
     # What the command asks.
 
     async def reason(self) -> str:
-        """Why the demo is not settled: the current wait, and each unsettled lifecycle's explanation."""
+        """The current wait, and each unsettled lifecycle's explanation."""
         told = all_kinds()
         asked = await asyncio.gather(*(self._why(id_) for id_ in self.shown() if id_.split("/", maxsplit=1)[0] in told))
         return "\n  ".join([f"waited for: {self._awaited}", *filter(None, asked)])
 
     async def follow_lifecycles(self) -> None:
-        """Update what Temporal reports of the lifecycles, forever."""
+        """Forever."""
         while True:
             with contextlib.suppress(RPCError):  # retried at once; the table shows the previous state
                 found = [row async for row in self._temporal.list_workflows("ExecutionStatus = 'Running'")]
@@ -235,7 +228,7 @@ class Stage:
             await self.kube.patch(kind, namespace, name, document, field_manager=FIELD_MANAGER)
 
     async def why(self, id_: str) -> Why | None:
-        """A lifecycle's explanation, by workflow id; None if it does not answer."""
+        """None if it does not answer."""
         handle = self._temporal.get_workflow_handle(id_)
         try:
             async with asyncio.timeout(ASKED_WHY_SECONDS):
@@ -245,7 +238,7 @@ class Stage:
         return answer
 
     async def _why(self, id_: str) -> str:
-        """An unsettled lifecycle's explanation, empty if settled."""
+        """Empty if settled."""
         answer = await self.why(id_)
         if answer is None:
             return f"{id_}: does not answer"
@@ -256,7 +249,6 @@ class Stage:
 
 
 def state_of(obj: JsonObject) -> Waiting:
-    """The progress of an object with a state."""
     return Waiting(phase=text(obj, "status", "state"))
 
 
@@ -266,8 +258,6 @@ def all_of_them(_: JsonObject) -> bool:
 
 @dataclass(frozen=True)
 class Scenario:
-    """One demo: what it needs, what it runs, and what a person can try next."""
-
     title: str
     clouds: tuple[Cloud, ...]
     kinds: tuple[Kind, ...]
@@ -311,5 +301,4 @@ def _kind_of(document: JsonObject, domain: str) -> Kind:
 
 
 def _known_kinds() -> Mapping[str, Kind]:
-    """Kinds by name: Kubernetes' own, the owners of instances, and those with lifecycles."""
     return {**BUILT_IN, **{kind.name: kind for kind in EXTERNAL_KINDS}, **all_kinds()}

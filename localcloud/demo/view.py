@@ -37,11 +37,9 @@ class Lines:
         """Nothing to clean up."""
 
     def tell(self, line: str) -> None:
-        """Print it with the seconds since the start."""
         self._print(line)
 
     def show(self, rows: tuple[Row, ...]) -> None:
-        """Print changes and deletions."""
         now = datetime.now(UTC)
         for row in rows:
             before, self._shown[row.key] = self._shown.get(row.key), (row.phase, row.waits_for)
@@ -55,7 +53,6 @@ class Lines:
             self._print(f"  {key.path:<62} gone")
 
     def present(self, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
-        """Print it in columns, unwrapped."""
         for line in _aligned([columns, *rows]):
             self._console.print(f"          {line}", highlight=False, markup=False, soft_wrap=True)
 

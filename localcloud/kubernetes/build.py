@@ -45,7 +45,7 @@ DISK_GB = 3
 
 
 def versions() -> tuple[str, str]:
-    """The versions of Kubernetes and etcd in go.mod."""
+    """In go.mod."""
     text = (MODULE / "go.mod").read_text()
     found = [re.search(rf"^\s*{re.escape(name)} (v\S+)", text, re.MULTILINE) for name in _REQUIRED]
     assert all(found)
@@ -57,13 +57,12 @@ _REQUIRED = ("k8s.io/kubernetes", "go.etcd.io/etcd/server/v3")
 
 
 def cached(cache: Path, names: tuple[str, ...] = ALL) -> Path | None:
-    """The directory of an earlier build of these programs in exactly these versions."""
     home = _home(cache, names)
     return home if home.is_dir() else None
 
 
 def build(cache: Path, narrator: Narrator, names: tuple[str, ...] = ALL) -> Path:
-    """Compile programs, or wait for the process that does; returns the directory. Raises BuildError."""
+    """Waits for another process's build. Raises BuildError."""
     cache.mkdir(parents=True, exist_ok=True)
     home = _home(cache, names)
     with only_builder(cache, "Kubernetes", narrator):
@@ -118,7 +117,7 @@ def _announce(narrator: Narrator, names: tuple[str, ...]) -> None:
 
 
 def _cores() -> int:
-    """The cores that this process may use; all cores on macOS."""
+    """All cores on macOS."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -147,7 +146,7 @@ def _compile(toolchain: Toolchain, work: Path, narrator: Narrator, names: tuple[
 
 
 def _leave_out_helper(toolchain: Toolchain, work: Path) -> None:
-    """Replace the module by a copy without the helper; Go has checked the original against go.sum."""
+    """Go has checked the original against go.sum."""
     download = [str(toolchain.go), "mod", "download", "-json", HELPERS_MODULE]
     answer = "".join(line for line in _run(toolchain, download, work) if not line.startswith("go: "))
     original, copy = Path(json.loads(answer)["Dir"]), work / "apiserver"
@@ -161,7 +160,7 @@ def _leave_out_helper(toolchain: Toolchain, work: Path) -> None:
 
 
 def _count_packages(toolchain: Toolchain, work: Path, narrator: Narrator, packages: list[str]) -> int:
-    """The number of packages; listing them downloads missing sources."""
+    """Downloads missing sources."""
     listed = 0
     downloads = 0
     for line in _run(toolchain, [str(toolchain.go), "list", "-mod=readonly", "-deps", *packages], work):
@@ -175,12 +174,12 @@ def _count_packages(toolchain: Toolchain, work: Path, narrator: Narrator, packag
 
 
 def _run(toolchain: Toolchain, command: list[str], work: Path) -> Iterator[str]:
-    """The lines of a go command; its temporary files are in the build's directory."""
+    """Temporary files are in the build's directory."""
     return lines_of(command, cwd=work, variables={**toolchain.environment(), "GOTMPDIR": str(work)})
 
 
 def _drop(toolchain: Toolchain, caches: Path) -> None:
-    """Remove our toolchain and its caches, gigabytes that are useless after the build."""
+    """They take gigabytes."""
     # Modules are unpacked read-only; go can remove them.
     command = [str(toolchain.go), "clean", "-modcache"]
     subprocess.run(command, env=toolchain.environment(), cwd=caches, check=False, capture_output=True)

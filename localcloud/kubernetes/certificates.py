@@ -30,8 +30,6 @@ FIRST_SERVICE_ADDRESS = "10.96.0.1"  # the `kubernetes` service takes the range'
 
 @dataclass(frozen=True)
 class Certificates:
-    """The files of one cluster."""
-
     directory: Path
 
     @property
@@ -73,7 +71,6 @@ class Certificates:
         _write(self.authority, authority.pem())
 
     def write_kubeconfig(self, path: Path, client: str, server_port: int) -> None:
-        """Write a self-contained kubeconfig for a client."""
         config = {
             "apiVersion": "v1",
             "kind": "Config",

@@ -18,7 +18,7 @@ ISSUER = "https://kubernetes.default.svc"
 
 
 def etcd(binaries: Binaries, state: StateDirectory, port: int, peer_port: int, *, fsync: bool = True) -> list[str]:
-    """A single member; with fsync not even a power failure loses an object."""
+    """With fsync not even a power failure loses an object."""
     client, peer = f"http://{LOOPBACK}:{port}", f"http://{LOOPBACK}:{peer_port}"
     return [
         str(binaries.etcd),
@@ -37,7 +37,6 @@ def etcd(binaries: Binaries, state: StateDirectory, port: int, peer_port: int, *
 
 
 def api_server(binaries: Binaries, state: StateDirectory, port: int, etcd_port: int) -> list[str]:
-    """The API server with client certificates and service account tokens."""
     certificates = Certificates(state.certificates)
     return [
         str(binaries.kube_apiserver),
@@ -63,7 +62,6 @@ def api_server(binaries: Binaries, state: StateDirectory, port: int, etcd_port: 
 
 
 def controller_manager(binaries: Binaries, state: StateDirectory, port: int) -> list[str]:
-    """The controllers that matter without nodes: garbage collection, namespace deletion, tokens."""
     certificates = Certificates(state.certificates)
     kubeconfig = state.certificates / "controller-manager.kubeconfig"
     return [

@@ -71,14 +71,14 @@ class WrongHashError(DownloadError):
 
 @dataclass(frozen=True)
 class Target:
-    """The target platform, in Go's names."""
+    """In Go's names."""
 
     system: str
     machine: str
 
     @classmethod
     def of_this_computer(cls) -> Target | None:
-        """None if it has no official programs."""
+        """None without official programs."""
         target = cls(platform.system().lower(), _MACHINES.get(platform.machine().lower(), ""))
         return target if target.archive in SHA512 else None
 
@@ -88,16 +88,14 @@ class Target:
 
     @property
     def has_controller_manager(self) -> bool:
-        """Whether Kubernetes publishes servers for this system."""
         return self.system == "linux"
 
     def home(self, cache: Path) -> Path:
-        """The target directory, named after the archive's hash."""
+        """The archive's hash names the directory."""
         return cache / f"official-{VERSION}-{self.system}-{self.machine}-{SHA512[self.archive][:8]}"
 
 
 def is_switched_off() -> bool:
-    """Whether the user disabled downloads."""
     return os.environ.get(SETTING, "").strip().lower() == "off"
 
 
@@ -107,7 +105,7 @@ def cached(cache: Path, target: Target) -> Path | None:
 
 
 def download(cache: Path, target: Target, narrator: Narrator) -> Path:
-    """The directory with the programs, possibly without a controller manager; raises DownloadError."""
+    """Possibly without a controller manager; raises DownloadError."""
     cache.mkdir(parents=True, exist_ok=True)
     with only_builder(cache, "Kubernetes", narrator):
         ready = cached(cache, target)
@@ -197,7 +195,7 @@ def _published_sha256(client: httpx.Client, program_url: str) -> str:
 
 
 def _fetch(client: httpx.Client, url: str, path: Path, algorithm: str, expected: str, narrator: Narrator) -> Path:
-    """A file with the expected hash, resumed after an interruption."""
+    """Resumed after an interruption."""
     if path.exists():
         return path
     part = path.with_name(f"{path.name}.part")
@@ -222,7 +220,7 @@ def _fetch(client: httpx.Client, url: str, path: Path, algorithm: str, expected:
 
 
 def _append(client: httpx.Client, url: str, part: Path, narrator: Narrator) -> None:
-    """Download the rest of a file. A server that ignores the range sends all of it, which replaces the part."""
+    """A server that ignores the range replaces the part."""
     have = part.stat().st_size if part.exists() else 0
     headers = {"Range": f"bytes={have}-", "Accept-Encoding": "identity"} if have else {"Accept-Encoding": "identity"}
     with client.stream("GET", url, headers=headers) as answer:
@@ -240,7 +238,7 @@ def _append(client: httpx.Client, url: str, part: Path, narrator: Narrator) -> N
 
 
 def _unpack(archive: Path, work: Path) -> None:
-    """Extract the programs, from any directory of the archive."""
+    """From any directory of the archive."""
     with tarfile.open(archive) as opened:
         for member in opened:
             name = Path(member.name).name

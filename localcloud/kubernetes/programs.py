@@ -20,12 +20,11 @@ from localcloud.state import Binaries
 
 
 def cache_directory() -> Path:
-    """The cache for builds (XDG_CACHE_HOME on Linux)."""
     return platformdirs.user_cache_path("perdure") / "kubernetes"
 
 
 def find_programs(narrator: Narrator, cache: Path | None = None) -> Binaries:
-    """The programs, downloaded or compiled if needed; raises BuildError or ToolchainError."""
+    """Raises BuildError or ToolchainError."""
     cache = cache or cache_directory()
     return (
         _named_by_user(narrator)
@@ -48,7 +47,7 @@ def _cached(cache: Path) -> Binaries | None:
 
 
 def _downloaded(cache: Path, narrator: Narrator) -> Binaries | None:
-    """None, after printing the reason, if they must be compiled."""
+    """None if they must be compiled."""
     target = download.Target.of_this_computer()
     if target is None:
         narrator.say(f"There are no official Kubernetes programs for {platform.system()} on {platform.machine()}.")

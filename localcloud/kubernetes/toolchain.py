@@ -29,19 +29,17 @@ class ToolchainError(Exception):
 
 @dataclass(frozen=True)
 class Toolchain:
-    """A `go` command and its environment."""
-
     go: Path
     own_caches: Path | None
     """Where modules and compiled packages go when the toolchain is ours; the user's own Go caches otherwise."""
 
     @property
     def home(self) -> Path:
-        """The installation directory; meaningful only for our own toolchain."""
+        """Only for our own toolchain."""
         return self.go.parent.parent.parent
 
     def environment(self) -> dict[str, str]:
-        """The caller's environment, with everything set that affects the result."""
+        """With everything that affects the result."""
         variables = dict(os.environ)
         variables.update(CGO_ENABLED="0", GOFLAGS="", GOTOOLCHAIN="local", GOWORK="off", GO111MODULE="on")
         # The compiler is many short processes: garbage collection would cost a tenth of their CPU and free little.
@@ -58,13 +56,12 @@ class Toolchain:
 
 
 def _memory_limit() -> int:
-    """Bytes of heap that one of several compilers may use before it collects garbage."""
+    """Bytes of heap before garbage collection, for one of several compilers."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     return min(_LARGEST_HEAP, memory // (2 * (os.cpu_count() or 1)))
 
 
 def find_toolchain(cache: Path, narrator: Narrator) -> Toolchain:
-    """The system's Go if it is new enough, else the pinned wheel."""
     system = shutil.which("go")
     if system is not None and _is_new_enough(Path(system)):
         return Toolchain(Path(system), None)

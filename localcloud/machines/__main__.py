@@ -32,7 +32,6 @@ _NOT_INSIDE = ("AWS_", "OS_", "PERDURE_", "KUBE", "TEMPORAL_", "API_ENDPOINT")
 
 
 async def serve(host: Host, port: int, call: str) -> None:
-    """Run the machines, and serve the API, until cancelled."""
     app = web.Application()
 
     async def health(_: web.Request) -> web.Response:
@@ -69,7 +68,6 @@ async def serve(host: Host, port: int, call: str) -> None:
 
 
 async def until_told(work: Coroutine[None, None, None]) -> None:
-    """Run until SIGTERM or SIGINT."""
     task, loop = asyncio.ensure_future(work), asyncio.get_running_loop()
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, task.cancel)

@@ -14,7 +14,7 @@ from domain.model import Model
 
 
 class Server(Model):
-    """A server that Nova has built."""
+    """Built by Nova."""
 
     id: str
     name: str
@@ -37,7 +37,7 @@ class FloatingIp(Model):
 
 
 class Fare(Model):
-    """Faults of machines. Changes also apply to running ones."""
+    """Faults; changes apply to running machines."""
 
     server: str = Field(default="", description="regular expression, searched for in the server's name; empty: all")
     boots: bool = Field(default=True, description="False: it never comes up, or has lost its power")
@@ -58,12 +58,11 @@ class Fare(Model):
 
 
 class Fares(Model):
-    """The first match applies; without one there are no faults."""
+    """The first match applies."""
 
     fares: tuple[Fare, ...] = ()
 
     def of(self, name: str) -> Fare:
-        """The faults of the named server."""
         return next((fare for fare in self.fares if re.search(fare.server, name)), Fare())
 
 
@@ -75,7 +74,7 @@ class MachineState(StrEnum):
 
 
 class Port(Model):
-    """A port that Envoy serves."""
+    """Served by Envoy."""
 
     protocol: str  # TCP or UDP
     number: int
@@ -85,8 +84,6 @@ class Port(Model):
 
 
 class MachineView(Model):
-    """A machine's current state."""
-
     server_id: str
     name: str
     state: MachineState
@@ -107,7 +104,7 @@ class MachineView(Model):
 
 
 class LeadView(Model):
-    """A virtual or floating address, and its current destination."""
+    """A virtual or floating address, and its destination."""
 
     address: str
     virtual_address: str

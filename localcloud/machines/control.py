@@ -18,18 +18,14 @@ from localcloud.services import MACHINES
 
 
 class MachineHost(ControlClient):
-    """Steers the machine host. Calls block."""
-
     @classmethod
     def of(cls, deployment: Deployment) -> Self:
         return cls(str(deployment.service(MACHINES).url))
 
     def view(self) -> HostView:
-        """Current machines and addresses."""
         return self._get("machines", HostView)
 
     def fare(self, *fares: Fare) -> None:
-        """Replace the faults of machines; the first match applies, and none means no faults."""
         self.request("PUT", "fares", Fares(fares=fares).model_dump(mode="json"))
 
     def fares(self) -> tuple[Fare, ...]:

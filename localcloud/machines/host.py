@@ -39,8 +39,6 @@ log = logging.getLogger("machines")
 
 
 class Host:
-    """Runs machines and routes on this computer."""
-
     def __init__(self, ground: Path, home: Path, environment: Mapping[str, str]) -> None:
         """Start with nothing running.
 
@@ -66,13 +64,13 @@ class Host:
         return self._fares
 
     def set_fares(self, fares: Fares) -> None:
-        """Replace the faults, for this process and its successors."""
+        """Survives this process."""
         replace_file(self._fares_file, fares.model_dump_json())
         self._fares = fares
         self._changed.set()
 
     async def run(self, call: str) -> None:
-        """Reconcile until cancelled; `call` is the socket name at which calls arrive."""
+        """`call` is the socket name at which calls arrive."""
         self._home.mkdir(parents=True, exist_ok=True, mode=0o700)
         async with self._called(call):
             try:
@@ -157,7 +155,7 @@ class Host:
                 machine.turn(master=server_id == master)
 
     async def _lead(self) -> None:
-        """Serve each virtual address that machines share, and its floating IPs."""
+        """Virtual addresses, and their floating IPs."""
         self._led = {address: address for address in self._masters} | {
             each.address: each.fixed_address
             for each in self._asked("floatingips", FloatingIp)
@@ -197,7 +195,7 @@ class Host:
         )
 
     def _asked(self, what: str, shape: type[M]) -> list[M]:
-        """What Nova and Neutron have written; invalid files are reported once and skipped."""
+        """Invalid files are reported once and skipped."""
         found = []
         for path in sorted((self._ground / what).glob("[!.]*.json")):
             with contextlib.suppress(FileNotFoundError):  # deleted meanwhile
@@ -232,7 +230,6 @@ class Host:
 
     @asynccontextmanager
     async def _called(self, call: str) -> AsyncIterator[None]:
-        """Reconcile at each call."""
         loop = asyncio.get_running_loop()
         with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as ear:
             ear.bind(f"\0{call}")

@@ -68,17 +68,17 @@ class Machine:
 
     @property
     def address(self) -> str:
-        """The first port's first address."""
+        """Of the first port."""
         return self.server.addresses[0]
 
     @property
     def virtual_address(self) -> str:
-        """The address that it shares."""
+        """The shared one."""
         return self._birth.vrrp.virtual_address
 
     @property
     def priority(self) -> int | None:
-        """Its weight in the election; None if it takes no part."""
+        """None if it takes no part in the election."""
         if not (self.up and self._fare.keepalived and user_data.KEEPALIVED_SERVICE in self._birth.services):
             return None
         numbers = self._birth.vrrp
@@ -91,7 +91,7 @@ class Machine:
             self._fare_changed.set()
 
     def turn(self, *, master: bool) -> None:
-        """Gain or lose the virtual address; repeated calls rewrite keepalived's statistics."""
+        """Repeated calls rewrite keepalived's statistics."""
         now = time.monotonic()
         if self.priority is None:
             self._pid_file.unlink(missing_ok=True)
@@ -104,7 +104,7 @@ class Machine:
             self._written = now
 
     async def run(self) -> None:
-        """Boot and run until cancelled; then all its programs end."""
+        """Its programs end with the cancellation."""
         self._write_disk()
         async with asyncio.TaskGroup() as running:
             for each in (self._fares(), self._envoy.run(), self._agent.run(), self._snapshots(), self._checks()):
@@ -129,7 +129,6 @@ class Machine:
         )
 
     async def _fares(self) -> None:
-        """Start and stop programs by the faults."""
         while True:
             self._fare_changed.clear()
             left = self._began + self._fare.boot_delay - time.monotonic()
@@ -146,7 +145,7 @@ class Machine:
                     await self._fare_changed.wait()
 
     async def _snapshots(self) -> None:
-        """Save what Envoy accepted, from the agent's file."""
+        """From the agent's file."""
         seen = 0
         while True:
             with contextlib.suppress(FileNotFoundError):
@@ -158,7 +157,7 @@ class Machine:
             await asyncio.sleep(_SNAPSHOT_SECONDS)
 
     async def _checks(self) -> None:
-        """Poll the agent's readiness, like keepalived."""
+        """Like keepalived."""
         refused = 0
         async with aiohttp.ClientSession(timeout=_CHECK_TIMEOUT) as client:
             while True:
@@ -175,7 +174,7 @@ class Machine:
         return Program(f"{self.name}'s {name}", command, environment, log_file, self._on_change)
 
     def _write_disk(self) -> None:
-        """Write cloud-init's files and the image's."""
+        """cloud-init's files and the image's."""
         for each in self._birth.files:
             path = self._mapped(each.path)
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -213,7 +212,6 @@ class Machine:
         return [sys.executable, "-m", "yawollet.command", *(f"{flag}={value}" for flag, value in given.items())]
 
     def _mapped(self, path: str) -> Path:
-        """The local path of a machine's path."""
         found = (self._directory / path.lstrip("/")).resolve()
         if not found.is_relative_to(self._directory.resolve()):
             raise user_data.ForeignError(f"{path} leads out of the machine")
@@ -240,7 +238,7 @@ class Machine:
 
 
 def accepted_ports(kept: str) -> tuple[Port, ...]:
-    """The ports in the agent's file of accepted listeners, whose names contain them."""
+    """Listeners' names contain them."""
     named = (name.partition("-") for name in json.loads(kept)["snapshot"]["listeners"])
     return tuple(Port(protocol=protocol, number=int(number)) for protocol, _, number in named)
 

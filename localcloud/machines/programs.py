@@ -22,7 +22,7 @@ log = logging.getLogger("machines")
 
 
 class Program:
-    """One program over its restarts."""
+    """Restarted when it dies."""
 
     def __init__(
         self,
@@ -44,13 +44,12 @@ class Program:
         self._off.set()
 
     def switch(self, *, on: bool) -> None:
-        """Set whether it should run; idempotent."""
+        """Idempotent."""
         rising, falling = (self._on, self._off) if on else (self._off, self._on)
         rising.set()
         falling.clear()
 
     async def run(self) -> None:
-        """Start and restart it as needed, until cancelled."""
         while True:
             await self._on.wait()
             await self._live()
@@ -94,7 +93,6 @@ class Program:
 
 
 async def _either(event: asyncio.Event, other: Awaitable[object]) -> None:
-    """Wait until the event is set or the other is done."""
     waits: list[asyncio.Future[Any]] = [asyncio.ensure_future(event.wait()), asyncio.ensure_future(other)]
     try:
         await asyncio.wait(waits, return_when=asyncio.FIRST_COMPLETED)

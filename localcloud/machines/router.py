@@ -37,8 +37,6 @@ log = logging.getLogger("machines")
 
 
 class Lead:
-    """One virtual or floating address."""
-
     def __init__(self, address: str, target: Target) -> None:
         self.address = address
         self.problems: dict[Port, str] = {}
@@ -47,11 +45,10 @@ class Lead:
 
     @property
     def ports(self) -> tuple[Port, ...]:
-        """The open ports."""
         return tuple(self._opened)
 
     async def serve(self, ports: Iterable[Port]) -> None:
-        """Open exactly these ports; failures are in `problems`, and retried by the next call."""
+        """Opens no others; failures are in `problems` and retried."""
         wanted = set(ports)
         for port in set(self._opened) - wanted:
             await self._opened.pop(port).close()
@@ -77,7 +74,7 @@ class _TcpPort:
         self._server = await asyncio.start_server(self._lead, *self._where, backlog=_BACKLOG)
 
     async def close(self) -> None:
-        """Stop accepting; existing connections continue."""
+        """Existing connections continue."""
         if self._server is not None:
             self._server.close()
 
@@ -139,7 +136,6 @@ class _UdpPort(asyncio.DatagramProtocol):
             self._transport.close()
 
     def datagram_received(self, data: bytes, addr: Any) -> None:
-        """Forward a client's datagram to the current master."""
         master, session = self._target(), self._sessions.get(addr)
         if session is not None and session.machine != master:
             session.close()
@@ -160,7 +156,7 @@ class _UdpPort(asyncio.DatagramProtocol):
 
 
 class _Session:
-    """A client's datagrams to one machine, until a minute of silence."""
+    """Until a minute of silence."""
 
     def __init__(
         self,
@@ -200,7 +196,6 @@ class _Session:
 
 
 def _socket(kind: socket.SocketKind, client_address: str) -> socket.socket:
-    """A socket bound to the client's address."""
     opened = socket.socket(socket.AF_INET, kind)
     opened.setblocking(False)
     if kind is socket.SOCK_STREAM:
@@ -211,7 +206,6 @@ def _socket(kind: socket.SocketKind, client_address: str) -> socket.socket:
 
 
 def _reset(writer: asyncio.StreamWriter) -> None:
-    """Reset a connection; without this option it would end normally."""
     opened = writer.get_extra_info("socket")
     with contextlib.suppress(OSError):
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _AT_ONCE)

@@ -32,16 +32,12 @@ class ForeignError(ValueError):
 
 
 class File(Model):
-    """A file that cloud-init writes."""
-
     path: str
     content: bytes = Field(repr=False)
     mode: int
 
 
 class Vrrp(Model):
-    """keepalived's parameters."""
-
     virtual_address: str
     priority: int
     envoy_weight: int
@@ -49,8 +45,6 @@ class Vrrp(Model):
 
 
 class Birth(Model):
-    """The contents of a machine."""
-
     files: tuple[File, ...]
     services: frozenset[str]
     """Those that are started."""
@@ -129,14 +123,14 @@ def _text(files: tuple[File, ...], path: str) -> str:
 
 
 def _started(commands: tuple[tuple[str, ...], ...]) -> frozenset[str]:
-    """The services that OpenRC has started after the commands."""
+    """After the commands, by OpenRC."""
     return frozenset(
         each[1] for each in commands if len(each) == 3 and each[0] == "rc-service" and each[2] in _STARTING
     )
 
 
 def _arguments(environment: str) -> dict[str, str]:
-    """The agent's arguments in its service's environment file; a flag's value follows `=` or a space."""
+    """A flag's value follows `=` or a space."""
     name, _, quoted = environment.strip().partition("=")
     if name != _ARGUMENTS:
         raise ForeignError(f"{ENVIRONMENT} does not set {_ARGUMENTS}")

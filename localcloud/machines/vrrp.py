@@ -42,15 +42,13 @@ _STATISTICS = """VRRP Instance: ENVOY
 
 
 class Candidate(NamedTuple):
-    """A machine whose keepalived runs."""
-
     name: str
     address: str
     priority: int
 
 
 def elect(master: str | None, candidates: Sequence[Candidate]) -> str | None:
-    """The name of the new master, None without candidates."""
+    """None without candidates."""
     if not candidates:
         return None
     highest = max(each.priority for each in candidates)
@@ -61,8 +59,6 @@ def elect(master: str | None, candidates: Sequence[Candidate]) -> str | None:
 
 
 class Statistics:
-    """One machine's keepalived counters."""
-
     def __init__(self) -> None:
         self.master = False
         self._became = self._released = 0
@@ -86,7 +82,6 @@ class Statistics:
         return True
 
     def text(self) -> str:
-        """In keepalived's format."""
         return _STATISTICS.format(
             received=int(self._received), sent=int(self._sent), became=self._became, released=self._released
         )

@@ -42,7 +42,7 @@ _DATABASES = ("keystone", "glance", "placement", "neutron", "nova_api", "nova_ce
 
 
 def find_programs(narrator: Narrator, cache: Path | None = None) -> OpenStackPrograms:
-    """The programs, built if needed; raises BuildError."""
+    """Built if needed; raises BuildError."""
     cache = cache or cache_directory()
     cache.mkdir(parents=True, exist_ok=True)
     with only_builder(cache, "OpenStack", narrator):
@@ -64,13 +64,12 @@ def find_programs(narrator: Narrator, cache: Path | None = None) -> OpenStackPro
 
 
 def is_built(cache: Path | None = None) -> bool:
-    """Whether `up` would find a finished build."""
     home = (cache or cache_directory()) / recipe()
     return _is_finished(home / "environment") and _is_finished(home / "schemas")
 
 
 def recipe() -> str:
-    """The build's name: a digest of the lock, the migrations and the interpreter."""
+    """A digest of the lock, the migrations and the interpreter."""
     digest = hashlib.sha256(LOCK.read_bytes())
     digest.update("\n".join(" ".join(step) for _, step in _migrations()).encode())
     digest.update(_ENTRY_POINTS.encode())
@@ -130,7 +129,7 @@ def _make_schemas(programs: OpenStackPrograms, home: Path, narrator: Narrator) -
 
 
 def _migrations() -> list[tuple[str, list[str]]]:
-    """The services' own commands, in order. Cells are templates of nova.conf's `[database] connection`."""
+    """In order. Cells are templates of nova.conf's `[database] connection`."""
     return [
         ("python", ["-m", "perdure_openstack.databases", *_DATABASES]),
         ("keystone-manage", ["db_sync"]),
@@ -174,7 +173,7 @@ def _settings_of(command: str, settings: Path) -> list[str]:
 
 @contextlib.contextmanager
 def _server(mariadb: MariaDB, data: Path, listening: Path, log: Path) -> Iterator[Path]:
-    """A database server for the build, without durability."""
+    """Without durability."""
     command = database.server(mariadb, data, listening, "--innodb-flush-method=nosync")
     with log.open("wb") as output:
         process = subprocess.Popen(

@@ -43,8 +43,6 @@ _TEN_YEARS = str(10 * 365 * 86_400)
 
 @dataclass(frozen=True)
 class Layout:
-    """Where a deployment's OpenStack is, and listens."""
-
     home: Path
     socket: Path
     urls: Mapping[str, str]
@@ -59,7 +57,6 @@ class Layout:
 
 
 def write(layout: Layout, programs: OpenStackPrograms) -> None:
-    """Write all files, and create their directories."""
     for name in ("settings", "locks", "neutron", "nova", "images/staging", "images/tasks"):
         (layout.home / name).mkdir(parents=True, exist_ok=True)
     for name in ("tokens", "receipts", "credentials"):
@@ -79,12 +76,11 @@ def write(layout: Layout, programs: OpenStackPrograms) -> None:
 
 
 def clouds(layout: Layout) -> dict[str, dict[str, object]]:
-    """The content of clouds.yaml."""
     return {CLOUD: _cloud(layout, CLOUD), ADMIN_CLOUD: _cloud(layout, "admin")}
 
 
 def environment(layout: Layout, caller: Mapping[str, str]) -> dict[str, str]:
-    """The environment of the services and their commands, without the caller's clouds and Python paths."""
+    """Without the caller's clouds and Python paths."""
     foreign = ("OS_", "PYTHON", "VIRTUAL_ENV")
     inherited = {name: value for name, value in caller.items() if not name.startswith(foreign)}
     return {
@@ -103,7 +99,7 @@ def environment(layout: Layout, caller: Mapping[str, str]) -> dict[str, str]:
 
 
 def _ensure_keys(repository: Path) -> None:
-    """Like `keystone-manage fernet_setup`: the next key (0) and the current one (1), which Keystone needs to start."""
+    """Like `keystone-manage fernet_setup`: the next key (0) and the current one (1), needed to start."""
     repository.mkdir(parents=True, exist_ok=True, mode=0o700)
     for name in ("0", "1"):
         if not (repository / name).exists():

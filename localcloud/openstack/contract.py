@@ -20,7 +20,7 @@ class FaultKind(StrEnum):
 
 
 class Fault(Model):
-    """A disturbance of one service's calls. Empty matchers match all; the first applicable fault wins."""
+    """Empty matchers match all; the first applicable fault wins."""
 
     id: str = ""
     kind: FaultKind = FaultKind.BEFORE
@@ -53,8 +53,6 @@ class BootFaults(Model):
 
 
 class CallCount(Model):
-    """The number of one project's calls to one route."""
-
     service: Service
     method: str
     route: str
@@ -66,7 +64,7 @@ class CallCount(Model):
 
 
 class Call(Model):
-    """A recorded call. `status` is 0 if the answer was interrupted."""
+    """`status` is 0 if the answer was interrupted."""
 
     service: Service
     at: float
@@ -83,13 +81,11 @@ class Call(Model):
 
 
 class Ledger(Model):
-    """The clients' calls to all services since their start or the last reset."""
-
     counts: tuple[CallCount, ...]
     recent: tuple[Call, ...] = ()
 
     def calls(self, service: str = "*", method: str = "*", route: str = "*", project: str | None = None) -> int:
-        """The number of matching calls, by default all, including tokens."""
+        """By default all, including tokens."""
         return sum(
             one.count
             for one in self.counts
@@ -100,15 +96,14 @@ class Ledger(Model):
         )
 
     def tokens(self) -> int:
-        """The number of clients' token requests."""
         return self.calls("keystone", "POST", "/v3/auth/tokens")
 
     def mutating(self) -> int:
-        """The number of calls to mutating operations, effective or not, without tokens."""
+        """Effective or not, without tokens."""
         return sum(one.count for one in self.counts if one.mutating)
 
     def by_route(self) -> dict[str, int]:
-        """Counts by `nova GET /v2.1/servers/detail`, most frequent first."""
+        """By `nova GET /v2.1/servers/detail`, most frequent first."""
         totals: dict[str, int] = {}
         for one in self.counts:
             name = f"{one.service} {one.method} {one.route}"

@@ -20,7 +20,7 @@ from localcloud.openstack.contract import BootFaults, Call, CallCount, Fault, Fa
 
 
 class OpenStackControl(Closing):
-    """Steers OpenStack. Calls block and are not counted in the ledger."""
+    """Calls block and are not counted in the ledger."""
 
     def __init__(self, urls: Mapping[str, str], timeout_seconds: float = 30) -> None:
         self._services = {name: ControlClient(url, timeout_seconds) for name, url in urls.items()}
@@ -42,29 +42,28 @@ class OpenStackControl(Closing):
         kind: FaultKind | str = FaultKind.BEFORE,
         **more: object,
     ) -> Fault:
-        """Disturb a service's calls; `more` are fields of `Fault` (count, status, headers, ...)."""
+        """`more` are fields of `Fault`."""
         fault = Fault.model_validate({"method": method, "path": path, "kind": kind, **more})
         answer = self._request(service, "POST", "faults", fault.model_dump(mode="json"))
         return Fault.model_validate(answer)
 
     def faults(self, service: str) -> list[Fault]:
-        """A service's faults, with hits."""
         return [Fault.model_validate(fault) for fault in self._request(service, "GET", "faults")]
 
     def clear(self) -> None:
-        """Remove all faults of all services, including those of boots."""
+        """Including those of boots."""
         for name in self._services:
             self._request(name, "DELETE", "faults")
         self._request("nova", "PUT", "boots", BootFaults().model_dump(mode="json"))
 
     def boots(self, **changes: object) -> BootFaults:
-        """Change the named fields of `BootFaults`, and return all."""
+        """`changes` are fields of `BootFaults`."""
         if not changes:
             return BootFaults.model_validate(self._request("nova", "GET", "boots"))
         return BootFaults.model_validate(self._request("nova", "PUT", "boots", changes))
 
     def ledger(self, *, recent: bool = False) -> Ledger:
-        """The calls since the last reset; `recent` adds the last ones individually, in order."""
+        """`recent` adds the last calls individually, in order."""
         counts: list[CallCount] = []
         calls: list[Call] = []
         for name in self._services:

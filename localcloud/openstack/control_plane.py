@@ -27,14 +27,13 @@ def layout(state: StateDirectory, ports: Mapping[str, int]) -> Layout:
 
 
 def prepare(state: StateDirectory, ports: Mapping[str, int], programs: OpenStackPrograms) -> None:
-    """Write the services' files, and choose their networks."""
+    """Also chooses the networks."""
     placed = layout(state, ports)
     configuration.write(placed, programs)
     loopback.choose(placed.home)
 
 
 def mariadb(programs: OpenStackPrograms, state: StateDirectory) -> list[str]:
-    """The database server; its data is created if missing."""
     data = state.data("mariadb") / "tables"
     listening = database.socket_of(state.data("mariadb"))
     return [
@@ -45,7 +44,6 @@ def mariadb(programs: OpenStackPrograms, state: StateDirectory) -> list[str]:
 
 
 def database_environment(programs: OpenStackPrograms) -> dict[str, str]:
-    """The environment of the database server."""
     source_root = str(Path(__file__).parents[2])
     return {**database.environment(programs.mariadb), "PYTHONPATH": source_root}
 
@@ -55,12 +53,10 @@ def api(programs: OpenStackPrograms, name: str, port: int) -> list[str]:
 
 
 def preparation(programs: OpenStackPrograms) -> list[str]:
-    """The one-shot service that creates image, flavors and networks."""
     return [str(programs.python), "-m", "perdure_openstack.prepare"]
 
 
 def environment(state: StateDirectory, ports: Mapping[str, int]) -> dict[str, str]:
-    """The environment of all programs in OpenStack's environment."""
     placed = layout(state, ports)
     networks = _networks(placed)
     return {
@@ -76,22 +72,21 @@ def environment(state: StateDirectory, ports: Mapping[str, int]) -> dict[str, st
 
 
 def ground(state: StateDirectory) -> Path:
-    """The directory in which Nova and Neutron write the machine host's input."""
+    """Input of the machine host."""
     return state.data("openstack") / "ground"
 
 
 def project(state: StateDirectory) -> Path:
-    """The file of product settings for Services of type LoadBalancer, written by the preparation."""
+    """Settings for Services of type LoadBalancer, written by the preparation."""
     return state.data("openstack") / "project.env"
 
 
 def call(state: StateDirectory) -> str:
-    """The machine host's name in Linux's abstract socket namespace, where paths would be too long."""
+    """An abstract socket name, since paths would be too long."""
     return f"perdure-machines-{hashlib.sha256(os.fsencode(state.root)).hexdigest()[:16]}"
 
 
 def public_environment(state: StateDirectory, ports: Mapping[str, int]) -> dict[str, str]:
-    """The variables for clients: those of clouds.yaml, and its path."""
     placed = layout(state, ports)
     return {
         "OS_CLIENT_CONFIG_FILE": str(placed.clouds),
@@ -101,6 +96,6 @@ def public_environment(state: StateDirectory, ports: Mapping[str, int]) -> dict[
 
 
 def _networks(placed: Layout) -> Networks:
-    """The networks chosen by `prepare`; `perdure status` works without."""
+    """`perdure status` works without them."""
     kept = placed.home / "loopback"
     return Networks(int(kept.read_text())) if kept.is_file() else Networks(loopback.PAIRS[0])

@@ -33,7 +33,7 @@ _PLACES = ("/usr/sbin", "/usr/local/sbin", "/usr/libexec")
 
 
 def find_mariadb(cache: Path, narrator: Narrator) -> MariaDB:
-    """The server, fetched into the cache if the system has none; raises BuildError."""
+    """Fetched into the cache if needed; raises BuildError."""
     path = os.pathsep.join((os.environ.get("PATH", ""), *_PLACES))
     installed = shutil.which("mariadbd", path=path)
     if installed is not None:
@@ -46,7 +46,7 @@ def find_mariadb(cache: Path, narrator: Narrator) -> MariaDB:
 
 
 def environment(mariadb: MariaDB) -> dict[str, str]:
-    """The caller's environment, with the libraries that were fetched."""
+    """With fetched libraries."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith(("MYSQL", "MARIADB"))}
     if mariadb.libraries is not None:
         variables["LD_LIBRARY_PATH"] = str(mariadb.libraries)
@@ -54,7 +54,7 @@ def environment(mariadb: MariaDB) -> dict[str, str]:
 
 
 def server(mariadb: MariaDB, data: Path, socket: Path, *options: str) -> list[str]:
-    """The server's command line. A commit survives the process at once, and a power failure after a second."""
+    """A commit survives a crash at once, and a power failure after a second."""
     return [
         *_common(mariadb, data),
         *(f"--socket={socket}", f"--pid-file={data}/mariadbd.pid", "--skip-networking", "--skip-grant-tables"),
@@ -65,7 +65,7 @@ def server(mariadb: MariaDB, data: Path, socket: Path, *options: str) -> list[st
 
 
 def make_empty(mariadb: MariaDB, data: Path) -> None:
-    """Create a data directory with only the server's own tables, like mariadb-install-db."""
+    """Like mariadb-install-db."""
     data.mkdir(parents=True)
     script = "create database mysql;\nuse mysql;\n"
     script += "".join((mariadb.share / name).read_text() for name in _SYSTEM_TABLES)
@@ -83,7 +83,7 @@ def make_empty(mariadb: MariaDB, data: Path) -> None:
 
 
 def socket_of(data: Path) -> Path:
-    """The socket beside the data, or with a short path in a private directory if that is too long."""
+    """In a private directory if the path beside the data is too long."""
     beside = data / "mariadb.sock"
     if len(os.fsencode(beside)) <= _LONGEST_SOCKET_PATH:
         return beside
@@ -128,7 +128,7 @@ def _unpack(home: Path) -> None:
 
 
 def _download(work: Path) -> None:
-    """With the system's package lists, or our own if it has none."""
+    """With our own package lists if the system has none."""
     options: list[str] = []
     try:
         wanted = [PACKAGE, *_absent_libraries(options, work)]
@@ -165,7 +165,7 @@ def _run(command: list[str], work: Path, variables: dict[str, str] | None = None
 
 
 def _ensure_data(schemas: Path, data: Path) -> None:
-    """Copy the schemas once; refuses data from other schemas."""
+    """Refuses data from other schemas."""
     origin = data.with_name("made-from")
     if data.is_dir():
         if origin.read_text() != schemas.parent.name:
@@ -179,7 +179,6 @@ def _ensure_data(schemas: Path, data: Path) -> None:
 
 
 def main() -> None:
-    """Create the data directory if missing, and become the server."""
     parser = argparse.ArgumentParser(description="Run MariaDB on a copy of OpenStack's schemas.")
     parser.add_argument("--schemas", type=Path, required=True)
     parser.add_argument("--data", type=Path, required=True)

@@ -21,7 +21,7 @@ log = logging.getLogger("openstack")
 
 @dataclass(frozen=True)
 class Networks:
-    """The pair, by the second number of its first address."""
+    """`first` is the second number of the first address."""
 
     first: int
 
@@ -37,11 +37,10 @@ class Networks:
 
     @property
     def claim(self) -> str:
-        """The abstract socket name that reserves the pair."""
+        """An abstract socket name."""
         return f"\0perdure-loopback-{self.first}"
 
     def is_free(self) -> bool:
-        """Whether no running deployment uses it."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as candidate:
             try:
                 candidate.bind(self.claim)
@@ -51,7 +50,6 @@ class Networks:
 
 
 def choose(home: Path) -> Networks:
-    """This deployment's pair, chosen at its first `up`."""
     kept = home / "loopback"
     if kept.is_file():
         networks = Networks(int(kept.read_text()))

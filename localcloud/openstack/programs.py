@@ -10,8 +10,6 @@ from domain.model import Model
 
 
 class MariaDB(Model):
-    """A database server that runs from its directory."""
-
     program: Path
     share: Path
     """Its messages and the definitions of its own tables."""
@@ -28,10 +26,8 @@ class OpenStackPrograms(Model):
 
     @property
     def python(self) -> Path:
-        """The interpreter of OpenStack's environment."""
         return self.environment / "bin" / "python"
 
 
 def cache_directory() -> Path:
-    """The cache for builds (XDG_CACHE_HOME on Linux)."""
     return platformdirs.user_cache_path("perdure") / "openstack"

@@ -13,7 +13,7 @@ from localcloud.openstack.configuration import CLOUD
 
 
 def project_session(deployment: Deployment, cloud: str = CLOUD) -> Session:
-    """A session with the credentials of a `clouds.yaml` entry, by default the project's member."""
+    """With a `clouds.yaml` entry's credentials."""
     with open(deployment.env()["OS_CLIENT_CONFIG_FILE"], encoding="utf-8") as file:
         auth = yaml.safe_load(file)["clouds"][cloud]["auth"]
     return Session(
@@ -29,7 +29,7 @@ def project_session(deployment: Deployment, cloud: str = CLOUD) -> Session:
 
 
 def listed(session: Session, service: str, route: str, plural: str) -> list[dict[str, Any]]:
-    """The objects below `plural` in the answer to one GET; raises keystoneauth1's errors."""
+    """Raises keystoneauth1's errors."""
     answer = session.get(route, endpoint_filter={"service_type": service, "interface": "public"})
     found: list[dict[str, Any]] = answer.json()[plural]
     return found

@@ -9,7 +9,7 @@ PORTS = {"http": 80, "https": 443, "ws": 80, "wss": 443}
 
 
 def is_acceptable(address: str, schemes: Iterable[str], *, localhost: bool = False) -> bool:
-    """Whether it is an absolute address with one of these schemes, not on localhost unless allowed."""
+    """Absolute, with one of these schemes, and not on localhost unless allowed."""
     parts = _parts(address)
     if parts is None or parts.scheme not in schemes or not parts.hostname:
         return False
@@ -17,7 +17,7 @@ def is_acceptable(address: str, schemes: Iterable[str], *, localhost: bool = Fal
 
 
 def with_port(address: str) -> str:
-    """The address with its scheme's default port, if it has none."""
+    """Adds the scheme's default port."""
     parts = _parts(address)
     if parts is None or parts.port is not None or parts.scheme not in PORTS:
         return address

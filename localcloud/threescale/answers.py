@@ -32,8 +32,6 @@ _PLAN_ATTRIBUTES = ("custom", "default")
 
 @dataclass
 class Answer:
-    """A handler's answer. Without body and text it is empty."""
-
     status: int = 200
     body: JsonValue = None
     text: str | None = None
@@ -54,20 +52,16 @@ class Answer:
 
 @dataclass(frozen=True)
 class Page:
-    """The requested part of a list, and the list's length."""
-
     number: int
     size: int
     total: int = 0
 
     @property
     def count(self) -> int:
-        """The number of pages."""
         return max(1, -(-self.total // self.size))
 
     @property
     def metadata(self) -> JsonObject:
-        """The numbers beside a list of more than one page."""
         return {
             "per_page": self.size,
             "total_entries": self.total,
@@ -84,7 +78,7 @@ def item(name: str, fields: JsonObject, *, created: bool = False) -> Answer:
 
 
 def collection(plural: str, name: str, each: Sequence[JsonObject], page: Page | None = None) -> Answer:
-    """A list, with page numbers if there is more than one page."""
+    """With page numbers if there is more than one page."""
     body: JsonObject = {plural: [{name: fields} for fields in each]}
     if page is not None and page.count > 1:
         body["metadata"] = page.metadata
@@ -96,12 +90,11 @@ def done() -> Answer:
 
 
 def entity_tag(payload: bytes) -> str:
-    """The ETag of an answer to GET."""
     return f'W/"{hashlib.md5(payload, usedforsecurity=False).hexdigest()}"'
 
 
 def as_xml(body: JsonValue) -> bytes:
-    """The content as XML; empty where 3scale's XML is."""
+    """Empty where 3scale's XML is."""
     if not isinstance(body, dict) or set(body) == {"status"}:
         return b""
     if set(body) == {"errors"}:
@@ -138,7 +131,7 @@ def _element(name: str, value: JsonValue) -> ElementTree.Element:
 
 
 def _wrapped(plural: str, value: JsonValue) -> list[ElementTree.Element]:
-    """A list's element: under its own name if it has one, else under the list's singular."""
+    """Under its own name, else the list's singular."""
     if isinstance(value, dict) and len(value) == 1:
         ((name, inner),) = value.items()
         if isinstance(inner, dict):

@@ -38,25 +38,24 @@ class Call:
     listening_on: str
 
     def id(self, name: str) -> int:
-        """An id in the path; raises not-found for anything but a number."""
+        """Raises not-found for anything but a number."""
         try:
             return int(self.path[name])
         except ValueError:
             raise refusals.not_found() from None
 
     def find(self, table: str, **where: JsonValue) -> Record:
-        """The record; raises not-found if there is none."""
+        """Raises not-found."""
         found = self.store.find(table, **where)
         if found is None:
             raise refusals.not_found()
         return found
 
     def page(self, table: str, **where: JsonValue) -> tuple[list[Record], Page]:
-        """The requested page of a list."""
         return self.store.page(table, self.wanted_page(), self._born_before(), **where)
 
     def all(self, table: str, order: str = "id", /, **where: JsonValue) -> list[Record]:
-        """An unpaged list."""
+        """Unpaged."""
         latest = self._born_before()
         return [
             record
@@ -65,11 +64,9 @@ class Call:
         ]
 
     def links(self, path: str, **more: str) -> list[JsonValue]:
-        """The links to an object and its relatives."""
         return [{"rel": name, "href": f"{self.base_url}{where}"} for name, where in {"self": path, **more}.items()]
 
     def wanted_page(self, total: int = 0) -> Page:
-        """The requested page, of a list with this length."""
         number = self.parameters.integer("page") or 1
         size = self.parameters.integer("per_page") or MAX_PER_PAGE
         if not 1 <= size <= MAX_PER_PAGE:
@@ -93,12 +90,11 @@ class Route:
 
     @property
     def name(self) -> str:
-        """The path with plain variable names, as the ledger counts it."""
+        """With plain variable names, for the ledger."""
         return re.sub(r":[^{}]*\}", "}", self.path)
 
     @property
     def of_master(self) -> bool:
-        """Whether only the master's address serves it."""
         return self.path.startswith("/master/")
 
 
@@ -109,8 +105,6 @@ class Routes:
     def add(
         self, methods: str, *paths: str, scope: str = ACCOUNT_MANAGEMENT, json_only: bool = False
     ) -> Callable[[Handler], Handler]:
-        """Register a handler for these methods and paths."""
-
         def enter(handler: Handler) -> Handler:
             self.all += [Route(tuple(methods.split()), path, handler, scope, json_only) for path in paths]
             return handler
@@ -119,7 +113,7 @@ class Routes:
 
 
 def shown(call: Call, record: Record, path: str, fields: JsonObject, **links: str) -> JsonObject:
-    """An object's fields, with those that all objects end in."""
+    """With the fields that all objects end in."""
     return {
         **fields,
         "created_at": record.text("created_at"),

@@ -29,13 +29,13 @@ Seconds = Annotated[float, Field(ge=0)]
 
 
 class Model(BaseModel):
-    """Frozen; unknown names are errors, so that misspelt settings are found."""
+    """Misspelt settings are errors."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
 
 class Config(Model):
-    """The simulator's settings. The defaults are quick and permissive."""
+    """The defaults are quick and permissive."""
 
     latency_ms: float = Field(default=0, ge=0, description="added to every call")
     page_size: int | None = Field(default=None, ge=1, description="most entries on a page, whatever the client asks")
@@ -65,7 +65,7 @@ class FaultKind(StrEnum):
 
 
 class Fault(Disturbance):
-    """A disturbance of matching calls. Empty matchers match all."""
+    """Empty matchers match all."""
 
     kind: FaultKind = FaultKind.REFUSE
     tenant: str = Field(default="", description="the tenant's name; `master` for the master")
@@ -80,8 +80,6 @@ class Fault(Disturbance):
 
 
 class CallCount(Model):
-    """The number of calls to one route in one tenant."""
-
     tenant: str
     method: str
     route: str
@@ -92,7 +90,7 @@ class CallCount(Model):
 
 
 class Call(Model):
-    """A recorded call. `status` is 0 if no complete answer was sent."""
+    """`status` is 0 if no complete answer was sent."""
 
     at: float
     seconds: float
@@ -107,14 +105,11 @@ class Call(Model):
 
 
 class Ledger(Model):
-    """The calls since the last reset, without those of the control API."""
-
     since: float
     counts: tuple[CallCount, ...]
     recent: tuple[Call, ...] = ()
 
     def calls(self, method: str = "*", route: str = "*", tenant: str | None = None) -> int:
-        """The number of matching calls, by default all."""
         return sum(
             one.count
             for one in self.counts
@@ -122,15 +117,14 @@ class Ledger(Model):
         )
 
     def mutating(self, tenant: str | None = None) -> int:
-        """The number of calls of mutating methods, effective or not."""
+        """Effective or not."""
         return sum(one.count for one in self.counts if one.mutating and tenant in (None, one.tenant))
 
     def reading(self, tenant: str | None = None) -> int:
-        """The number of reading calls."""
         return self.calls(tenant=tenant) - self.mutating(tenant)
 
     def by_route(self) -> dict[str, int]:
-        """Counts by `GET /admin/api/services/{service}`, most frequent first."""
+        """By `GET /admin/api/services/{service}`, most frequent first."""
         totals: dict[str, int] = {}
         for one in self.counts:
             name = f"{one.method} {one.route}"
@@ -139,8 +133,6 @@ class Ledger(Model):
 
 
 class TokenRecord(Model):
-    """A tenant's access token."""
-
     value: str
     name: str
     scopes: tuple[str, ...]
@@ -148,7 +140,7 @@ class TokenRecord(Model):
 
 
 class TenantRecord(Model):
-    """A tenant, or the master."""
+    """Or the master."""
 
     id: int
     name: str
@@ -159,14 +151,12 @@ class TenantRecord(Model):
 
     @property
     def token(self) -> str:
-        """A token with all rights if there is one, else the first."""
+        """With all rights if there is one."""
         full = [token.value for token in self.tokens if set(ALL_SCOPES) <= {*token.scopes} and token.permission == "rw"]
         return full[0] if full else self.tokens[0].value
 
 
 class TenantWish(Model):
-    """A tenant to create, like through the master API."""
-
     name: str = Field(min_length=1)
 
 
@@ -177,13 +167,10 @@ class TokenWish(Model):
 
 
 class TenantWorld(Model):
-    """A tenant's stored contents by table."""
-
     name: str
     tables: dict[str, tuple[JsonObject, ...]]
 
     def count(self, table: str) -> int:
-        """The number of rows."""
         return len(self.tables.get(table, ()))
 
 

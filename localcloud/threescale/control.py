@@ -27,7 +27,7 @@ from localcloud.threescale.contract import (
 
 
 class ThreescaleControl(DisturbableCloud):
-    """Steers the simulator. Calls block and are not counted in the ledger."""
+    """Calls block and are not counted in the ledger."""
 
     @classmethod
     def of(cls, deployment: Deployment) -> Self:
@@ -38,7 +38,6 @@ class ThreescaleControl(DisturbableCloud):
         return self._get("health", Health)
 
     def config(self, **changes: object) -> Config:
-        """Change the named settings of `Config` and return all."""
         return self._send("PUT", "config", changes, Config) if changes else self._get("config", Config)
 
     def reset_config(self) -> Config:
@@ -47,47 +46,44 @@ class ThreescaleControl(DisturbableCloud):
     def fault(
         self, method: str = "*", path: str = "", *, kind: FaultKind | str = FaultKind.REFUSE, **more: object
     ) -> Fault:
-        """Disturb calls; `more` are fields of `Fault` (tenant, count, status, headers, ...)."""
+        """`more` are fields of `Fault`."""
         fault = Fault.model_validate({"method": method, "path": path, "kind": kind, **more})
         return self._send("POST", "faults", fault.model_dump(mode="json"), Fault)
 
     def faults(self) -> list[Fault]:
-        """The active faults, with hits."""
         return [Fault.model_validate(each) for each in self.request("GET", "faults").json()]
 
     def ledger(self, *, recent: bool = False) -> Ledger:
-        """The calls since the last reset; `recent` adds the last ones individually."""
+        """`recent` adds the last calls individually."""
         return self._get("ledger?recent=1" if recent else "ledger", Ledger)
 
     def tenants(self) -> list[TenantRecord]:
-        """Master and tenants, with addresses and tokens."""
         return [TenantRecord.model_validate(each) for each in self.request("GET", "tenants").json()]
 
     def tenant(self, name: str) -> TenantRecord:
-        """One of them; the master is `master`."""
+        """The master is `master`."""
         for tenant in self.tenants():
             if tenant.name == name:
                 return tenant
         raise ControlRefusedError(f"no tenant {name}")
 
     def add_tenant(self, name: str) -> TenantRecord:
-        """Create a tenant, with a token for everything."""
+        """With a token for everything."""
         return self._send("POST", "tenants", {"name": name}, TenantRecord)
 
     def suspend(self, name: str) -> None:
-        """Reject all of a tenant's tokens."""
+        """Rejects all its tokens."""
         self.request("PUT", f"tenants/{name}/state", {"state": "suspended"})
 
     def resume(self, name: str) -> None:
         self.request("PUT", f"tenants/{name}/state", {"state": "approved"})
 
     def add_token(self, tenant: str, **wish: object) -> TokenRecord:
-        """Create a token; `wish` are fields of `TokenWish` (scopes, permission)."""
+        """`wish` are fields of `TokenWish`."""
         return self._send("POST", f"tenants/{tenant}/tokens", wish, TokenRecord)
 
     def revoke(self, value: str) -> None:
         self.request("DELETE", f"tokens/{value}")
 
     def world(self, tenant: str) -> TenantWorld:
-        """A tenant's contents."""
         return self._get(f"tenants/{tenant}/world", TenantWorld)

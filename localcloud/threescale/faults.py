@@ -19,7 +19,7 @@ from localcloud.threescale.contract import Fault
 
 class FaultBoard(Board[Fault]):
     def add(self, fault: Fault) -> Fault:
-        """Activate a fault, replacing one with the same id. Raises ValueError if its path is no pattern."""
+        """Replaces a fault with the same id. Raises ValueError for an invalid pattern."""
         try:
             re.compile(fault.path)
         except re.error as error:
@@ -27,12 +27,10 @@ class FaultBoard(Board[Fault]):
         return super().add(fault)
 
     def strike(self, tenant: str, method: str, path: str, query: str, body: bytes) -> Fault | None:
-        """The fault that applies to this call, if any."""
         return self.first_taking(lambda fault: _matches(fault, tenant, method, path, query, body))
 
 
 def refusal_of(fault: Fault) -> Answer:
-    """The answer of a refusing fault."""
     answer = Answer(fault.status, text=fault.body) if fault.body is not None else _usual(fault.status)
     answer.headers |= fault.headers
     return answer

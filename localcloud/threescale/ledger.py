@@ -9,7 +9,6 @@ COUNTED_BY = ("tenant", "method", "route", "mutating")
 
 
 def ledger_book(recent: int) -> LedgerBook[Ledger]:
-    """An empty ledger that keeps the last `recent` calls individually."""
     return LedgerBook(Ledger, COUNTED_BY, _failed, recent)
 
 

@@ -14,7 +14,7 @@ _SYSTEM_NAME = re.compile(r"\A\w[\w\-/]+\Z", re.ASCII)
 
 
 def system_name_of(parameters: Parameters, name: str = "name") -> str:
-    """The given one, else the lower-case name with `_` for everything except letters and digits."""
+    """Derived from the name: lower case, with `_` for everything except letters and digits."""
     given = parameters.text("system_name")
     if given:
         return given
@@ -23,7 +23,6 @@ def system_name_of(parameters: Parameters, name: str = "name") -> str:
 
 
 def if_malformed(complaints: Complaints, system_name: str) -> None:
-    """Complain if the name is too short, too long, or contains anything but letters, digits, `_`, `-` and `/`."""
     if not system_name:
         complaints.add("system_name", refusals.BLANK)
     elif not _SYSTEM_NAME.match(system_name):
@@ -32,7 +31,6 @@ def if_malformed(complaints: Complaints, system_name: str) -> None:
 
 
 def if_malformed_key(complaints: Complaints, key: str, field: str = "value") -> None:
-    """Complain if the key is too short, too long or contains blanks."""
     if len(key) < 5:
         complaints.add(field, "is too short (minimum is 5 characters)")
     elif any(each.isspace() for each in key):
@@ -41,5 +39,4 @@ def if_malformed_key(complaints: Complaints, key: str, field: str = "value") -> 
 
 
 def random_key() -> str:
-    """A generated key in 3scale's format."""
     return secrets.token_hex(16)

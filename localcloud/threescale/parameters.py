@@ -24,7 +24,7 @@ _BRACKETS = re.compile(r"\[([^\]]*)\]")
 
 @dataclass(frozen=True)
 class Parameters:
-    """Values by name, unconverted."""
+    """Unconverted values."""
 
     values: Mapping[str, JsonValue]
 
@@ -32,7 +32,7 @@ class Parameters:
         return name in self.values
 
     def within(self, *wrappers: str) -> Parameters:
-        """The values inside one of these objects, which override the flat ones."""
+        """Inner values override flat ones."""
         inner: JsonObject = {}
         for wrapper in wrappers:
             found = self.values.get(wrapper)
@@ -41,37 +41,35 @@ class Parameters:
         return Parameters({**self.values, **inner})
 
     def get(self, name: str) -> JsonValue:
-        """The raw value, or None."""
         return self.values.get(name)
 
     def text(self, name: str) -> str:
-        """As text; empty if missing."""
+        """Empty if missing."""
         return as_text(self.values.get(name)) or ""
 
     def integer(self, name: str) -> int | None:
-        """As a whole number, or None."""
         return as_integer(self.values.get(name))
 
     def flag(self, name: str) -> bool:
-        """As a boolean; False if missing."""
+        """False if missing."""
         return as_flag(self.values.get(name))
 
     def required(self, name: str) -> str:
-        """As text; refuses the call if missing."""
+        """Refuses the call if missing."""
         if not self.text(name):
             raise refusals.missing(name)
         return self.text(name)
 
     def texts(self, names: Iterable[str]) -> dict[str, JsonValue]:
-        """The present ones of these, as text or null."""
+        """Only present ones."""
         return {name: as_text(self.values[name]) for name in names if name in self.values}
 
     def flags(self, names: Iterable[str]) -> dict[str, JsonValue]:
-        """The present ones of these, as booleans."""
+        """Only present ones."""
         return {name: as_flag(self.values[name]) for name in names if name in self.values}
 
     def annotations(self, known: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-        """The known annotations, updated by those sent; an empty one is removed."""
+        """An empty one is removed."""
         sent = self.values.get("annotations")
         if not isinstance(sent, dict):
             return dict(known)
@@ -80,7 +78,7 @@ class Parameters:
 
 
 def read(query: Iterable[tuple[str, str]], body: bytes, content_type: str) -> Parameters:
-    """Query and body, which wins. Refuses a body that does not fit its content type."""
+    """The body wins. Refuses a body that does not fit its content type."""
     values = nested(query)
     if content_type == "application/json" and body.strip():
         try:
@@ -93,7 +91,7 @@ def read(query: Iterable[tuple[str, str]], body: bytes, content_type: str) -> Pa
 
 
 def nested(pairs: Iterable[tuple[str, str]]) -> JsonObject:
-    """Bracketed names as nested objects and lists."""
+    """Bracketed names become objects and lists."""
     values: JsonObject = {}
     for name, value in pairs:
         head, bracket, _ = name.partition("[")
@@ -103,7 +101,7 @@ def nested(pairs: Iterable[tuple[str, str]]) -> JsonObject:
 
 
 def as_text(value: JsonValue) -> str | None:
-    """Text in a form's notation."""
+    """In a form's notation."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -112,20 +110,20 @@ def as_text(value: JsonValue) -> str | None:
 
 
 def as_flag(value: JsonValue) -> bool:
-    """From a boolean, text or number."""
+    """Accepts text and numbers."""
     if isinstance(value, str):
         return value.strip().lower() not in _FALSE
     return bool(value)
 
 
 def as_integer(value: JsonValue) -> int | None:
-    """A whole number, also from text; None for anything else."""
+    """Accepts text."""
     number = as_decimal(value)
     return int(number) if number is not None and number == number.to_integral_value() else None
 
 
 def as_decimal(value: JsonValue) -> Decimal | None:
-    """A number, also from text; None for anything else."""
+    """Accepts text."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:

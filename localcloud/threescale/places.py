@@ -21,7 +21,7 @@ PORTS = range(14_000, 20_000)
 
 
 def settle(store: Store, tenant: Record, host: str, wanted: int = 0) -> Record:
-    """Give a tenant the wanted port, else its former one, else a free one."""
+    """The wanted port, else the former one, else a free one."""
     port = wanted or tenant.number("port")
     if not wanted and (not port or not is_free(port)):
         port = _free_port(store)

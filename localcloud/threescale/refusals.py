@@ -28,7 +28,7 @@ LONGEST_TEXT = 255
 
 
 class Refused(Exception):  # noqa: N818 - a handler "raises Refused", which is what happens
-    """Ends the call with this answer and without effect."""
+    """Rolls back the call."""
 
     def __init__(self, answer: Answer) -> None:
         super().__init__(f"{answer.status} {answer.body or answer.text}")
@@ -36,7 +36,7 @@ class Refused(Exception):  # noqa: N818 - a handler "raises Refused", which is w
 
 
 class Complaints:
-    """All validation errors of one object, by field."""
+    """By field."""
 
     def __init__(self) -> None:
         self.errors: dict[str, list[str]] = {}
@@ -45,44 +45,39 @@ class Complaints:
         self.errors.setdefault(field, []).append(message)
 
     def if_blank(self, values: Mapping[str, JsonValue], *fields: str) -> None:
-        """Complain of each field that is missing or blank."""
         for field in fields:
             value = values.get(field)
             if value is None or not str(value).strip():
                 self.add(field, BLANK)
 
     def if_too_long(self, values: Mapping[str, JsonValue], *fields: str, longest: int = LONGEST_TEXT) -> None:
-        """Complain of each text that exceeds 3scale's limit."""
         for field in fields:
             value = values.get(field)
             if isinstance(value, str) and len(value) > longest:
                 self.add(field, f"is too long (maximum is {longest} characters)")
 
     def if_unlisted(self, values: Mapping[str, JsonValue], field: str, allowed: Iterable[str]) -> None:
-        """Complain if a given field's value is not allowed."""
         if field in values and values[field] not in tuple(allowed):
             self.add(field, NOT_LISTED)
 
     def settle(self) -> None:
-        """Refuse if there are complaints."""
         if self.errors:
             raise invalid(self.errors)
 
 
 def invalid(errors: Mapping[str, list[str]]) -> Refused:
-    """A failed validation on POST, PUT or PATCH."""
+    """On POST, PUT or PATCH."""
     return Refused(
         Answer(HTTPStatus.UNPROCESSABLE_ENTITY, {"errors": {field: [*each] for field, each in errors.items()}})
     )
 
 
 def undeletable(message: str) -> Refused:
-    """A failed validation on DELETE."""
+    """On DELETE."""
     return Refused(Answer(HTTPStatus.FORBIDDEN, {"errors": {"base": [message]}}))
 
 
 def transition(event: str, state: str, shown: JsonObject) -> Refused:
-    """An event that the object's state does not allow."""
     error: JsonObject = {
         "from": state,
         "event": event,
@@ -93,22 +88,19 @@ def transition(event: str, state: str, shown: JsonObject) -> Refused:
 
 
 def unprocessable(message: str) -> Refused:
-    """A refusal with a single text."""
     return Refused(Answer(HTTPStatus.UNPROCESSABLE_ENTITY, {"error": message}))
 
 
 def not_found() -> Refused:
-    """Unknown host, path or record."""
     return Refused(Answer(HTTPStatus.NOT_FOUND, {"status": "Not found"}))
 
 
 def access_denied() -> Refused:
-    """No credential, or one that is invalid here."""
     return Refused(Answer(HTTPStatus.FORBIDDEN, {"error": "Access denied"}))
 
 
 def unauthorized() -> Refused:
-    """The master API's access denial."""
+    """Of the master API."""
     return Refused(Answer(HTTPStatus.UNAUTHORIZED, text="unauthorized"))
 
 
@@ -118,22 +110,19 @@ def no_permission() -> Refused:
 
 
 def forbidden() -> Refused:
-    """The token's user lacks the right."""
     return Refused(Answer(HTTPStatus.FORBIDDEN, {"status": "Forbidden"}))
 
 
 def forbidden_without_words() -> Refused:
-    """A suspended tenant, or one at its limit of products."""
+    """For suspended tenants, and at the limit of products."""
     return Refused(Answer(HTTPStatus.FORBIDDEN))
 
 
 def missing(parameter: str) -> Refused:
-    """A required parameter is missing."""
     return Refused(Answer(HTTPStatus.BAD_REQUEST, text=f"Required parameter missing: {parameter}"))
 
 
 def malformed() -> Refused:
-    """A body that does not fit its content type."""
     return Refused(Answer(HTTPStatus.BAD_REQUEST, text="Bad request"))
 
 
@@ -146,5 +135,5 @@ def unknown_format(name: str) -> Refused:
 
 
 def conflict() -> Refused:
-    """A unique index is violated although the validations passed."""
+    """A unique index is violated after validation."""
     return Refused(Answer(HTTPStatus.CONFLICT))

@@ -38,7 +38,7 @@ _Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
 @dataclass(frozen=True)
 class _Outcome:
-    """The status for the ledger, 0 if lost, and the answer, if one is sent."""
+    """`status` is 0 if the answer is lost."""
 
     status: int
     response: web.Response | None
@@ -51,7 +51,6 @@ class Server:
         self._runner: web.AppRunner | None = None
 
     async def start(self) -> None:
-        """Listen on the addresses of all tenants."""
         application = web.Application(client_max_size=_MOST_BYTES, middlewares=[self._catch_unknown])
         application.router.add_route("*", "/perdure/{path:.*}", self._control.answer)
         for route in routes():
@@ -66,7 +65,6 @@ class Server:
             await self._runner.cleanup()
 
     async def _open_new(self) -> None:
-        """Listen on the addresses of new tenants."""
         for tenant in self.world.refresh():
             await self._open(tenant)
 
@@ -117,7 +115,7 @@ class Server:
         return outcome.response
 
     async def _delayed(self, request: Request) -> Fault | None:
-        """The fault that applies to the call, after the delays before any effect."""
+        """After the delays before any effect."""
         world, http = self.world, request.http
         if world.config.latency_ms:
             await asyncio.sleep(world.config.latency_ms / 1000)
@@ -129,7 +127,6 @@ class Server:
         return fault
 
     def _outcome(self, request: Request, fault: Fault | None) -> _Outcome:
-        """Perform the call and answer, as far as the fault allows."""
         kind = fault.kind if fault is not None else None
         if fault is not None and kind is FaultKind.REFUSE:
             return _Outcome(fault.status, rendered(refusal_of(fault), request))
@@ -143,7 +140,7 @@ class Server:
         return _Outcome(0 if kind is FaultKind.CUT else answer.status, rendered(answer, request))
 
     async def _held_back(self, http: web.Request, fault: Fault, seconds: float) -> None:
-        """Wait, until the fault is lifted or, for an endless wait, the client disconnects."""
+        """Ends when the fault is lifted or, if endless, the client disconnects."""
         end = time.monotonic() + seconds
         while (left := end - time.monotonic()) > 0 and self.world.faults.holds(fault.id):
             if seconds == math.inf and not _is_connected(http):
@@ -151,7 +148,7 @@ class Server:
             await asyncio.sleep(min(left, _LOOK_SECONDS))
 
     async def _open_made(self, request: Request) -> None:
-        """Open the address of a tenant that the call has created, even if its answer is lost."""
+        """Even if the call's answer is lost."""
         if request.route is not None and request.route.of_master:
             await self._open_new()
 
@@ -176,7 +173,7 @@ def _name(request: Request) -> str:
 
 
 async def _half(http: web.Request, response: web.Response) -> web.StreamResponse:
-    """Send half an answer, announcing more than is sent."""
+    """Announces more than it sends."""
     payload = response.body if isinstance(response.body, bytes) else b""
     half = web.StreamResponse(status=response.status, headers=MultiDict(response.headers))
     half.content_length = len(payload) + 1
@@ -196,7 +193,7 @@ def _hang_up(http: web.Request) -> None:
 
 
 def _aiohttp_path(path: str) -> str:
-    """The path in aiohttp's syntax: names without dots, and a format suffix."""
+    """Names without dots, and a format suffix."""
     segments = []
     for segment in path.split("/"):
         plain = segment.startswith("{") and ":" not in segment

@@ -39,8 +39,6 @@ _CLOSED = (tenants.SUSPENDED, tenants.DELETED)
 
 @dataclass(frozen=True)
 class Request:
-    """A complete request."""
-
     http: web.Request
     route: Route | None
     tenant: Record | None
@@ -48,7 +46,6 @@ class Request:
 
     @property
     def suffix(self) -> str:
-        """The format in the path."""
         if self.route is None:
             return Format.JSON.value if self.http.path.endswith(".json") else ""
         return self.http.match_info.get("format", "").removeprefix(".")
@@ -64,7 +61,6 @@ class Request:
 
     @property
     def reads(self) -> bool:
-        """Whether the method only reads."""
         return self.http.method in READING
 
 
@@ -83,7 +79,7 @@ def perform(world: World, request: Request) -> Answer:
 
 
 def rendered(answer: Answer, request: Request) -> web.Response:
-    """The answer in the requested format; 304 if the client has it already."""
+    """304 if the client has it already."""
     content_type, payload = answer.rendered(request.format)
     headers: MultiDict[str] = MultiDict({"Content-Type": content_type, **answer.headers})
     if answer.location:
@@ -122,7 +118,6 @@ def _performed(world: World, request: Request) -> Answer:
 
 
 def _token(world: World, request: Request, route: Route, tenant: Record, sent: Parameters) -> Record:
-    """The call's token, if it is valid for this tenant."""
     is_master = tenant["name"] == tenants.MASTER
     if route.of_master and not is_master:
         raise refusals.not_found()
@@ -153,7 +148,7 @@ def _parameters(request: Request) -> Parameters:
 
 
 def _multipart(content_type: str, body: bytes) -> list[tuple[str, str]]:
-    """A multipart form's fields; files count as text."""
+    """Files count as text."""
     message = BytesParser(EmailMessage, policy=HTTP).parsebytes(f"Content-Type: {content_type}\r\n\r\n".encode() + body)
     fields: list[tuple[str, str]] = []
     for part in message.iter_parts():

@@ -27,13 +27,13 @@ _COMMON = "born REAL NOT NULL, created_at TEXT NOT NULL, updated_at TEXT NOT NUL
 
 @dataclass(frozen=True)
 class Record:
-    """A row, with columns and attributes merged."""
+    """Columns and attributes, merged."""
 
     table: str
     values: Mapping[str, JsonValue]
 
     def __getitem__(self, name: str) -> JsonValue:
-        """A field, or None."""
+        """None if unset."""
         return self.values.get(name)
 
     @property
@@ -41,28 +41,28 @@ class Record:
         return self.number("id")
 
     def text(self, name: str) -> str:
-        """As text, empty if unset."""
+        """Empty if unset."""
         value = self.values.get(name)
         return "" if value is None else str(value)
 
     def number(self, name: str) -> int:
-        """As a whole number, 0 if unset."""
+        """0 if unset."""
         value = self.values.get(name)
         return int(value) if isinstance(value, int | float | str) else 0
 
     def object(self, name: str) -> JsonObject:
-        """A nested object, empty if unset."""
+        """Empty if unset."""
         value = self.values.get(name)
         return value if isinstance(value, dict) else {}
 
     def array(self, name: str) -> list[JsonValue]:
-        """A nested list, empty if unset."""
+        """Empty if unset."""
         value = self.values.get(name)
         return value if isinstance(value, list) else []
 
 
 class Store:
-    """Rows by table and fields. None in a condition means "unset"."""
+    """None in a condition means "unset"."""
 
     def __init__(self, path: Path | str) -> None:
         self._connection = sqlite3.connect(path, isolation_level=None)
@@ -103,7 +103,7 @@ class Store:
         return self.get(table, cursor.lastrowid)
 
     def update(self, record: Record, **changes: JsonValue) -> Record:
-        """Change fields; None removes an attribute. `updated_at` changes only if something differs."""
+        """None removes an attribute; `updated_at` changes only with a difference."""
         changes = {name: value for name, value in changes.items() if record[name] != value}
         if not changes:
             return record
@@ -123,23 +123,21 @@ class Store:
         return self.get(record.table, record.id)
 
     def delete(self, record: Record) -> None:
-        """Delete the row and those that it owns."""
+        """With the rows that it owns."""
         self._connection.execute(f"DELETE FROM {record.table} WHERE id = ?", (record.id,))  # noqa: S608
 
     def get(self, table: str, identifier: int) -> Record:
-        """The row with that id, which must exist."""
+        """It must exist."""
         found = self.find(table, id=identifier)
         if found is None:
             raise LookupError(f"no {identifier} among {table}")
         return found
 
     def find(self, table: str, **where: JsonValue) -> Record | None:
-        """The first matching row."""
         found = self.all(table, **where)
         return found[0] if found else None
 
     def all(self, table: str, order: str = "id", /, **where: JsonValue) -> list[Record]:
-        """All matching rows."""
         condition, arguments = self._condition(table, where)
         statement = f"SELECT * FROM {table} WHERE {condition} ORDER BY {order}"  # noqa: S608
         return [_record(table, row) for row in self._connection.execute(statement, arguments)]
@@ -147,7 +145,7 @@ class Store:
     def page(
         self, table: str, page: Page, born_before: float | None = None, **where: JsonValue
     ) -> tuple[list[Record], Page]:
-        """The rows of one page, and the page with the whole list's length."""
+        """With the whole list's length."""
         condition, arguments = self._condition(table, where)
         if born_before is not None:
             condition, arguments = f"{condition} AND born <= ?", [*arguments, born_before]
@@ -157,13 +155,12 @@ class Store:
         return [_record(table, row) for row in rows], Page(page.number, page.size, total)
 
     def count(self, table: str, **where: JsonValue) -> int:
-        """The number of matching rows."""
         condition, arguments = self._condition(table, where)
         row = self._connection.execute(f"SELECT count(*) FROM {table} WHERE {condition}", arguments).fetchone()  # noqa: S608
         return int(row[0])
 
     def shift(self, table: str, owner: Mapping[str, JsonValue], first: int, last: int | None, by: int) -> None:
-        """Move the positions of an owner's rows, from `first` to `last` inclusive."""
+        """Inclusive."""
         condition, arguments = self._condition(table, owner)
         end, bounds = ("", [first]) if last is None else (" AND position <= ?", [first, last])
         self._connection.execute(
@@ -172,11 +169,10 @@ class Store:
         )
 
     def purge(self, table: str, deleted_before: float) -> None:
-        """Remove rows that were marked as deleted."""
+        """Rows marked as deleted."""
         self._connection.execute(f"DELETE FROM {table} WHERE deleted <= ?", (deleted_before,))  # noqa: S608
 
     def setting(self, name: str) -> str | None:
-        """A setting of the simulator."""
         row = self._connection.execute("SELECT value FROM settings WHERE name = ?", (name,)).fetchone()
         return None if row is None else str(row[0])
 
@@ -184,7 +180,7 @@ class Store:
         self._connection.execute("INSERT OR REPLACE INTO settings (name, value) VALUES (?, ?)", (name, value))
 
     def moment(self) -> str:
-        """The current time in 3scale's format."""
+        """In 3scale's format."""
         return datetime.fromtimestamp(time.time() + self.clock_skew_seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def _create(self) -> None:
@@ -221,6 +217,6 @@ def _record(table: str, row: sqlite3.Row) -> Record:
 
 
 def _parted(body: str) -> tuple[str, str]:
-    """Columns and table constraints, which SQLite wants last."""
+    """SQLite wants constraints last."""
     columns, found, constraints = body.partition("UNIQUE (")
     return columns.strip().rstrip(","), f"{found}{constraints}".strip()

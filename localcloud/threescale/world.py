@@ -42,13 +42,12 @@ class World:
         self.tenants = self._read_tenants()
 
     def close(self) -> None:
-        """Save the faults, and close the file."""
+        """Saves the faults."""
         self.keep_faults()
         self.store.close()
 
     @property
     def default(self) -> Record:
-        """The tenant of the first start."""
         return next(tenant for tenant in self.tenants if tenant["name"] == DEFAULT_TENANT)
 
     def tenant(self, name: str) -> Record:
@@ -59,7 +58,7 @@ class World:
         raise LookupError(f"no tenant {name}")
 
     def tenant_at(self, host: str, port: int) -> Record | None:
-        """The tenant of a call: by the requested host name or, if that is localhost, by the port."""
+        """By the requested host name or, for localhost, by the port."""
         name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
         for tenant in self.tenants:
             if tenant["host"] == name.lower():
@@ -69,12 +68,12 @@ class World:
         return next((tenant for tenant in self.tenants if tenant["port"] == port), None)
 
     def refresh(self) -> list[Record]:
-        """All tenants, including those created since the last call."""
+        """Includes new ones."""
         self.tenants = self._read_tenants()
         return self.tenants
 
     def add_tenant(self, name: str) -> TenantRecord:
-        """Create a tenant like the master API, with a token for everything."""
+        """With a token for everything."""
         with self.store.transaction():
             made = tenants.establish(self.store, self.tenant(tenants.MASTER), {"org_name": name})
             admin = {"username": "admin", "email": f"admin@{made['name']}.example.com", "password": "unkept"}
@@ -91,7 +90,7 @@ class World:
         return _token_record(made)
 
     def revoke(self, value: str) -> None:
-        """Raises LookupError if there is none."""
+        """Raises LookupError."""
         with self.store.transaction():
             found = self.store.find(tables.TOKENS, value=value)
             if found is None:
@@ -99,13 +98,11 @@ class World:
             self.store.delete(found)
 
     def set_state(self, tenant: Record, state: str) -> None:
-        """Suspend a tenant, or approve it again."""
         with self.store.transaction():
             self.store.update(tenant, state=state)
         self.tenants = self._read_tenants()
 
     def set_config(self, config: Config) -> None:
-        """Apply settings, from the next call on."""
         with self.store.transaction():
             self.store.set_setting("config", config.model_dump_json())
         self.config = config
@@ -113,20 +110,17 @@ class World:
         self.ledger.keep(config.recent_calls)
 
     def keep_faults(self) -> None:
-        """Save the active faults for the next process."""
         with self.store.transaction():
             self.store.set_setting(
                 "faults", json.dumps([fault.model_dump(mode="json") for fault in self.faults.report()])
             )
 
     def purge(self) -> None:
-        """Complete deletions whose time is over."""
         before = time.time() - self.config.deletion_seconds
         for table in (tables.SERVICES, tables.BACKENDS):
             self.store.purge(table, before)
 
     def record_of(self, tenant: Record) -> TenantRecord:
-        """A tenant and its tokens."""
         found = self.store.all(tables.TOKENS, tenant_id=tenant.id)
         return TenantRecord(
             id=tenant.id,
@@ -138,7 +132,7 @@ class World:
         )
 
     def contents(self, tenant: Record) -> TenantWorld:
-        """A tenant's contents by table, without what is being deleted."""
+        """By table, without what is being deleted."""
         store = self.store
         services = store.all(tables.SERVICES, tenant_id=tenant.id, deleted=None)
         backends = store.all(tables.BACKENDS, tenant_id=tenant.id, deleted=None)

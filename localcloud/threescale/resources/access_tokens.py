@@ -23,7 +23,7 @@ _PATH = "/admin/api/personal/access_tokens"
 def establish(
     store: Store, tenant: Record, user: Record, name: str, scopes: list[str], permission: str, value: str = ""
 ) -> Record:
-    """Create a token; its value is generated unless given."""
+    """The value is generated unless given."""
     return store.insert(
         tables.TOKENS,
         tenant_id=tenant.id,
@@ -42,7 +42,7 @@ def show(token: Record, *, with_value: bool = False) -> JsonObject:
 
 @ROUTES.add("GET", _PATH)
 def index(call: Call) -> Answer:
-    """Those of the caller's user."""
+    """Of the caller's user."""
     found = call.store.all(tables.TOKENS, user_id=call.token["user_id"])
     return answers.collection("access_tokens", "access_token", [show(each) for each in found])
 
@@ -54,7 +54,6 @@ def read(call: Call) -> Answer:
 
 @ROUTES.add("POST", _PATH, "/admin/api/users/{user}/access_tokens")
 def create(call: Call) -> Answer:
-    """For the caller's user or another one."""
     sent = call.parameters.within("token", "access_token")
     scopes = _scopes(sent.get("scopes"))
     values = sent.texts(("name", "permission"))

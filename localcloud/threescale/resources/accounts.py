@@ -33,12 +33,11 @@ _OF_PROVIDER = ("from_email", "support_email", "finance_support_email", "site_ac
 
 
 def of(call: Call, name: str = "account") -> Record:
-    """The account in the path."""
     return call.find(tables.ACCOUNTS, id=call.id(name), provider_id=call.tenant.id)
 
 
 def show(call: Call, account: Record) -> JsonObject:
-    """In clients' format; tenants include their addresses."""
+    """Tenants include their addresses."""
     fields: JsonObject = {
         "id": account.id,
         "state": account["state"],
@@ -55,7 +54,7 @@ def show(call: Call, account: Record) -> JsonObject:
 
 
 def establish(store: Store, provider: Record, values: JsonObject) -> Record:
-    """Create a developer account, on the tenant's default plan unless the values name one."""
+    """On the tenant's default plan unless given."""
     default = plans.default_of(store, provider, plans.ACCOUNT)
     return store.insert(
         tables.ACCOUNTS,
@@ -72,7 +71,6 @@ def establish(store: Store, provider: Record, values: JsonObject) -> Record:
 
 
 def changes_in(call: Call, sent: Parameters, provider_id: int) -> JsonObject:
-    """The account's fields in the parameters."""
     defined = fields_definitions.names_of(call.store, provider_id, "Account")
     return sent.texts(("org_name", *defined)) | sent.flags(_BILLING)
 
@@ -87,7 +85,7 @@ def index(call: Call) -> Answer:
 
 @ROUTES.add("GET", f"{_PATH}/find")
 def find(call: Call) -> Answer:
-    """By the name, address or id of a user; a GET that may have them as JSON."""
+    """By name, address or id of a user; the GET may have a JSON body."""
     sent = call.parameters
     where: JsonObject = {name: sent.text(name) for name in ("username", "email") if sent.text(name)}
     identifier = sent.integer("user_id")
@@ -122,7 +120,7 @@ def change(call: Call) -> Answer:
 
 @ROUTES.add("DELETE", f"{_PATH}/{{account}}")
 def delete(call: Call) -> Answer:
-    """Deletes users and applications, too; refused while invoices are open."""
+    """With users and applications; refused while invoices are open."""
     account = of(call)
     if account["kind"] != "buyer":
         raise refusals.forbidden()
@@ -149,7 +147,6 @@ def change_plan(call: Call) -> Answer:
 
 
 def _transition(event: str) -> None:
-    """Register the route of an account's event."""
     before, after = _EVENTS[event]
 
     @ROUTES.add("PUT", f"{_PATH}/{{account}}/{event}")

@@ -25,7 +25,7 @@ _REQUIRED = ("info", "paths")
 
 @ROUTES.add("GET", _PATH, json_only=True)
 def index(call: Call) -> Answer:
-    """The tenant's, unpaged, with bodies."""
+    """Unpaged, with bodies."""
     found = call.all(tables.ACTIVE_DOCS, tenant_id=call.tenant.id)
     return answers.collection("api_docs", "api_doc", [_show(call, each) for each in found])
 

@@ -28,13 +28,12 @@ _EVENTS = {"suspend": (LIVE, SUSPENDED), "resume": (SUSPENDED, LIVE), "accept": 
 
 
 def of(call: Call) -> Record:
-    """The application in the path."""
     account = accounts.of(call)
     return _live(call, call.find(tables.APPLICATIONS, id=call.id("application"), account_id=account.id))
 
 
 def show(call: Call, application: Record) -> JsonObject:
-    """In clients' format, which depends on the product's authentication."""
+    """Depends on the product's authentication."""
     store = call.store
     service = store.get(tables.SERVICES, application.number("service_id"))
     plan = store.get(tables.PLANS, application.number("plan_id"))
@@ -61,14 +60,14 @@ def show(call: Call, application: Record) -> JsonObject:
 
 @ROUTES.add("GET", _PATH)
 def index(call: Call) -> Answer:
-    """An account's, unpaged."""
+    """Unpaged."""
     found = [each for each in call.all(tables.APPLICATIONS, account_id=accounts.of(call).id) if _is_live(call, each)]
     return answers.collection("applications", "application", [show(call, each) for each in found])
 
 
 @ROUTES.add("GET", "/admin/api/applications")
 def index_of_tenant(call: Call) -> Answer:
-    """All accounts', paged; `service_id` and `plan_id` filter."""
+    """Paged; `service_id` and `plan_id` filter."""
     where = {name: call.parameters.integer(name) for name in ("service_id", "plan_id") if call.parameters.text(name)}
     found, page = call.page(tables.APPLICATIONS, tenant_id=call.tenant.id, **where)
     shown_ones = [show(call, each) for each in found if _is_live(call, each)]
@@ -143,7 +142,7 @@ def read_plan(call: Call) -> Answer:
 
 @ROUTES.add("PUT", f"{_PATH}/{{application}}/change_plan")
 def change_plan(call: Call) -> Answer:
-    """To a plan of the same product; the answer is the plan."""
+    """Within the product; the answer is the plan."""
     application = of(call)
     plan = _plan(call, call.parameters.within("application").integer("plan_id"))
     if plan["service_id"] != application["service_id"]:
@@ -153,7 +152,6 @@ def change_plan(call: Call) -> Answer:
 
 
 def _transition(event: str) -> None:
-    """Register the route of an application's event."""
     before, after = _EVENTS[event]
 
     @ROUTES.add("PUT", f"{_PATH}/{{application}}/{event}")
@@ -172,7 +170,6 @@ for _event in _EVENTS:
 def establish(
     store: Store, tenant: Record, account: Record, plan: Record, values: JsonObject, keys: Sequence[str] = ()
 ) -> Record:
-    """Create an application with credentials."""
     service = store.get(tables.SERVICES, plan.number("service_id"))
     subscriptions.ensure(store, tenant, account, service)
     if service["backend_version"] == "1":
@@ -248,7 +245,7 @@ def _is_live(call: Call, application: Record) -> bool:
 
 
 def _live(call: Call, application: Record) -> Record:
-    """The application, unless its product is being deleted."""
+    """Raises not-found if its product is being deleted."""
     if not _is_live(call, application):
         raise refusals.not_found()
     return application

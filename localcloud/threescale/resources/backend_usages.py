@@ -22,7 +22,7 @@ _PATH_TAKEN = "This path is already taken. Specify a different path."
 
 @ROUTES.add("GET", _PATH, json_only=True)
 def index(call: Call) -> Answer:
-    """The product's, paged, as a bare array."""
+    """Paged, as a bare array."""
     found, _ = call.page(tables.BACKEND_USAGES, service_id=_service(call).id)
     return Answer(body=[{"backend_usage": _show(call, each)} for each in found])
 
@@ -57,7 +57,7 @@ def create(call: Call) -> Answer:
 
 @ROUTES.add("PUT PATCH", f"{_PATH}/{{usage}}", json_only=True)
 def change(call: Call) -> Answer:
-    """Changes the path; the backend is immutable."""
+    """The backend is immutable."""
     service = _service(call)
     usage = _of(call, service)
     sent = call.parameters.within("backend_usage")

@@ -22,7 +22,6 @@ _SCHEMES = ("http", "https", "ws", "wss")
 
 
 def of(call: Call, name: str = "backend") -> Record:
-    """The backend in the path."""
     return call.find(tables.BACKENDS, id=call.id(name), tenant_id=call.tenant.id, deleted=None)
 
 
@@ -40,7 +39,7 @@ def show(call: Call, backend: Record) -> JsonObject:
 
 
 def users_of(store: Store, backend: Record) -> list[Record]:
-    """The products that use it, without those being deleted."""
+    """Without those being deleted."""
     usages = store.all(tables.BACKEND_USAGES, backend_id=backend.id)
     services = [store.get(tables.SERVICES, usage.number("service_id")) for usage in usages]
     return [service for service in services if service["deleted"] is None]
@@ -59,7 +58,6 @@ def read(call: Call) -> Answer:
 
 @ROUTES.add("POST", "/admin/api/backend_apis", json_only=True)
 def create(call: Call) -> Answer:
-    """Creates its metric, too."""
     sent = call.parameters.within("backend_api")
     system_name = names.system_name_of(sent)
     values = sent.texts(("name", "description", "private_endpoint"))
@@ -105,7 +103,6 @@ def delete(call: Call) -> Answer:
 
 
 def settle_endpoint(values: JsonObject, field: str, complaints: Complaints) -> None:
-    """Add the port to an address, or complain of it."""
     endpoint = values.get(field)
     if isinstance(endpoint, str) and endpoint:
         if addresses.is_acceptable(endpoint, _SCHEMES):
@@ -116,7 +113,6 @@ def settle_endpoint(values: JsonObject, field: str, complaints: Complaints) -> N
 
 
 def establish(store: Store, tenant: Record, system_name: str, values: JsonObject) -> Record:
-    """Create a backend with its metric."""
     backend = store.insert(
         tables.BACKENDS, **{"annotations": {}, **values}, tenant_id=tenant.id, system_name=system_name
     )
@@ -125,7 +121,7 @@ def establish(store: Store, tenant: Record, system_name: str, values: JsonObject
 
 
 def serve_from(store: Store, tenant: Record, service: Record, address: str) -> None:
-    """Serve a product's root from an address, through the existing backend or a new one."""
+    """Through the existing backend or a new one."""
     usage = store.find(tables.BACKEND_USAGES, service_id=service.id, path="/")
     if usage is not None:
         store.update(store.get(tables.BACKENDS, usage.number("backend_id")), private_endpoint=address)

@@ -33,7 +33,6 @@ _BUILT_IN = {(target, name) for target, name, _, _ in _DEFAULTS}
 
 
 def establish(store: Store, tenant: Record) -> None:
-    """Create the default definitions."""
     for position, (target, name, label, required) in enumerate(_DEFAULTS, 1):
         store.insert(
             tables.FIELDS_DEFINITIONS,
@@ -50,25 +49,23 @@ def establish(store: Store, tenant: Record) -> None:
 
 
 def names_of(store: Store, tenant_id: int, target: str) -> tuple[str, ...]:
-    """The fields that the tenant has added to a kind of object."""
+    """Added by the tenant."""
     found = store.all(tables.FIELDS_DEFINITIONS, tenant_id=tenant_id, target=target)
     return tuple(each.text("name") for each in found if (target, each.text("name")) not in _BUILT_IN)
 
 
 def values_of(store: Store, tenant_id: int, target: str, record: Record) -> JsonObject:
-    """An object's values of these fields."""
     return {name: record[name] for name in names_of(store, tenant_id, target) if record[name] is not None}
 
 
 def required_of(store: Store, tenant_id: int, target: str) -> tuple[str, ...]:
-    """The required fields of a kind of object."""
     found = store.all(tables.FIELDS_DEFINITIONS, tenant_id=tenant_id, target=target)
     return tuple(each.text("name") for each in found if each["required"])
 
 
 @ROUTES.add("GET", _PATH)
 def index(call: Call) -> Answer:
-    """The tenant's, unpaged."""
+    """Unpaged."""
     found = call.all(tables.FIELDS_DEFINITIONS, tenant_id=call.tenant.id)
     return answers.collection("fields_definitions", "fields_definition", [_show(call, each) for each in found])
 
@@ -129,7 +126,6 @@ def delete(call: Call) -> Answer:
 
 
 def _choices_in(sent: Parameters) -> JsonObject:
-    """The choices that a form offers for the field."""
     choices = sent.get("choices")
     return {"choices": [as_text(each) for each in choices]} if isinstance(choices, list) else {}
 

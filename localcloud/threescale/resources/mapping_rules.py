@@ -33,7 +33,6 @@ _VARIABLE = re.compile(r"\{[\w\-]+\}")
 
 
 def establish(store: Store, service: Record, hits: Record) -> Record:
-    """The rule of every new product."""
     return store.insert(
         tables.MAPPING_RULES,
         **owned_by(service),
@@ -65,7 +64,7 @@ def show(call: Call, rule: Record, owner: Record) -> JsonObject:
 
 @ROUTES.add("GET", _OF_SERVICE)
 def index_of_service(call: Call) -> Answer:
-    """A product's rules in order, unpaged."""
+    """In order, unpaged."""
     owner = owner_of(call)
     found = call.all(tables.MAPPING_RULES, "position, id", **owned_by(owner))
     return answers.collection("mapping_rules", "mapping_rule", [show(call, each, owner) for each in found])
@@ -73,7 +72,7 @@ def index_of_service(call: Call) -> Answer:
 
 @ROUTES.add("GET", _OF_BACKEND, json_only=True)
 def index_of_backend(call: Call) -> Answer:
-    """A backend's rules by id, paged."""
+    """By id, paged."""
     owner = owner_of(call)
     found, page = call.page(tables.MAPPING_RULES, **owned_by(owner))
     return answers.collection("mapping_rules", "mapping_rule", [show(call, each, owner) for each in found], page)
@@ -103,7 +102,7 @@ def create(call: Call) -> Answer:
 
 
 def change(call: Call) -> Answer:
-    """Can move it to another position."""
+    """Can move it."""
     owner = owner_of(call)
     rule = _of(call, owner)
     sent = call.parameters.within("mapping_rule", "proxy_rule")
@@ -149,7 +148,7 @@ def _values(sent: Parameters) -> JsonObject:
 
 
 def _validate(call: Call, owner: Record, values: JsonObject, complaints: Complaints) -> None:
-    """Check the values and convert numbers; refuses if there are complaints."""
+    """Also converts numbers."""
     if values.get("http_method"):
         complaints.if_unlisted(values, "http_method", METHODS)
     pattern = values.get("pattern")
@@ -175,12 +174,12 @@ def _validate(call: Call, owner: Record, values: JsonObject, complaints: Complai
 
 
 def is_pattern(pattern: str) -> bool:
-    """Whether 3scale accepts it: a path, `$` only at the end, variables like `{id}` except in a query's keys."""
+    """A path, `$` only at the end, variables like `{id}` except in a query's keys."""
     return bool(_PATTERN.match(pattern)) and not _BRACES.search(_VARIABLE.sub("", pattern))
 
 
 def _position(sent: Parameters, end: int) -> int:
-    """The wanted position, at most the end of the list."""
+    """At most the end of the list."""
     wanted = sent.integer("position")
     return end if wanted is None else max(0, min(wanted, end))
 

@@ -27,32 +27,27 @@ _OF_BACKEND = "/admin/api/backend_apis/{backend}/metrics"
 
 
 def owner_of(call: Call) -> Record:
-    """The product or backend in the path."""
     table, name = (tables.SERVICES, "service") if "service" in call.path else (tables.BACKENDS, "backend")
     return call.find(table, id=call.id(name), tenant_id=call.tenant.id, deleted=None)
 
 
 def owned_by(owner: Record) -> dict[str, int | None]:
-    """The filter for the owner's rows."""
     if owner.table == tables.SERVICES:
         return {"service_id": owner.id, "backend_id": None}
     return {"service_id": None, "backend_id": owner.id}
 
 
 def path_of(owner: Record) -> str:
-    """The owner's path."""
     return f"/admin/api/{'services' if owner.table == tables.SERVICES else 'backend_apis'}/{owner.id}"
 
 
 def hits_of(store: Store, owner: Record) -> Record:
-    """The owner's first metric, which counts everything."""
     found = store.find(tables.METRICS, **owned_by(owner), system_name=_suffixed(owner, HITS))
     assert found is not None, f"{owner.table} {owner.id} has no hits"
     return found
 
 
 def establish_hits(store: Store, owner: Record) -> Record:
-    """Create the metric that every owner has."""
     return store.insert(
         tables.METRICS,
         **owned_by(owner),
@@ -64,7 +59,7 @@ def establish_hits(store: Store, owner: Record) -> Record:
 
 
 def show(call: Call, metric: Record, owner: Record) -> JsonObject:
-    """A metric, or a method in the format of metrics."""
+    """A method in the format of metrics, too."""
     own = f"{path_of(owner)}/metrics/{metric.id}"
     fields: JsonObject = {"id": metric.id}
     if owner.table == tables.SERVICES:
@@ -81,7 +76,7 @@ def show(call: Call, metric: Record, owner: Record) -> JsonObject:
 
 
 def show_method(call: Call, method: Record, owner: Record) -> JsonObject:
-    """A method in the format of methods."""
+    """In the format of methods."""
     fields: JsonObject = {"id": method.id}
     if owner.table == tables.SERVICES:
         fields["name"] = method["system_name"]
@@ -96,7 +91,7 @@ def show_method(call: Call, method: Record, owner: Record) -> JsonObject:
 
 @ROUTES.add("GET", _OF_SERVICE)
 def index_of_service(call: Call) -> Answer:
-    """A product's metrics and methods, unpaged."""
+    """Unpaged."""
     owner = owner_of(call)
     found = call.all(tables.METRICS, **owned_by(owner))
     return answers.collection("metrics", "metric", [show(call, each, owner) for each in found])
@@ -104,7 +99,7 @@ def index_of_service(call: Call) -> Answer:
 
 @ROUTES.add("GET", _OF_BACKEND, json_only=True)
 def index_of_backend(call: Call) -> Answer:
-    """A backend's metrics and methods, paged."""
+    """Paged."""
     owner = owner_of(call)
     found, page = call.page(tables.METRICS, **owned_by(owner))
     return answers.collection("metrics", "metric", [show(call, each, owner) for each in found], page)
@@ -127,7 +122,7 @@ def change(call: Call) -> Answer:
 
 
 def delete(call: Call) -> Answer:
-    """Deletes its rules, limits and prices, too."""
+    """With its rules, limits and prices."""
     owner = owner_of(call)
     return _delete(call, owner, _of(call, owner))
 
@@ -163,13 +158,12 @@ def change_method(call: Call) -> Answer:
 
 
 def delete_method(call: Call) -> Answer:
-    """Deletes its rules, limits and prices, too."""
+    """With its rules, limits and prices."""
     owner = owner_of(call)
     return _delete(call, owner, _method_of(call, owner))
 
 
 def _enter(methods: str, path: str, handler: Callable[[Call], Answer]) -> None:
-    """Register a handler for both owners, which differ only in their lists."""
     ROUTES.add(methods, f"{_OF_SERVICE}{path}")(handler)
     ROUTES.add(methods, f"{_OF_BACKEND}{path}", json_only=True)(handler)
 
@@ -246,7 +240,7 @@ def _delete(call: Call, owner: Record, metric: Record) -> Answer:
 
 
 def _is_in_gateway(store: Store, owner: Record, metric: Record) -> bool:
-    """Whether a rule in the latest configuration of either environment counts it."""
+    """In either environment."""
     if owner.table == tables.SERVICES:
         services = [owner.id]
     else:
@@ -260,7 +254,7 @@ def _is_in_gateway(store: Store, owner: Record, metric: Record) -> bool:
 
 
 def _close_gaps(store: Store, owner: Record, metric: Record) -> None:
-    """Remove the metric's rules from the order before they are deleted."""
+    """Before they are deleted."""
     for rule in reversed(store.all(tables.MAPPING_RULES, "position", **owned_by(owner), metric_id=metric.id)):
         store.delete(rule)
         store.shift(tables.MAPPING_RULES, owned_by(owner), rule.number("position") + 1, None, -1)

@@ -38,14 +38,14 @@ _IN_USE = "This application plan cannot be deleted! At least one application dep
 
 
 def establish_default(store: Store, tenant: Record, kind: str, service: Record | None = None) -> Record:
-    """Create the published plan `Default`, which subscriptions without a plan get."""
+    """Published; subscriptions without a plan get it."""
     return establish(store, tenant, kind, service, "Default", default=True)
 
 
 def establish(
     store: Store, tenant: Record, kind: str, service: Record | None, name: str, *, default: bool = False
 ) -> Record:
-    """Create a free, published plan."""
+    """Free and published."""
     return store.insert(
         tables.PLANS,
         **{
@@ -62,13 +62,11 @@ def establish(
 
 
 def default_of(store: Store, tenant: Record, kind: str, service: Record | None = None) -> Record | None:
-    """The default plan of a product, or of the tenant's accounts."""
     owner = service.id if service is not None else None
     return store.find(tables.PLANS, tenant_id=tenant.id, kind=kind, service_id=owner, is_default=1)
 
 
 def application_plan_of(call: Call) -> Record:
-    """The application plan in the path."""
     plan = call.find(tables.PLANS, id=call.id("plan"), tenant_id=call.tenant.id, kind=APPLICATION)
     if call.store.get(tables.SERVICES, plan.number("service_id"))["deleted"] is not None:
         raise refusals.not_found()
@@ -90,12 +88,11 @@ def show(call: Call, plan: Record) -> JsonObject:
 
 
 def wrapper_of(plan: Record) -> str:
-    """The key under which it is nested."""
     return f"{plan.text('kind')}_plan"
 
 
 class _Plans:
-    """The routes of one kind of plan, which differ only in their paths."""
+    """They differ only in their paths."""
 
     def __init__(self, kind: str, within: str) -> None:
         self.kind = kind
@@ -109,7 +106,7 @@ class _Plans:
         ROUTES.add("PUT", f"{path}/{{plan}}/default")(self.make_default)
 
     def index(self, call: Call) -> Answer:
-        """The owner's, unpaged."""
+        """Unpaged."""
         return _listed(call, self.wrapper, call.all(tables.PLANS, **self._owner(call)))
 
     def read(self, call: Call) -> Answer:
@@ -155,7 +152,6 @@ class _Plans:
         return answers.done()
 
     def make_default(self, call: Call) -> Answer:
-        """Make this the default instead of another."""
         plan = self._of(call)
         for other in call.store.all(tables.PLANS, **self._owner(call), is_default=1):
             call.store.update(other, is_default=0)
@@ -179,13 +175,11 @@ _Plans(ACCOUNT, "")
 
 @ROUTES.add("GET", "/admin/api/application_plans")
 def index_of_applications(call: Call) -> Answer:
-    """The application plans of all products."""
     return _listed(call, "application_plan", _of_live_services(call, APPLICATION))
 
 
 @ROUTES.add("GET", "/admin/api/service_plans")
 def index_of_services(call: Call) -> Answer:
-    """The service plans of all products."""
     return _listed(call, "service_plan", _of_live_services(call, SERVICE))
 
 
@@ -218,7 +212,6 @@ def _values(sent: Parameters, complaints: Complaints) -> JsonObject:
 
 
 def _state_after(state: str, sent: Parameters) -> str:
-    """The state after the sent event, if any."""
     event = sent.text("state_event")
     if not event:
         return state

@@ -30,7 +30,6 @@ _IN_USE = "is used by at least one policy chain"
 
 @ROUTES.add("GET", _CHAIN)
 def read_chain(call: Call) -> Answer:
-    """The product's chain, in order."""
     return Answer(body={"policies_config": proxies.of(call)[1]["policies_config"]})
 
 
@@ -48,7 +47,7 @@ def change_chain(call: Call) -> Answer:
 
 @ROUTES.add("GET", _REGISTRY, scope=POLICY_REGISTRY, json_only=True)
 def index(call: Call) -> Answer:
-    """The tenant's own policies, unpaged."""
+    """Unpaged."""
     found = call.all(tables.POLICIES, tenant_id=call.tenant.id)
     return answers.collection("policies", "policy", [_show(call, each) for each in found])
 
@@ -146,7 +145,7 @@ def _is_used(call: Call, policy: Record) -> bool:
 
 
 def _chain(sent: JsonValue) -> list[JsonValue]:
-    """The chain in stored form; refuses anything but a list of policies with objects as configurations."""
+    """Refuses anything but a list of policies with objects as configurations."""
     entries = _parsed(sent)
     if not isinstance(entries, list):
         raise refusals.invalid({"policies_config": [refusals.INVALID]})
@@ -169,7 +168,7 @@ def _chain(sent: JsonValue) -> list[JsonValue]:
 
 
 def _parsed(sent: JsonValue) -> JsonValue:
-    """JSON, possibly as text."""
+    """It may be text."""
     if not isinstance(sent, str):
         return sent
     try:

@@ -71,20 +71,17 @@ _TEXTS: JsonObject = {
 
 
 def of(call: Call) -> tuple[Record, Record]:
-    """The product in the path and its proxy."""
     service = call.find(tables.SERVICES, id=call.id("service"), tenant_id=call.tenant.id, deleted=None)
     return service, of_service(call.store, service)
 
 
 def of_service(store: Store, service: Record) -> Record:
-    """The proxy of a product."""
     found = store.find(tables.PROXIES, service_id=service.id)
     assert found is not None, f"service {service.id} has no proxy"
     return found
 
 
 def establish(store: Store, tenant: Record, service: Record) -> Record:
-    """Create a new product's proxy."""
     values: JsonObject = {
         **_TEXTS,
         **_STATUSES,
@@ -100,7 +97,7 @@ def establish(store: Store, tenant: Record, service: Record) -> Record:
 
 
 def readdress(store: Store, tenant: Record, service: Record) -> None:
-    """Change the addresses after a change of the deployment option."""
+    """After a change of the deployment option."""
     store.update(of_service(store, service), **_addresses(tenant, service))
 
 
@@ -144,7 +141,7 @@ def change(call: Call) -> Answer:
 
 @ROUTES.add("POST", f"{_PATH}/deploy")
 def deploy(call: Call) -> Answer:
-    """Deploy a new version to the sandbox if anything differs; impossible without a backend."""
+    """Only if anything differs; impossible without a backend."""
     service, proxy = of(call)
     proxy = proxy_configs.deploy(call.store, service, proxy)
     return Answer(HTTPStatus.CREATED, {"proxy": show(call, service, proxy)})
@@ -152,13 +149,12 @@ def deploy(call: Call) -> Answer:
 
 @ROUTES.add("GET", f"{_PATH}/oidc_configuration")
 def read_flows(call: Call) -> Answer:
-    """The enabled flows of OIDC."""
     return answers.item("oidc_configuration", _show_flows(of(call)[1]))
 
 
 @ROUTES.add("PUT PATCH", f"{_PATH}/oidc_configuration")
 def change_flows(call: Call) -> Answer:
-    """The gateway gets the change with the next deployment."""
+    """Takes effect with the next deployment."""
     _, proxy = of(call)
     changes = call.parameters.within("oidc_configuration").flags(_FLOWS)
     return answers.item("oidc_configuration", _show_flows(call.store.update(proxy, **changes)))

@@ -32,7 +32,7 @@ _VOLATILE = ("id", "service_id", "lock_version", "deployed_at", "created_at", "u
 
 
 def deploy(store: Store, service: Record, proxy: Record) -> Record:
-    """Deploy the product to the sandbox; returns the proxy with the time of the deployment."""
+    """To the sandbox; the returned proxy has the time."""
     if not store.count(tables.BACKEND_USAGES, service_id=service.id):
         return proxy
     content, metric_ids = _rendered(store, service, proxy)
@@ -51,7 +51,6 @@ def deploy(store: Store, service: Record, proxy: Record) -> Record:
 
 
 def latest(store: Store, service: Record, environment: str) -> Record | None:
-    """The newest configuration of an environment."""
     found = store.all(tables.PROXY_CONFIGS, "version DESC", service_id=service.id, environment=environment)
     return found[0] if found else None
 
@@ -71,7 +70,6 @@ def show(call: Call, config: Record) -> JsonObject:
 
 @ROUTES.add("GET", _OF_SERVICE, json_only=True)
 def index(call: Call) -> Answer:
-    """All versions of an environment."""
     environment, service = _environment(call.path["environment"]), _service(call)
     found = call.all(tables.PROXY_CONFIGS, "version", service_id=service.id, environment=environment)
     return answers.collection("proxy_configs", "proxy_config", [show(call, each) for each in found])
@@ -85,7 +83,6 @@ def read(call: Call) -> Answer:
 
 @ROUTES.add("POST", f"{_OF_SERVICE}/{{version}}/promote", json_only=True)
 def promote(call: Call) -> Answer:
-    """Copy content and version to another environment."""
     source = _of(call)
     target = _environment(call.parameters.required("to"))
     where: dict[str, JsonValue] = {
@@ -103,7 +100,7 @@ def promote(call: Call) -> Answer:
 
 @ROUTES.add("GET", "/admin/api/account/proxy_configs/{environment}", json_only=True)
 def index_of_tenant(call: Call) -> Answer:
-    """The configurations of all products, paged; `version=latest` selects one of each."""
+    """Paged; `version=latest` selects one of each."""
     environment = _environment(call.path["environment"])
     services = call.store.all(tables.SERVICES, tenant_id=call.tenant.id, deleted=None)
     host, version = call.parameters.text("host"), call.parameters.text("version")
@@ -148,7 +145,7 @@ def _of(call: Call) -> Record:
 
 
 def _rendered(store: Store, service: Record, proxy: Record) -> tuple[JsonObject, list[JsonValue]]:
-    """The configuration without volatile values, and the metrics that its rules count."""
+    """Without volatile values; and the metrics that its rules count."""
     rules = _rules(store, service.id, None, "")
     metrics = _listed(store, tables.METRICS, service_id=service.id)
     plans = _listed(store, tables.PLANS, service_id=service.id, kind="application")

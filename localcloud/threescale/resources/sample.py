@@ -12,7 +12,6 @@ _ACCOUNT = "Developer"
 
 
 def establish(store: Store, tenant: Record, service: Record) -> None:
-    """Create it in the tenant's first product."""
     basic, _ = (plans.establish(store, tenant, plans.APPLICATION, service, name) for name in ("Basic", "Unlimited"))
     account = accounts.establish(store, tenant, {"org_name": _ACCOUNT, "state": accounts.APPROVED})
     john = {"username": "john", "email": f"admin+test@{tenant['name']}.example.com", "password": "123456"}

@@ -56,7 +56,6 @@ _DEFAULTS: JsonObject = {
 
 
 def of(call: Call, name: str = "service") -> Record:
-    """The service in the path."""
     return call.find(tables.SERVICES, id=call.id(name), tenant_id=call.tenant.id, deleted=None)
 
 
@@ -96,7 +95,6 @@ def read(call: Call) -> Answer:
 
 @ROUTES.add("POST", "/admin/api/services")
 def create(call: Call) -> Answer:
-    """Creates its default objects, too."""
     limit = call.config.service_limit
     if call.tenant["kind"] == "master" or (limit is not None and _count(call) >= limit):
         raise refusals.forbidden_without_words()
@@ -127,7 +125,7 @@ def change(call: Call) -> Answer:
 
 @ROUTES.add("DELETE", "/admin/api/services/{service}")
 def delete(call: Call) -> Answer:
-    """The service disappears at once; its system name is free when the deletion is complete."""
+    """The system name is free when the deletion is complete."""
     service = of(call)
     if service["is_default"] or _count(call) == 1:
         raise refusals.transition("mark_as_deleted", service.text("state"), {"service": show(call, service)})
@@ -136,7 +134,6 @@ def delete(call: Call) -> Answer:
 
 
 def establish(store: Store, tenant: Record, system_name: str, values: JsonObject, *, default: bool = False) -> Record:
-    """Create a service with its default objects."""
     service = store.insert(
         tables.SERVICES,
         **{

@@ -17,7 +17,7 @@ _PENDING = "pending"
 
 
 def ensure(store: Store, tenant: Record, account: Record, service: Record) -> None:
-    """Subscribe the account to the product's default plan, if there is one and it is not subscribed yet."""
+    """Does nothing if the product has no default plan."""
     if store.find(tables.SUBSCRIPTIONS, account_id=account.id, service_id=service.id):
         return
     plan = plans.default_of(store, tenant, plans.SERVICE, service)
@@ -37,7 +37,7 @@ def subscribe(store: Store, account: Record, plan: Record) -> Record:
 
 @ROUTES.add("GET", _PATH)
 def index(call: Call) -> Answer:
-    """An account's, unpaged."""
+    """Unpaged."""
     found = call.all(tables.SUBSCRIPTIONS, account_id=accounts.of(call).id)
     shown_ones = [_show(call, each) for each in found]
     return answers.collection("service_subscriptions", "service_subscription", shown_ones)
@@ -79,7 +79,7 @@ def approve(call: Call) -> Answer:
 
 @ROUTES.add("PUT", f"{_PATH}/{{subscription}}/change_plan")
 def change_plan(call: Call) -> Answer:
-    """To a service plan of the same product."""
+    """Within the product."""
     subscription, plan = _of(call), _plan(call)
     if plan["service_id"] != subscription["service_id"]:
         raise refusals.invalid({"plan": ["must belong to the same product"]})

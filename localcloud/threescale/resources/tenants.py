@@ -33,7 +33,7 @@ _GRACE = timedelta(days=15)
 
 
 def establish(store: Store, master: Record, values: JsonObject) -> Record:
-    """Create a tenant with its default objects, except users."""
+    """With its default objects, except users."""
     name = free_name(store, str(values["org_name"]))
     tenant = store.insert(
         tables.ACCOUNTS,
@@ -56,7 +56,7 @@ def establish(store: Store, master: Record, values: JsonObject) -> Record:
 
 
 def establish_master(store: Store, token: str) -> Record:
-    """Create the master, which is its own provider."""
+    """It is its own provider."""
     master = store.insert(
         tables.ACCOUNTS,
         kind="master",
@@ -73,7 +73,7 @@ def establish_master(store: Store, token: str) -> Record:
 def establish_admin(
     store: Store, tenant: Record, values: JsonObject, scopes: list[str], token: str = ""
 ) -> tuple[Record, Record]:
-    """Create a tenant's first user and its token."""
+    """With its token."""
     state = users.ACTIVE if values.get("password") or token else users.PENDING
     user = users.establish(store, tenant, values, state=state, role=users.ADMIN)
     permission = access_tokens.READ_WRITE
@@ -81,7 +81,7 @@ def establish_admin(
 
 
 def free_name(store: Store, org_name: str) -> str:
-    """A name for addresses, derived from the organisation's; numbered if taken."""
+    """Derived from the organisation's name; numbered if taken."""
     wanted = re.sub(r"[^a-z0-9]+", "-", org_name.lower()).strip("-") or "tenant"
     name, number = wanted, 1
     while store.find(tables.ACCOUNTS, name=name):
@@ -124,7 +124,7 @@ def change(call: Call) -> Answer:
 
 @ROUTES.add("DELETE", f"{_PATH}/{{provider}}")
 def delete(call: Call) -> Answer:
-    """Schedule the deletion."""
+    """Scheduled."""
     tenant = _of(call)
     if tenant["state"] == DELETED:
         raise refusals.transition("schedule_for_deletion", DELETED, {"account": accounts.show(call, tenant)})
@@ -135,13 +135,11 @@ def delete(call: Call) -> Answer:
 
 @ROUTES.add("GET", "/admin/api/provider")
 def read_own(call: Call) -> Answer:
-    """The caller's tenant."""
     return answers.item("account", accounts.show(call, call.tenant))
 
 
 @ROUTES.add("PUT PATCH", "/admin/api/provider")
 def change_own(call: Call) -> Answer:
-    """Change the caller's tenant."""
     return answers.item("account", accounts.show(call, _changed(call, call.tenant)))
 
 

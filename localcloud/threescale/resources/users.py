@@ -38,12 +38,12 @@ _ROLES = {"admin": ADMIN, "member": MEMBER}
 
 
 def realm_of(account: Record) -> int:
-    """The scope in which names of the account's users are unique: a tenant's developers, or its own users."""
+    """Names are unique among a tenant's developers, and among its own users."""
     return account.number("provider_id") if account["kind"] == "buyer" else -account.id
 
 
 def show(call: Call, user: Record) -> JsonObject:
-    """In clients' format, without the password."""
+    """Without the password."""
     account = call.store.get(tables.ACCOUNTS, user.number("account_id"))
     provider = account.number("provider_id") or account.id
     fields: JsonObject = {
@@ -59,7 +59,7 @@ def show(call: Call, user: Record) -> JsonObject:
 
 
 def check(call: Call, realm: int, values: JsonObject, complaints: Complaints, known: Record | None = None) -> None:
-    """Complain of an invalid or taken name or address."""
+    """Names and addresses."""
     name, email = values.get("username"), values.get("email")
     if isinstance(name, str) and name:
         if len(name) < _SHORTEST_NAME:
@@ -77,7 +77,7 @@ def check(call: Call, realm: int, values: JsonObject, complaints: Complaints, kn
 
 
 def establish(store: Store, account: Record, values: JsonObject, *, state: str, role: str) -> Record:
-    """Create a user. Of a password only its presence is kept."""
+    """Of a password only its presence is kept."""
     password = values.pop("password", None)
     return store.insert(
         tables.USERS,
@@ -94,13 +94,12 @@ def establish(store: Store, account: Record, values: JsonObject, *, state: str, 
 
 
 def values_in(call: Call, sent: Parameters, account: Record) -> JsonObject:
-    """The user's fields in the parameters."""
     provider = account.number("provider_id") or account.id
     return sent.texts(("username", "email", "password", *fields_definitions.names_of(call.store, provider, "User")))
 
 
 class _Users:
-    """The routes of one account's users: of a developer account, or of the tenant itself."""
+    """Of a developer account, or of the tenant itself."""
 
     def __init__(self, path: str) -> None:
         ROUTES.add("GET", path)(self.index)
@@ -114,7 +113,7 @@ class _Users:
             self._role(path, event)
 
     def index(self, call: Call) -> Answer:
-        """The account's, unpaged; `state` and `role` filter."""
+        """Unpaged; `state` and `role` filter."""
         where = {name: call.parameters.text(name) for name in ("state", "role") if call.parameters.text(name)}
         found = call.all(tables.USERS, account_id=self._account(call).id, **where)
         return answers.collection("users", "user", [show(call, each) for each in found])
@@ -123,7 +122,7 @@ class _Users:
         return answers.item("user", show(call, self._of(call)))
 
     def create(self, call: Call) -> Answer:
-        """The user is pending and a member."""
+        """Pending, and a member."""
         account = self._account(call)
         values = values_in(call, call.parameters.within("user"), account)
         complaints = Complaints()

@@ -37,18 +37,16 @@ _running: list[Any] = []
 
 
 class Driver(fake.FakeDriver):
-    """The fake hypervisor with stable UUIDs of nodes, and faults."""
+    """Stable UUIDs of nodes, and faults."""
 
     def get_nodenames_by_uuid(self, refresh: bool = False) -> dict[str, str]:
-        """FakeDriver's UUIDs change with each process, and Placement would refuse the node's name."""
+        """FakeDriver's UUIDs change with each process, which Placement refuses."""
         return {_node_id(name): name for name in self.get_available_nodes()}
 
     def get_available_resource(self, nodename: str) -> dict[str, Any]:
-        """Like FakeDriver, with the stable UUID."""
         return dict(super().get_available_resource(nodename), uuid=_node_id(nodename))
 
     def spawn(self, context: Any, instance: Any, *rest: Any, **named: Any) -> Any:
-        """Boot a server, subject to the faults."""
         asked = _boots.current()
         time.sleep(asked.boot_delay)
         if _struck(asked.boot_abort, instance):
@@ -60,7 +58,6 @@ class Driver(fake.FakeDriver):
         _run_server(instance, named.get("network_info"), running=named.get("power_on", True))
 
     def destroy(self, context: Any, instance: Any, *rest: Any, **named: Any) -> Any:
-        """Remove a server, subject to the faults."""
         asked = _boots.current()
         time.sleep(asked.delete_delay)
         if _struck(asked.delete_fail, instance):
@@ -74,14 +71,14 @@ class Driver(fake.FakeDriver):
         _switch(instance, running=False)
 
     def power_on(self, context: Any, instance: Any, *rest: Any, **named: Any) -> Any:
-        """Start a stopped server, or restart a running one: FakeDriver's reboot calls this, too."""
+        """FakeDriver's reboot calls this, too."""
         if instance.uuid in self.instances:
             super().power_on(context, instance, *rest, **named)
         _switch(instance, running=True)
 
 
 def start(boots: Boots) -> None:
-    """Start all of Nova except its API; returns when every compute can be scheduled to."""
+    """Without the API; returns when every compute is schedulable."""
     global _boots
     _boots = boots
     sys.modules[DRIVER_MODULE] = types.ModuleType(DRIVER_MODULE)
@@ -110,7 +107,7 @@ def _run(started: Any) -> None:
 
 
 def _await_needed() -> None:
-    """Wait for Keystone and Placement; rarely needed, since importing Nova takes longer."""
+    """Rarely waits, since importing Nova takes longer."""
     deadline = time.monotonic() + _NEEDED_SECONDS
     for name in _NEEDED:
         url = f"{environment.urls()[name]}/perdure/health"
@@ -130,7 +127,7 @@ def _answers(url: str) -> bool:
 
 
 def _run_server(instance: Any, network_info: Any, *, running: bool) -> None:
-    """Write down a built server; one with our user data boots from it."""
+    """Servers with our user data boot from it."""
     found = {
         "id": instance.uuid,
         "name": instance.display_name,

@@ -11,10 +11,9 @@ HOME = os.environ["PERDURE_OPENSTACK_HOME"]
 
 
 def urls() -> dict[str, str]:
-    """The APIs' URLs: PERDURE_OPENSTACK_URLS contains `keystone=http://...,nova=...`."""
+    """From `keystone=http://...,nova=...`."""
     return dict(pair.split("=", 1) for pair in os.environ["PERDURE_OPENSTACK_URLS"].split(","))
 
 
 def password() -> str:
-    """Every user's password."""
     return os.environ["PERDURE_OPENSTACK_PASSWORD"]

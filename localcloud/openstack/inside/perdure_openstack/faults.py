@@ -60,7 +60,7 @@ class Fault:
 
 @dataclass(frozen=True)
 class BootFaults:
-    """How servers boot and stop. Patterns are for `search` in the server's name; empty ones match none."""
+    """Patterns are for `search` in the server's name; empty ones match none."""
 
     boot_delay: float = 0.0
     """Seconds in BUILD."""
@@ -75,7 +75,7 @@ class BootFaults:
 
 
 class Boots:
-    """The active boot faults, read by Nova's threads."""
+    """Read by Nova's threads."""
 
     def __init__(self) -> None:
         self._current = BootFaults()
@@ -89,7 +89,6 @@ class Boots:
         self._current = wanted
 
     def change(self, changes: dict[str, Any]) -> BootFaults:
-        """Change the named fields."""
         unknown = set(changes) - {one.name for one in fields(BootFaults)}
         if unknown:
             raise ValueError(f"unknown: {', '.join(sorted(unknown))}")
@@ -110,15 +109,13 @@ class _Armed:
 
 
 class FaultBoard:
-    """The active faults, in order of creation."""
-
     def __init__(self) -> None:
         self._lock = Lock()
         self._armed: list[_Armed] = []
         self._serial = 0
 
     def add(self, fault: Fault) -> Fault:
-        """Activate a fault, replacing one with the same id."""
+        """Replaces a fault with the same id."""
         if fault.kind not in KINDS:
             raise ValueError(f"kind {fault.kind!r} is none of {', '.join(KINDS)}")
         _check_pattern(fault.path)
@@ -131,7 +128,7 @@ class FaultBoard:
         return named
 
     def clear(self, fault_id: str = "") -> None:
-        """Remove all, or one; raises LookupError if it does not exist."""
+        """Raises LookupError."""
         with self._lock:
             kept = [armed for armed in self._armed if fault_id and armed.fault.id != fault_id]
             if fault_id and len(kept) == len(self._armed):
@@ -142,12 +139,11 @@ class FaultBoard:
         return bool(self._armed)
 
     def report(self) -> list[Fault]:
-        """The faults not removed, including used-up ones, with their remaining counts."""
+        """Includes used-up ones."""
         with self._lock:
             return [armed.report() for armed in self._armed]
 
     def strike(self, method: str, path: str, query: str, body: bytes, project: str | None) -> Fault | None:
-        """The fault that applies to this call, if any."""
         with self._lock:
             for armed in self._armed:
                 if armed.left == 0 or not _matches(armed.fault, method, path, query, body, project):
@@ -165,7 +161,7 @@ class FaultBoard:
 
 
 def refusal(service: str, fault: Fault) -> tuple[int, str, list[tuple[str, str]], bytes]:
-    """Status, reason, headers and body of a fault's answer, in the service's own shape."""
+    """Status, reason, headers and body, in the service's own shape."""
     status = fault.status
     reason = HTTPStatus(status).phrase if status in HTTPStatus._value2member_map_ else "Fault"
     body: dict[str, Any] = {"error": {"code": status, "title": reason, "message": fault.message}}

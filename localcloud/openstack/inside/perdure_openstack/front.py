@@ -47,8 +47,6 @@ PREPARATION = "perdure-preparation"
 
 
 class Front:
-    """A WSGI application around a service's own."""
-
     def __init__(self, application: Callable[[Environ, Start], Iterable[bytes]], service: str, keep: Path) -> None:
         self._application = application
         self._service = service
@@ -165,7 +163,6 @@ class Front:
 def _perform(
     application: Callable[[Environ, Start], Iterable[bytes]], environ: Environ
 ) -> tuple[int, str, Headers, bytes]:
-    """The service's whole answer."""
     started: list[tuple[str, Headers]] = []
     written: list[bytes] = []
 
@@ -186,14 +183,14 @@ def _perform(
 
 
 def _buffered_body(environ: Environ) -> bytes:
-    """The request's body, which can be read again."""
+    """It can be read again."""
     body: bytes = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
     environ["wsgi.input"] = io.BytesIO(body)
     return body
 
 
 def _read(shape: type[Any], body: Any) -> Any:
-    """A dataclass from JSON; rejects unknown names, so that misspelt ones are found."""
+    """Rejects unknown names."""
     unknown = set(body) - {field.name for field in fields(shape)}
     if unknown:
         raise ValueError(f"unknown: {', '.join(sorted(unknown))}")

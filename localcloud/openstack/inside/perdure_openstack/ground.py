@@ -24,7 +24,7 @@ _writing = threading.Lock()
 
 
 def write(directory: Path, name: str, document: dict[str, Any]) -> None:
-    """Write a document atomically."""
+    """Atomic."""
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     text = json.dumps(document)
     with _writing:
@@ -37,7 +37,6 @@ def write(directory: Path, name: str, document: dict[str, Any]) -> None:
 
 
 def read(directory: Path, name: str) -> dict[str, Any] | None:
-    """The document, None if it does not exist."""
     try:
         found: dict[str, Any] = json.loads((directory / f"{name}.json").read_text())
     except FileNotFoundError:
@@ -51,7 +50,6 @@ def remove(directory: Path, name: str) -> None:
 
 
 def _call() -> None:
-    """Notify the machine host, if it listens."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM | socket.SOCK_NONBLOCK) as caller:
         try:
             caller.sendto(b"look", "\0" + os.environ["PERDURE_OPENSTACK_GROUND"])

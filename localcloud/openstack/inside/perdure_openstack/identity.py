@@ -57,7 +57,7 @@ def _ensure_service(name: str, kind: str) -> str:
 
 
 def _ensure_endpoints(service: str, url: str) -> None:
-    """Update the endpoints, whose ports are those of the last `up`, or create them."""
+    """Ports may have changed since the last `up`."""
     known = {one["interface"]: one for one in PROVIDERS.catalog_api.list_endpoints(_where(service_id=service))}
     for interface in _INTERFACES:
         endpoint = known.get(interface)

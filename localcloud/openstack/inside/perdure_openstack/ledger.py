@@ -24,7 +24,7 @@ _IDENTIFIER = re.compile(
 
 @dataclass(frozen=True)
 class Call:
-    """One call. `status` is 0 if the answer was interrupted."""
+    """`status` is 0 if the answer was interrupted."""
 
     at: float
     seconds: float
@@ -47,8 +47,6 @@ class _Count:
 
 
 class Ledger:
-    """Counts, and the most recent calls individually."""
-
     def __init__(self) -> None:
         self._lock = Lock()
         self._counts: dict[tuple[str, str, str, bool], _Count] = {}
@@ -57,7 +55,7 @@ class Ledger:
         self._since = time.time()
 
     def enter(self, call: Call, token: str) -> None:
-        """Count a call, and remember its token's project."""
+        """Remembers the token's project."""
         with self._lock:
             entry = self._counts.setdefault((call.method, call.route, call.project, call.mutating), _Count())
             entry.count += 1
@@ -70,11 +68,10 @@ class Ledger:
                 self._projects[hash(token)] = call.project
 
     def project_of(self, token: str) -> str | None:
-        """A token's project, if it was used here before."""
+        """None if the token is new here."""
         return self._projects.get(hash(token)) if token else None
 
     def report(self, *, recent: bool) -> dict[str, Any]:
-        """The counts since the start or the last reset."""
         with self._lock:
             counts = [
                 {"method": method, "route": route, "project": project, "mutating": mutating, **asdict(entry)}
@@ -91,5 +88,5 @@ class Ledger:
 
 
 def route_of(path: str) -> str:
-    """`/v2.1/servers/{id}` for any server: UUIDs, their short form and numbers are identifiers."""
+    """`/v2.1/servers/{id}`: UUIDs, their short form and numbers are identifiers."""
     return _IDENTIFIER.sub("{id}", path.rstrip("/") or "/")

@@ -22,15 +22,12 @@ class EveryHost(api.MechanismDriver):
         """Nothing to prepare."""
 
     def bind_port(self, context: Any) -> None:
-        """Bind to the first offered segment."""
         for segment in context.segments_to_bind:
             context.set_binding(segment[api.ID], "ovs", {"port_filter": True}, status="ACTIVE")
             return
 
 
 class Router(l3_router_plugin.L3RouterPlugin):
-    """Reports floating IPs like an L3 agent."""
-
     def notify_router_updated(self, *_: Any, **__: Any) -> None:
         """There is no agent to notify."""
 
@@ -43,7 +40,6 @@ class Router(l3_router_plugin.L3RouterPlugin):
         return self._settle(context, super().update_floatingip(context, id, floatingip))
 
     def disassociate_floatingips(self, context: Any, port_id: str, *rest: Any, **named: Any) -> Any:
-        """Also reports those that lost their port."""
         lost = self.get_floatingips(context.elevated(), {"port_id": [port_id]})
         routers = super().disassociate_floatingips(context, port_id, *rest, **named)
         for floating_ip in lost:
