@@ -1,6 +1,6 @@
 """Builds that happen once per computer: one builder at a time, whose commands end with it.
 
-Results are cached once complete. A second process waits for the first; a builder that dies leaves no lock.
+Results are cached once complete; a builder that dies leaves no lock.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Permissive definitions of AWSMachine, AWSMachinePool and Machine, for clusters without Cluster API's AWS provider.
 
-They accept any spec and status, and are installed only on clusters that Perdure started, never over existing ones.
+They are installed only on clusters that Perdure started, never over existing ones.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The clients of the simulated clouds' control APIs, for tests, demos and benchmarks.
-
-Each API is below `/perdure/` at its cloud's address. Proxy settings are ignored, since all servers are local.
-"""
+"""The clients of the simulated clouds' control APIs, below `/perdure/` at each cloud's address, without proxies."""
 
 from __future__ import annotations
 

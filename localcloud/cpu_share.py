@@ -1,7 +1,6 @@
-"""A CPU quota for a process tree, by a cgroup (CFS bandwidth control).
+"""A CPU quota for a process tree, by a cgroup (CFS bandwidth control), which needs root.
 
-Requires the right to create cgroups, such as root's. The tree shares the quota, in periods of 100 ms: when it is used
-up, all processes stop until the next period.
+When the quota is used up, all processes of the tree stop until the next period of 100 ms.
 """
 
 from __future__ import annotations

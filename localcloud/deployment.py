@@ -71,9 +71,9 @@ class Deployment:
     ) -> Running:
         """Start what is not running and wait until all is ready, with no limit while there is progress.
 
-        If something cannot start, the rest keeps running, and the next call continues. `only` names the services to run
-        (`localcloud.services`), all by default. With `tether` the deployment stops when the calling thread ends, so
-        call it from the main thread.
+        If something cannot start, the rest keeps running, and the next call continues. `only` names the services
+        (default: all). With `tether` the deployment stops when the calling thread ends, so call it from the main
+        thread.
 
         Raises:
             DeploymentError: it did not become ready, or runs with other services or clouds.
@@ -124,8 +124,7 @@ class Deployment:
     ) -> Running:
         """Wait until everything is ready, with no limit while there is progress (`standstill.py`).
 
-        A service without progress is ended, so that the supervisor restarts it. Every 15 seconds the narrator hears
-        what is waited for.
+        A service without progress is restarted. The narrator hears every 15 seconds what is waited for.
 
         Raises:
             DeploymentError: a service ended or made no progress too often; with the reason and the end of its log.

@@ -1,7 +1,7 @@
-"""Faults of simulated clouds: the selection among matching events.
+"""Faults of simulated clouds: the selection among matches.
 
 A fault applies to the first `count` matches after `skip`, each with its probability, drawn from the fault's own seed so
-that a run is repeatable. The first applicable fault wins. Matchers and effects are each cloud's own.
+that a run is repeatable. The first applicable fault wins.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""The ledger of a simulated cloud: its calls, counted on arrival.
-
-Tests, demos and benchmarks assert figures by it, such as "0 calls while waiting". It is in memory and starts empty.
-"""
+"""The ledger of a simulated cloud: its calls, counted on arrival. It is in memory and starts empty."""
 
 from __future__ import annotations
 

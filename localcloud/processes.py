@@ -1,7 +1,7 @@
 """Processes that end with their parent, and identities that survive reuse of pids.
 
-The identity is the pid, the start tick (field 22 of /proc/PID/stat, kept across execve) and the machine's boot id. Only
-a process that matches all three is signalled. A zombie counts as ended: it holds no port and no file.
+The identity is the pid, the start tick (field 22 of /proc/PID/stat, kept across execve) and the boot id. A zombie
+counts as ended.
 """
 
 from __future__ import annotations

@@ -1,12 +1,10 @@
 """Prepares a deployment for Perdure: `python -m localcloud.seed CLOUD...`, run by every `up` until it succeeds.
 
-Every cluster gets the custom resource definitions and namespaces. Our own cluster also gets the roles for resource
-claims (try them with `kubectl --as-group`), and Cluster API's kinds if instances are served. `aws` adds the replaced
-operator's prerequisites: the payer's Secret and the ConfigMap, with the ids of the emulator's organization, which is
-created if missing. `openstack` adds the namespace for LoadBalancers of Services, with the project's credentials.
-Existing objects stay, since people edit them; definitions and roles follow the installed version.
-
-In observe mode nothing is written to a user's own cluster. The user's administrator grants rights there.
+Every cluster gets the custom resource definitions and namespaces; our own also the roles for resource claims (try them
+with `kubectl --as-group`), and Cluster API's kinds if instances are served. `aws` adds the payer's Secret and the
+ConfigMap, with the ids of the emulator's organization; `openstack` the namespace for LoadBalancers of Services, with
+the project's credentials. Existing objects stay, since people edit them; definitions and roles follow the installed
+version. In observe mode nothing is written to a user's own cluster.
 """
 
 from __future__ import annotations

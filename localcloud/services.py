@@ -7,10 +7,9 @@
     mariadb ── keystone, ... ── openstack (once) ┘
                     machines (booted by OpenStack for load balancers)
 
-A service starts when those in `after` are ready, that is when their probe succeeds or, if one-shot, when they
-succeeded. They stop in reverse, by stage; servers that persist before they answer are killed at once. The table is a
-pure function, so `perdure status` uses the supervisor's probes. Programs see nothing of the caller's AWS, Temporal or
-Kubernetes configuration: a local deployment must never reach a real cloud.
+A service starts when those in `after` are ready; they stop in reverse, by stage. Servers that persist before they
+answer are killed at once. The table is a pure function, so `perdure status` uses the supervisor's probes. Programs do
+not see the caller's AWS, Temporal or Kubernetes configuration: a local deployment must never reach a real cloud.
 """
 
 from __future__ import annotations

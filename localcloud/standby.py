@@ -1,11 +1,8 @@
 """Imports a program in advance, and starts it on request: `python -m localcloud.standby MODULE[,MODULE...] ARG...`.
 
-Imports take a second of CPU, and our programs wait for servers that take seconds to start. So the supervisor starts
-this process early, and later sends a line of JSON with variables to its standard input. It then runs `main()` of the
-first module; the other modules are imported in advance too.
-
-Until then it stays in the supervisor's session: Linux shares the CPU per session (sched_autogroup), so all waiting
-programs together take at most one server's share.
+Imports take a second of CPU, for which programs would otherwise wait after their servers. The supervisor sends a line
+of JSON with variables to standard input; then `main()` of the first module runs. Until then the process is in the
+supervisor's session, since Linux shares the CPU per session (sched_autogroup).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Tells slow services from stuck ones.
 
-A service progresses while its processes use CPU, its log grows, or its process is replaced. A busy computer slows all
-of that without stopping it, so no fixed timeout can tell the two apart.
+A service progresses while its processes use CPU, its log grows, or its process is replaced. A fixed timeout would fail
+on a busy computer.
 """
 
 from __future__ import annotations

@@ -259,8 +259,7 @@ def choose_ports(
 ) -> tuple[dict[str, int], list[str]]:
     """A free port for each name, preferably the remembered one, and the names whose port changed.
 
-    `reserved` receives files that reserve the ports until they are closed, so that two starting deployments choose
-    different ones.
+    Files added to `reserved` reserve the ports until they are closed, against other starting deployments.
     """
     chosen: dict[str, int] = {}
     moved: list[str] = []

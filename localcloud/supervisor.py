@@ -1,9 +1,9 @@
 """The process that runs a deployment: `python -m localcloud.supervisor --state DIR`.
 
-It holds the state directory's lock, starts each service when those before it are ready (Python programs import earlier,
-standby.py), and publishes each change in services.json. An ended service is logged and restarted after a delay that
-doubles from half a second to fifteen seconds, and is reset after a run of five seconds. SIGTERM stops the services in
-stages, the product before its servers, in under nine seconds.
+It holds the state directory's lock, starts each service when those before it are ready, and publishes each change in
+services.json. An ended service is restarted after a delay that doubles from half a second to fifteen, and is reset
+after a run of five seconds. SIGTERM stops the services in stages, the product before its servers, in under nine
+seconds.
 
 Services die with this process (tether.py). If one survives, the next start or `perdure down` ends it, by services.json.
 """

@@ -1,7 +1,6 @@
 """Output of the local deployment's commands, and the signals that end them.
 
-Lines go to standard output, failures in red to standard error. Paths and addresses are not treated as markup, and lines
-are not wrapped, for grep.
+Paths and addresses are not treated as markup, and lines are not wrapped, for grep.
 """
 
 from __future__ import annotations

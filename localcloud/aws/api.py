@@ -1,27 +1,27 @@
 """The control API: JSON under `/perdure/`, never counted, delayed or disturbed.
 
-    GET    /perdure/health                      payer key and start time
-    GET    /perdure/config                      the settings
-    PUT    /perdure/config                      change the settings named in the body
-    POST   /perdure/reset-config                restore all defaults
-    GET    /perdure/faults                      active faults, with hits and remaining calls
-    POST   /perdure/faults                      add a fault
-    DELETE /perdure/faults[/<id>]               remove all faults, or one
-    GET    /perdure/event-faults                active faults of events
-    POST   /perdure/event-faults                add one
-    DELETE /perdure/event-faults                remove all
-    GET    /perdure/events                      recent events, with how many queues received each
-    DELETE /perdure/events                      clear them
+    GET    /perdure/health
+    GET    /perdure/config
+    PUT    /perdure/config                      change the settings in the body
+    POST   /perdure/reset-config
+    GET    /perdure/faults                      with hits and remaining calls
+    POST   /perdure/faults
+    DELETE /perdure/faults[/<id>]
+    GET    /perdure/event-faults
+    POST   /perdure/event-faults
+    DELETE /perdure/event-faults
+    GET    /perdure/events                      recent ones, with how many queues received each
+    DELETE /perdure/events
     POST   /perdure/events                      put any service's event on the bus
     POST   /perdure/notices                     announce a Spot interruption, rebalancing or scheduled event
-    GET    /perdure/ledger[?recent=1]           calls since the last reset
-    DELETE /perdure/ledger                      reset
+    GET    /perdure/ledger[?recent=1]
+    DELETE /perdure/ledger
     GET    /perdure/world                       all resources
     POST   /perdure/customers                   {"account": "..."}: create one outside the organization
     POST   /perdure/cases/<id>                  {"resolve": "now" | "never" | "auto"}
-    GET    /perdure/clock                       the emulator's time and speed
+    GET    /perdure/clock
     POST   /perdure/clock                       {"speed": 60, "advance_seconds": 3600}
-    POST   /perdure/save                        save now, answer when saved
+    POST   /perdure/save                        answers when saved
 
 Invalid requests are answered with 400 and the reason, unknown paths and objects with 404.
 """

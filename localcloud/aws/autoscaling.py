@@ -3,14 +3,11 @@
     launch ─► Pending:Wait ─ CONTINUE ─► InService            terminate ─► Terminating:Wait ─ either result ─► gone
                            └ ABANDON ──► Terminating:Wait ...
 
-moto stores hooks and never waits. Here each hook of a transition has its own token and deadline, all in parallel, and
-the instance proceeds when all are completed; ABANDON of a termination ends the other waits. A heartbeat extends the
-deadline by the hook's timeout, up to 48 hours or 100 timeouts after the wait began; at the deadline the default result
-applies (https://docs.aws.amazon.com/autoscaling/ec2/userguide/lifecycle-hooks.html). Deadlines run on the emulator's
-clock.
-
-Instances terminated through EC2 or by Spot go through the same hooks and are replaced. Scaling in terminates the oldest
-first.
+moto never waits for hooks. Here each hook of a transition has its own token and deadline, and the instance proceeds
+when all are completed; ABANDON of a termination ends the other waits. A heartbeat extends the deadline by the hook's
+timeout, up to 48 hours or 100 timeouts; at the deadline the default result applies
+(https://docs.aws.amazon.com/autoscaling/ec2/userguide/lifecycle-hooks.html). Instances terminated through EC2 or by
+Spot go through the same hooks and are replaced. Scaling in terminates the oldest first.
 """
 
 from __future__ import annotations

@@ -1,14 +1,13 @@
 """The default event bus of each account and region: rules route services' events to queues.
 
 moto's services emit no events, its disabled rules still deliver, delivered events lack their account, one missing
-target fails the whole call, and queue policies are not checked. Here services' events and those of PutEvents take one
-path:
+target fails the whole call, and queue policies are ignored. Here all events take one path:
 
     event ─► fault? ─► every enabled rule that matches ─► each target queue whose policy allows the rule,
                                                           else the target's dead-letter queue, else dropped
 
-Faults drop, double, delay and reorder; a reordered event waits for the next one of its account and region, or for its
-delay. `recent` keeps events with how many queues received each. Targets other than queues are moto's.
+A reordered event waits for the next one of its account and region, or for its delay. Targets other than queues are
+moto's.
 """
 
 from __future__ import annotations

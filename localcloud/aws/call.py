@@ -1,7 +1,4 @@
-"""The AWS call that this thread handles, and the state that it has touched so far.
-
-It passes the gate's findings through moto's handlers. Outside a request (start, control API) there is none.
-"""
+"""The AWS call that this thread handles, and the state that it has touched. Outside a request there is none."""
 
 from __future__ import annotations
 

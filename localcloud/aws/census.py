@@ -1,6 +1,6 @@
 """All resources of the emulated cloud, read without a call, ordered by account and region, for tests to compare.
 
-It creates no backend, and processes what is due first, so the result matches what a client would see now.
+It creates no backend, and processes what is due first, as a client's call would.
 """
 
 from __future__ import annotations

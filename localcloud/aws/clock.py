@@ -1,7 +1,7 @@
 """The emulator's clock: real time, accelerated, or moved ahead.
 
-Creating accounts, resolving cases and enabling regions end at instants of this clock, so hours pass in seconds.
-Timestamps in answers stay real, since clients compare them with their own clocks.
+Slow processes (creating accounts, resolving cases, enabling regions) end at its instants. Timestamps in answers stay
+real, since clients compare them with their own clocks.
 """
 
 from __future__ import annotations

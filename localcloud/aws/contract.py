@@ -1,7 +1,6 @@
-"""The shapes of the control API under `/perdure/`: settings, faults, ledger, world, health.
+"""The shapes of the control API under `/perdure/`, free of moto to make the client cheap.
 
-They are free of moto, so importing the client is cheap. Durations named `*_seconds` run on the emulator's clock;
-`latency_ms` and a fault's delay are real time, since they imitate a network.
+Durations named `*_seconds` run on the emulator's clock; `latency_ms` and a fault's delay are real time, like a network.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""Customers' accounts: outside the organization, with an administrator user and its key.
-
-No AWS API creates such accounts, so the control API does. Otherwise they behave like any account.
-"""
+"""Customers' accounts: outside the organization, with an administrator user and its key. No AWS API creates them."""
 
 from __future__ import annotations
 

@@ -2,14 +2,13 @@
 
 - Until `activation_seconds` every call is answered with OptInRequired; until `verification_seconds` RunInstances
   with PendingVerification (https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html).
-- RunInstances is idempotent by ClientToken, which boto3 always sends; a different request with the same token is
-  IdempotentParameterMismatch (https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-idempotency.html). The image
-  must exist in the region, and the type must be offered there.
+- RunInstances is idempotent by ClientToken; a different request with the same token is IdempotentParameterMismatch
+  (https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-idempotency.html). Image and type must exist in the region.
 - DescribeRegions omits regions that the account has not enabled, unless AllRegions is set.
-- DescribeSnapshots supports OwnerIds and the filter owner-alias; only the account's own snapshots exist.
-- Images are the same four of Red Hat in every region, some of which clients must skip. moto's defaults are off: they
-  cost a second and 1,300 foreign snapshots per account and region.
-- Terminated instances disappear after an hour, as on AWS.
+- DescribeSnapshots supports OwnerIds and the filter owner-alias.
+- Images are four of Red Hat's in every region, some of which clients must skip. moto's defaults cost a second and
+  1,300 foreign snapshots per account and region.
+- Terminated instances disappear after an hour.
 - DescribeInstanceStatus takes at most a hundred ids
   (https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeInstanceStatus.html).
 """

@@ -1,8 +1,4 @@
-"""Faults: which calls are lost, late, throttled, denied or answered with an error.
-
-A fault matches by service, action, account, region and text; `localcloud.faults` selects among the matches. A delay
-ends at the latest when its fault is lifted.
-"""
+"""Faults of calls, matched by service, action, account, region and text; `localcloud.faults` selects among matches."""
 
 from __future__ import annotations
 

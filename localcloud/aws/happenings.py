@@ -3,9 +3,9 @@
 Source: https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-instance-state-changes.html,
 .../spot-instance-termination-notices.html, .../rebalance-recommendations.html,
 https://docs.aws.amazon.com/autoscaling/ec2/userguide/ec2-auto-scaling-event-reference.html,
-https://docs.aws.amazon.com/health/latest/ug/aws-health-events-eventbridge-schema.html. Note that Spot's ARNs have a
-zone instead of the region and no account, Auto Scaling reports success as `InProgress`, and Health's dates are RFC 1123
-and its numbers strings.
+https://docs.aws.amazon.com/health/latest/ug/aws-health-events-eventbridge-schema.html. Spot's ARNs have a zone instead
+of the region and no account, Auto Scaling reports success as `InProgress`, and Health has RFC 1123 dates and numbers as
+strings.
 """
 
 from __future__ import annotations
@@ -152,10 +152,10 @@ def health_event(
     status: str,
     entity_status: str,
 ) -> Happening:
-    """One communication of a Health event of EC2 for instances of one account and region.
+    """One communication of a Health event of EC2.
 
     Args:
-        subjects: the instances.
+        subjects: instances of one account and region.
         code: the event's type.
         event: identifies the event in its ARN.
         communication: identifies this message.

@@ -1,10 +1,9 @@
 """IAM and STS that refuse unknown keys and missing roles.
 
-moto takes every unknown key for the payer's, so a clean-up with stale keys would act on the payer and look successful.
-Here:
+moto takes every unknown key for the payer's, so a clean-up with stale keys would act on the payer. Here:
 
-- `authenticate` checks every call's key before moto: unknown, deleted or inactive keys, expired sessions, wrong
-  session tokens, closed accounts and disabled regions get the service's own error.
+- `authenticate` refuses unknown, deleted or inactive keys, expired sessions, wrong session tokens, closed accounts and
+  disabled regions with the service's own error.
 - A session ends with its role.
 - AssumeRole needs a role of an open account whose trust policy names the caller, else AccessDenied
   (https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html).

@@ -1,7 +1,6 @@
 """Parameters and pagination of the services that speak JSON.
 
-A page token holds an index, which stays valid because the emulator's lists only grow at their end. Parameter names and
-the error for an invalid token differ per service.
+A page token is an index, which stays valid because the emulator's lists only grow at their end.
 """
 
 from __future__ import annotations

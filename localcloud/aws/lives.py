@@ -1,14 +1,12 @@
-"""EC2 instances with AWS's intermediate states, each change an event on the bus.
+"""EC2 instances with AWS's intermediate states, which moto skips; each change is an event on the bus.
 
     run, start ─► pending ─► running      stop ─► stopping ─► stopped      terminate ─► shutting-down ─► terminated
 
-moto skips the intermediate states. Here they last as long as the settings say (by default no time, with both events),
-whether a call, Auto Scaling or Spot caused the change. An instance that is going down ignores further calls, and a
-terminated one cannot start (IncorrectInstanceState).
+Intermediate states last as long as the settings say (by default no time, with both events). An instance that is going
+down ignores further calls, and a terminated one cannot start (IncorrectInstanceState).
 
-A Spot instance has a request, whose status follows
-https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-request-status.html. DescribeInstanceStatus lists scheduled
-events until they are over, marked [Completed] or [Canceled].
+Spot requests have the statuses of https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-request-status.html.
+DescribeInstanceStatus lists scheduled events until they are over, marked [Completed] or [Canceled].
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Patches of moto's core: the caller's account is given, and expensive work is skipped.
 
-moto would search all accounts and partitions for a key, creating backends on the way and defaulting to the payer. It
-also keeps every model object for its dashboard, lists a response class's methods at each call, and tries two hundred
-URL patterns; with hundreds of accounts this dominates a call. And it makes an unused RSA key (50 to 100 ms) for each
-symmetric KMS key, one per account and region with an encrypted volume.
+For each call moto would search all accounts and partitions for the key, list a class's methods, and try two hundred URL
+patterns; it also keeps every model object for its dashboard, and makes an unused RSA key (50 to 100 ms) per symmetric
+KMS key, one per account and region with an encrypted volume.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """AWS's announcements about instances, on request: Spot interruptions, rebalancing, scheduled maintenance.
 
-A Spot interruption takes effect: the request is marked, and after `spot_lead_seconds` the instance is terminated or
-stopped (hibernation begins at once). A scheduled Health event only appears in DescribeInstanceStatus until it is
-closed.
+After `spot_lead_seconds` an interrupted instance is terminated or stopped (hibernation begins at once). A scheduled
+Health event only appears in DescribeInstanceStatus until it is closed.
 """
 
 from __future__ import annotations

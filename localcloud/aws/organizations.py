@@ -1,15 +1,14 @@
 """AWS Organizations: creation takes time and can fail, e-mail addresses are unique, closing is slow.
 
-Requests are IN_PROGRESS first, then SUCCEEDED or FAILED with a FailureReason
+A FAILED request has a FailureReason
 (https://docs.aws.amazon.com/organizations/latest/APIReference/API_CreateAccountStatus.html):
 
     CreateAccount ─► IN_PROGRESS ──create_account_seconds──► SUCCEEDED (account, role OrganizationAccountAccessRole)
                                                         └──► FAILED (e-mail taken, organization full, a fault's reason)
     CloseAccount  ─► PENDING_CLOSURE ──close_account_seconds──► SUSPENDED
 
-Time passes lazily: the first access after an instant processes what was due. Pages hold at most 20 entries. Only the
-management account may call, except for DescribeOrganization.
-https://docs.aws.amazon.com/organizations/latest/APIReference/API_Operations.html
+The first access after an instant processes what was due. Pages hold at most 20 entries. Only the management account may
+call, except for DescribeOrganization. https://docs.aws.amazon.com/organizations/latest/APIReference/API_Operations.html
 """
 
 from __future__ import annotations

@@ -1,13 +1,11 @@
 """Durable state: moto's backends in a SQLite file, saved in chunks as they change.
 
 A chunk is all services' backends of one account and region (`aws` for global services). A thread writes changed chunks
-in one transaction, about a second later and at the end, so a SIGKILL loses at most two seconds and a save costs only
-what changed (10 accounts in 17 regions: 170 chunks of some 10 KB). SQLite makes the replacement atomic and synced.
+in one transaction, about a second later, so a SIGKILL loses at most two seconds and a save costs only what changed (10
+accounts in 17 regions: 170 chunks of some 10 KB).
 
-Backends refer to each other, so they are pickled as names, with their attributes apart: at the start all saved backends
-are created empty, then get their attributes. Locks are pickled as new locks.
-
-An unreadable file is moved aside and reported; the emulator starts empty.
+Backends refer to each other, so they are pickled as names, with their attributes apart: all saved backends are created
+empty, then get their attributes. An unreadable file is moved aside and reported; the emulator starts empty.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The regions that an account can use, and its opt-in choices.
 
-Default regions are enabled; others are DISABLED until EnableRegion, and ENABLING for a while after it
-(https://docs.aws.amazon.com/accounts/latest/reference/manage-acct-regions.html). The choices live in moto's account
-backend, so they are saved with it; DescribeRegions and every regional call read them.
+Others than default regions are DISABLED until EnableRegion, then ENABLING for a while
+(https://docs.aws.amazon.com/accounts/latest/reference/manage-acct-regions.html). The choices are saved with moto's
+account backend.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""The process's shared settings, clock, faults and ledger.
+"""The process's shared settings, clock, faults and ledger; one process is one cloud.
 
-moto keeps its backends in module globals, so one process is one cloud. `MOTO` is held while moto handles a request or
-state is saved, since the backends are not thread-safe; waits (latency, delays) happen without it.
+`MOTO` is held while moto handles a request or state is saved, since its backends are not thread-safe; waits (latency,
+delays) happen without it.
 """
 
 from __future__ import annotations

@@ -1,11 +1,9 @@
 """The HTTP server: one port for all AWS APIs and the control API.
 
-    control path? ─► identify ─► latency ─► authenticate ─► fault? ─► moto (one call at a time) ─► ledger, state ─►
-    answer
+    control path? ─► identify ─► latency ─► authenticate ─► fault? ─► moto (one call at a time) ─► ledger, state
 
-Keys are checked before faults apply, as on AWS. A lost answer closes the connection without a byte. The HTTP part is
-the standard library's, with keep-alive, one write per answer and no Nagle delay: moto's server closes each connection
-and lingers for 10 ms, most of the time of a hundred calls.
+A lost answer closes the connection without a byte. Unlike moto's server, which closes each connection and lingers for
+10 ms, this one has keep-alive, one write per answer and no Nagle delay.
 """
 
 from __future__ import annotations

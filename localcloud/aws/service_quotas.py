@@ -1,15 +1,14 @@
-"""Service Quotas for the quotas that accounts get raised, and the requests to raise them.
+"""Quotas that accounts get raised, of which moto knows two, and the requests to raise them.
 
     RequestServiceQuotaIncrease ─► PENDING ──quota_pending_seconds──► CASE_OPENED ──quota_case_seconds──► the outcome
 
     outcome: APPROVED, CASE_CLOSED, DENIED, NOT_APPROVED or INVALID_REQUEST
 
-The outcome is a setting, for all or by quota code. An approved request raises the value that GetServiceQuota
-answers. A second request for a quota with an open one is refused with ResourceAlreadyExistsException
-(https://docs.aws.amazon.com/servicequotas/2019-06-24/apireference/API_RequestServiceQuotaIncrease.html), and one more
-than an account may have open, in all regions or in one that it opted in to, with QuotaExceededException
-(https://docs.aws.amazon.com/servicequotas/latest/userguide/reference_limits.html). moto knows two of the quotas and
-none of the requests.
+The outcome is a setting, for all or by quota code. An approved request raises the value. A second open request for a
+quota is refused with ResourceAlreadyExistsException
+(https://docs.aws.amazon.com/servicequotas/2019-06-24/apireference/API_RequestServiceQuotaIncrease.html), too many open
+ones, in all regions or in one that needs opt-in, with QuotaExceededException
+(https://docs.aws.amazon.com/servicequotas/latest/userguide/reference_limits.html).
 """
 
 from __future__ import annotations

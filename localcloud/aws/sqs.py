@@ -1,10 +1,9 @@
 """SQS with concurrent long polls, and queues that stay fast with a backlog.
 
-moto waits for messages inside the call, and calls are serial, so one long poll would block all. Here an empty poll
-releases the lock until a message arrives or becomes visible. moto scans all messages for each receive and delete; here
-they are indexed by receipt handle and visibility.
+In moto one long poll blocks all calls; here an empty poll releases the lock until a message arrives or becomes visible.
+moto scans all messages for each receive and delete; here they are indexed by receipt handle and visibility.
 
-For standard queues, deleting with an outdated handle succeeds without effect
+Deleting with an outdated handle succeeds without effect
 (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_DeleteMessage.html), and setting some
 attributes keeps the policy. FIFO queues are moto's, except for the wait.
 """

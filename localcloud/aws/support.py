@@ -1,8 +1,8 @@
-"""AWS Support: cases stay open until they are resolved.
+"""AWS Support: cases stay open until they are resolved, unlike moto's, which advance at each DescribeCases.
 
-moto advances a case at each DescribeCases. Here it is `opened` until it is `case_seconds` old by the emulator's clock
-or resolved by a call. Resolved cases are listed only with `includeResolvedCases`, even when requested by id, and an
-unknown id fails the whole call (https://docs.aws.amazon.com/awssupport/latest/APIReference/API_DescribeCases.html).
+They resolve at the age of `case_seconds` or by a call. Resolved cases are listed only with `includeResolvedCases`, even
+by id, and an unknown id fails the whole call
+(https://docs.aws.amazon.com/awssupport/latest/APIReference/API_DescribeCases.html).
 """
 
 from __future__ import annotations

@@ -1,10 +1,9 @@
 """AWS requests and errors on the wire.
 
 The signature's credential scope names service and region
-(https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html). The operation's place
-depends on the protocol: a form field (`query`, `ec2`), the `X-Amz-Target` header (`json`), or method and path
-(`rest-json`, `rest-xml`), matched against botocore's models. Errors are rendered in the same protocol, so that clients
-raise what they would for AWS.
+(https://docs.aws.amazon.com/IAM/latest/UserGuide/reference_sigv-create-signed-request.html). The operation is in a form
+field (`query`, `ec2`), the `X-Amz-Target` header (`json`), or method and path (`rest-json`, `rest-xml`). Errors are
+rendered in the same protocol.
 """
 
 from __future__ import annotations

@@ -8,8 +8,8 @@
     8e   two hundred Accounts and claims as the replaced operator left them (`accounts_left.py`)
     8d   two hundred accounts with region opt-in and 255 quota increases each (`accounts_quotas.py`)
 
-d and d2 share a deployment; the other rows have their own. Upstream figures in notes were measured on the replaced
-operator with manually created Accounts, since its pool creates none.
+d and d2 share a deployment. Upstream figures were measured on the replaced operator with manually created Accounts,
+since its pool creates none.
 """
 
 from __future__ import annotations

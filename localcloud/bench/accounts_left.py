@@ -1,8 +1,7 @@
 """Row 8e: Accounts and claims as the aws-account-operator left them, taken over.
 
-One round of the mix is sixteen Accounts and four claims: Ready, claimed, and one each interrupted during creation (id
-not recorded), credentials, regions, and before its support case was recorded. All exist before worker and watcher
-start.
+The mix: Ready, claimed, and one each interrupted during creation (id not recorded), credentials, regions, and before
+its support case was recorded. All exist before worker and watcher start.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Row 8d: many accounts with region opt-in and quota increases.
 
-The AWS accounts exist beforehand, so CreateAccount and its budget do not count. Their Accounts are created with the ids
-and go through all phases to Ready. The emulator's clock runs a hundred times faster. Concurrency is computed from the
-emulator's records of requests and their ends, not from the product's status.
+The AWS accounts exist beforehand, so CreateAccount and its budget do not count. The emulator's clock runs a hundred
+times faster. Concurrency is computed from the emulator's records, not from the product's status.
 """
 
 from __future__ import annotations

@@ -7,10 +7,8 @@
     r            more claims than handles                            claims_race.py
     s5 to s100   concurrent claims on a share of the machine         claims_starved.py
 
-Rows of a group share a deployment, and each is printed when measured (`claims_telling.py`). Latencies run from just
-before a request is sent until a watch in this process (`claims_sightings.py`) sees the effect, so they include this
-process's work on the same cores. Upstream figures in notes were measured on the replaced operator on the same kind of
-machine.
+Latencies run from just before a request until a watch in this process (`claims_sightings.py`) sees the effect, and
+include this process's work on the same cores. Upstream figures were measured on the same kind of machine.
 """
 
 from __future__ import annotations

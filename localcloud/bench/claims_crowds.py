@@ -1,8 +1,7 @@
 """Rows e, h, i, j and k of `perdure bench claims`: many settled claims.
 
-The product makes them in batches of some hundreds. A restart's requests are counted from the signal until quiet,
-including the new claim's. Memory is the proportional set size of worker and watcher with all their processes, so shared
-pages count once.
+A restart's requests are counted from the signal until quiet, including a new claim's. Memory is the proportional set
+size of worker and watcher with all their processes.
 """
 
 from __future__ import annotations

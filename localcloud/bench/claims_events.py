@@ -1,7 +1,7 @@
 """Rows f and g of `perdure bench claims`: expiries, and reactions to changes made by others.
 
-Expiries are whole seconds, so those of f come ten per second. Lateness is measured when the last of claim, handle and
-resource is seen being deleted. f3 stops the deployment before the expiries and starts it after them.
+Expiries come ten per second. Lateness is measured when the last of claim, handle and resource is seen being deleted. f3
+stops the deployment before the expiries and starts it after them.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Row r of `perdure bench claims`: more concurrent claims than handles.
 
-A pool is filled and then set to zero, so bound handles are not replaced. When quiet, the bindings are read from claims
-and handles, which must agree. Then the pool is set to the number of waiting claims, which are bound as handles appear.
+A filled pool is set to zero, so bound handles are not replaced. When quiet, claims and handles must agree. Then the
+pool is set to the number of waiting claims.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Row s of `perdure bench claims`: concurrent claims on all, a fifth and a twentieth of the machine.
 
-A CPU quota covers all processes of the deployment including the servers, but not this one. Time multiplied by share
-should stay constant, as long as no work is repeated and idle costs are small. Repeated work is counted in the histories
-afterwards: activities and workflow tasks that timed out, and attempts after the first.
+A CPU quota covers the deployment including the servers, but not this process. Time multiplied by share should stay
+constant unless work is repeated, which the histories show: activities and workflow tasks that timed out, and attempts
+after the first.
 """
 
 from __future__ import annotations

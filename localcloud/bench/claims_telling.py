@@ -1,7 +1,4 @@
-"""Progress output of `perdure bench claims` on standard error, and cost meters.
-
-Rows take minutes, so each step and figure is printed at once, with the seconds since the start.
-"""
+"""Progress output of `perdure bench claims` on standard error, since rows take minutes; and cost meters."""
 
 from __future__ import annotations
 

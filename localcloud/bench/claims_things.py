@@ -1,8 +1,7 @@
 """The providers of `perdure bench claims`, with parameters, checks, lifespan and an override; a ConfigMap per handle.
 
-The first provider's ConfigMap is ready when it exists, by the provider's own checks, as in the measurements of the
-replaced operator; the second's when a word is written into it; the third's claims need an approval; the fourth renders
-the clock, so it is never settled for long.
+The first provider's ConfigMap is ready when it exists, the second's when a word is written into it; the third's claims
+need an approval; the fourth renders the clock, so it is never settled for long.
 """
 
 from __future__ import annotations

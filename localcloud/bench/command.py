@@ -1,7 +1,7 @@
 """The command `perdure bench NAME`.
 
-Each measurement starts a fresh deployment in a temporary directory; the global `--state` has no effect. Exit code 1
-means that a measurement failed; earlier results are printed nevertheless, and a missed goal is no error.
+Each measurement starts a deployment in a temporary directory; the global `--state` has no effect. Exit code 1 means
+that a measurement failed, after which earlier results are printed; a missed goal is no error.
 """
 
 from __future__ import annotations

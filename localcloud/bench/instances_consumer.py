@@ -8,7 +8,7 @@
     g     Spot notices behind thousands of queued state changes
     h     a lifecycle hook held across restarts, rescheduled maintenance (`instances_hooks`)
 
-Labels are timed by this process's watch. The instances exist in the emulator, since EC2 is asked to confirm events.
+The instances exist in the emulator, since EC2 is asked to confirm events.
 """
 
 from __future__ import annotations

@@ -5,8 +5,7 @@
                             └─ the Machine goes ──► the action is completed, once ──► the instance ends
     three retirements announced ──► one moved by ten days, then withdrawn; one moved to tomorrow; one unchanged
 
-Tests with time-skipping cover 48 hours and weeks; here the hook's timeout is two minutes, and it is held for more than
-twice that. In the emulator's Auto Scaling an action without heartbeats times out.
+The hook's timeout is two minutes, and it is held for more than twice that; tests with time-skipping cover longer times.
 """
 
 from __future__ import annotations

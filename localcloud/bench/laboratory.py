@@ -1,12 +1,11 @@
-"""A fresh deployment for measurements, with counters.
+"""A fresh deployment in a temporary directory for measurements, with counters.
 
     AWS calls             the emulator's ledger
     Kubernetes requests   the API server's audit log, by the product's User-Agent (worker and watch)
     history events        Temporal's histories
     CPU                   /proc of each service's process
 
-All counts are differences of two readings, so setting up does not count. The deployment lives in a temporary directory
-and ends with the benchmark.
+All counts are differences of two readings, so setting up does not count.
 """
 
 from __future__ import annotations

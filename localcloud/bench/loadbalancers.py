@@ -10,9 +10,8 @@
     h    lost and refused calls: duplicates and leftovers
     i    twenty of yawol's, taken over (`loadbalancers_crowds.py`)
 
-Calls are clients' calls in the ledgers of the APIs, without preparation and machine host. Kubernetes requests are those
-of worker and watcher, without agents. Upstream figures in notes are of the replaced system, counted from its code and
-measured on the same kind of machine.
+Calls exclude preparation and machine host, Kubernetes requests exclude agents. Upstream figures are counted from the
+replaced system's code and measured on the same kind of machine.
 """
 
 from __future__ import annotations

@@ -1,18 +1,15 @@
 """Creates load balancers' cloud objects without the product: `python loadbalancers_bare.py`, with JSON on its input.
 
-It runs in OpenStack's environment, which has openstacksdk, and imports nothing of the product. Names are yawol's.
-Requests:
+It runs in OpenStack's environment, which has openstacksdk. Names are yawol's. Requests:
 
-    whole       load balancers with a machine each: per load balancer a security group, its rules in one call, a port
-                with a floating IP, a machine's port and a server; as many in parallel as the APIs have threads. Ends
-                when all servers run; answers with the seconds
+    whole       load balancers with a machine each: a security group, its rules in one call, a port with a floating IP,
+                a machine's port and a server, in parallel per the APIs' threads. Answers when all servers run
     networks    Neutron's objects for hundreds, created in bulk
     servers     machines for hundreds, ports in bulk. One server is built, the others are copies in Nova's database,
                 since building them would take half an hour; the API lists them like real ones
 
-The copies rely on Nova's database: a server is listed if the API's database maps it to its cell, with its flavor
-(`instance_extra`), its addresses (`instance_info_caches`, here the first one's) and its image
-(`instance_system_metadata`).
+A copy needs its mapping to a cell in the API's database, its flavor (`instance_extra`), its addresses
+(`instance_info_caches`, here the first one's) and its image (`instance_system_metadata`).
 """
 
 from __future__ import annotations

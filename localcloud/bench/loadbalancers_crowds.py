@@ -4,8 +4,7 @@
     e    as many at once, compared with the script's time for the same cloud objects in the same deployment
     c    two hundred with two machines each, taken over, then idle: their calls to the cloud in five minutes
 
-No machine boots: the agents' reports are simulated (`loadbalancers_reports.py`), without a machine host.
-`loadbalancers_bare.py` describes the script and its servers.
+No machine boots: the agents' reports are simulated (`loadbalancers_reports.py`). The script is `loadbalancers_bare.py`.
 """
 
 from __future__ import annotations

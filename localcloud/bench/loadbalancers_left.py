@@ -1,7 +1,6 @@
-"""Load balancers as yawol leaves them: custom resources without Perdure's marks in the cloud.
+"""Custom resources of load balancers as yawol 0.29 leaves them, for the objects of `loadbalancers_bare.py`.
 
-They describe objects made by `loadbalancers_bare.py`. Statuses, labels, finalizers, owners and names are yawol 0.29's:
-the set is named after the template's hash, which contains the port's id, and its machines after the set. A machine's
+The set is named after the template's hash, which contains the port's id, and its machines after the set. A machine's
 RBAC objects are only recorded, which is all that is read of them.
 """
 

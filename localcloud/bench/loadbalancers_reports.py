@@ -1,8 +1,7 @@
-"""Simulates the agents' reports of many machines in one task.
+"""Simulates the agents' reports of many machines, which would need a computer of their own.
 
-Four hundred booted machines would need a computer of their own. A machine reports as soon as Nova runs its server (by
-Nova's file for the machine host) and every half minute, as agents do; the first of each set holds its address. The
-status is written whole, with a separate user agent, so these requests do not count as the product's.
+A machine reports as soon as Nova runs its server and every half minute; the first of each set holds its address. The
+writes have a separate user agent, so they do not count as the product's.
 """
 
 from __future__ import annotations

@@ -4,10 +4,9 @@
     f2   a rollout: a new set of machines takes over, the old one is deleted
     j    the API server away, all agents killed, then the Envoy of a standby machine
 
-Fifty requests start each second regardless of earlier ones, half of them on new and half on kept-alive connections; a
-kept connection that was closed meanwhile is retried once, as HTTP allows. Anything but the right answer is a failure.
-Requests in progress at a machine's power loss are reported separately. A rollout takes more than two minutes, since old
-machines stay until a new one has held the address for so long.
+Fifty requests start each second, half of them on new and half on kept-alive connections; a kept connection that was
+closed is retried once, as HTTP allows. Requests in progress at a machine's power loss are reported separately. A
+rollout takes more than two minutes, since old machines stay until a new one has held the address for so long.
 """
 
 from __future__ import annotations

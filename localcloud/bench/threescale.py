@@ -8,8 +8,7 @@
     j            ten tenants, of which one hangs
     k            an object and its Secret in each of hundreds of namespaces, watched with either kind of rights
 
-Upstream figures in notes are counted from the replaced operator's code. A resync is a wake of every object; an extra
-observation is triggered by the lever `retry`.
+Upstream figures are counted from the replaced operator's code. A resync is a wake of every object.
 """
 
 from __future__ import annotations

@@ -1,6 +1,5 @@
 """One object of each of the 3scale area's eleven kinds, and the resulting contents of a tenant.
 
-An API with a backend, a policy and a document, a user, an API from an OpenAPI document, a promotion, and a tenant.
 Equal tenants have equal `holds`, whatever their ids.
 """
 

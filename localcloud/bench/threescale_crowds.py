@@ -1,6 +1,4 @@
-"""Rows d, e and j of `perdure bench threescale`: many settled objects in a resync, an audit and a restart; ten tenants
-filled at once, of which one hangs.
-"""
+"""Rows d, e and j of `perdure bench threescale`: a resync, an audit, a restart; ten tenants, of which one hangs."""
 
 from __future__ import annotations
 

@@ -1,7 +1,4 @@
-"""Rows g and h of `perdure bench threescale`: all eleven kinds always reach the same result.
-
-Row g applies them in random orders; row h delays, loses or refuses every kind of call.
-"""
+"""Rows g and h of `perdure bench threescale`: all kinds reach the same result in random orders, and despite faults."""
 
 from __future__ import annotations
 

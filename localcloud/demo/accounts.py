@@ -6,8 +6,7 @@
     released:       the key is revoked, the account cleaned, the Secret deleted
     claimed again:  the same legal entity gets the same account, with a new key
 
-Results are checked from outside: resources in the emulator's world, keys by calling AWS with them. A second run finds
-the pool filled and reuses the legal entity's account from the start.
+Results are checked in the emulator's world, and by calling AWS with the keys. A second run reuses pool and account.
 """
 
 from __future__ import annotations

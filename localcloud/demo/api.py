@@ -7,7 +7,7 @@
     promotion:             the gateway's configuration is in production
     a friendly name:       one call and one deployment
 
-Results are checked in 3scale, and calls counted by the simulator's ledger. An earlier run's objects are deleted first.
+Calls are counted by the simulator's ledger. An earlier run's objects are deleted first.
 """
 
 from __future__ import annotations

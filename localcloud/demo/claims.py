@@ -8,8 +8,7 @@
     trial:           lives for eight seconds
     monday, deleted: its handle and resources are deleted, too
 
-Results are checked on the resources and timed by this process's watch. An earlier run's claims are deleted first; its
-pool is already full.
+An earlier run's claims are deleted first; its pool is already full.
 """
 
 from __future__ import annotations

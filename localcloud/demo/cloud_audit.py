@@ -1,8 +1,6 @@
-"""Compares custom resources with the clouds, one to one.
+"""Compares custom resources with the clouds, one to one, and reads the clouds without the product.
 
-It asks the clouds directly, without the product: the emulator's world, OpenStack's APIs as a user of the project, the
-machine host, and Kubernetes for claims' resources. The owner of a cloud object is found by its name or mark in the
-cloud:
+The owner of a cloud object is found by its name or mark in the cloud:
 
     recorded by the custom resource  ==  held by the cloud    agreed
     recorded                         !=  held                 missing, or another one

@@ -4,9 +4,8 @@
                                                                   +-> with --exit: down, exit code 0
                                            no progress any more -> the reason, exit code 1
 
-A deployment that was up before stays up. By default the emulated cloud is slow enough to watch; with `--exit` (or
-`--fast`) it answers at once. The emulator's settings are restored at the end. The demo writes objects, so it refuses to
-run in observe mode.
+A deployment that was up before stays up. The emulated cloud is slow enough to watch, unless `--exit` or `--fast` is
+given; its settings are restored at the end. The demo refuses to run in observe mode.
 """
 
 from __future__ import annotations

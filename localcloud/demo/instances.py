@@ -7,8 +7,8 @@
     spot-0 is reclaimed:     its Machine is deleted at Spot's notice, and drained before the instance ends
     the group shrinks:       Auto Scaling's hook holds the instance; when its Machine is drained, Perdure completes it
 
-The emulator is AWS. The demo acts as Cluster API and its AWS provider: it writes Machines and AWSMachines, drains
-deleted Machines, and terminates their instances.
+The demo acts as Cluster API and its AWS provider: it writes Machines and AWSMachines, drains deleted Machines, and
+terminates their instances.
 """
 
 from __future__ import annotations

@@ -6,8 +6,7 @@
     its power is cut: the other machine takes the address and answers
     it is deleted:    it is replaced
 
-A process simulates the nodes at their addresses and the Service's node port, and ends with the demo. Results are
-checked like a client, by HTTP requests to the Service's address.
+A process simulates the nodes at their addresses and the Service's node port.
 """
 
 from __future__ import annotations

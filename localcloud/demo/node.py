@@ -1,6 +1,6 @@
 """Simulates kube-proxy and pod of a node: `python -m localcloud.demo.node ADDRESS PORT NAME`.
 
-It answers every HTTP request at the Service's node port with the node's name.
+It answers every HTTP request with the node's name.
 """
 
 from __future__ import annotations

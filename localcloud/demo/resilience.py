@@ -4,8 +4,7 @@
     claim:          its resource is created, and becomes ready meanwhile --> watcher killed
     load balancer:  Nova received a request for a machine's server       --> Temporal, worker and watcher killed
 
-The clouds delay their answers until the processes are dead. Finally the clouds are audited (`cloud_audit.py`); the demo
-fails if they differ from the custom resources.
+The clouds delay their answers until the processes are dead. Finally the clouds are audited (`cloud_audit.py`).
 """
 
 from __future__ import annotations

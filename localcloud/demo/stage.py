@@ -1,13 +1,12 @@
 """What a demo can observe and do: apply files, wait for objects' states, report.
 
-The stage follows the objects by watches, so short states are not missed, and asks Temporal once a second for each
-lifecycle's blockers. A scenario is a function that uses it:
+The stage watches the objects, so short states are not missed, and asks Temporal once a second for blockers. A scenario
+is a function that uses it:
 
     apply -> until(...) -> do something -> until(...) -> ...
 
-`until` ends when its condition holds, when an object has failed (`Scenario.failure`), or when there was no progress for
-minutes or the demo's time is over. The last two raise `UnsettledError` with the reason. The demo has its own field
-manager, since the watcher ignores the product's writes.
+`until` raises `UnsettledError` with the reason if an object has failed (`Scenario.failure`) or there was no progress
+for minutes. The demo has its own field manager, since the watcher ignores the product's writes.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """Compiles the API server, the controller manager and etcd, once per computer, if they cannot be downloaded.
 
-About 2,150 packages take four minutes on two cores from empty caches. `go.mod` beside this file pins the versions,
-`go.sum` the hashes. API server and etcd are the stock programs; the controller manager has only the controllers that
-the local deployment runs. `docs/development.md` compares the costs of other ways.
+About 2,150 packages take four minutes on two cores. `go.mod` pins the versions, `go.sum` the hashes. The controller
+manager has only the controllers that the local deployment runs. `docs/development.md` compares the costs of other ways.
 
-A build happens in its own directory of the cache and is renamed when complete; a lock admits one process. An
-interrupted build leaves nothing visible, and the next one resumes from Go's cache. The compiler ends with this process.
+A build is renamed into place when complete; a lock admits one process. After an interruption the next one resumes from
+Go's cache. The compiler ends with this process.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """The cluster's authority, keys and kubeconfigs, created at a state directory's first `up`.
 
-One authority signs the certificates of the server and of two clients (the administrator in `system:masters`, the
-controller manager under RBAC's bootstrap name). Service account tokens have their own key. Files are private; after ten
-years, or if one is missing, all are recreated, which only invalidates old tokens.
+Clients are the administrator in `system:masters` and the controller manager under RBAC's bootstrap name. Files are
+private; after ten years, or if one is missing, all are recreated, which only invalidates old tokens.
 """
 
 from __future__ import annotations

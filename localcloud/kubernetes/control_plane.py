@@ -1,8 +1,7 @@
 """The command lines of etcd, the API server and the controller manager.
 
-They are the real programs for a single API server (no endpoint reconciler, no leader election) without nodes and pods,
-so only the garbage collector and the namespace and token controllers run. RBAC, admission, priority and fairness are as
-usual. Requests are audited at Metadata level.
+There is a single API server (no endpoint reconciler, no leader election) without nodes and pods, so only the garbage
+collector and the namespace and token controllers run. Requests are audited at Metadata level.
 """
 
 from __future__ import annotations

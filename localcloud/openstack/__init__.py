@@ -6,12 +6,11 @@
               ├── neutron    │
               └── nova ──────┘
 
-The services are unchanged releases from PyPI, in an environment that `build` creates once per computer; `database`
-provides MariaDB. There is no message broker (Nova's services share a process), no agents (small plugins bind ports and
-activate floating IPs), and no hypervisor (Nova's fake driver). `inside/perdure_openstack` runs in that environment: it
-must not import our packages, nor be imported.
+The services are unchanged releases in an environment that `build` creates once per computer. There is no message broker
+(Nova's services share a process), no agents (small plugins bind ports and activate floating IPs), and no hypervisor
+(Nova's fake driver). `inside/perdure_openstack` runs in that environment: it must not import our packages, nor be
+imported.
 
-`front` precedes each API: it counts and disturbs clients' calls, and serves a control API under `/perdure/`. `control`
-is its typed client, `contract` its shapes. `configuration` writes the services' files; `control_plane` has their
-command lines.
+`front` precedes each API: it counts and disturbs clients' calls, and serves a control API, of which `control` is the
+client and `contract` the shapes.
 """

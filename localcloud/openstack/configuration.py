@@ -6,10 +6,9 @@
     HOME/faults/        the active faults, one file per service
     HOME/keys, images, locks, neutron, nova
 
-Settings other than the defaults have their reason beside them. They rely on Nova 34 and Neutron 29: a compute is down
-when its heartbeat is a minute old, so after a long pause every server would be refused for ten seconds; the weigher for
-failed builds would send all servers to the one host without injected failures; without a service token Nova may not
-delete its ports, and servers hang in `deleting`.
+In Nova 34 a compute is down when its heartbeat is a minute old, so after a long pause every server would be refused for
+ten seconds; the weigher for failed builds would send all servers to the one host without injected failures; without a
+service token Nova may not delete its ports, and servers hang in `deleting`.
 """
 
 from __future__ import annotations

@@ -1,11 +1,10 @@
 """MariaDB for OpenStack: the system's, else Debian's packages unpacked into the cache, without root.
 
-No Python package contains MariaDB. `apt-get download` and `dpkg-deb -x` fetch the server and missing libraries; nothing
-is installed or written outside the cache. The server listens only on a Unix socket in a private directory, without
-passwords.
+`apt-get download` and `dpkg-deb -x` fetch the server and missing libraries; nothing is installed. The server listens
+only on a Unix socket in a private directory, without passwords.
 
 `python -m localcloud.openstack.database --schemas DIR --data DIR COMMAND...` gives a new deployment a copy of `build`'s
-schemas, atomically by rename, and becomes the server.
+schemas and becomes the server.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """A deployment's loopback networks: 127.64.0.0/16 and 127.65.0.0/16, or the next free pair.
 
-Processes listen on Neutron's addresses, so two deployments on one computer need different ones. Neutron's process
-reserves the pair by a name in Linux's abstract socket namespace, which no crash leaves behind. A chosen pair is kept,
-since its networks exist.
+Two deployments on one computer need different ones, so Neutron's process reserves the pair by an abstract socket name,
+which no crash leaves behind. A chosen pair is kept, since its networks exist.
 """
 
 from __future__ import annotations

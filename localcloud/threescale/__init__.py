@@ -6,7 +6,6 @@
                   ├── world ── places
                   └── api (control) ······ control, contract: for tests, demos and benchmarks
 
-3scale is not available as a package, so this is written from its public documentation and from clients' observations:
-what it creates, rewrites and refuses, and with which messages. There is no gateway traffic, billing, portal or
+It is written from 3scale's public documentation and clients' observations, without gateway traffic, billing, portal or
 statistics. One process serves a master and its tenants, each on its own port.
 """

@@ -1,7 +1,7 @@
 """Answers as JSON, or XML derived from the JSON.
 
-An object is nested under its name (`{"service": {...}}`), a list under the plural with each element under its name. XML
-uses the same names, omits `links`, and has page numbers as attributes of the list.
+An object is nested under its name (`{"service": {...}}`), a list under the plural. XML omits `links`, and has page
+numbers as attributes of the list.
 """
 
 from __future__ import annotations

@@ -1,20 +1,20 @@
 """The control API: JSON under `/perdure/` on every address, never counted, delayed or disturbed.
 
-    GET    /perdure/health                      ready, and the start time
-    GET    /perdure/config                      the settings
-    PUT    /perdure/config                      change the settings named in the body
+    GET    /perdure/health
+    GET    /perdure/config
+    PUT    /perdure/config                      change the settings in the body
     DELETE /perdure/config                      restore all defaults
-    GET    /perdure/faults                      active faults, with hits and remaining calls
-    POST   /perdure/faults                      add a fault
-    DELETE /perdure/faults[/ID]                 remove all faults, or one
-    GET    /perdure/ledger[?recent=1]           calls since the last reset
-    DELETE /perdure/ledger                      reset
+    GET    /perdure/faults                      with hits and remaining calls
+    POST   /perdure/faults
+    DELETE /perdure/faults[/ID]
+    GET    /perdure/ledger[?recent=1]
+    DELETE /perdure/ledger
     GET    /perdure/tenants                     master and tenants, with addresses and tokens
-    POST   /perdure/tenants                     create a tenant
+    POST   /perdure/tenants
     GET    /perdure/tenants/NAME/world          its contents
     PUT    /perdure/tenants/NAME/state          {"state": "suspended" | "approved"}
-    POST   /perdure/tenants/NAME/tokens         create a token
-    DELETE /perdure/tokens/VALUE                revoke a token
+    POST   /perdure/tenants/NAME/tokens
+    DELETE /perdure/tokens/VALUE
 
 Invalid requests are answered with 400 and the reason, unknown paths and objects with 404.
 """

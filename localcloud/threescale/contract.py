@@ -1,6 +1,4 @@
-"""The shapes of the control API under `/perdure/`: settings, faults, ledger, tenants, world. They are free of the
-server.
-"""
+"""The shapes of the control API under `/perdure/`, free of the server."""
 
 from __future__ import annotations
 

@@ -1,7 +1,6 @@
-"""Faults: calls that are refused, lost, late or never answered.
+"""Faults of calls, matched by tenant, method, path and text; `localcloud.faults` selects among matches.
 
-A fault matches by tenant, method, path and text; `localcloud.faults` selects among the matches. A refusal without its
-own body has 3scale's body for that status or, for statuses that 3scale never sends (429 and most of 5xx), a load
+A refusal without its own body has 3scale's or, for statuses that 3scale never sends (429 and most of 5xx), a load
 balancer's HTML page.
 """
 

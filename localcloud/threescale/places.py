@@ -1,8 +1,7 @@
-"""Tenants' addresses: each has its own port.
+"""Tenants' addresses: each has its own port, since loopback addresses differ only in that.
 
-Clients distinguish tenants by address, and loopback addresses differ only in the port. A tenant's host name
-(`NAME-admin.3scale.localhost`) reaches it on every port, for clients that can resolve it. Ports survive restarts; one
-that another program took is replaced, with a log line.
+A tenant's host name (`NAME-admin.3scale.localhost`) reaches it on every port. Ports survive restarts, unless another
+program took one.
 """
 
 from __future__ import annotations

@@ -2,9 +2,8 @@
 
     tenant by address ─► latency ─► fault? ─► 3scale (`serving`) ─► ledger ─► answer
 
-Calls are processed without interruption, so they never interleave; latency, late answers and hangs do not block other
-calls. A lost answer closes the connection without a byte. Faults come before authentication, like those of a load
-balancer.
+Calls never interleave; latency, late answers and hangs do not block other calls. A lost answer closes the connection
+without a byte. Faults come before authentication, like those of a load balancer.
 """
 
 from __future__ import annotations

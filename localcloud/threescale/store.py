@@ -1,7 +1,6 @@
-"""The store: all tenants in one SQLite file, with one transaction per call.
+"""The store: all tenants in one SQLite file, with one transaction per call, one call at a time.
 
-Calls are served one at a time, so each sees the complete effect of the one before. Committed writes survive the
-process's death at any moment; a power failure may lose the last ones.
+Committed writes survive the process's death; a power failure may lose the last ones.
 """
 
 from __future__ import annotations

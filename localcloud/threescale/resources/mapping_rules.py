@@ -1,8 +1,7 @@
 """Mapping rules: which requests count for which metric, in which order.
 
-Positions have no gaps: a rule inserted at a position moves later ones down, one without a position goes last, a
-deletion moves later ones up. Position 0 is accepted and moves none, since 3scale's list ignores numbers below its
-first. Products list their rules by position, backends by id.
+Positions have no gaps: insertions and deletions move later rules, and a rule without a position goes last. Position 0
+is accepted and moves none. Products list their rules by position, backends by id.
 """
 
 from __future__ import annotations

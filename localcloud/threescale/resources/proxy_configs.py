@@ -1,9 +1,9 @@
 """The gateways' configurations: immutable versions per product and environment.
 
-A deployment renders the product; if the result differs from the sandbox's newest configuration, it becomes the next
-version. So changes of rules, metrics, backends, application plans and OIDC flags reach the gateway with the next
-deployment; limits and prices are not included. A promotion copies content and version to production, each version once.
-A product without a backend is not deployed.
+If a deployment's rendered product differs from the sandbox's newest configuration, it becomes the next version. So
+changes of rules, metrics, backends, application plans and OIDC flags wait for the next deployment; limits and prices
+are not included. A promotion copies content and version to production, each version once. A product without a backend
+is not deployed.
 """
 
 from __future__ import annotations

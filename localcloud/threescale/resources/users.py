@@ -1,8 +1,8 @@
 """Users of developer accounts, and a tenant's own.
 
 A user created through the API is `pending` and a `member`, whatever was requested; events activate, suspend and promote
-it. A password is optional, because an invited user chooses one later. Names and addresses are unique among a tenant's
-developers, and separately among its own users.
+it. A password is optional. Names and addresses are unique among a tenant's developers, and separately among its own
+users.
 """
 
 from __future__ import annotations

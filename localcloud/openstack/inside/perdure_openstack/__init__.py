@@ -1,4 +1,1 @@
-"""Extensions of OpenStack's services for one computer.
-
-They run in OpenStack's environment, and import the services and the standard library only.
-"""
+"""Extensions of OpenStack's services, which import the services and the standard library only."""

@@ -1,8 +1,8 @@
 """Nova's conductor, scheduler and computes in its API's process, on Nova's fake hypervisor.
 
-They communicate through oslo.messaging's in-memory `fake://` transport, as in Nova's functional tests; three computes
-make anti-affinity meaningful. The hypervisor boots nothing: it writes to `ground` what should run, subject to the
-faults that `front` received. Each compute registers with Placement through Keystone, so both must answer first.
+They communicate through oslo.messaging's in-memory `fake://` transport; three computes make anti-affinity meaningful.
+The hypervisor writes to `ground` what should run, subject to the faults of `front`. Keystone and Placement must answer
+first.
 """
 
 from __future__ import annotations

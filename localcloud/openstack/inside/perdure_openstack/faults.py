@@ -1,10 +1,8 @@
 """Faults of one API: refused, lost or late calls; and how servers boot.
 
-A fault matches clients' calls by method, path, project and text. It applies to the first `count` matches after `skip`,
-each with its probability, drawn from the fault's own seed so that a run is repeatable. The first applicable fault wins.
-
-Refusals have the service's own shape: `NeutronError` with a type, Nova's `forbidden` or `conflictingRequest`,
-Keystone's `error`.
+A fault matches by method, path, project and text. It applies to the first `count` matches after `skip`, each with its
+probability, drawn from the fault's own seed so that a run is repeatable. The first applicable fault wins. Refusals have
+the service's own shape.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Input for the machine host: the servers that should run, and the destination of each floating IP.
 
-Nova's driver and Neutron's router write one file per object and call the machine host (`localcloud.machines`), which
-does what hypervisor and router would. The files are authoritative: the machine host reads them all when it starts, so a
-lost call does no harm. A server's file contains its user data with a token, so the directory is private.
+Nova's driver and Neutron's router write one file per object and call the machine host (`localcloud.machines`). The
+files are authoritative: the machine host reads them all when it starts, so a lost call does no harm. They contain
+tokens, so the directory is private.
 """
 
 from __future__ import annotations

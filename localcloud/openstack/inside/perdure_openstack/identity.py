@@ -1,8 +1,7 @@
 """Prepares Keystone before its first answer: the catalog, and the user's project.
 
-Administrator, roles and default domain come with the schemas (`build`). Each start updates the deployment's part: the
-APIs' endpoints, whose ports may have changed; a project with one member, for the lifecycles; and the role by which
-services act for a user.
+Each start updates the APIs' endpoints, whose ports may have changed; a project with one member, for the lifecycles; and
+the role by which services act for a user. The rest comes with the schemas (`build`).
 """
 
 from __future__ import annotations

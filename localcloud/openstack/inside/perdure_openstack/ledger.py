@@ -1,8 +1,7 @@
-"""The ledger of one API: its clients' calls, counted on arrival.
+"""The ledger of one API: its clients' calls, counted on arrival, in memory.
 
-Tests, demos and benchmarks assert figures by it, such as "at most 22 calls until ready". Calls are grouped by method,
-route (the path without identifiers) and the caller's project, which keystonemiddleware adds to the request. It is in
-memory and starts empty.
+Calls are grouped by method, route (the path without identifiers) and the caller's project, which keystonemiddleware
+adds to the request.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Neutron without agents: ports are bound at once, and a floating IP is ACTIVE exactly while it is associated.
 
-In a cloud, agents wire and report ports and floating IPs. Here an ML2 mechanism driver, found through `build`'s entry
-point, binds every port, and an extension of the stock L3 plugin sends the agent's report. Destinations of floating IPs
-are written to `ground` for the machine host.
+An ML2 mechanism driver, found through `build`'s entry point, binds every port, and an extension of the stock L3 plugin
+sends the agent's report. Destinations of floating IPs are written to `ground`.
 """
 
 from __future__ import annotations

@@ -1,9 +1,8 @@
 """Creates what a load balancer's project needs: an image, flavors, networks. Runs once at every `up`.
 
-Networks have loopback addresses (Neutron accepts them without DHCP), so processes can listen on floating IPs.
-`external` has the floating IPs; each project has a network `tenant` and a router. Objects are found by name and created
-if missing; existing ones stay. The image's content does not matter, since nothing boots it. The settings for Services
-of type LoadBalancer are written to a file, since only Neutron knows its networks' ids.
+Networks have loopback addresses (Neutron accepts them without DHCP), so processes can listen on floating IPs. Existing
+objects, found by name, stay. The settings for Services of type LoadBalancer are written to a file, since only Neutron
+knows its networks' ids.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """One OpenStack API under waitress: `python -m perdure_openstack.serve SERVICE PORT THREADS`.
 
-It is the service's own WSGI application behind `front`. Keystone first gets its keys, administrator, catalog and
-project (`identity`); Nova first starts its conductor, scheduler and computes in this process (`compute`), for in-memory
-messaging. The port opens when that is done.
+It is the service's own WSGI application behind `front`. The port opens after the service's preparation: Keystone's
+`identity`, and Nova's other services (`compute`) in this process, for in-memory messaging.
 """
 
 from __future__ import annotations
