@@ -1,7 +1,7 @@
-"""The AWS activities, by the names that `domain.accounts.actions` gives them: one per action, the action its argument.
+"""The AWS activities, one per action.
 
-They run on threads (boto3 is blocking), and are never interrupted by an exception: their steps look for cancellation
-themselves (`attempt.checkpoint`), so that no effect is torn from what follows it.
+They run on threads (boto3 is blocking) and are never interrupted: their steps check for cancellation themselves
+(`attempt.checkpoint`), so that no effect is separated from what has to follow it.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def _carried_out(action: type[A], by: Callable[[Sessions, A], R]) -> Callable[[A
 
 
 class AwsActivities(Activities):
-    """Every effect on AWS but those of federated access. One instance per worker process."""
+    """Every effect on AWS except those of federated access. One per process."""
 
     def __init__(self, sessions: Sessions) -> None:
         self.sessions = sessions
@@ -74,5 +74,4 @@ class AwsActivities(Activities):
 
     @activity.defn(name=InitializeRegion.activity, no_thread_cancel_exception=True)
     def initialize_region(self, action: InitializeRegion) -> RegionOutcome:
-        """See `regions.RegionInitializer`."""
         return self._regions.initialize(action)

@@ -1,10 +1,9 @@
-"""Support cases: opening the one that asks AWS to add an account to Enterprise Support, resolving it, checking open
-ones.
+"""Support cases: opening the one that asks for Enterprise Support, resolving it, checking open ones.
 
-CreateCase has no idempotency token and an open case costs people's time on both sides: if an earlier attempt may have
-opened it, a case of exactly this subject is searched for first. DescribeCases leaves resolved cases out unless
-`includeResolvedCases` is sent, so it always is: otherwise a missing case would look resolved, or lost. Resolved cases
-are kept for 24 months. The Support API exists in us-east-1 only and needs a Business plan or better.
+CreateCase has no idempotency token, and an open case costs people's time: if an earlier attempt may have opened it, a
+case of exactly this subject is searched for first. `includeResolvedCases` is always sent: without it a missing case
+would look resolved. Resolved cases are kept for 24 months. The Support API exists in us-east-1 only and needs a
+Business plan or better.
 """
 
 from __future__ import annotations
@@ -54,7 +53,7 @@ def open_support_case(sessions: Sessions, action: OpenSupportCase) -> SupportCas
 
 
 def resolve_support_case(sessions: Sessions, action: ResolveSupportCase) -> None:
-    """Resolve the case; AWS answers for a resolved one as for an open one."""
+    """A resolved case counts as done."""
     sessions.refuse_protected(action.account_id)
     try:
         sessions.payer().support().resolve_case(caseId=action.case_id)
@@ -63,7 +62,7 @@ def resolve_support_case(sessions: Sessions, action: ResolveSupportCase) -> None
 
 
 def describe_cases(sessions: Sessions, ids: Iterable[str]) -> dict[str, str]:
-    """The status of each case by id, resolved ones too; one call per hundred. A case unknown to AWS is absent."""
+    """The status of each case by id, resolved ones too; one call per hundred. Unknown cases are left out."""
     payer = sessions.payer()
     statuses: dict[str, str] = {}
     for chunk in _chunks(sorted(set(ids))):
@@ -72,7 +71,7 @@ def describe_cases(sessions: Sessions, ids: Iterable[str]) -> dict[str, str]:
 
 
 def _statuses(payer: Payer, ids: list[str]) -> dict[str, str]:
-    """One unknown id makes AWS refuse the whole call: the list is halved until the unknown one stands alone."""
+    """One unknown id makes AWS refuse the whole call: halve the list until the unknown one is alone."""
     try:
         pages = (
             payer.support()

@@ -1,14 +1,12 @@
 """Deletes the content of a released account: instances, images, snapshots, volumes, endpoint services, buckets, zones.
 
-The order follows dependencies: instances before their volumes, images before their snapshots, endpoint connections
-before the service, every version and upload before the bucket, records before the zone. Each deletion is its own step
-and its own progress: an interrupted clean-up lists again, and missing objects count as done. An object that cannot be
-deleted does not stop the others; at the end the activity fails with the list of what is left and why, as *unavailable*
-if all of it may pass by itself, else as a conflict (`NotClean`).
+The order follows dependencies: instances before volumes, images before snapshots, endpoint connections before services,
+versions and uploads before buckets, records before zones. An interrupted clean-up lists again, and missing objects
+count as done. An object that cannot be deleted does not stop the others; at the end the activity fails with the list of
+what is left, as *unavailable* if all of it may pass by itself, else as a conflict (`NotClean`).
 
-Everything of these kinds is deleted, whatever made it: the account was released and has no tenant, and the next tenant
-must not find it. Before anything is deleted, AWS is asked which account this is; payer and protected accounts are never
-entered.
+Everything of these kinds is deleted, whoever made it: the next tenant must not find it. First AWS is asked which
+account this is; payer and protected accounts are never entered.
 """
 
 from __future__ import annotations
@@ -38,7 +36,7 @@ T = TypeVar("T")
 
 NOT_CLEAN = "NotClean"
 
-_ENDING_SECONDS = (0.5, 1, 2, 3, 5, *([10] * 60))  # ten minutes for instances to end
+_ENDING_SECONDS = (0.5, 1, 2, 3, 5, *([10] * 60))  # ten minutes for instances to terminate
 _DETACHING_SECONDS = (0, 1, 2, 5, 10, 20, 30)  # a volume is in use for a little longer than its instance
 _INSTANCES_PER_CALL = 100
 _RECORDS_PER_CHANGE = 100  # Route 53 takes 1,000 values and 32,000 characters
@@ -49,7 +47,6 @@ _CONNECTED = "ExistingVpcEndpointConnections"
 
 
 def clean_region(sessions: Sessions, action: CleanRegion) -> Cleaned:
-    """Instances, images and snapshots, volumes, VPC endpoint services of one region."""
     member = _confirmed(sessions, action.account_id, action.partition)
     sweep = Sweep(f"account {action.account_id}, {action.region}")
     try:
@@ -69,7 +66,7 @@ def clean_region(sessions: Sessions, action: CleanRegion) -> Cleaned:
 
 
 def clean_global(sessions: Sessions, action: CleanGlobal) -> Cleaned:
-    """Buckets of all regions and hosted zones."""
+    """Buckets of all regions, and hosted zones."""
     member = _confirmed(sessions, action.account_id, action.partition)
     sweep = Sweep(f"account {action.account_id}")
     with sweep.category("buckets"):
@@ -80,7 +77,7 @@ def clean_global(sessions: Sessions, action: CleanGlobal) -> Cleaned:
 
 
 class Left(NamedTuple):
-    """Something that is still there."""
+    """An object that could not be deleted."""
 
     kind: str
     name: str
@@ -88,7 +85,7 @@ class Left(NamedTuple):
 
 
 class Sweep:
-    """What was deleted so far, and what could not be."""
+    """What was deleted, and what could not be."""
 
     def __init__(self, where: str) -> None:
         self._where = where
@@ -97,7 +94,7 @@ class Sweep:
 
     @contextmanager
     def removing(self, kind: str, name: str) -> Iterator[None]:
-        """Around one deletion: counted if it succeeds, done if the thing is gone, noted if it fails."""
+        """Around one deletion: count a success, ignore a missing object, note a failure."""
         attempt.checkpoint()
         try:
             yield
@@ -110,37 +107,33 @@ class Sweep:
 
     @contextmanager
     def category(self, kinds: str) -> Iterator[None]:
-        """Around all deletions of a kind: if they cannot even be listed, the other kinds go on."""
+        """Around all deletions of a kind: if listing fails, the other kinds go on."""
         try:
             yield
         except ApiError as error:
             self._left.append(Left(kinds, "all", error))
 
     def leave(self, kind: str, name: str, error: ApiError) -> None:
-        """Note that something could not be deleted."""
         self._left.append(Left(kind, name, error))
 
     def count(self, kind: str, number: int) -> None:
-        """Note that several were deleted at once."""
         self._deleted[kind] += number
 
     def names_left(self, kind: str) -> frozenset[str]:
-        """What could not be deleted of a kind."""
         return frozenset(item.name for item in self._left if item.kind == kind)
 
     def left(self, kind: str) -> bool:
-        """True if something of the kind could not be deleted."""
         return any(item.kind == kind for item in self._left)
 
     def try_again(self, kind: str) -> None:
-        """Forget what could not be deleted of a kind, before another round."""
+        """Forget a kind's failures before another round."""
         self._left = [item for item in self._left if item.kind != kind]
 
     def finished(self) -> Cleaned:
-        """The report; raises if something is left.
+        """The report.
 
         Raises:
-            Unavailable: all of it may pass by itself.
+            Unavailable: what is left may pass by itself.
             Conflict: a person has to check.
         """
         if self._left:
@@ -161,9 +154,6 @@ def _confirmed(sessions: Sessions, account_id: str, partition: str) -> Member:
     return member
 
 
-# Instances.
-
-
 def _end_instances(ec2: EC2Client, sweep: Sweep) -> bool:
     """Terminate every instance and wait until they have ended; True if there were any."""
     states = _instance_states(ec2)
@@ -175,7 +165,7 @@ def _end_instances(ec2: EC2Client, sweep: Sweep) -> bool:
             attempt.checkpoint()
             ec2.terminate_instances(InstanceIds=some)
         except ApiError:
-            # One refusal refuses all of the call: each on its own then.
+            # One refusal refuses the whole call: each on its own then.
             for instance in some:
                 with sweep.removing("instance", instance):
                     _terminate(ec2, instance)
@@ -202,7 +192,7 @@ def _terminate(ec2: EC2Client, instance: str) -> None:
 
 
 def _instance_states(ec2: EC2Client) -> dict[str, str]:
-    """The instances that have not ended, with their states."""
+    """Instances that have not ended, with their states."""
     states = ["pending", "running", "stopping", "stopped", "shutting-down"]
     pages = ec2.get_paginator("describe_instances").paginate(
         Filters=[{"Name": "instance-state-name", "Values": states}]
@@ -215,11 +205,8 @@ def _instance_states(ec2: EC2Client) -> dict[str, str]:
     }
 
 
-# Snapshots, with the images that hold them, and volumes.
-
-
 def _delete_snapshots(ec2: EC2Client, sweep: Sweep, account_id: str) -> None:
-    """The account's own snapshots: the `owner-alias` filter that upstream uses matches only Amazon's."""
+    """The account's own snapshots; the `owner-alias` filter that upstream uses matches Amazon's only."""
     pages = ec2.get_paginator("describe_snapshots").paginate(OwnerIds=[account_id])
     found = [item["SnapshotId"] for page in pages for item in page["Snapshots"] if item["OwnerId"] == account_id]
     if not found:
@@ -238,7 +225,7 @@ def _deregister_images(ec2: EC2Client, sweep: Sweep, account_id: str) -> None:
 
 
 def _delete_volumes(ec2: EC2Client, sweep: Sweep, *, patient: bool) -> None:
-    """Delete the volumes; when instances have just ended, volumes still in use are waited for."""
+    """Delete the volumes; with `patient` wait for those that are still in use."""
     for seconds in _DETACHING_SECONDS if patient else (0,):
         if seconds:
             attempt.pause(seconds)
@@ -256,9 +243,6 @@ def _volumes(ec2: EC2Client) -> list[str]:
     return [item["VolumeId"] for item in found if item["State"] not in ("deleting", "deleted")]
 
 
-# VPC endpoint services.
-
-
 def _delete_endpoint_services(ec2: EC2Client, sweep: Sweep) -> None:
     pages = ec2.get_paginator("describe_vpc_endpoint_service_configurations").paginate()
     services = [item["ServiceId"] for page in pages for item in page["ServiceConfigurations"]]
@@ -268,7 +252,7 @@ def _delete_endpoint_services(ec2: EC2Client, sweep: Sweep) -> None:
 
 
 def _delete_endpoint_service(ec2: EC2Client, service: str) -> None:
-    """The call succeeds also when nothing was deleted: what it lists as unsuccessful is the answer."""
+    """The call also succeeds without deleting anything: its list of unsuccessful items is the answer."""
     error = _unsuccessful(ec2.delete_vpc_endpoint_service_configurations(ServiceIds=[service])["Unsuccessful"])
     if error is not None and error.code == _CONNECTED:
         _reject_connections(ec2, service)
@@ -294,9 +278,6 @@ def _unsuccessful(items: list[UnsuccessfulItemTypeDef]) -> ApiError | None:
     return None
 
 
-# Buckets.
-
-
 def _delete_buckets(member: Member, sweep: Sweep) -> None:
     for bucket in _buckets(member.s3()):
         with sweep.removing("bucket", bucket):
@@ -308,13 +289,13 @@ def _buckets(s3: S3Client) -> list[str]:
 
 
 def _client_of(member: Member, bucket: str) -> S3Client:
-    """A client in the bucket's own region; the oldest ones answer with nothing (us-east-1) or EU (eu-west-1)."""
+    """A client in the bucket's own region; the oldest buckets answer nothing (us-east-1) or EU (eu-west-1)."""
     location = member.s3().get_bucket_location(Bucket=bucket).get("LocationConstraint")
     return member.s3("eu-west-1" if location == "EU" else location or "us-east-1")
 
 
 def _delete_bucket(s3: S3Client, bucket: str) -> None:
-    """Empty it and delete it; what still arrived meanwhile (logs, replication) is emptied again a few times."""
+    """Empty and delete it, a few times, since logs and replication may still write to it."""
     for _ in range(_BUCKET_ROUNDS - 1):
         _empty_bucket(s3, bucket)
         try:
@@ -350,13 +331,10 @@ def _empty_bucket(s3: S3Client, bucket: str) -> None:
 
 
 def _objects_left(count: int, example: ErrorTypeDef) -> ApiError:
-    """One error for a bucket, of the kind of its first object: a bucket may hold millions."""
+    """One error per bucket, of its first object's kind: a bucket may hold millions."""
     code = example.get("Code", "Unsuccessful")
     said = f"{code}: {example.get('Message', 'no message')}"
     return error_class(code, 400)(f"{count} objects stay, e.g. {example.get('Key', '')}: {said}", code=code)
-
-
-# Hosted zones.
 
 
 def _delete_hosted_zones(route53: Route53Client, sweep: Sweep) -> None:
@@ -377,7 +355,7 @@ def _delete_hosted_zone(route53: Route53Client, zone: str, name: str) -> None:
 
 
 def own_record(record: ResourceRecordSetOutputTypeDef, zone_name: str) -> bool:
-    """The zone's own NS and SOA go with the zone; delegations of its subdomains are records like any other."""
+    """The zone's own NS and SOA go with the zone; delegations of its subdomains are ordinary records."""
     return record["Type"] in ("NS", "SOA") and record["Name"] == zone_name
 
 

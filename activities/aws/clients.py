@@ -1,18 +1,16 @@
 """One boto3 client per service and region, shared by every account, signing with the current caller's keys.
 
-Making an EC2 client costs 15 ms of CPU (its endpoint rules, its class, its handlers), so a client per account, region
-and service would cost ten accounts of 17 regions 2.5 s before their first call. Clients do not depend on the caller
-except when a request is signed, and signing asks the client's credentials object. So the shared clients carry one that
-answers with the caller of the moment (a context variable, set around each call), and what callers hold is a *twin*: the
-same client, whose one funnel (`_make_api_call`, through which every operation and paginator goes) sets the caller and
-maps errors. A twin costs microseconds and is bound to its caller for good: it cannot sign as another, also when calls
-of several callers are nested. A shared client called without a twin has no caller and signs nothing.
+An EC2 client costs 15 ms of CPU, so clients per account would cost ten accounts of 17 regions 2.5 s before their first
+call. Clients depend on the caller only when a request is signed, by their credentials object. The shared clients' one
+answers with the current caller (a context variable). Callers hold a *twin*: the same client, whose `_make_api_call`,
+through which every operation and paginator goes, sets the caller and maps errors. A twin costs microseconds and cannot
+sign as another caller, even in nested calls. A shared client called without a twin signs nothing.
 
-botocore does not retry here: it would repeat CreateAccount or CreateAccessKey after a lost answer. A read that fails
-quickly is repeated once (in the twin), everything else by the activity's next attempt, which looks first what has
-happened. No call and no wait for another thread's call lasts longer than 35 s, which heartbeats rely on.
+botocore does not retry here: it would repeat CreateAccount or CreateAccessKey after a lost answer. The twin repeats a
+read that fails quickly; everything else is left to the activity's next attempt, which first looks what has happened. No
+call and no wait for another thread's call lasts longer than 35 s, which heartbeats rely on.
 
-A client is thread-safe, the session that makes clients is not (boto3's guide on multithreading), hence the lock.
+Clients are thread-safe; the session that makes them is not (boto3's guide on multithreading), hence the lock.
 """
 
 from __future__ import annotations
@@ -37,7 +35,7 @@ from engine.errors import ApiError, Denied, Unavailable
 from engine.kube.json import at
 from engine.pauses import refuse_if_paused
 
-# boto3's answers, which only their typed stubs describe.
+# Only boto3's typed stubs describe its answers.
 Answer = Mapping[str, object]
 
 CONNECT_TIMEOUT_SECONDS = 5
@@ -49,7 +47,7 @@ _CALLER: ContextVar[ReadOnlyCredentials] = ContextVar("aws_caller")
 
 @contextmanager
 def held(lock: threading.Lock, what: str) -> Iterator[None]:
-    """Hold a lock under which another thread may be calling; do not wait for it longer than a call may last.
+    """Hold a lock under which another thread may be calling, but wait no longer than a call may last.
 
     Raises:
         Unavailable: the thread with the lock gets no answer, so this one would not either.
@@ -67,13 +65,10 @@ class NoCallerError(RuntimeError):
 
 
 class _CallersCredentials(Credentials):
-    """The credentials of the current caller."""
-
     def __init__(self) -> None:
         super().__init__("caller", "caller", method="perdure-caller")
 
     def get_frozen_credentials(self) -> ReadOnlyCredentials:
-        """What requests are signed with."""
         caller = _CALLER.get(None)
         if caller is None:
             raise NoCallerError("an AWS client was used without saying who calls")
@@ -88,12 +83,11 @@ class _CallersCredentialProvider:
 
 
 def reading(operation: str) -> bool:
-    """True for operations that change nothing."""
     return operation.startswith(_READING) or operation == "AssumeRole"
 
 
 class Clients:
-    """The shared clients, made when first needed; the least recently used ones go when there are too many."""
+    """The shared clients, made when first needed; above `kept`, the least recently used ones go."""
 
     def __init__(self, *, connections: int = 64, kept: int = 256) -> None:
         self._kept = kept
@@ -111,12 +105,11 @@ class Clients:
         )
 
     def shared(self, service: str, region: str) -> BaseClient:
-        """The one client of a service in a region."""
         key = (service, region)
         with self._lock:
             client = self._clients.get(key)
             if client is None:
-                # Typed by name of the service alone, and this takes any.
+                # The stubs are overloaded by service name; this takes any.
                 client = self._session.client(service, region, config=self._config)  # type: ignore[call-overload]
                 self._clients[key] = client
                 while len(self._clients) > self._kept:
@@ -126,7 +119,7 @@ class Clients:
 
 
 class Caller:
-    """A caller with credentials. Subclasses define its identity and credentials, and what to do if they are refused."""
+    """A caller. Subclasses have its credentials, and say what to do if they are refused."""
 
     def __init__(self, clients: Clients, name: str, *, observing: bool) -> None:
         self._clients = clients
@@ -137,7 +130,7 @@ class Caller:
         return self._name
 
     def credential(self) -> ReadOnlyCredentials:
-        """The credentials of the moment; raises an ApiError if there are none."""
+        """The current credentials; raises an ApiError without any."""
         raise NotImplementedError
 
     def refused(self, credential: ReadOnlyCredentials, error: Denied) -> bool:
@@ -145,7 +138,7 @@ class Caller:
         return False
 
     def client(self, service: str, region: str) -> BaseClient:
-        """A client of this caller: a twin of the shared one."""
+        """A twin of the shared client, for this caller."""
         with mapped(Call(service=service, operation="(its client)", caller=self._name, region=region)):
             shared = self._clients.shared(service, region)
         twin = object.__new__(type(shared))
@@ -154,7 +147,7 @@ class Caller:
         return twin
 
     def guarded(self) -> AbstractContextManager[None]:
-        """Around every call: what this caller may take of the process (nothing unless a subclass has a limit)."""
+        """Around every call: a subclass may limit what the caller takes of the process."""
         return nullcontext()
 
     def _funnel(
@@ -174,7 +167,7 @@ class Caller:
     def _ask(
         self, make: Callable[[str, dict[str, object]], Answer], what: Call, parameters: dict[str, object]
     ) -> Answer:
-        """Send it; once more where that repeats no effect and may help."""
+        """Send the call; repeat it once where that repeats no effect and may help."""
         credential = self.credential()
         started = time.monotonic()
         try:
@@ -183,14 +176,14 @@ class Caller:
             if not reading(what.operation) or time.monotonic() > started + CONNECT_TIMEOUT_SECONDS:
                 raise
         except Denied as error:
-            # A request whose signature was refused has no effect, so repeating it repeats none.
+            # A request whose signature was refused has had no effect.
             if not self.refused(credential, error):
                 raise
         return _send(make, what, parameters, self.credential())
 
 
 def _operations(client: BaseClient) -> Callable[[str, dict[str, object]], Answer]:
-    """The one function for all of a client's calls, which botocore's type stubs omit; it also counts each call."""
+    """The function behind all of a client's calls, which the type stubs omit; counts each call."""
     made: Callable[[str, dict[str, object]], Answer] = client._make_api_call  # type: ignore[attr-defined]
     host, service = urlsplit(client.meta.endpoint_url).netloc, client.meta.service_model.service_name
 
@@ -226,7 +219,6 @@ def _calling_as(credential: ReadOnlyCredentials) -> Iterator[None]:
 
 @contextmanager
 def mapped(what: Call) -> Iterator[None]:
-    """Raise botocore's errors as ours."""
     try:
         yield
     except (ApiError, NoCallerError):

@@ -1,9 +1,8 @@
 """CloseAccount: the end of an AWS account.
 
-The request takes no token, but a repetition is harmless: an account that is being closed answers with a conflict, one
-that is closed says so, and DescribeAccount tells how it stands. The limit (a tenth of the organization's accounts in 30
-days, and how many at once) is a ConstraintViolationException whose Reason says which
-(https://docs.aws.amazon.com/organizations/latest/APIReference/API_CloseAccount.html).
+A repetition is harmless: AWS answers with a conflict while it closes an account, and says when it is closed. The limits
+(a tenth of the organization's accounts in 30 days, and how many at once) are a ConstraintViolationException with a
+Reason (https://docs.aws.amazon.com/organizations/latest/APIReference/API_CloseAccount.html).
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ _LIMITS = frozenset({"CLOSE_ACCOUNT_QUOTA_EXCEEDED", "CLOSE_ACCOUNT_REQUESTS_LIM
 
 
 def close_account(sessions: Sessions, action: CloseAccount) -> Closing:
-    """Close it, or say which limit puts that off."""
+    """Close it, or say which limit delays that."""
     sessions.refuse_protected(action.account_id)
     attempt.checkpoint()
     try:
@@ -39,7 +38,7 @@ def close_account(sessions: Sessions, action: CloseAccount) -> Closing:
 
 
 def is_closed(sessions: Sessions, account_id: str) -> bool:
-    """Whether this account of the organization is closed, or being closed."""
+    """True also while it is being closed."""
     try:
         account = sessions.payer().organizations().describe_account(AccountId=account_id)["Account"]
     except Absent:

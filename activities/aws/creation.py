@@ -1,14 +1,13 @@
-"""CreateAccount: asked once per name, waited for, tagged.
+"""CreateAccount: requested once per name, waited for, tagged.
 
-The API has no idempotency token. The account's name and e-mail address are the intent: an attempt that may follow a
-lost answer looks for a request or account of that name first. The lists lag behind by seconds, and where they miss what
-was just asked for, AWS itself keeps the account single: e-mail addresses are unique, the second request fails with
-EMAIL_ALREADY_EXISTS, and then an account of exactly this address and name is the one that was wanted: if it is active,
-not tagged as another installation's, and recorded by no other Account.
+The API has no idempotency token; name and e-mail address are the intent. An attempt that may follow a lost answer looks
+for a request or account of that name first. The lists lag by seconds, but e-mail addresses are unique: a second request
+fails with EMAIL_ALREADY_EXISTS. An account of exactly this address and name is then adopted, if it is active, not
+tagged as another installation's, and recorded by no other Account.
 
-Facts (CreateAccount, DescribeCreateAccountStatus): the request is asynchronous and takes seconds to minutes; it is
-refused with ConcurrentModification, TooManyRequests or FinalizingOrganization while the organization is busy; limits
-are a ConstraintViolation at once or the FailureReason ACCOUNT_LIMIT_EXCEEDED later.
+The request is asynchronous and takes seconds to minutes. A busy organization refuses it with ConcurrentModification,
+TooManyRequests or FinalizingOrganization; limits are a ConstraintViolation at once, or FailureReason
+ACCOUNT_LIMIT_EXCEEDED later (CreateAccount, DescribeCreateAccountStatus).
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ log = logging.getLogger(__name__)
 PERMIT_EXPIRED = "PermitExpired"
 EMAIL_ALREADY_EXISTS = "EMAIL_ALREADY_EXISTS"
 
-# Temporary failures of the organization: the request itself is valid, and the decision makes another.
+# Temporary failures of a valid request: the decision makes another.
 _ASK_ANEW = frozenset({"INTERNAL_FAILURE", "CONCURRENT_ACCOUNT_MODIFICATION"})
 
 _LOOKS = (1, 1, 2, 3, 5, 8, 13, 15)
@@ -43,7 +42,7 @@ _TAGGING_ATTEMPTS = 5
 
 
 def create_account(sessions: Sessions, action: CreateAccount) -> CreateRequest:
-    """Ask for the account, or adopt the request or account that its name already has."""
+    """Request the account, or adopt the request or account that the name already has."""
     payer = sessions.payer()
     if action.search or attempt.repeated():
         found = _existing(sessions, action.name, action.email)
@@ -53,9 +52,8 @@ def create_account(sessions: Sessions, action: CreateAccount) -> CreateRequest:
     try:
         answer = payer.organizations().create_account(Email=action.email, AccountName=action.name)
     except Unavailable as error:
-        # The request may have reached AWS. Check now: if the Account is deleted before the next attempt begins, no
-        # later
-        # check is made. If the list lags, the next attempt checks again, a little later.
+        # The request may have reached AWS. Check now, as no later attempt does if the Account is deleted meanwhile; the
+        # next attempt checks again, since the list may lag.
         attempt.pause_regardless(_LISTED_AFTER_SECONDS)
         found = _existing(sessions, action.name, action.email)
         if found is not None:
@@ -70,7 +68,7 @@ def create_account(sessions: Sessions, action: CreateAccount) -> CreateRequest:
 
 
 def await_account(sessions: Sessions, action: AwaitAccount) -> CreatedAccount:
-    """One look at the request; while it is under way the server looks again."""
+    """Check the request once; while it is in progress the server retries."""
     payer = sessions.payer()
     try:
         answer = payer.organizations().describe_create_account_status(CreateAccountRequestId=action.request_id)
@@ -92,7 +90,7 @@ def await_account(sessions: Sessions, action: AwaitAccount) -> CreatedAccount:
 
 
 def tag_account(sessions: Sessions, action: TagAccount) -> None:
-    """Tag it. A few attempts where that may help, then a line in the log: no lifecycle stops for a tag."""
+    """Tag it, in a few attempts; then only log, as no lifecycle stops for a tag."""
     sessions.refuse_protected(action.account_id)
     payer = sessions.payer()
     try:
@@ -109,7 +107,7 @@ def tag_account(sessions: Sessions, action: TagAccount) -> None:
 
 
 def _left_to_tag(payer: Payer, action: TagAccount) -> dict[str, str]:
-    """Nothing on an account that names another owner; where we have no name, no owner."""
+    """Leave out all tags if another owner is named, and the owner's if we have no name."""
     owner = owner_of(payer, action.account_id)
     if owner not in {None, action.tags.get(OWNER_TAG)}:
         log.warning("account %s keeps its tags: its owner is %r", action.account_id, owner)
@@ -118,19 +116,19 @@ def _left_to_tag(payer: Payer, action: TagAccount) -> dict[str, str]:
 
 
 def owner_of(payer: Payer, account_id: str) -> str | None:
-    """Whose the tags say that an account is: the installation's `shard-name`; None where nothing is said."""
+    """The owner in the tags, which is an installation's `shard-name`; None without one."""
     pages = payer.organizations().get_paginator("list_tags_for_resource").paginate(ResourceId=account_id)
     return next((tag["Value"] for page in pages for tag in page["Tags"] if tag["Key"] == OWNER_TAG), None)
 
 
 def foreign(sessions: Sessions, account_ids: Iterable[str]) -> set[str]:
-    """Those accounts whose tags name another installation than ours, as the audit reads them; a call for each."""
+    """The accounts whose tags name another installation; one call each."""
     payer, ours = sessions.payer(), sessions.config().shard_name or ""
     return {account_id for account_id in account_ids if owner_of(payer, account_id) not in {None, ours}}
 
 
 def _refuse_expired(action: CreateAccount) -> None:
-    """The organization's permit is for this moment: it counts accounts and requests, and must know of all of them."""
+    """A permit is for its moment: the organization counts accounts and requests, and must know all of them."""
     now = attempt.started_at()
     if now >= action.until:
         raise Invalid(
@@ -141,7 +139,7 @@ def _refuse_expired(action: CreateAccount) -> None:
 
 
 def _existing(sessions: Sessions, name: str, email: str) -> CreateRequest | None:
-    """The oldest live request of this name, else the account of this name and address: what may be ours."""
+    """The oldest live request of this name, else the account of this name and address, if it may be ours."""
     payer = sessions.payer()
     for known in list_attempts(payer, IN_PROGRESS, SUCCEEDED):
         if known.name == name and (
@@ -159,7 +157,7 @@ def _account_of(sessions: Sessions, name: str, email: str) -> str:
 
 
 def _may_be_ours(sessions: Sessions, account_id: str, accounts: Iterable[MemberAccount]) -> bool:
-    """True for one of the accounts that is not closed, that no Account records, and that is not tagged as another's."""
+    """True for an account that is not closed, recorded by no Account, and not tagged as another's."""
     if any(each.id == account_id and not each.active for each in accounts):
         return False
     recorded = (text(each, "spec", "awsAccountID") for each in sessions.kube.list(ACCOUNT).items)

@@ -1,8 +1,7 @@
 """Customers as callers, with the keys in a Secret that a custom resource names.
 
-The Secret is read for every activity and never kept: a customer may change or revoke its keys at any time. Only AWS
-knows which account they open, so it is asked; the payer's own account and protected ones are refused, whichever keys
-open them.
+The Secret is read for every activity and never kept: a customer may change or revoke keys at any time. Only AWS knows
+which account they open, so it is asked; the payer's own and protected accounts are refused.
 """
 
 from __future__ import annotations
@@ -18,8 +17,6 @@ WRONG_ACCOUNT = "IdentityMismatch"
 
 
 class Customer(Services):
-    """A caller with these keys."""
-
     def __init__(
         self, clients: Clients, keys: ReadOnlyCredentials, name: str, *, partition: str, observing: bool
     ) -> None:
@@ -28,7 +25,6 @@ class Customer(Services):
         self._keys = keys
 
     def credential(self) -> ReadOnlyCredentials:
-        """The Secret's keys."""
         return self._keys
 
     def account_id(self) -> str:
@@ -50,10 +46,10 @@ def customer(sessions: Sessions, secret: SecretReference, partition: str) -> Cus
 
 
 def customer_in(sessions: Sessions, secret: SecretReference, partition: str, account_id: str) -> Customer:
-    """The same, known to be in this account and no other.
+    """The holder of a Secret's keys, which must open this account.
 
     Raises:
-        Denied: it is not, or nothing may be done there.
+        Denied: they do not, or the account is protected.
     """
     sessions.refuse_protected(account_id)
     found = customer(sessions, secret, partition)

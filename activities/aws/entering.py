@@ -1,10 +1,10 @@
 """Access to an account that a customer has brought: by its support role, by the customer's key, or in STS mode.
 
 The organization did not make these accounts, so its own role does not exist there. The customer's key is read from the
-claim's Secret, again after a minute and at once when AWS refuses it; it never leaves this process. Before it is used,
-AWS is asked which account it belongs to: a key of another account, such as the payer's own, is refused. In STS mode the
-payer assumes its jump role, and from that session the customer's role with the customer's external id. So the
-customer's trust policy can name one role of the payer's, and no other role can be used there.
+claim's Secret, again after a minute and when AWS refuses it, and never leaves this process. AWS is asked first which
+account it belongs to: a key of another account, such as the payer's, is refused. In STS mode the payer assumes its jump
+role, and from that the customer's role with the customer's external id, so the customer's trust policy can name one
+role of the payer's and no other.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from domain.resource import SecretReference
 
 
 def entered(sessions: Sessions, action: MemberAction, *, settle: timedelta = timedelta()) -> Member:
-    """The account of an action, entered as the action says. Raises as `Sessions.member`.
+    """Enter an action's account as the action says. Raises as `Sessions.member`.
 
-    A customer's role or key is not new, so its refusals are reported at once. A role of our own may be new.
+    Refusals by a customer's role or key are reported at once; a role of our own may be new.
     """
     access, account_id, partition = action.access, action.account_id, action.partition
     if access is None:
@@ -51,13 +51,12 @@ def _caller(sessions: Sessions, action: MemberAction, access: Access) -> Member:
 
 
 class SupportedAccount(Member):
-    """A customer's account under its support role, which lets the payer in."""
+    """A customer's account under its support role."""
 
     support_role: str
 
     @property
     def role_arn(self) -> str:
-        """The role that is assumed."""
         return f"arn:{self.partition}:iam::{self.account_id}:role/{self.support_role}"
 
 
@@ -66,25 +65,23 @@ class JumpRole(Assumed):
 
     def __init__(self, sessions: Sessions, arn: str) -> None:
         payer = sessions.payer()
-        super().__init__(sessions.clients, f"jump role {arn}", observing=False)  # it does nothing but assume roles
+        super().__init__(sessions.clients, f"jump role {arn}", observing=False)  # it only assumes roles
         self.partition = payer.partition
         self._payer = payer
         self._arn = arn
 
     def assume(self) -> ReadOnlyCredentials:
-        """A session of the jump role."""
         return self._payer.assume_role(self._arn, ROLE_SESSION_NAME)[1]
 
 
 class RoleOfCustomer(Member):
-    """A customer's account under the role that its claim names. Sessions from sessions last an hour at the most."""
+    """A customer's account under the role that its claim names. Its sessions last an hour at most."""
 
     jump: JumpRole
     access: Access
 
     @property
     def role_arn(self) -> str:
-        """The role that is assumed."""
         return self.access.sts_role
 
     def assume(self) -> ReadOnlyCredentials:
@@ -101,15 +98,15 @@ class KeyOfCustomer(KeyHolder, Member):
 
     @property
     def role_arn(self) -> str:
-        """What lets us in, for messages."""
+        """What gives access, for messages."""
         return self.where
 
     def enter(self) -> None:
-        """Know whose key it is before anything is done with it."""
+        """Check the key's account before anything else."""
         self.confirm()
 
     def confirm(self) -> None:
-        """Ask AWS, once per key, that it is of this account."""
+        """Ask AWS, once per key, which account it belongs to."""
         credential = self.credential()
         if self._confirmed == credential:
             return

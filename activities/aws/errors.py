@@ -1,13 +1,12 @@
-"""What AWS refuses, in Perdure's words: the one place where botocore's exceptions are mapped.
+"""Maps botocore's exceptions to our errors: the one place for that.
 
-AWS has no common vocabulary: the same refusal has another code in each service (`AccessDenied`,
-`AccessDeniedException`, `UnauthorizedOperation`), and the HTTP status tells little (EC2 answers throttling with 503,
-Organizations with 400). So the code decides, then how the code is spelt, then the status. Codes are from the "Common
-Errors" page of each service's API reference.
+Each service has its own codes (`AccessDenied`, `AccessDeniedException`, `UnauthorizedOperation`), and the HTTP status
+tells little: EC2 throttles with 503, Organizations with 400. So the code decides, then its spelling, then the status.
+Codes are from the "Common Errors" page of each service's API reference.
 
-A connection that failed, broke or kept silent is *unavailable*: whether the effect has happened is not known then, and
-the next attempt looks it up. Messages name the operation, the object, the account and region, AWS's own code, words and
-request id (what AWS Support asks for), and what a person can do.
+A failed, broken or silent connection is *unavailable*: the effect may have happened, and the next attempt looks.
+Messages name the operation, object, account, region, AWS's code, text and request id (which AWS Support asks for), and
+what a person can do.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from botocore.parsers import ResponseParserError
 from domain.model import Model
 from engine.errors import Absent, ApiError, Conflict, Denied, Invalid, Pending, Throttled, Unavailable
 
-# The caller is not who it says: the key is unknown (yet), deleted, or its session is over.
+# The caller is not authenticated: its key is unknown (yet) or deleted, or its session is over.
 UNAUTHENTICATED = frozenset(
     {
         "AuthFailure",
@@ -108,13 +107,13 @@ _CONFLICT = frozenset(
         "VolumeInUse",
     }
 )
-# SQS has two spellings: `QueueDoesNotExist`, and of old `AWS.SimpleQueueService.NonExistentQueue`.
+# SQS has two spellings: `QueueDoesNotExist`, and the older `AWS.SimpleQueueService.NonExistentQueue`.
 _ABSENT_SPELLING = re.compile(r"^NoSuch|NotFound|DoesNotExist|NonExistent")
 _CONFLICT_SPELLING = re.compile(r"AlreadyExist|^Duplicate|InUse$")
 _THROTTLED_SPELLING = re.compile(r"Throttl|TooManyRequests")
 
-# How long the other side wants to be left alone where it does not say: Organizations serialises its changes and takes a
-# few seconds for each; an organization that is still being set up says so for up to an hour.
+# The delay where AWS names none: Organizations serialises changes of a few seconds each, and says for up to an hour
+# that an organization is still being set up.
 _DELAYS = {
     "FinalizingOrganizationException": timedelta(minutes=1),
     "ConcurrentModificationException": timedelta(seconds=2),
@@ -150,7 +149,7 @@ _TOLD_PARAMETERS = (
 
 
 class Call(Model):
-    """One call: operation, object, caller. Messages contain only parameters that name objects."""
+    """One call. Messages contain only parameters that name objects."""
 
     service: str
     operation: str
@@ -160,7 +159,6 @@ class Call(Model):
 
     @classmethod
     def of(cls, service: str, operation: str, caller: str, region: str, parameters: Mapping[str, object]) -> Call:
-        """The call, with what its parameters say about the object."""
         told = ", ".join(f"{name}={_short(parameters[name])}" for name in _TOLD_PARAMETERS if name in parameters)
         return cls(service=service, operation=operation, caller=caller, region=region, objects=told)
 
@@ -170,7 +168,7 @@ class Call(Model):
 
 
 def api_error(call: Call, error: BaseException) -> ApiError:
-    """The error as decisions know it; `code` is AWS's own, or the exception's name where AWS said nothing."""
+    """`code` is AWS's own, or the exception's name without an answer."""
     if isinstance(error, ClientError):
         return _refusal(call, error)
     name = type(error).__name__
@@ -185,7 +183,7 @@ def api_error(call: Call, error: BaseException) -> ApiError:
 
 
 def error_class(code: str, status: int) -> type[ApiError]:
-    """Which of our errors a code of AWS is; by the HTTP status where the code says nothing."""
+    """Our error for a code of AWS; by the HTTP status if the code says nothing."""
     bare = code.removeprefix("Client.").removeprefix("Server.")
     by_code: tuple[tuple[frozenset[str], type[ApiError]], ...] = (
         (UNAUTHENTICATED | _DENIED, Denied),
@@ -217,7 +215,7 @@ def _refusal(call: Call, error: ClientError) -> ApiError:
     metadata = error.response.get("ResponseMetadata", {})
     status = int(metadata.get("HTTPStatusCode", 0))
     code = str(answer.get("Code", "")) or f"HTTP {status}"
-    if code.isdecimal():  # HEAD requests have no body: botocore puts the status in the code's place
+    if code.isdecimal():  # HEAD requests have no body: botocore uses the status as code
         code = f"HTTP {code}"
     request = metadata.get("RequestId") or "unknown"
     reason = error.response.get("Reason")

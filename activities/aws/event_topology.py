@@ -1,8 +1,8 @@
-"""The queues and rules of a place, as AWS has them: looked at, and made as they should be.
+"""Compares the queues and rules of a place with what AWS has, and corrects them.
 
-Each look is a handful of Describe calls; what differs is written one thing at a time, in an order in which each finds
-what it stands on: the dead letters, the queue, then each rule with its targets. A queue that was deleted cannot be made
-again for a minute, which passes by itself. PutTargets answers for each target apart.
+A check is a handful of Describe calls. Differences are written one at a time, in dependency order: the dead-letter
+queue, the queue, then each rule with its targets. A deleted queue cannot be created again for a minute. PutTargets
+answers for each target separately.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Answer = Mapping[str, object]
 
 
 class Change:
-    """Something that differs: what it is, in words, and how it is mended."""
+    """A difference in words, and its correction."""
 
     def __init__(self, what: str, mend: Callable[[], object]) -> None:
         self.what, self.mend = what, mend
@@ -49,8 +49,8 @@ class EventTopology:
 
     Args:
         place: the place.
-        caller: who calls there.
-        group_prefix: only events of Auto Scaling groups whose name begins so.
+        caller: the caller there.
+        group_prefix: only events of Auto Scaling groups whose name begins with it.
     """
 
     def __init__(self, place: Place, caller: Services, group_prefix: str = "") -> None:
@@ -60,10 +60,10 @@ class EventTopology:
         self._events = cast(_Events, caller.client("events", place.region))
 
     def changes(self) -> Iterator[Change]:
-        """What differs, one thing after the other: each is looked for when those before it are mended, or passed over.
+        """Differences, one after another: each is looked for after the ones before it were corrected or skipped.
 
         Raises:
-            ApiError: AWS refuses a look.
+            ApiError: AWS refuses a read.
             ValueError: names would be longer than AWS allows.
         """
         should = wanted(self._place, self._rules_of_queue(), self._group_prefix)
@@ -73,14 +73,14 @@ class EventTopology:
             yield from self._rule_changes(rule)
 
     def _rules_of_queue(self) -> list[str]:
-        """The rules that deliver to the queue; a queue has few, AWS gives a hundred at a time."""
+        """The rules that deliver to the queue: few, while AWS returns up to a hundred at a time."""
         arn = queue_arn_of(self._place.account, self._place.region, self._place.queue)
         answer = self._events.list_rule_names_by_target(TargetArn=arn, Limit=100)
         named = [text(name) for name in sequence(answer.get("RuleNames"))]
         return named if provider_clusters(self._place.queue, named) else [*named, *self._lost_rules()]
 
     def _lost_rules(self) -> Sequence[str]:
-        """The provider's rules that should deliver to the queue: one may have lost its target, or be gone itself."""
+        """The provider's rules that should deliver to the queue, but lost their target or are gone."""
         queue = self._place.queue
         cluster = cluster_of_queue(queue)
         if not cluster:
@@ -102,7 +102,7 @@ class EventTopology:
         """A queue's URL and attributes.
 
         Raises:
-            Absent: there is none.
+            Absent: it does not exist.
         """
         url = text(self._sqs.get_queue_url(QueueName=name).get("QueueUrl"))
         answer = self._sqs.get_queue_attributes(QueueUrl=url, AttributeNames=["All"])
@@ -145,7 +145,7 @@ class EventTopology:
             )
 
     def _put_rule(self, rule: Rule, *, new: bool = False) -> None:
-        # PutRule takes tags only for a rule that it makes.
+        # PutRule takes tags for new rules only.
         tagged = {"Tags": [{"Key": name, "Value": value} for name, value in tags().items()]} if new else {}
         self._events.put_rule(Name=rule.name, EventPattern=json.dumps(rule.pattern), State=rule.state, **tagged)
 

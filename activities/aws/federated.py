@@ -1,10 +1,10 @@
-"""Federated access in IAM: a role's policies judged in the payer's account, roles and policies in customers' accounts.
+"""Federated access in IAM: validates a role's policies in the payer's account, grants roles in customers' accounts.
 
-What is made is looked for by its name first, and changed only where it differs, so a repeated step changes nothing. A
-custom policy changes by a new default version: who has the role is never without it.
+Objects are looked up by name first and changed only where they differ. A custom policy changes by a new default
+version, so its role is never without it.
 
-Judging makes the policy in the payer's account, under a path and a name of its own that are the same every time, and
-deletes it: a torn attempt's is deleted by the next one, or found by `perdure audit`.
+A validation creates the policy in the payer's account, under a fixed path and name, and deletes it; after an
+interrupted attempt the next one deletes it, or `perdure audit` reports it.
 """
 
 from __future__ import annotations
@@ -53,14 +53,13 @@ if TYPE_CHECKING:
 
 
 class FederatedActivities(Activities):
-    """The effects of federated roles and accesses. One instance per worker process."""
+    """The effects of federated roles and accesses. One per process."""
 
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
 
     @activity.defn(name=ValidatePolicies.activity, no_thread_cancel_exception=True)
     def validate_policies(self, action: ValidatePolicies) -> Verdict:
-        """What IAM says of the policies."""
         payer = self._sessions.payer()
         fault = _custom_fault(payer, action) if action.custom.name else None
         if fault is not None:
@@ -73,20 +72,19 @@ class FederatedActivities(Activities):
 
     @activity.defn(name=ClearValidation.activity, no_thread_cancel_exception=True)
     def clear_validation(self, action: ClearValidation) -> None:
-        """Delete what a torn validation may have left."""
+        """Delete what an interrupted validation may have left."""
         payer = self._sessions.payer()
         remove_policy(payer.iam(), _validation_arn(payer, action.uid))
 
     @activity.defn(name=IdentifyCustomer.activity, no_thread_cancel_exception=True)
     def identify_customer(self, action: IdentifyCustomer) -> CustomerAccount:
-        """Whose account the keys open."""
         account_id = customer(self._sessions, action.secret, action.partition).account_id()
         self._sessions.refuse_protected(account_id)
         return CustomerAccount(account_id=account_id)
 
     @activity.defn(name=EnsureAccessPolicy.activity, no_thread_cancel_exception=True)
     def ensure_access_policy(self, action: EnsureAccessPolicy) -> None:
-        """Make the policy, or make its default version what it should be."""
+        """Create the policy, or correct its default version."""
         iam = self._iam(action)
         arn = policy_arn(action.partition, action.account_id, action.name)
         if there(lambda: iam.get_policy(PolicyArn=arn)) or not _made(
@@ -115,7 +113,7 @@ class FederatedActivities(Activities):
 
     @activity.defn(name=AttachAccessPolicies.activity, no_thread_cancel_exception=True)
     def attach_access_policies(self, action: AttachAccessPolicies) -> None:
-        """Attach what is missing; with `exact` take the rest away."""
+        """Attach missing policies; with `exact` detach the others."""
         iam = self._iam(action)
         attached = _attached(iam, action.role)
         wanted = {name_of(name): name for name in action.managed}
@@ -133,14 +131,13 @@ class FederatedActivities(Activities):
 
     @activity.defn(name=RevokeAccess.activity, no_thread_cancel_exception=True)
     def revoke_access(self, action: RevokeAccess) -> None:
-        """See `federated_cleaning`."""
         revoke_access(self._sessions, action)
 
     def _iam(self, action: GrantAction) -> IAMClient:
         return customer_in(self._sessions, action.secret, action.partition, action.account_id).iam()
 
 
-# --- judging ---
+# --- validation ---
 
 
 def _verdict(action: ValidatePolicies, reason: str, detail: str = "") -> Verdict:
@@ -149,7 +146,7 @@ def _verdict(action: ValidatePolicies, reason: str, detail: str = "") -> Verdict
 
 
 def _custom_fault(payer: Payer, action: ValidatePolicies) -> str | None:
-    """Why IAM does not take the custom policy; None if it does. Nothing of it is left behind."""
+    """Why IAM refuses the custom policy; None if it accepts it. Leaves nothing behind."""
     iam, arn = payer.iam(), _validation_arn(payer, action.uid)
 
     def make() -> bool:
@@ -164,7 +161,7 @@ def _custom_fault(payer: Payer, action: ValidatePolicies) -> str | None:
 
     try:
         if not make():
-            remove_policy(iam, arn)  # of an attempt that was torn
+            remove_policy(iam, arn)  # of an interrupted attempt
             make()
     except Invalid as error:
         return error.message
@@ -185,7 +182,7 @@ def _validation_arn(payer: Payer, uid: str) -> str:
 
 
 def _made(create: Callable[[], object]) -> bool:
-    """True if it was made; False if there is one of that name."""
+    """False if an object of that name exists."""
     try:
         create()
     except Conflict as error:
@@ -204,7 +201,7 @@ def _mend_role(iam: IAMClient, action: EnsureAccessRole) -> None:
 
 
 def _attached(iam: IAMClient, role: str) -> list[str]:
-    """IAM takes a while to know a role that was made a second ago."""
+    """IAM needs a while to know a new role."""
     try:
         return attached_policies(iam, role)
     except Absent as error:
@@ -212,7 +209,7 @@ def _attached(iam: IAMClient, role: str) -> list[str]:
 
 
 def _attach(iam: IAMClient, role: str, arn: str) -> None:
-    """The same of a policy."""
+    """IAM needs a while to know a new policy."""
     try:
         iam.attach_role_policy(RoleName=role, PolicyArn=arn)
     except Absent as error:
@@ -220,7 +217,7 @@ def _attach(iam: IAMClient, role: str, arn: str) -> None:
 
 
 def _attach_managed(iam: IAMClient, action: AttachAccessPolicies, name: str) -> None:
-    """By the ARN that its name gives; those that AWS keeps under a path are looked up."""
+    """By the ARN that the name implies; AWS keeps some under a path, which are looked up."""
     arn = policy_arn(action.partition, "aws", name)
     if there(lambda: iam.attach_role_policy(RoleName=action.role, PolicyArn=arn)):
         return
@@ -231,7 +228,7 @@ def _attach_managed(iam: IAMClient, action: AttachAccessPolicies, name: str) -> 
 
 
 def _take_away(iam: IAMClient, action: AttachAccessPolicies, arn: str) -> None:
-    """Detach a policy that the role should not have; a custom one of this access is deleted."""
+    """Detach a policy, and delete it if it is a custom one of this access."""
     there(lambda: iam.detach_role_policy(RoleName=action.role, PolicyArn=arn))
     if not is_aws(arn) and arn.endswith(f"-{action.uid}"):
         remove_policy(iam, arn)

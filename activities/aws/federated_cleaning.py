@@ -1,12 +1,12 @@
-"""Taking a federated access back: its role and its custom policies go from the customer's account.
+"""Takes a federated access back: deletes its role and custom policies in the customer's account.
 
-Access: the payer, by OrganizationAccountAccessRole if the account is one of the organization's, by its support role if
-a claim has brought it; else the customer's own keys. A tenant can write the labels
-and spec of an access, so the payer deletes only a role that has this access's tag or, without a tag (as the replaced
-operator made them), trusts the access's own external identity; and policies only with that tag or, without a tag, with
-the name that the AWSFederatedRole gives. Deletions with the customer's own keys only affect the customer's account.
+The payer enters by OrganizationAccountAccessRole if the account belongs to the organization, or by its support role if
+a claim has brought it; otherwise the customer's own keys are used. A tenant can write an access's labels and spec. So
+the payer deletes only a role with this access's tag or, without a tag (as the replaced operator made them), one that
+trusts the access's external identity; and only policies with that tag or, without one, with the name that the
+AWSFederatedRole gives. With the customer's own keys only the customer's account is affected.
 
-An account that AWS has closed keeps nothing that could be deleted: there the access has been taken back.
+In an account that AWS has closed there is nothing to delete: the access counts as taken back.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Cleaner(Member):
 
 
 class SupportedCleaner(SupportedAccount):
-    """The same of an account that a claim has brought."""
+    """An account that a claim has brought, entered to clean up."""
 
     session_name: ClassVar[str] = CLEANUP_SESSION
 
@@ -63,7 +63,7 @@ def revoke_access(sessions: Sessions, action: RevokeAccess) -> None:
     """Delete what the access has in its account.
 
     Raises:
-        Denied: no caller may enter the account, or the role belongs to another party.
+        Denied: no credentials give access, or the role is foreign.
     """
     sessions.refuse_protected(action.account_id)
     try:
@@ -92,7 +92,7 @@ def _entered(sessions: Sessions, action: RevokeAccess) -> Member:
 
 
 def _support_role(kube: BlockingKube, account_id: str) -> str:
-    """The role that lets the payer into an account which a claim has brought; empty for any other."""
+    """The payer's role in an account that a claim has brought; empty for any other account."""
     accounts, _ = read_all(Account, kube.list(ACCOUNT, OPERATOR_NAMESPACE).items)
     brought = (each for each in accounts if each.spec.aws_account_id == account_id and each.spec.byoc)
     user_id = next((each.iam_user_id for each in brought if not each.spec.manual_sts_mode), "")
@@ -100,7 +100,7 @@ def _support_role(kube: BlockingKube, account_id: str) -> str:
 
 
 def _closed(sessions: Sessions, account_id: str) -> bool:
-    """True for an account of the organization that is closed, or being closed, as far as the payer may ask."""
+    """True for a closed account of the organization; False if the payer may not ask."""
     with suppress(Denied):
         return is_closed(sessions, account_id)
     return False
@@ -139,7 +139,7 @@ def _clean(caller: Services, action: RevokeAccess, *, own: bool) -> None:
 
 
 def _strip(iam: IAMClient, action: RevokeAccess, attached: Sequence[str]) -> None:
-    """Detach the role's policies, and delete its custom ones, which no other role has."""
+    """Detach the role's policies, and delete its custom ones."""
     for arn in attached:
         attempt.checkpoint()
         there(lambda arn=arn: iam.detach_role_policy(RoleName=action.role, PolicyArn=arn))  # type: ignore[misc]
@@ -148,7 +148,7 @@ def _strip(iam: IAMClient, action: RevokeAccess, attached: Sequence[str]) -> Non
 
 
 def _is_the_accesses(role: RoleTypeDef, action: RevokeAccess) -> bool:
-    """Whether the role is the access's by its tag; without one (the replaced operator's), by its trust policy."""
+    """By the role's tag; without one (the replaced operator's), by its trust policy."""
     tags = role.get("Tags", [])
     if _owners(tags):
         return _owners(tags) == [action.access_uid]
@@ -166,5 +166,4 @@ def _tags_of(iam: IAMClient, arn: str) -> list[TagTypeDef]:
 
 
 def _owners(tags: Sequence[TagTypeDef]) -> list[str]:
-    """The access that the tags name, if any."""
     return [tag["Value"] for tag in tags if tag["Key"] == ACCESS_TAG]

@@ -1,7 +1,7 @@
-"""IAM policies and trust policies of roles, as federated access reads and changes them.
+"""IAM policies and trust policies, as federated access reads and changes them.
 
-IAM keeps five versions of a policy, and deletes no policy that is attached or has versions beside its default one
-(IAM API reference: CreatePolicyVersion, DeletePolicy).
+IAM keeps five versions of a policy, and deletes no policy that is attached or has other versions than its default (IAM
+API reference: CreatePolicyVersion, DeletePolicy).
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _MOST_VERSIONS = 5
 
 
 def there(call: Callable[[], object]) -> bool:
-    """Whether what a call speaks of exists."""
+    """False if the call raises `Absent`."""
     try:
         call()
     except Absent:
@@ -30,35 +30,33 @@ def there(call: Callable[[], object]) -> bool:
 
 
 def name_of(arn: str) -> str:
-    """The name in a policy's ARN, or in a name with a path, as AWS's are sometimes given."""
+    """The last part of an ARN or path."""
     return arn.rsplit("/", 1)[-1]
 
 
 def is_aws(arn: str) -> bool:
-    """Whether AWS manages the policy."""
     return arn.split(":")[4:5] == ["aws"]
 
 
 def attached_policies(iam: IAMClient, role: str) -> list[str]:
-    """The ARNs of the policies attached to a role."""
     pages = iam.get_paginator("list_attached_role_policies").paginate(RoleName=role)
     return [each["PolicyArn"] for page in pages for each in page["AttachedPolicies"]]
 
 
 def managed_policies(iam: IAMClient) -> dict[str, str]:
-    """The ARNs of AWS's own policies by name, whatever path they stand under."""
+    """AWS's own policies under any path: ARNs by name."""
     pages = iam.get_paginator("list_policies").paginate(Scope="AWS", PaginationConfig={"PageSize": 1000})
     return {policy["PolicyName"]: policy["Arn"] for page in pages for policy in page["Policies"]}
 
 
 def customers_policies(iam: IAMClient, path: str = "/") -> dict[str, str]:
-    """The ARNs of an account's own policies by name."""
+    """An account's own policies: ARNs by name."""
     pages = iam.get_paginator("list_policies").paginate(Scope="Local", PathPrefix=path)
     return {policy["PolicyName"]: policy["Arn"] for page in pages for policy in page["Policies"]}
 
 
 def set_document(iam: IAMClient, arn: str, wanted: str) -> None:
-    """Have the policy's default version say this; nothing is changed where it does."""
+    """Make this the policy's default version, if it differs."""
     policy = iam.get_policy(PolicyArn=arn)["Policy"]
     version = iam.get_policy_version(PolicyArn=arn, VersionId=policy["DefaultVersionId"])["PolicyVersion"]
     if _parsed(version["Document"]) == json.loads(wanted):
@@ -70,7 +68,7 @@ def set_document(iam: IAMClient, arn: str, wanted: str) -> None:
 
 
 def remove_policy(iam: IAMClient, arn: str) -> None:
-    """Delete a policy that is not attached any more, with all its versions; a missing one counts as done."""
+    """Delete an unattached policy with all its versions; a missing one counts as done."""
     try:
         for version_id in _spare_versions(iam, arn):
             iam.delete_policy_version(PolicyArn=arn, VersionId=version_id)
@@ -80,14 +78,14 @@ def remove_policy(iam: IAMClient, arn: str) -> None:
 
 
 def _spare_versions(iam: IAMClient, arn: str) -> list[str]:
-    """The versions beside the default one, oldest first."""
+    """The versions other than the default, oldest first."""
     pages = iam.get_paginator("list_policy_versions").paginate(PolicyArn=arn)
     versions = sorted((each for page in pages for each in page["Versions"]), key=lambda each: each["CreateDate"])
     return [each["VersionId"] for each in versions if not each["IsDefaultVersion"]]
 
 
 def trusted(trust: PolicyDocumentTypeDef | str) -> frozenset[str]:
-    """The principals that a role's trust policy names, whatever its conditions."""
+    """The principals that a trust policy names, under any condition."""
     statements = _parsed(trust).get("Statement", [])
     found: set[str] = set()
     for statement in statements if isinstance(statements, list) else [statements]:
@@ -98,12 +96,12 @@ def trusted(trust: PolicyDocumentTypeDef | str) -> frozenset[str]:
 
 
 def same_trust(trust: PolicyDocumentTypeDef | str, principal: str) -> bool:
-    """Whether a trust policy lets this principal assume the role, and does nothing else."""
+    """True if only this principal may assume the role."""
     return only_allows(trust, "sts:AssumeRole", ["sts:AssumeRole"]) and trusted(trust) == {principal}
 
 
 def only_allows(trust: PolicyDocumentTypeDef | str, *actions: str | list[str]) -> bool:
-    """Whether a trust policy is one statement that allows an action, spelt in one of these ways, on no condition."""
+    """True for a single statement that allows this action, spelt in one of these ways, unconditionally."""
     statements = _parsed(trust).get("Statement", [])
     if not isinstance(statements, list) or len(statements) != 1:
         return False

@@ -1,8 +1,8 @@
-"""The role `managed-sts-role`: what a fleet manager's principal may do in an account, and the end of it.
+"""The role `managed-sts-role`: what a fleet manager's principal may do in an account.
 
-Its inline policy lets it manage roles, policies, instance profiles and OIDC providers of this account, secrets, and all
-of S3; the list is the replaced operator's, since installers depend on it. The role is created first and read only if it
-exists already: a repeated step never interrupts a role that works.
+Its inline policy allows managing roles, policies, instance profiles and OIDC providers of this account, secrets, and
+S3; installers depend on the list, which is the replaced operator's. Creation comes first, and an existing role is only
+corrected: a repeated step never interrupts a role that works.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ _RESOURCES = ("instance-profile", "role", "oidc-provider", "policy")
 
 
 def ensure_fleet_role(sessions: Sessions, action: EnsureFleetRole) -> None:
-    """Create or correct the role; then delete every IAM user of ours, as their keys are not needed any more."""
+    """Create or correct the role; then delete every IAM user of ours, whose keys are no longer needed."""
     member = sessions.member(action.account_id, action.partition)
     member.confirm()
     iam = member.iam()
@@ -62,7 +62,7 @@ def ensure_fleet_role(sessions: Sessions, action: EnsureFleetRole) -> None:
 
 
 def delete_fleet_role(sessions: Sessions, action: DeleteFleetRole) -> None:
-    """Delete the role and what hangs on it. What is gone already is done."""
+    """Delete the role and its policies; a missing one counts as done."""
     member = sessions.member(action.account_id, action.partition)
     member.confirm()
     iam = member.iam()
@@ -72,7 +72,7 @@ def delete_fleet_role(sessions: Sessions, action: DeleteFleetRole) -> None:
 
 
 def policy(account_id: str, partition: str) -> dict[str, object]:
-    """The inline policy `AAO-CustomPolicy` of an account."""
+    """The inline policy `AAO-CustomPolicy`."""
     own = [f"arn:{partition}:iam::{account_id}:{kind}/*" for kind in _RESOURCES]
     actions = [*_POLICY_ACTIONS, *_ROLE_ACTIONS, *_OTHER_ACTIONS]
     return {

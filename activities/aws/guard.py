@@ -1,7 +1,7 @@
 """The limits of one member account in this process (`activities/guard.py`).
 
-Waiting for the account's session counts as a call, since it occupies a thread as well. The payer has no guard: its
-calls have a queue and threads of their own, except AssumeRole, without which no account can be entered at all.
+Waiting for the account's session counts as a call, since it occupies a thread. The payer has no guard: its calls have
+their own queue and threads, except AssumeRole, without which no account can be entered.
 """
 
 from __future__ import annotations
@@ -17,8 +17,6 @@ FULL_DELAY = timedelta(seconds=2)
 
 
 class Guard(CallGuard):
-    """One account's."""
-
     one: ClassVar[str] = "account"
     cloud: ClassVar[str] = "AWS"
     busy: ClassVar[str] = "AccountBusy"

@@ -1,15 +1,14 @@
-"""The identities that Perdure keeps in a member account: the support role, the admin user, and the user's one key.
+"""Perdure's identities in a member account: the support role, the admin user, and the user's one key.
 
-Names are deterministic (`ManagedOpenShift-Support-<id>`, `osdManagedAdmin-<id>`, the id being the Account's label), so
-everything is created first and looked at only when it exists already. A user that exists is adopted only with our tags,
-since all of its keys are ours to delete then; a role is made what it should be in any case.
+Names are deterministic (`ManagedOpenShift-Support-<id>`, `osdManagedAdmin-<id>`, with the Account's label as id), so
+everything is created first and read only if it exists. An existing user is adopted only with our tags, since all its
+keys are then deleted; a role is corrected in any case.
 
-The key: AWS returns its secret half once, in the answer to CreateAccessKey. If that answer, or the write of the Secret,
-is lost, so is the secret half, and the next attempt deletes the key and creates another. A user has at most two keys.
+AWS returns a key's secret half once, in the answer to CreateAccessKey. If that answer or the write of the Secret is
+lost, the next attempt deletes the key and creates another. A user has at most two keys.
 
-IAM is eventually consistent: for minutes after a creation the new thing may be missing (NoSuchEntity) and the session
-itself unknown (InvalidClientTokenId) or not yet allowed (AccessDenied). Such refusals pass by themselves while the
-action is young, and reach the decision after that.
+IAM is eventually consistent: for minutes a new object may be missing (NoSuchEntity), and a session unknown
+(InvalidClientTokenId) or denied (AccessDenied). Such refusals count as temporary while the action is young.
 """
 
 from __future__ import annotations
@@ -46,17 +45,14 @@ if TYPE_CHECKING:
     from mypy_boto3_iam.client import IAMClient
     from mypy_boto3_iam.type_defs import PolicyDocumentTypeDef, TagTypeDef
 
-SUPPORT_ROLE_DESCRIPTION = "AdminAccess for BYOC"  # upstream's words, on pool accounts too
+SUPPORT_ROLE_DESCRIPTION = "AdminAccess for BYOC"  # upstream's text, on pool accounts too
 OWNER_TAGS = ("clusterAccountName", "clusterNamespace")
 
 _EXISTS = "EntityAlreadyExists"
 
 
-# The support role.
-
-
 def ensure_support_role(sessions: Sessions, action: EnsureSupportRole) -> None:
-    """Create the role, or correct the existing one; nothing correct is changed."""
+    """Create the role, or correct an existing one."""
     lets_in = (sessions.payer().identity().arn, action.jump_role)
     with _settling(young=action.access is None):
         member = entered(sessions, action, settle=attempt.SETTLING)
@@ -87,7 +83,7 @@ def _mend_role(iam: IAMClient, name: str, lets_in: tuple[str, ...], tags: Mappin
 
 
 def _mend_policies(iam: IAMClient, name: str, wanted: str) -> None:
-    """AdministratorAccess and nothing else: upstream fails where another policy is listed first."""
+    """AdministratorAccess and nothing else; upstream fails if another policy is listed first."""
     attached = attached_policies(iam, name)
     if wanted not in attached:
         iam.attach_role_policy(RoleName=name, PolicyArn=wanted)
@@ -98,21 +94,17 @@ def _mend_policies(iam: IAMClient, name: str, wanted: str) -> None:
 
 
 def trust(*principals: str) -> str:
-    """The trust policy that lets only these principals assume a role."""
     allowed = {"Effect": "Allow", "Principal": {"AWS": list(principals)}, "Action": "sts:AssumeRole"}
     return json.dumps({"Version": "2012-10-17", "Statement": [allowed]})
 
 
 def _principals(document: PolicyDocumentTypeDef | str) -> frozenset[str]:
-    """The principals of a trust policy of our shape; empty for any other shape, which is then replaced."""
+    """The principals of a trust policy of our shape; empty for another shape, which is then replaced."""
     return trusted(document) if only_allows(document, "sts:AssumeRole") else frozenset()
 
 
-# The admin user.
-
-
 def ensure_admin_user(sessions: Sessions, action: EnsureAdminUser) -> AdminSecret:
-    """The user with its policy, and its key in the Secret."""
+    """Ensure the user with its policy, and its key in the Secret."""
     kube = sessions.kube
     with _settling():
         member = entered(sessions, action, settle=attempt.SETTLING)
@@ -126,10 +118,10 @@ def ensure_admin_user(sessions: Sessions, action: EnsureAdminUser) -> AdminSecre
 
 
 def _ensure_user(iam: IAMClient, user: str, tags: Mapping[str, str]) -> bool:
-    """True if the user was made just now.
+    """True if the user is new.
 
     Raises:
-        Conflict: there is one of that name which is not ours.
+        Conflict: an existing user of that name is not ours.
     """
     try:
         iam.create_user(UserName=user, Tags=tag_list(tags))
@@ -149,7 +141,7 @@ def _ensure_user(iam: IAMClient, user: str, tags: Mapping[str, str]) -> bool:
 
 
 def _key_is_kept(iam: IAMClient, kube: BlockingKube, action: EnsureAdminUser, user: str) -> bool:
-    """True if the Secret has a key that the user has; then every other key is deleted, as its secret half is lost."""
+    """True if the Secret has a living key; then every other key, whose secret half is lost, is deleted."""
     secret = keys.read(kube, action.owner, action.secret)
     if secret is None or not secret.complete or secret.foreign_to(action.owner, user):
         return False
@@ -163,9 +155,9 @@ def _key_is_kept(iam: IAMClient, kube: BlockingKube, action: EnsureAdminUser, us
 def _put_only_key(
     iam: IAMClient, kube: BlockingKube, action: EnsureAdminUser, user: str, *, known_to_be_new: bool
 ) -> None:
-    """Delete every key, create one, write it into the Secret: no key exists that is not in the Secret.
+    """Delete every key, create one and write it, so that no key exists that is not in the Secret.
 
-    A new user has no key, and hardly ever a Secret: what cannot be created is looked at.
+    A new user has no key and hardly ever a Secret, so both are created before anything is read.
     """
     key = _new_key(iam, user) if known_to_be_new else None
     if key is not None and _put_first(kube, action, key):
@@ -181,7 +173,7 @@ def _put_only_key(
 
 
 def _put_first(kube: BlockingKube, action: EnsureAdminUser, key: Mapping[str, str]) -> bool:
-    """Write the key into a Secret that did not exist; False if one did."""
+    """False if the Secret exists."""
     try:
         keys.write(kube, action.owner, action.secret, key, before=None)
     except Conflict:
@@ -211,15 +203,12 @@ def _delete_keys(iam: IAMClient, user: str, ids: list[str]) -> None:
             iam.delete_access_key(UserName=user, AccessKeyId=key)
 
 
-# Rotation.
-
-
 def rotate_keys(sessions: Sessions, action: RotateKeys) -> None:
-    """A new key into the Secret, then every other key of the user dies.
+    """Put a new key into the Secret, then delete every other key of the user.
 
-    The Secret says for which lifecycle its key was made (a claim's workflow id; an account is released once per claim):
-    a repeated rotation finds its own key there and only deletes the others. A key that is neither the Secret's nor made
-    in this attempt was made by a torn one, or by a tenant, and dies first, which makes room for the new one.
+    The Secret names the lifecycle that the key was made for (a claim's workflow id), so a repeated rotation finds its
+    own key and only deletes the others. Any key that is not the Secret's is from an interrupted attempt or a tenant,
+    and is deleted first, which makes room for the new one.
     """
     kube, member = sessions.kube, sessions.member(action.account_id, action.partition)
     member.confirm()
@@ -230,7 +219,7 @@ def rotate_keys(sessions: Sessions, action: RotateKeys) -> None:
         raise keys.foreign(action.owner, action.secret)
     try:
         living = _access_keys(iam, user)
-    except Absent:  # a tenant may do anything in the account, and has deleted it with its keys
+    except Absent:  # a tenant has deleted it, with its keys
         _make_again(iam, user, action)
         living = []
     held = secret.access_key_id if secret is not None else ""
@@ -244,20 +233,17 @@ def rotate_keys(sessions: Sessions, action: RotateKeys) -> None:
 
 
 def _make_again(iam: IAMClient, user: str, action: RotateKeys) -> None:
-    """The admin user, with our marks and its policy, as it was before."""
+    """Create the admin user again, with our tags and its policy."""
     marks = {OWNER_TAGS[0]: action.owner.name, OWNER_TAGS[1]: action.owner.namespace}
     with _settling():
         _ensure_user(iam, user, marks)
         iam.attach_user_policy(UserName=user, PolicyArn=_administrator(action.partition))
 
 
-# Deletion.
-
-
 def delete_identities(sessions: Sessions, action: DeleteIdentities) -> None:
-    """Delete every user and role whose tags name this Account. What is gone already is done, a closed account too.
+    """Delete every user and role whose tags name this Account. A closed account has none.
 
-    The support role goes last: in a customer's account it may be the role by which this process has entered.
+    The support role goes last: in a customer's account this process may have entered by it.
     """
     try:
         _delete_ours(entered(sessions, action), action)
@@ -278,7 +264,6 @@ def _delete_ours(member: Member, action: DeleteIdentities) -> None:
 
 
 def delete_users(iam: IAMClient, marks: Mapping[str, str]) -> None:
-    """Delete every user with these marks."""
     for user in _users(iam):
         attempt.checkpoint()
         with suppress(Absent):
@@ -291,13 +276,13 @@ def _users(iam: IAMClient) -> list[str]:
 
 
 def _roles(iam: IAMClient) -> list[str]:
-    """All roles except those of AWS's own services, which cannot be tagged or deleted."""
+    """Without the roles of AWS's own services, which cannot be tagged or deleted."""
     pages = iam.get_paginator("list_roles").paginate()
     return [role["RoleName"] for page in pages for role in page["Roles"] if not role["Path"].startswith("/aws-")]
 
 
 def _delete_user(iam: IAMClient, user: str) -> None:
-    """IAM deletes a user only when nothing hangs on it: the keys first, since they open the account."""
+    """IAM deletes a user only without dependents; the keys go first, since they open the account."""
     _delete_keys(iam, user, _access_keys(iam, user))
     with suppress(Absent):
         iam.delete_login_profile(UserName=user)
@@ -314,7 +299,7 @@ def _delete_user(iam: IAMClient, user: str) -> None:
 
 
 def delete_role(iam: IAMClient, role: str) -> None:
-    """Delete a role with all that hangs on it."""
+    """Delete a role with its dependents."""
     strip_role(iam, role)
     for profiles in iam.get_paginator("list_instance_profiles_for_role").paginate(RoleName=role):
         for profile in profiles["InstanceProfiles"]:
@@ -323,7 +308,7 @@ def delete_role(iam: IAMClient, role: str) -> None:
 
 
 def strip_role(iam: IAMClient, role: str) -> None:
-    """Take a role's policies away; those that others may have are detached only."""
+    """Detach shared policies and delete inline ones."""
     for attached in iam.get_paginator("list_attached_role_policies").paginate(RoleName=role):
         for policy in attached["AttachedPolicies"]:
             iam.detach_role_policy(RoleName=role, PolicyArn=policy["PolicyArn"])
@@ -332,14 +317,11 @@ def strip_role(iam: IAMClient, role: str) -> None:
             iam.delete_role_policy(RoleName=role, PolicyName=name)
 
 
-# What they share.
-
-
 @contextmanager
 def _settling(*, young: bool = True) -> Iterator[None]:
-    """Refusals that a new account, user or role may give pass by themselves while the action is young.
+    """Treat refusals that a new account, user or role may give as temporary while the action is young.
 
-    Not with a customer's key (`young` False): its faults must be reported at once.
+    With a customer's key (`young` False) they are reported at once.
     """
     try:
         yield
@@ -355,11 +337,10 @@ def _administrator(partition: str) -> str:
 
 
 def tag_list(tags: Mapping[str, str]) -> list[TagTypeDef]:
-    """Tags as IAM takes them."""
     return [{"Key": name, "Value": value} for name, value in sorted(tags.items())]
 
 
 def _marked(found: list[TagTypeDef], wanted: Mapping[str, str]) -> bool:
-    """True if the tags that say whose it is are there with our values."""
+    """True if the tags name our owner."""
     has = {tag["Key"]: tag["Value"] for tag in found}
     return all(has.get(name) == wanted.get(name, "") for name in OWNER_TAGS)

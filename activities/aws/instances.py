@@ -1,9 +1,9 @@
-"""What EC2 and Auto Scaling say of instances, for many at once, and the two calls that answer a lifecycle hook.
+"""What EC2 and Auto Scaling say of instances, in bulk, and the two calls that answer a lifecycle hook.
 
 Each question is one call for up to 200 instances (the most values of a filter; DescribeInstanceStatus takes 100 ids,
-DescribeAutoScalingInstances 50). EC2 is asked by a filter and not by ids, because of an id that it does not know it
-would refuse the whole call. Who is not in the answer is not known to EC2. DescribeInstanceStatus knows no such filter
-and is asked of those that were found. AWS may give any answer in parts.
+DescribeAutoScalingInstances 50). EC2 is asked by a filter, since an unknown id would make it refuse the whole call;
+instances missing in the answer do not exist. DescribeInstanceStatus has no such filter and is asked about the found
+ones only. AWS may split any answer into pages.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _MOST_ACTIVITIES = 20
 
 
 class _AutoScaling(Protocol):
-    """The operations that are used; answers as botocore reads them."""
+    """The operations in use; answers as botocore parses them."""
 
     def describe_auto_scaling_instances(self, *, InstanceIds: Sequence[str]) -> Answer: ...  # noqa: N803
 
@@ -58,7 +58,7 @@ class _Ec2(Protocol):
 
 
 class GroupFound(Model):
-    """An Auto Scaling group: its instances' lifecycle states by their ids, and how its last activities ended."""
+    """Lifecycle states of the group's instances by id, and how its last activities ended."""
 
     instances: dict[str, str] = {}
     record: GroupRecord = GroupRecord()
@@ -67,7 +67,7 @@ class GroupFound(Model):
 def describe(
     caller: Services, region: str, ids: Collection[str], questions: Collection[Question], moment: datetime
 ) -> dict[str, Facts]:
-    """The answers to all questions about some instances, at most 200; `moment` is when they are asked."""
+    """The answers to all questions about at most 200 instances; `moment` is when they are asked."""
     ec2, wanted = _ec2(caller, region), sorted(set(ids))
     asked = tuple(sorted(set(questions)))
     unknown = Facts(at=moment, asked=asked, found=False, tags={} if Question.TAGS in asked else None)
@@ -86,13 +86,13 @@ def describe(
 
 
 def hook_timings(caller: Services, region: str, group: str) -> dict[str, HookTiming]:
-    """The times of a group's hooks, by name."""
+    """The timeouts of a group's hooks, by name."""
     answer = _auto_scaling(caller, region).describe_lifecycle_hooks(AutoScalingGroupName=group)
     return {text(hook, "LifecycleHookName"): _timing(hook) for hook in sequence(answer, "LifecycleHooks")}
 
 
 def describe_group(caller: Services, region: str, group: str) -> GroupFound | None:
-    """How a group stands; None if Auto Scaling knows none of that name."""
+    """None if Auto Scaling does not know the group."""
     found = describe_groups(caller, region, [group])
     if group not in found:
         return None
@@ -102,7 +102,7 @@ def describe_group(caller: Services, region: str, group: str) -> GroupFound | No
 
 
 def describe_groups(caller: Services, region: str, groups: Sequence[str]) -> dict[str, dict[str, str]]:
-    """The lifecycle states of the instances of some groups, at most 100, by group and id; unknown groups have none."""
+    """The lifecycle states of the instances of at most 100 groups, by group and id; unknown groups are left out."""
     client = _auto_scaling(caller, region)
     answers = _parts(client.describe_auto_scaling_groups, AutoScalingGroupNames=groups, MaxRecords=MOST_GROUPS)
     return {
@@ -124,7 +124,7 @@ def send_heartbeat(caller: Services, region: str, group: str, hook: str, token: 
 
 
 def complete_hook(caller: Services, region: str, group: str, hook: str, token: str, result: str) -> bool:
-    """CompleteLifecycleAction; False if no such action waits any more, which is as good."""
+    """CompleteLifecycleAction; False if no such action waits any more, which counts as done."""
     return _answer_hook(
         lambda: _auto_scaling(caller, region).complete_lifecycle_action(
             AutoScalingGroupName=group,
@@ -228,7 +228,7 @@ def _timing(hook: object) -> HookTiming:
 
 
 def _results(activities: Sequence[object]) -> GroupRecord:
-    """How the last launch and the last termination ended: Auto Scaling lists the latest first."""
+    """How the last launch and termination ended; Auto Scaling lists the latest first."""
     results: dict[str, LastResult] = {}
     for each in activities:
         what = _activity(text(each, "Description"))
@@ -240,7 +240,7 @@ def _results(activities: Sequence[object]) -> GroupRecord:
 
 
 def _activity(description: str) -> str:
-    """As Auto Scaling's descriptions begin: `Launching a new EC2 instance: i-`, `Terminating EC2 instance: i-`."""
+    """By the beginning of Auto Scaling's text: `Launching a new EC2 instance: i-`, `Terminating EC2 instance: i-`."""
     for begin, what in (("Launching", "launch"), ("Terminating", "terminate")):
         if description.startswith(begin):
             return what
@@ -248,7 +248,6 @@ def _activity(description: str) -> str:
 
 
 def _parts(call: Callable[..., Answer], **asked: object) -> Iterator[Answer]:
-    """All parts of an answer, however many things were asked for."""
     following: dict[str, object] = {}
     while True:
         answer = call(**asked, **following)

@@ -1,9 +1,9 @@
-"""The Secret that holds an account's admin key: `<account>-secret`, beside the Account and owned by it.
+"""The Secret that holds an account's admin key: `<account>-secret`, owned by the Account.
 
-Three entries: `aws_user_name`, `aws_access_key_id`, `aws_secret_access_key`. The annotation `perdure.dev/rotated-for`
-names the lifecycle (workflow id) for which the key was last rotated, so that a repeated rotation knows its own work;
-`perdure.dev/former-keys` lists the ids of the keys that this one replaced, so that a claim's copy of one is recognised.
-The key itself goes from AWS's answer into the Secret and nowhere else: no result, no log line, no message.
+Entries: `aws_user_name`, `aws_access_key_id`, `aws_secret_access_key`. The annotation `perdure.dev/rotated-for` names
+the lifecycle (workflow id) of the last rotation, so a repeated one recognises its own work; `perdure.dev/former-keys`
+lists the replaced keys' ids, so a claim's copy of one is recognised. The key itself goes from AWS's answer into the
+Secret and into no result, log line or message.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ SECRET_ACCESS_KEY = "aws_secret_access_key"  # noqa: S105 - a name
 
 
 class KeySecret(Model):
-    """What is known of a key Secret; never the secret half of the key."""
+    """A key Secret, without the key's secret half."""
 
     user_name: str
     access_key_id: str
@@ -37,12 +37,11 @@ class KeySecret(Model):
     resource_version: str
 
     def foreign_to(self, owner: Key, user: str) -> bool:
-        """True if it is not this Account's: by its owner or, without one, by the IAM user whose key it holds."""
+        """True if it is not this Account's: by its owner or, without one, by the IAM user in it."""
         return owner.uid not in self.owner_uids if self.owner_uids else self.user_name != user
 
 
 def read(kube: BlockingKube, owner: Key, name: str) -> KeySecret | None:
-    """The Secret as it is; None if there is none."""
     try:
         found = kube.get(SECRET, owner.namespace, name)
     except Absent:
@@ -59,7 +58,7 @@ def write(
     before: KeySecret | None,
     rotated_for: str = "",
 ) -> None:
-    """Put a key into the Secret: create it, or change the one that was read (and has not changed since).
+    """Put a key into the Secret: create it, or change the version that was read.
 
     Raises:
         Conflict: it exists although it was read as absent, has changed, or belongs to another object.
@@ -82,7 +81,6 @@ def write(
 
 
 def foreign(owner: Key, name: str) -> Conflict:
-    """The error for a Secret of another object."""
     return Conflict(
         f"Secret {owner.namespace}/{name} is not that of {owner.path} (uid {owner.uid}): it belongs to an earlier "
         "object of that name, or to an unrelated one. It is left alone; delete it to continue.",
@@ -91,7 +89,6 @@ def foreign(owner: Key, name: str) -> Conflict:
 
 
 def known(found: Mapping[str, object]) -> KeySecret:
-    """What a key Secret says, but for the secret half of the key."""
     metadata = found.get("metadata")
     metadata = metadata if isinstance(metadata, dict) else {}
     content = secret_content(dict(found))
@@ -108,7 +105,7 @@ def known(found: Mapping[str, object]) -> KeySecret:
 
 
 def known_ids(secret: Mapping[str, object]) -> frozenset[str]:
-    """The ids of the key in an account's Secret, and of those that it replaced; empty where there is no key."""
+    """The ids of the key in an account's Secret and of those that it replaced."""
     its = known(secret)
     return frozenset({its.access_key_id, *its.former_keys} - {""})
 

@@ -1,15 +1,12 @@
-"""Opt-in regions: enabling them, and polling AWS's progress.
+"""Opt-in regions: enables them, and polls AWS's progress.
 
-Enabling a region takes AWS some minutes, at times hours, and AWS notifies only the account itself of the end
+Enabling takes AWS minutes, at times hours, and only the account itself is notified
 (https://docs.aws.amazon.com/accounts/latest/reference/manage-acct-regions.html). One ListRegions returns all regions;
-if a policy of the organization only allows the query for a single region, each is queried by itself. At most six may be
-in progress in an account. The account makes the calls itself, under its role: calls by the payer would need trusted
-access, which not every organization has enabled, and would still be one per account, so no bulk query could serve the
-nine accounts that opt in at once. They are polled each minute for as long as most take, then less and less often, down
-to once in five minutes: nine calls a minute at most, and none is noticed later than it has already waited.
+if a policy of the organization forbids it, each region is asked for. At most six may be in progress in an account. The
+account makes the calls under its own role: the payer would need trusted access, which not every organization has
+enabled, and would make as many calls. Polls come each minute at first, then less often, down to one in five minutes.
 
-EnableRegion is safe to repeat: a region that is ENABLING stays so. One that is DISABLING is enabled once it is
-DISABLED.
+EnableRegion can be repeated: an ENABLING region stays so, and a DISABLING one is enabled once it is DISABLED.
 """
 
 from __future__ import annotations
@@ -28,17 +25,17 @@ if TYPE_CHECKING:
 _DONE = frozenset({"ENABLED", "ENABLED_BY_DEFAULT"})
 _UNDER_WAY = frozenset({"ENABLING", "DISABLING"})
 _UNKNOWN = ""
-# In an account some minutes old a denial may pass; that of a service control policy is heard again.
+# In an account some minutes old a denial may be temporary; a service control policy denies again.
 _ATTEMPTS_BEFORE_DENIAL_COUNTS = 3
 _LOOKS_AT_FIRST = 15  # one interval apart
 _LONGEST_INTERVALS = 5
 
 
 def enable_regions(sessions: Sessions, action: EnableRegions) -> RegionStatuses:
-    """Ask for what is not asked for yet; how the regions stand, once one stands otherwise than seen.
+    """Request what is missing; return the statuses once one differs from `seen`.
 
     Raises:
-        Pending: nothing has changed; looked at again.
+        Pending: nothing has changed; polled again.
     """
     member = sessions.member(action.account_id, action.partition, settle=attempt.SETTLING)
     account = member.account()
@@ -51,7 +48,7 @@ def enable_regions(sessions: Sessions, action: EnableRegions) -> RegionStatuses:
 
 
 def _enabled(account: AccountClient, action: EnableRegions, stand: Mapping[str, str]) -> dict[str, str]:
-    """The regions' statuses after as many have been asked for as may be under way."""
+    """Request as many regions as may be in progress; return all statuses."""
     places = action.at_once - sum(state in _UNDER_WAY for state in stand.values())
     statuses: dict[str, str] = {}
     for region in sorted(action.seen, key=lambda name: (action.seen[name] == "TODO", name)):
@@ -77,7 +74,7 @@ def _asked_for(account: AccountClient, region: str) -> str:
     except Conflict:
         return "TODO"  # it is being disabled
     except Throttled:
-        return "TODO"  # too many in progress: another party has requested others
+        return "TODO"  # too many in progress, requested by another party
     except Invalid:
         return _UNKNOWN
     except Denied as error:
@@ -87,7 +84,7 @@ def _asked_for(account: AccountClient, region: str) -> str:
 
 
 def _stand(account: AccountClient, regions: Iterable[str]) -> dict[str, str]:
-    """RegionOptStatus by region, of all of them where the account may list."""
+    """RegionOptStatus by region; of all regions if the account may list them."""
     try:
         pages = list(account.get_paginator("list_regions").paginate())
     except Denied as error:
@@ -102,7 +99,7 @@ def _one(account: AccountClient, region: str) -> str:
     except Invalid:
         return _UNKNOWN
     except Denied:
-        return "DISABLED"  # whether it may be enabled, AWS says when it is asked to
+        return "DISABLED"  # if it may not be enabled, AWS says so upon request
 
 
 def _raise_unless_definite(error: Denied) -> None:

@@ -1,12 +1,11 @@
-"""The organization as its own workflow's pass sees it: who is in it, its units, and who stands where.
+"""The organization: its accounts, its units, and which account is where.
 
-Plain functions, called on threads: by the one workflow that owns the organization, but for the moves, which each
-hand-over makes itself. All calls are the payer's, and few: the Organizations API allows a handful per second for a
-whole company and pages by at most twenty entries.
+Plain functions on threads, called by the organization's own workflow, except the moves, which each hand-over makes. All
+calls are the payer's, and few: the API allows a handful per second for a whole company and pages by at most twenty.
 
-Facts (AWS Organizations API reference): an account's `State` replaced `Status` in 2025, both are read; create requests
-are listed for 90 days; lists are eventually consistent; two organizational units of one parent may not share a name;
-MoveAccount wants the account's real parent as its source.
+Facts (AWS Organizations API reference): an account's `State` replaced `Status` in 2025, so both are read; create
+requests are listed for 90 days; lists are eventually consistent; units of one parent have different names; MoveAccount
+needs the account's real parent as its source.
 """
 
 from __future__ import annotations
@@ -31,13 +30,13 @@ IN_PROGRESS = "IN_PROGRESS"
 SUCCEEDED = "SUCCEEDED"
 FAILED = "FAILED"
 
-SIDE_BY_SIDE = 4  # units being created at once
+SIDE_BY_SIDE = 4  # units created concurrently
 DUPLICATE_UNIT = "DuplicateOrganizationalUnitException"
 _MISPLACED = frozenset({"AccountNotFoundException", "DuplicateAccountException", "SourceParentNotFoundException"})
 
 
 def census(sessions: Sessions, since: datetime) -> Census:
-    """List the organization: ListAccounts and ListCreateAccountStatus, every page of both."""
+    """List the organization: every page of ListAccounts and ListCreateAccountStatus."""
     payer = sessions.payer()
     taken_at, accounts = _accounts(payer)
     attempts = (item for item in list_attempts(payer) if item.requested_at >= since or item.state == IN_PROGRESS)
@@ -45,23 +44,22 @@ def census(sessions: Sessions, since: datetime) -> Census:
 
 
 def count_active(sessions: Sessions) -> int:
-    """How many accounts are ACTIVE, the payer included: ListAccounts only, one call per twenty accounts."""
+    """The number of ACTIVE accounts, the payer included: ListAccounts only, one call per twenty accounts."""
     _, accounts = _accounts(sessions.payer())
     return sum(account.active for account in accounts)
 
 
 def names_in_progress(sessions: Sessions) -> set[str]:
-    """The names of the accounts that are being created: ListCreateAccountStatus, for requests under way only."""
+    """The names of accounts being created: ListCreateAccountStatus for requests in progress only."""
     return {item.name for item in list_attempts(sessions.payer(), IN_PROGRESS)}
 
 
 def list_accounts(payer: Payer) -> list[MemberAccount]:
-    """Every account of the organization."""
     return _accounts(payer)[1]
 
 
 def list_attempts(payer: Payer, *states: str) -> list[CreateAttempt]:
-    """The CreateAccount requests of the last 90 days, all or those in the given states, oldest first."""
+    """The CreateAccount requests of the last 90 days in these states (all without any), oldest first."""
     organizations = payer.organizations()
     pages = organizations.get_paginator("list_create_account_status").paginate(States=list(states))  # type: ignore[arg-type]
     found = [_attempt(item) for page in pages for item in page["CreateAccountStatuses"]]
@@ -69,14 +67,14 @@ def list_attempts(payer: Payer, *states: str) -> list[CreateAttempt]:
 
 
 def ensure_organizational_units(sessions: Sessions, base: str, names: Iterable[str]) -> Units:
-    """The units of these names under `base`: made, or found where they exist.
+    """Create or find the units of these names under `base`.
 
-    Creating first costs one call for a new name; the listing, needed once for all that exist already, one per twenty.
-    AWS takes one change of an organization at a time and refuses who meets another. A change is quick, so a few are
-    tried side by side; those that met are made one after the other.
+    Creating first costs one call for a new name; the listing, made once if some exist, one per twenty. AWS makes one
+    change of an organization at a time and refuses concurrent ones. Changes are quick, so a few run concurrently, and
+    refused ones are repeated one after another.
 
     Raises:
-        ApiError: what no single name is to blame for. The units made before it are found again by the next attempt.
+        ApiError: a failure that is not a single name's. The next attempt finds the units made before it.
     """
     payer, wanted = sessions.payer(), tuple(dict.fromkeys(names))
     with ThreadPoolExecutor(SIDE_BY_SIDE, thread_name_prefix="units") as threads:
@@ -100,7 +98,7 @@ def ensure_organizational_units(sessions: Sessions, base: str, names: Iterable[s
 
 
 def _create_unit(payer: Payer, base: str, name: str) -> str | ApiError:
-    """The id of the new unit, or what AWS said instead."""
+    """The new unit's id, or AWS's refusal."""
     try:
         answer = payer.organizations().create_organizational_unit(ParentId=base, Name=name)
     except ApiError as error:
@@ -120,14 +118,14 @@ def _listed(existing: Mapping[str, str], name: str, error: Conflict) -> str:
 
 
 def move_account(sessions: Sessions, account_id: str, root: str, base: str, unit: str) -> None:
-    """Move an account from the root to a unit; if it is there already, nothing is changed.
+    """Move an account from the root to a unit, unless it is there already.
 
-    From another unit it is moved only if that unit is below `base`: otherwise another party has put it there.
+    From another unit it is moved only if that unit is below `base`: otherwise another party put it there.
 
     Raises:
-        Denied: the account is protected, or stands outside of root and `base`.
+        Denied: the account is protected, or outside of root and `base`.
         Throttled: another client is changing the organization.
-        Absent: the account, or the unit, is not in the organization.
+        Absent: the account or the unit is not in the organization.
     """
     sessions.refuse_protected(account_id)
     payer = sessions.payer()
@@ -156,19 +154,19 @@ def _move(payer: Payer, account_id: str, source: str, unit: str) -> None:
     try:
         payer.organizations().move_account(AccountId=account_id, SourceParentId=source, DestinationParentId=unit)
     except Throttled as error:
-        # Organizations allows one change at a time: those who met are spread, so that they do not meet again.
+        # Organizations allows one change at a time: spread the repetitions.
         error.delay = timedelta(seconds=random.uniform(0.5, 3))  # noqa: S311
         raise
 
 
 def _parent(payer: Payer, child: str) -> str:
-    """The one parent of an account or unit, empty for a root."""
+    """The parent of an account or unit; empty for a root."""
     parents = payer.organizations().list_parents(ChildId=child)["Parents"] if not child.startswith("r-") else []
     return parents[0]["Id"] if parents else ""
 
 
 def list_units(payer: Payer, base: str) -> dict[str, str]:
-    """The ids of all units under a parent, by name."""
+    """Ids by name."""
     pages = payer.organizations().get_paginator("list_organizational_units_for_parent").paginate(ParentId=base)
     return {unit["Name"]: unit["Id"] for page in pages for unit in page["OrganizationalUnits"]}
 

@@ -1,11 +1,11 @@
-"""Every AWS action that the code calls, by who calls it, with the reason: what the IAM policies must allow.
+"""Every AWS action that the code calls, by caller, with the reason: what the IAM policies must allow.
 
-A test holds that the table and the calls are the same; `deploy/iam/` is rendered from it. The payer's policy is what a
-person attaches to the keys in the Secret; member accounts need no policy of their own, since AWS gives
-OrganizationAccountAccessRole full rights, but where a service control policy narrows them it has to leave these.
+A test compares the table with the calls, and `deploy/iam/` is rendered from it. The payer's policy belongs to the keys
+in the Secret. Member accounts need no policy, since AWS gives OrganizationAccountAccessRole full rights; a service
+control policy must leave these.
 
-IAM names a few actions otherwise than the API does (`HeadObject` needs `s3:GetObject`); the table has IAM's names, and
-`API_CALLS` those of the API that differ. GetCallerIdentity needs no permission and is listed for completeness.
+The table has IAM's names; `API_CALLS` has the API's where they differ (`HeadObject` needs `s3:GetObject`).
+GetCallerIdentity needs no permission and is listed for completeness.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Role(StrEnum):
 
 
 class Permission(Model):
-    """One action. `resource` is ARN patterns where IAM can narrow it, `*` where it cannot."""
+    """`resource`: ARN patterns where IAM can narrow the action, else `*`."""
 
     role: Role
     action: str

@@ -26,7 +26,7 @@ ROLE_SESSION = "perdure"
 
 
 class Process(Services):
-    """This process, as AWS's libraries find its credentials."""
+    """This process, with the credentials that AWS's libraries find."""
 
     def __init__(self, clients: Clients, *, partition: str = "aws", observing: bool) -> None:
         super().__init__(clients, "this process", observing=observing)
@@ -35,7 +35,6 @@ class Process(Services):
         self._found: Credentials | None = None
 
     def credential(self) -> ReadOnlyCredentials:
-        """The keys of the moment."""
         look = Call(service="sts", operation="(its credentials)", caller=str(self), region=self.default_region)
         with held(self._lock, "the process's credentials"), mapped(look):
             if self._found is None:
@@ -46,7 +45,7 @@ class Process(Services):
             return frozen
 
     def refused(self, credential: ReadOnlyCredentials, error: Denied) -> bool:
-        """Search for credentials again; worth repeating if there are others now."""
+        """Search for credentials again; worth repeating if they differ."""
         if error.code not in UNAUTHENTICATED:
             return False
         with held(self._lock, "the process's credentials"):
@@ -55,8 +54,6 @@ class Process(Services):
 
 
 class Role(Assumed):
-    """A role of another account."""
-
     def __init__(self, clients: Clients, process: Process, place: Place, *, observing: bool) -> None:
         super().__init__(clients, place.account, observing=observing)
         self.partition = partition_of(place.region)
@@ -64,7 +61,7 @@ class Role(Assumed):
         self._place = place
 
     def assume(self) -> ReadOnlyCredentials:
-        """A session under the role."""
+        """A session under the role, which must be in the place's account."""
         answer = self._process.sts().assume_role(
             RoleArn=self._place.role, RoleSessionName=ROLE_SESSION, DurationSeconds=SESSION_SECONDS
         )
@@ -79,8 +76,6 @@ class Role(Assumed):
 
 
 class Places:
-    """The callers of all places."""
-
     def __init__(self, *, connections: int, observing: bool) -> None:
         self._clients = Clients(connections=connections)
         self._observing = observing
@@ -88,7 +83,7 @@ class Places:
         self._callers: dict[tuple[str, str], Services] = {}
 
     def caller(self, place: Place) -> Services:
-        """Who calls in a place: one per role, or the process itself, per partition."""
+        """One caller per role; the process itself without one, per partition."""
         with self._lock:
             return self._role(place) if place.role else self._process(partition_of(place.region))
 

@@ -1,17 +1,16 @@
-"""Service quotas: the requests to raise them, and polling AWS's progress with those.
+"""Service quotas: requests to raise them, and polling AWS's progress.
 
-A request is PENDING, then perhaps CASE_OPENED with AWS Support, for minutes to days, and AWS sends no notification of
-its end. One list returns all requests of a region in the last 90 days, so a check costs one call however many are open.
-A quota's value is queried only before a request for it, and after a refusal: a quota that is high enough, for whatever
-reason, needs no request.
+A request is PENDING, then perhaps CASE_OPENED with AWS Support, for minutes to days, without a notification. One list
+returns all requests of a region in the last 90 days, so a check costs one call. A quota's value is read only before a
+request and after a refusal: a quota that is high enough needs no request.
 
 An account may have 20 requests open, one per quota, and 2 in a region that it opted in to
-(https://docs.aws.amazon.com/servicequotas/latest/userguide/reference_limits.html). The decision respects that limit,
-counting the requests for vCPUs that the initialisation of regions makes. If another party has requests open too, AWS
-refuses (QuotaExceededException) and the rest stays to be done.
+(https://docs.aws.amazon.com/servicequotas/latest/userguide/reference_limits.html). The decision respects that,
+including the vCPU requests of region initialisation. If another party has requests open too, AWS refuses
+(QuotaExceededException), and the rest waits.
 
-RequestServiceQuotaIncrease has no token. A second one for a quota with an open request is refused
-(ResourceAlreadyExistsException), whatever value it wants, so a repetition makes no second request.
+RequestServiceQuotaIncrease has no token, but a second request for a quota is refused while one is open
+(ResourceAlreadyExistsException).
 """
 
 from __future__ import annotations
@@ -53,10 +52,10 @@ class _FullError(Exception):
 
 
 def raise_quotas(sessions: Sessions, action: RaiseQuotas) -> QuotaStatuses:
-    """Make the requests that are missing; how the quotas stand, once one stands otherwise than it did.
+    """Make missing requests; return the statuses once one has changed.
 
     Raises:
-        Pending: nothing has changed; looked at again.
+        Pending: nothing has changed; polled again.
     """
     member = sessions.member(action.account_id, action.partition, settle=attempt.SETTLING)
     client = member.service_quotas(action.region)
@@ -76,10 +75,9 @@ def raise_quotas(sessions: Sessions, action: RaiseQuotas) -> QuotaStatuses:
 
 
 def ask_for_vcpus(client: ServiceQuotasClient, wanted: int) -> bool:
-    """Ask for so many vCPUs of running instances, unless there are as many; whether a request is open now.
+    """Request this many vCPUs of running instances, unless there are as many; True if a request is open.
 
-    The answer is not awaited, and a request that cannot be made stops no initialisation (the replaced operator's then
-    waits for ever).
+    The answer is not awaited, and a failed request stops no initialisation (the replaced operator then waits for ever).
     """
     try:
         service = SERVICE_OF[VCPUS]
@@ -96,7 +94,7 @@ def ask_for_vcpus(client: ServiceQuotasClient, wanted: int) -> bool:
 
 
 def _requested(client: ServiceQuotasClient, code: str, quota: ServiceQuota, status: str | None) -> str:
-    """How one quota stands; asked for if there is no request that says."""
+    """One quota's status; requests it if no request exists."""
     if status in _OPEN:
         return IN_PROGRESS
     ended = _ENDS.get(status or "")
@@ -119,7 +117,7 @@ def _ask(client: ServiceQuotasClient, service: str, code: str, value: int) -> st
     try:
         client.request_service_quota_increase(ServiceCode=service, QuotaCode=code, DesiredValue=value)
     except Conflict:
-        return IN_PROGRESS  # one is open, perhaps of another value: seen to when that has ended
+        return IN_PROGRESS  # one is open, perhaps for another value, which is handled when it has ended
     except Absent:
         return MANUAL_ACTION
     except Invalid as error:
@@ -130,9 +128,9 @@ def _ask(client: ServiceQuotasClient, service: str, code: str, value: int) -> st
 
 
 def _requests(client: ServiceQuotasClient, action: RaiseQuotas) -> tuple[Mapping[str, str], bool]:
-    """The status that counts of each quota's requests: an open one, else the newest for the wanted value.
+    """Each quota's decisive request status: an open one, else the newest for the wanted value.
 
-    And whether one for vCPUs is open beside them.
+    Also returns whether a request for vCPUs is open.
     """
     found: dict[str, RequestedServiceQuotaChangeTypeDef] = {}
     vcpus_asked = False
@@ -150,7 +148,7 @@ def _requests(client: ServiceQuotasClient, action: RaiseQuotas) -> tuple[Mapping
 
 
 def _counts(request: RequestedServiceQuotaChangeTypeDef, quota: ServiceQuota, since: datetime | None) -> bool:
-    """True for an open request of any value, and for an ended one of the wanted value that is not an old refusal."""
+    """True for an open request of any value, and for an ended one of the wanted value except an old refusal."""
     if request["Status"] in _OPEN:
         return True
     if request["DesiredValue"] != quota.value:

@@ -1,21 +1,18 @@
 """Regions: which ones an account has, and the launch that makes AWS verify the account in one of them.
 
-A region is initialised by launching one micro instance, seeing it run and terminating it. A leftover instance costs
-money in an account that no person watches, so it is terminated in every case: when the wait fails, when the action is
-cancelled, and, if a process died or an answer was lost, by the next attempt, which finds the instance by its tags.
+A region is initialised by launching a micro instance, seeing it run, and terminating it. A leftover instance costs
+money in an account that no person watches, so it is always terminated: after a failed wait, upon cancellation, and
+after a crash or a lost answer by the next attempt, which finds it by its tags.
 
-The ClientToken prevents a second instance: RunInstances repeated with the same token answers with the first launch as
-it was then, even when that instance is terminated by now (EC2 keeps tokens for a day and longer). The token is made of
-the Account's uid, the region and the round, so another round launches a new instance.
+RunInstances with the same ClientToken (of the Account's uid, region and round) answers with the first launch, even if
+that instance is terminated by now; EC2 keeps tokens for at least a day. So a repetition launches no second instance,
+and another round a new one. A first attempt costs three calls; image and instance type are the same for all accounts,
+and looked up once per region and hour in a process.
 
-A first attempt costs three calls: RunInstances, DescribeInstances until it runs, TerminateInstances. The image and the
-instance type are the same for all accounts and are looked up once per region and hour in a process.
-
-New accounts answer PendingVerification or OptInRequired for minutes to hours: looked at again after 2, 4, 8, ... 512 s.
-A region in which that, or no answer, lasts for 25 minutes is given up (EC2CreationTimeout, the replaced operator's
-limit): the account goes on without it, before the 51 minutes of all its regions are over.
-A definite refusal (a service control policy, a limit, no default VPC) is the region's outcome, not an error: one region
-that cannot be used does not stop an account. A denial is definite when it is heard three times within seconds.
+New accounts answer PendingVerification or OptInRequired for minutes to hours: tried again after 2, 4, 8, ... 512 s.
+After 25 minutes of that, or of no answer, the region is given up (EC2CreationTimeout, the replaced operator's limit)
+and the account continues without it. A definite refusal (a service control policy, a limit, no default VPC) is the
+region's outcome, not an error; a denial is definite after three attempts.
 """
 
 from __future__ import annotations
@@ -59,7 +56,7 @@ FALLBACK_TYPE: MicroType = "t2.micro"
 
 _LIVE = ("pending", "running", "stopping", "stopped")
 _ENDED_BY_US = "Client.UserInitiatedShutdown"
-# A terminated instance is described for about an hour, a new one after seconds at the latest.
+# A terminated instance is described for about an hour, a new one within seconds.
 _FORGOTTEN_SECONDS = 30
 _LISTED_AFTER_SECONDS = 0.5
 _OVER = frozenset({"shutting-down", "terminated"})
@@ -67,17 +64,17 @@ _LOOKS_SECONDS = (0.3, 0.7, 1, 2, 3, 5)
 _LONGEST_PENDING = timedelta(minutes=10)
 _TERMINATE_SECONDS = (0, 1, 2, 4, 8, 15)
 _ATTEMPTS_BEFORE_AUTH_FAILURE_COUNTS = 4
-# In an account some seconds old a denial may pass; that of a service control policy is heard again.
+# In an account some seconds old a denial may be temporary; a service control policy denies again.
 _ATTEMPTS_BEFORE_DENIAL_COUNTS = 3
 _LOOK_UPS_KEPT_SECONDS = 3600.0
-# Upstream's: ten launches, the last after 1500 s.
+# Upstream's limit: ten launches, the last after 1500 s.
 _LONGEST_REGION = timedelta(seconds=1500)
 CREATION_TIMEOUT_CODE = "EC2CreationTimeout"
 _PENDING_LONGEST_STEP = 9  # 2**9 = 512 s
 
 
 def list_regions(sessions: Sessions, action: ListRegions) -> Regions:
-    """The regions that the account can use; those not opted in to are left out here, whatever the API's filter does."""
+    """The regions that the account can use; those not opted in to are left out whatever the API's filter does."""
     member = entered(sessions, action, settle=attempt.SETTLING)
     try:
         answer = member.ec2(member.default_region).describe_regions(AllRegions=False)
@@ -90,24 +87,23 @@ def list_regions(sessions: Sessions, action: ListRegions) -> Regions:
 
 
 def can_use(member: Member, region: str) -> bool:
-    """Whether the account can use the region; asked only when the region does not answer."""
+    """Asked only when the region does not answer."""
     return region in usable(member.ec2(member.default_region).describe_regions(AllRegions=False)["Regions"])
 
 
 def usable(regions: Iterable[RegionTypeDef]) -> tuple[str, ...]:
-    """The names of those regions that the account has opted in to, or need not."""
     return tuple(sorted(item["RegionName"] for item in regions if item.get("OptInStatus") != "not-opted-in"))
 
 
 class Launch(NamedTuple):
-    """What is the same for every account of a region."""
+    """The same for every account of a region."""
 
     image: str
     instance_type: MicroType
 
 
 class RegionInitializer:
-    """Initialises regions; holds what was looked up. One per process."""
+    """Initialises regions, with cached look-ups. One per process."""
 
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
@@ -147,7 +143,7 @@ class RegionInitializer:
         return _see_through(ec2, action, self._launch(ec2, action))
 
     def _launch(self, ec2: EC2Client, action: InitializeRegion) -> list[str]:
-        """The instance, as the one id of a list: where the answer was lost, whatever carries our marks now."""
+        """The new instance's id; after a lost answer, the ids of whatever has our marks."""
         key = (action.partition, action.region, action.ami_owner)
         launch = self._launches.get(key, lambda: _look_up(ec2, action))
         attempt.checkpoint()
@@ -156,13 +152,11 @@ class RegionInitializer:
         except Absent as error:
             if not error.code.startswith("InvalidAMIID"):
                 raise
-            # The image was withdrawn since it was looked up: look again.
+            # The image was withdrawn: look it up again.
             self._launches.forget(key)
             raise Unavailable(error.message, code=error.code) from error
         except Unavailable:
-            # It may have been launched. Check now: if the action is cancelled before the next attempt begins, no later
-            # check
-            # is made.
+            # It may have been launched. Check now, as no later attempt does if the action is cancelled meanwhile.
             attempt.pause_regardless(_LISTED_AFTER_SECONDS)
             found = [instance["InstanceId"] for instance in instances_of(ec2, action.tags)]
             if not found:
@@ -172,7 +166,7 @@ class RegionInitializer:
 
 
 def raise_unless_definite(error: ApiError) -> None:
-    """Raise a refusal that may pass: a session or key that the region does not know yet, a denial heard once."""
+    """Raise a refusal that may pass: credentials that the region does not know yet, or the first denials."""
     if error.code in UNAUTHENTICATED and attempt.number() < _ATTEMPTS_BEFORE_AUTH_FAILURE_COUNTS:
         raise attempt.settling(error)
     if attempt.age() < attempt.SETTLING and not attempt.definite(error, _ATTEMPTS_BEFORE_DENIAL_COUNTS):
@@ -182,7 +176,7 @@ def raise_unless_definite(error: ApiError) -> None:
 
 
 def _given_up(ec2: EC2Client, action: InitializeRegion, error: ApiError) -> RegionOutcome:
-    """The outcome of a region that has been no use for too long; what earlier attempts launched there is ended."""
+    """The outcome of a region that was unusable for too long; ends what earlier attempts launched."""
     minutes = f"{_LONGEST_REGION.total_seconds() / 60:.0f} minutes"
     message = f"{CREATION_TIMEOUT_CODE}: no instance ran for {minutes}: {error.message}"
     try:
@@ -195,13 +189,13 @@ def _given_up(ec2: EC2Client, action: InitializeRegion, error: ApiError) -> Regi
 
 
 def client_token(action: InitializeRegion) -> str:
-    """The token of this launch; EC2 takes 64 ASCII characters."""
+    """EC2 takes 64 ASCII characters."""
     what = f"{action.owner.uid}/{action.region}/{action.round}"
     return hashlib.sha256(what.encode()).hexdigest()
 
 
 def instances_of(ec2: EC2Client, tags: dict[str, str]) -> list[InstanceTypeDef]:
-    """Instances that carry our four marks, the first two with this Account's values, and are not terminated."""
+    """Unterminated instances that carry our four marks, the first two with this Account's values."""
     filters: list[FilterTypeDef] = [
         {"Name": "tag:clusterAccountName", "Values": [tags["clusterAccountName"]]},
         {"Name": "tag:clusterNamespace", "Values": [tags["clusterNamespace"]]},
@@ -215,7 +209,7 @@ def instances_of(ec2: EC2Client, tags: dict[str, str]) -> list[InstanceTypeDef]:
 
 
 def end_launches(sessions: Sessions, action: EndLaunches) -> None:
-    """Terminate the instances that an initialisation has left in a region; a region that is not enabled has none."""
+    """Terminate what an initialisation has left in a region; a disabled region has nothing."""
     member = entered(sessions, action)
     try:
         end_marked(member.ec2(action.region), action.tags)
@@ -225,13 +219,13 @@ def end_launches(sessions: Sessions, action: EndLaunches) -> None:
 
 
 def end_marked(ec2: EC2Client, tags: dict[str, str]) -> None:
-    """Terminate the instances that carry our marks; their volumes go with them."""
+    """Terminate the instances with our marks; their volumes go with them."""
     attempt.checkpoint()
     _terminate(ec2, [instance["InstanceId"] for instance in instances_of(ec2, tags)])
 
 
 def _see_through(ec2: EC2Client, action: InitializeRegion, ids: list[str]) -> RegionOutcome:
-    """Wait until one of them runs; terminate all, whatever comes."""
+    """Wait until one instance runs; terminate all in any case."""
     try:
         return _await_running(ec2, action, ids)
     finally:
@@ -260,7 +254,7 @@ def _await_running(ec2: EC2Client, action: InitializeRegion, ids: list[str]) -> 
 
 
 def _describe(ec2: EC2Client, ids: list[str]) -> list[InstanceTypeDef]:
-    """The instances; those that EC2 does not know yet are left out."""
+    """Without those that EC2 does not know yet."""
     try:
         answer = ec2.describe_instances(InstanceIds=ids)
     except Absent:
@@ -269,7 +263,7 @@ def _describe(ec2: EC2Client, ids: list[str]) -> list[InstanceTypeDef]:
 
 
 def _over(region: str, instance: InstanceTypeDef) -> RegionOutcome:
-    """The outcome of an ended instance: ended by an earlier attempt, or by EC2, which could not run it."""
+    """The outcome of an ended instance: an earlier attempt ended it, or EC2 could not run it."""
     reason = instance.get("StateReason", {})
     if reason.get("Code") == _ENDED_BY_US:
         return RegionOutcome(region=region, ok=True, message=f"{instance['InstanceId']} was launched before")
@@ -278,7 +272,7 @@ def _over(region: str, instance: InstanceTypeDef) -> RegionOutcome:
 
 
 def _terminate(ec2: EC2Client, ids: list[str]) -> None:
-    """Terminate, also when cancelled. After half a minute of failures the error is the activity's, which is retried."""
+    """Terminate even if cancelled. After half a minute of failures the activity fails and is retried."""
     if not ids:
         return
     for seconds in _TERMINATE_SECONDS:
@@ -301,7 +295,7 @@ def _look_up(ec2: EC2Client, action: InitializeRegion) -> Launch:
 
 
 def _image(ec2: EC2Client, action: InitializeRegion) -> str:
-    """Upstream's rule: the owner's first x86_64 image that everybody may launch and that is neither SAP nor beta."""
+    """Upstream's rule: the owner's first public x86_64 image that is neither SAP nor beta."""
     pages = ec2.get_paginator("describe_images").paginate(
         Owners=[action.ami_owner],
         ExecutableUsers=["all"],
@@ -352,7 +346,7 @@ K = TypeVar("K")
 
 
 class LookUps(Generic[K, T]):
-    """Answers that are the same for everybody, kept for an hour; many who ask at once wait for one look."""
+    """Answers that all callers share, kept for an hour; concurrent callers wait for one look-up."""
 
     def __init__(self) -> None:
         self._guard = threading.Lock()
@@ -360,7 +354,7 @@ class LookUps(Generic[K, T]):
         self._found: dict[K, tuple[float, T]] = {}
 
     def get(self, key: K, look: Callable[[], T]) -> T:
-        """What was found for the key, else what `look` finds now. Its errors are not kept."""
+        """The kept answer, or the one that `look` finds; errors are not kept."""
         with self._guard:
             lock = self._locks.setdefault(key, threading.Lock())
         with held(lock, f"the look-up of {key}"):
@@ -372,6 +366,5 @@ class LookUps(Generic[K, T]):
             return found
 
     def forget(self, key: K) -> None:
-        """Look again next time."""
         with self._guard:
             self._found.pop(key, None)

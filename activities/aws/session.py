@@ -1,14 +1,14 @@
-"""Who calls AWS: the payer, with the keys of its Secret, and the member accounts, by AssumeRole from the payer.
+"""Who calls AWS: the payer, with the keys of its Secret, and member accounts, by AssumeRole from the payer.
 
-The payer's keys live in the Secret `aws-account-operator-credentials` of the operator's namespace. They are read again
-after a minute, and at once when AWS refuses them, so a rotated key works without a restart; they are never logged and
-never leave this process. A member account is entered through its role `OrganizationAccountAccessRole`, which AWS makes
-with every account that CreateAccount creates; the session is kept until five minutes before it ends (one hour, the
-longest for a role assumed by a role). Right after its creation an account may refuse the role for some seconds to
-minutes: who knows the account to be new says so with `settle`, and the refusal passes by itself for that long.
+The payer's keys are in the Secret `aws-account-operator-credentials` of the operator's namespace. They are read again
+after a minute and when AWS refuses them, so a rotated key works without a restart; they are never logged and never
+leave this process. A member account is entered through `OrganizationAccountAccessRole`, which AWS makes in every
+account that CreateAccount creates; a session is kept until five minutes before its end (one hour, the longest for a
+role assumed by a role). A new account may refuse the role for seconds to minutes; `settle` makes such a refusal
+temporary for that long.
 
-Some accounts are never entered: the payer itself, the `payer-account-ids` of the operator's ConfigMap and
-the accounts that the settings protect. Should AssumeRole ever answer with a session in another account, it is refused.
+Never entered are the payer itself, the ConfigMap's `payer-account-ids` and the accounts that the settings protect. A
+session in another account than asked for is refused.
 """
 
 from __future__ import annotations
@@ -62,8 +62,8 @@ T = TypeVar("T")
 
 NO_CREDENTIALS = "NoCredentials"
 
-# Where the global services (IAM, Organizations, Route 53, Support) are asked, and the regional STS: its sessions are
-# valid in every region, opt-in ones too, unlike those of the global endpoint.
+# Endpoints of the global services (IAM, Organizations, Route 53, Support) and of the regional STS, whose sessions are
+# valid in every region, unlike those of the global endpoint.
 DEFAULT_REGIONS = {
     "aws": "us-east-1",
     "aws-us-gov": "us-gov-east-1",
@@ -76,7 +76,7 @@ DEFAULT_REGIONS = {
 }
 
 SESSION_SECONDS = 3600
-# Far fewer than AWS activities at once, so that no account can hang them all.
+# Far fewer than concurrent AWS activities, so that no account can hang them all.
 CALLS_PER_ACCOUNT = 24
 _RENEWED_BEFORE_SECONDS = 300
 _REREAD_SECONDS = 60.0
@@ -84,60 +84,51 @@ _ACCOUNT_ID = re.compile(r"\d{12}")
 
 
 class Identity(Model):
-    """Who AWS says that a caller is."""
+    """Who AWS says a caller is."""
 
     account_id: str
     arn: str
 
 
 class Services(Caller):
-    """A caller's clients, typed. Global services are asked in the partition's default region."""
+    """A caller's typed clients. Global services are asked in the partition's default region."""
 
     partition: str = "aws"
 
     @property
     def default_region(self) -> str:
-        """The region of the global services."""
         return DEFAULT_REGIONS.get(self.partition, "us-east-1")
 
     def ec2(self, region: str) -> EC2Client:
-        """EC2 in a region."""
         return cast("EC2Client", self.client("ec2", region))
 
     def s3(self, region: str = "") -> S3Client:
-        """S3 in a region."""
         return cast("S3Client", self.client("s3", region or self.default_region))
 
     def service_quotas(self, region: str = "") -> ServiceQuotasClient:
-        """Service Quotas in a region; the account-wide quotas are asked in the default region."""
+        """Account-wide quotas are asked in the default region."""
         return cast("ServiceQuotasClient", self.client("service-quotas", region or self.default_region))
 
     def account(self) -> AccountClient:
-        """Account Management: which regions are enabled."""
         return cast("AccountClient", self.client("account", self.default_region))
 
     def iam(self) -> IAMClient:
-        """IAM."""
         return cast("IAMClient", self.client("iam", self.default_region))
 
     def route53(self) -> Route53Client:
-        """Route 53."""
         return cast("Route53Client", self.client("route53", self.default_region))
 
     def organizations(self) -> OrganizationsClient:
-        """Organizations."""
         return cast("OrganizationsClient", self.client("organizations", self.default_region))
 
     def support(self) -> SupportClient:
-        """Support."""
         return cast("SupportClient", self.client("support", self.default_region))
 
     def sts(self) -> STSClient:
-        """STS, regional."""
         return cast("STSClient", self.client("sts", self.default_region))
 
     def assume_role(self, role: str, session: str, external_id: str = "") -> tuple[str, ReadOnlyCredentials]:
-        """Assume a role for an hour, the longest for a role that a role assumes; returns its ARN and keys."""
+        """Assume a role for an hour, the longest for a role that a role assumes; returns session ARN and keys."""
         request: AssumeRoleRequestTypeDef = {
             "RoleArn": role,
             "RoleSessionName": session,
@@ -151,22 +142,18 @@ class Services(Caller):
         return answer["AssumedRoleUser"]["Arn"], credential
 
     def ask_identity(self) -> Identity:
-        """GetCallerIdentity."""
         answer = self.sts().get_caller_identity()
         return Identity(account_id=answer["Account"], arn=answer["Arn"])
 
 
 class KeyHolder(Services):
-    """A caller with the keys of a Secret."""
-
     keys: Remembered[ReadOnlyCredentials]
 
     def credential(self) -> ReadOnlyCredentials:
-        """The Secret's keys."""
         return self.keys.value()
 
     def refused(self, credential: ReadOnlyCredentials, error: Denied) -> bool:
-        """Read the Secret again; worth repeating if it holds other keys now."""
+        """Read the Secret again; worth repeating if its keys differ."""
         if error.code not in UNAUTHENTICATED:
             return False
         self.keys.forget(credential)
@@ -174,8 +161,6 @@ class KeyHolder(Services):
 
 
 class Payer(KeyHolder):
-    """The organization's management account."""
-
     def __init__(
         self, clients: Clients, keys: Remembered[ReadOnlyCredentials], *, partition: str, observing: bool
     ) -> None:
@@ -186,7 +171,7 @@ class Payer(KeyHolder):
         self._identities: dict[str, Identity] = {}
 
     def identity(self) -> Identity:
-        """Who the payer is, asked once per key."""
+        """Asked once per key."""
         key = str(self.credential().access_key)
         with held(self._lock, "the payer's identity"):
             if key not in self._identities:
@@ -195,7 +180,7 @@ class Payer(KeyHolder):
 
 
 class Assumed(Services):
-    """A role that another caller assumes; its session is kept until five minutes before it ends."""
+    """A role that another caller assumes; its session is kept until five minutes before its end."""
 
     def __init__(self, clients: Clients, name: str, *, observing: bool) -> None:
         super().__init__(clients, name, observing=observing)
@@ -226,8 +211,6 @@ class Assumed(Services):
 
 
 class Member(Assumed):
-    """A member account under its OrganizationAccountAccessRole."""
-
     session_name: ClassVar[str] = ROLE_SESSION_NAME
 
     def __init__(
@@ -242,20 +225,19 @@ class Member(Assumed):
 
     @property
     def role_arn(self) -> str:
-        """The role that is assumed."""
         return f"arn:{self.partition}:iam::{self.account_id}:role/{ACCESS_ROLE}"
 
     def guarded(self) -> AbstractContextManager[None]:
-        """The account's limit of calls at once, and its circuit breaker."""
+        """The account's limit of concurrent calls, and its circuit breaker."""
         return self._guard.calling()
 
     def enter(self) -> None:
-        """Have a session, as a call of its own."""
+        """Get a session, as a call of its own."""
         with self.guarded():
             self.credential()
 
     def confirm(self) -> None:
-        """Ask AWS, once per session, that this session is in this account: before anything is deleted in it."""
+        """Ask AWS, once per session, that it is in this account: before anything is deleted there."""
         credential = self.credential()
         if self._confirmed is credential:
             return
@@ -263,7 +245,7 @@ class Member(Assumed):
         self._confirmed = credential
 
     def assume(self) -> ReadOnlyCredentials:
-        """A session in the account that the role is said to be in, and in no other."""
+        """A session that must be in the account."""
         arn, credential = self._payer.assume_role(self.role_arn, self.session_name)
         self._check(arn)
         return credential
@@ -281,7 +263,7 @@ M = TypeVar("M", bound=Member)
 
 
 class Remembered(Generic[T]):
-    """A value that is read again after a minute; a failed reading is not remembered."""
+    """A value that is read again after a minute; failures are not remembered."""
 
     def __init__(self, what: str, read: Callable[[], T]) -> None:
         self._what = what
@@ -291,7 +273,6 @@ class Remembered(Generic[T]):
         self._stale_at = 0.0
 
     def value(self) -> T:
-        """The value, at most a minute old."""
         with held(self._lock, self._what):
             if self._value is None or time.monotonic() >= self._stale_at:
                 self._value = self._read()
@@ -299,7 +280,7 @@ class Remembered(Generic[T]):
             return self._value
 
     def forget(self, value: T) -> None:
-        """Read again next time, unless another thread has already read another value."""
+        """Read again next time, unless another thread has read another value."""
         with held(self._lock, self._what):
             if self._value == value:
                 self._value = None
@@ -325,7 +306,6 @@ class Sessions:
         self._members: OrderedDict[tuple[str, Hashable], Member] = OrderedDict()
 
     def payer(self) -> Payer:
-        """The management account."""
         partition = self._config.value().partition
         with self._lock:
             if partition not in self._payers:
@@ -333,24 +313,24 @@ class Sessions:
             return self._payers[partition]
 
     def member(self, account_id: str, partition: str = "aws", *, settle: timedelta = timedelta()) -> Member:
-        """A member account, entered.
+        """An entered member account.
 
         Args:
             account_id: twelve digits.
             partition: `aws` or `aws-us-gov`.
-            settle: how long after the action was first asked for a refusal may still pass by itself (new accounts).
+            settle: how long after the action began a refusal is temporary (new accounts).
 
         Raises:
             Denied: the account is protected, or refuses the role.
-            Unavailable: it refuses the role, and may only be new.
-            Throttled: too many calls are under way in it, or it gives no answers.
+            Unavailable: it refuses the role, but may be new.
+            Throttled: too many concurrent calls, or it gives no answers.
         """
         return self.enter(account_id, partition, lambda: self.make(Member, account_id, partition), settle=settle)
 
     def enter(
         self, account_id: str, way: Hashable, make: Callable[[], Member], *, settle: timedelta = timedelta()
     ) -> Member:
-        """An entered account; `make` is called if it has not been entered in this way before. Raises as `member`."""
+        """An entered account; `make` is called when it is first entered in this way. Raises as `member`."""
         self.refuse_protected(account_id)
         member = self._known((account_id, way), make)
         try:
@@ -371,11 +351,11 @@ class Sessions:
         )
 
     def config(self) -> OperatorConfig:
-        """The operator's ConfigMap, at most a minute old."""
+        """At most a minute old."""
         return self._config.value()
 
     def refuse_protected(self, account_id: str) -> None:
-        """Nothing may be done in or to payer and protected accounts, nor to what is no account."""
+        """Raise for payer and protected accounts, and for what is no account id."""
         if not _ACCOUNT_ID.fullmatch(account_id):
             raise Invalid(f"{account_id!r} is not an AWS account id, which has twelve digits", code=NO_ACCOUNT_ID)
         if account_id in self.protected():
@@ -386,7 +366,6 @@ class Sessions:
             )
 
     def protected(self) -> frozenset[str]:
-        """The accounts that are never touched."""
         return self._protected | {*self._config.value().payer_account_ids, self.payer().identity().account_id}
 
     def _known(self, key: tuple[str, Hashable], make: Callable[[], Member]) -> Member:

@@ -1,7 +1,7 @@
-"""Where accounts stand in the organization and how they are tagged, read in bulk where AWS allows it; and put right.
+"""Reads accounts' OUs and tags in bulk where AWS allows it, and corrects them.
 
-A parent's children are listed at once (one call per twenty) where several accounts should stand there, an account's
-parent is asked for by itself otherwise. Tags can only be read account by account.
+A parent's children are listed (one call per twenty) if several accounts should be there; otherwise each account's
+parent is asked for. Tags can only be read account by account.
 """
 
 from __future__ import annotations
@@ -12,13 +12,13 @@ from collections.abc import Iterable, Mapping
 from activities.aws.session import Payer, Sessions
 from engine.errors import Absent, ApiError, Conflict
 
-# Up to so many accounts of one parent are asked for one by one.
+# Up to this many accounts of one parent are asked for one by one.
 _FEW = 3
 _THERE_ALREADY = "DuplicateAccountException"
 
 
 def misplaced(sessions: Sessions, wanted: Mapping[str, str]) -> dict[str, str | ApiError]:
-    """Of accounts and the parents they should have: the parent that those have which stand elsewhere, or an error."""
+    """By account: the actual parent of those that are elsewhere than wanted, or the error."""
     payer, found = sessions.payer(), dict[str, str | ApiError]()
     by_parent: defaultdict[str, list[str]] = defaultdict(list)
     for account_id, parent in wanted.items():
@@ -33,7 +33,7 @@ def _not_in(payer: Payer, parent: str, accounts: Iterable[str]) -> dict[str, str
     if len(asked) > _FEW:
         try:
             children = _children(payer, parent)
-        except ApiError:  # one by one: each says what is wrong with it
+        except ApiError:  # one by one: each then has its own error
             children = set()
         asked = [account_id for account_id in asked if account_id not in children]
     found = {account_id: _parent(payer, account_id) for account_id in asked}
@@ -54,7 +54,7 @@ def _parent(payer: Payer, account_id: str) -> str | ApiError:
 
 
 def move(sessions: Sessions, account_id: str, source: str, target: str) -> None:
-    """Move an account from one parent to another; one that was just moved there counts as done.
+    """Move an account between parents; one that is there already counts as done.
 
     Raises:
         ApiError: it is protected, or AWS refuses.
@@ -70,13 +70,12 @@ def move(sessions: Sessions, account_id: str, source: str, target: str) -> None:
 
 
 def tags_of(sessions: Sessions, account_id: str) -> dict[str, str]:
-    """Every tag of an account."""
     pages = sessions.payer().organizations().get_paginator("list_tags_for_resource").paginate(ResourceId=account_id)
     return {tag["Key"]: tag["Value"] for page in pages for tag in page["Tags"]}
 
 
 def tag(sessions: Sessions, account_id: str, tags: Mapping[str, str]) -> None:
-    """Set these tags, whatever they said before.
+    """Set these tags, overwriting existing values.
 
     Raises:
         ApiError: the account is protected, or AWS refuses.
