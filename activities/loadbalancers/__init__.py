@@ -1,1 +1,0 @@
-"""What the load balancers area observes, and its passes that are a single activity."""

@@ -1,5 +1,3 @@
-"""The area's activities over one set of clients, with the informer caches that they read."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -24,7 +22,7 @@ ACTIVITIES = (*ON_GROUND, SetActivities, ServiceActivities)
 
 
 async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callable[..., object]]:
-    """Every activity, for the worker; their resources are released with the stack."""
+    """Make every activity; the stack releases their resources."""
     settings, kube, blocking = clients.settings, clients.kube, clients.blocking
     projects = Projects(blocking, settings)
     stack.callback(projects.close)

@@ -1,5 +1,3 @@
-"""A LoadBalancer's activities in Kubernetes: observing it with its sets, and creating, changing and deleting sets."""
-
 from __future__ import annotations
 
 from temporalio import activity
@@ -15,14 +13,12 @@ from engine.errors import Conflict
 
 
 class LoadBalancerActivities(Activities):
-    """The LoadBalancer's activities in Kubernetes."""
-
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
 
     @activity.defn(name=ObserveBalancer.activity)
     async def observe_load_balancer(self, look: ObserveBalancer) -> BalancerWorld:
-        """The LoadBalancer, without the endpoints that only machines read, and its sets."""
+        """Leaves out the endpoints, which only machines read."""
         ground, key = self._ground, look.key
         view = await ground.cache.view(look.seen, fresh=look.outdated)
         balancer = await view.own(LoadBalancer, key, look.memory.version)
@@ -42,7 +38,6 @@ class LoadBalancerActivities(Activities):
 
     @activity.defn(name=CreateSet.activity)
     async def create_set(self, create: CreateSet) -> LoadBalancerSet:
-        """Create a set."""
         made = await self._ground.create(LOAD_BALANCER_SET, create.document, create.namespace)
         if made is None:
             raise Conflict(f"LoadBalancerSet {create.namespace}/{create.name} exists already")
@@ -50,11 +45,9 @@ class LoadBalancerActivities(Activities):
 
     @activity.defn(name=PatchSet.activity)
     async def patch_set(self, change: PatchSet) -> None:
-        """Patch an existing set."""
         await self._ground.patch(LOAD_BALANCER_SET, change.namespace, change.name, change.patch)
 
     @activity.defn(name=DeleteSets.activity)
     async def delete_sets(self, deletion: DeleteSets) -> None:
-        """Delete sets."""
         for name in deletion.names:
             await self._ground.delete(LOAD_BALANCER_SET, deletion.namespace, name)

@@ -1,8 +1,8 @@
 """The informer cache of LoadBalancers, sets and machines, indexed by their labels.
 
-A pass is given the versions up to which its lifecycle has been woken. It waits until the cache has reached them, and
-reads from the API server if that takes too long. Answers to writes are put in at once, and every write of a lifecycle's
-own object carries the version that it was decided upon. A cache whose stream is broken is not read.
+A pass waits until the cache has reached the versions that woke its lifecycle, and otherwise reads from the API server,
+as it does if the cache's stream is broken. Answers to writes are put in at once, and a lifecycle's writes of its own
+object carry the version that was decided upon.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from engine.kube.store import Followed, InformerCache, Mirror, Store, reached
 R = TypeVar("R", bound=CustomResource)
 
 _LABEL = "label"
-Label = tuple[str, str, str]  # namespace, name and value; the latter two are empty for a whole namespace
+Label = tuple[str, str, str]  # namespace, name and value; only the namespace for all its objects
 
 
 def _labels(obj: JsonObject) -> Iterable[Label]:
@@ -34,34 +34,30 @@ def _labels(obj: JsonObject) -> Iterable[Label]:
 
 
 class LoadBalancerCache(InformerCache):
-    """One per worker; without a store all reads go to the API server."""
+    """Without a store, all reads go to the API server."""
 
     def __init__(self, api: KubeApi, store: Store | None = None) -> None:
         super().__init__(api, [store.follow(Followed(kind), {_LABEL: _labels}) for kind in CUSTOM_KINDS if store])
 
     async def view(self, seen: Mapping[str, str], *, fresh: bool) -> View:
-        """The reads of a pass that these versions have woken; `fresh` if they have to go to the API server."""
+        """The reads of a pass that these versions have woken; `fresh`: from the API server."""
         return View(self, fresh=fresh or not await reached(self.mirrors.values(), seen))
 
     def mirror(self, kind: Kind) -> Mirror | None:
-        """The cache of a kind; None if it may be outdated."""
+        """None if the cache may be outdated."""
         found = self.mirrors.get(kind.name)
         return found if found is not None and found.listed and not found.trouble else None
 
     def wrote(self, writer: Key, kind: Kind, answer: JsonObject) -> None:
-        """Store the answer to a lifecycle's write of its own object."""
         self.learn(kind, answer)
 
     async def list(self, kind: Kind, namespace: str, labels: Mapping[str, str]) -> Iterable[JsonObject]:
-        """Objects from the API server."""
         selector = ",".join(f"{name}={value}" for name, value in labels.items())
         return (await self._api.list(kind, namespace, label_selector=selector)).items
 
 
 @dataclass(frozen=True)
 class View:
-    """The reads of one pass."""
-
     cache: LoadBalancerCache
     fresh: bool
 
@@ -74,13 +70,11 @@ class View:
         return model.model_validate(found) if found and text(found, "metadata", "uid") == key.uid else None
 
     async def get(self, model: type[R], namespace: str, name: str) -> R | None:
-        """An object, None if it does not exist."""
         known = self._known(model.kind_of, namespace, name)
         found = known or await self.cache.fresh(model.kind_of, namespace, name)
         return None if found is None else model.model_validate(found)
 
     async def all(self, model: type[R], namespace: str, labels: Mapping[str, str]) -> tuple[R, ...]:
-        """The objects of a namespace that have these labels."""
         mirror = None if self.fresh else self.cache.mirror(model.kind_of)
         if mirror is None:
             found = await self.cache.list(model.kind_of, namespace, labels)

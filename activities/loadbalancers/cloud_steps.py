@@ -1,7 +1,7 @@
 """The steps of load balancers in OpenStack as activities: one for each action of `domain/loadbalancers/cloud/steps.py`.
 
-OpenStack's client blocks, so each step runs on a thread. A thread cannot be stopped: a cancelled activity waits for its
-end, because its result in the cloud must be known.
+OpenStack's client blocks, so each step runs on a thread, which cannot be stopped. A cancelled activity waits for its
+end, because the result in the cloud must be known.
 """
 
 from __future__ import annotations
@@ -48,25 +48,22 @@ STEPS: tuple[type[steps.Step], ...] = (
 
 
 class CloudActivities(Activities):
-    """The activities in OpenStack."""
-
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
 
     def all(self) -> Sequence[Callable[..., object]]:
-        """Every activity, for the worker."""
         return (*map(self._of, STEPS), *super().all())
 
     def _of(self, kind: type[steps.Step]) -> Callable[..., object]:
         async def take(step: steps.Step) -> Brought:
             return await self._in_project(step.project, partial(carry_out, step=step))
 
-        take.__annotations__ = {"step": kind, "return": Brought}  # the type as which Temporal decodes its input
+        take.__annotations__ = {"step": kind, "return": Brought}  # by this, Temporal decodes the input
         return activity.defn(name=kind.activity)(take)
 
     @activity.defn(name=steps.CreateServer.activity)
     async def create_server(self, step: steps.CreateServer) -> Brought:
-        """Create a machine's server; its user data is generated just before it is sent."""
+        """Generate the user data just before it is sent."""
         ground = self._ground
         of = step.load_balancer
         machine = await ground.read(LOAD_BALANCER_MACHINE, step.namespace, step.name)
@@ -79,20 +76,17 @@ class CloudActivities(Activities):
 
     @activity.defn(name=LookAtBalancer.activity)
     async def look_at_load_balancer(self, look: LookAtBalancer) -> SeenBalancer:
-        """Observe a LoadBalancer's objects in the cloud."""
         observe = observe_security_group if look.groups_only else observe_load_balancer
         found = await self._in_project(look.project, partial(observe, balancer=look.balancer))
         return SeenBalancer(cloud=found, at=now())
 
     @activity.defn(name=LookAtMachine.activity)
     async def look_at_machine(self, look: LookAtMachine) -> SeenMachine:
-        """Observe a machine's objects in the cloud."""
         found = await self._in_project(look.project, partial(observe_machine, machine=look.machine))
         return SeenMachine(cloud=found, at=now())
 
     @activity.defn(name=AwaitServer.activity)
     async def await_server(self, look: AwaitServer) -> Brought:
-        """Wait for the result of a server's build."""
         found = await self._in_project(look.project, partial(await_server, server_id=look.id))
         return Brought(server=found, gone="" if found else look.id)
 
@@ -103,7 +97,7 @@ class CloudActivities(Activities):
 
 
 async def to_its_end(made: Coroutine[Any, Any, T]) -> T:
-    """Wait for the result, even if the activity is cancelled meanwhile, but not if its worker shuts down."""
+    """Wait for the result even if the activity is cancelled, but not if its worker shuts down."""
     task = asyncio.ensure_future(made)
     while not task.done():
         try:

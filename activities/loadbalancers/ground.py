@@ -1,4 +1,4 @@
-"""What the area's passes share: reading and writing its objects, the OpenStack project, Events, the hold."""
+"""What the area's passes share: objects, OpenStack projects, Events, holds."""
 
 from __future__ import annotations
 
@@ -62,23 +62,21 @@ class Ground:
     # --- Kubernetes ---
 
     async def everywhere(self, model: type[R]) -> tuple[R, ...]:
-        """Every object of a kind in the installation, for rare passes."""
+        """For rare passes: every object of a kind in the installation."""
         return tuple(model.model_validate(each) for each in await self._documents(model.kind_of))
 
     async def fleet(self, now: datetime) -> Fleet:
-        """All machines of the installation together."""
         sets = await self._documents(LOAD_BALANCER_SET)
         metadata = (mapping(each, "metadata") for each in sets if is_paused(mapping(each, "metadata", "annotations")))
         paused = {f"{text(each, 'namespace')}/{text(each, 'name')}" for each in metadata}
         return self._reports.fleet(await self._documents(LOAD_BALANCER_MACHINE), now, self.timings, paused)
 
     async def ask_fleet(self, ask: AskFleet) -> Fleet:
-        """All machines, read now, and the time of that."""
         moment = now()
         return (await self.fleet(moment)).model_copy(update={"at": moment})
 
     async def looked_after(self, machine: LoadBalancerMachine) -> bool:
-        """Whether a set counts the machine among its own."""
+        """Whether a set owns the machine."""
         meta = machine.metadata
         owners = [each.name for each in meta.owner_references if each.kind == LOAD_BALANCER_SET.name]
         if owners:
@@ -89,7 +87,6 @@ class Ground:
         return any(selects(LoadBalancerSet.model_validate(each), machine) for each in found if each is not None)
 
     async def read(self, kind: Kind, namespace: str, name: str) -> JsonObject | None:
-        """One object, None if it does not exist."""
         mirror = self.cache.mirror(kind)
         known = mirror.get(namespace, name) if mirror is not None else None
         return known or await self.cache.fresh(kind, namespace, name)
@@ -114,7 +111,7 @@ class Ground:
         return answer
 
     async def create(self, kind: Kind, body: Mapping[str, object], namespace: str) -> JsonObject | None:
-        """Create an object; returns None if its name exists already."""
+        """None if the name exists already."""
         try:
             made = await self.kube.create(kind, body, namespace)
         except Conflict as error:
@@ -136,11 +133,11 @@ class Ground:
         return left
 
     def hold(self, meta: ObjectMeta) -> str:
-        """Why no change may be made on behalf of this object now, empty if it may."""
+        """Why nothing may be changed for this object now; empty if it may."""
         return held(LOAD_BALANCER.area, meta.annotations, self.settings)
 
     async def leads(self, kind: Kind) -> str:
-        """Why this kind is left to yawol now, empty if it is ours."""
+        """Why this kind is left to yawol now; empty if it is ours."""
         return await self._yawol[kind.name].leads()
 
     async def tell(
@@ -156,7 +153,6 @@ class Ground:
     async def tell_of(
         self, subject: Subject, notices: Iterable[Notice], now: datetime, component: str = LOAD_BALANCER_COMPONENT
     ) -> None:
-        """The same for an object of which only the reference is known."""
         for notice in notices:
             said = Said(notice.type.value, notice.reason, notice.message, component)
             await self._events.tell(subject, said, now)

@@ -1,5 +1,3 @@
-"""Settings that apply to all Services of this installation; None if it serves none."""
-
 from __future__ import annotations
 
 import logging
@@ -14,7 +12,7 @@ log = logging.getLogger(__name__)
 
 
 def installation_of(settings: Settings) -> Installation | None:
-    """The installation; None if Services are not served, which is logged if they seem to be wanted."""
+    """None if Services are not served, which is logged if they seem to be wanted."""
     given = {name: str(getattr(settings, f"loadbalancers_{name}")) for name in _NEEDED}
     missing = [f"PERDURE_LOADBALANCERS_{name.upper()}" for name, value in given.items() if not value]
     if missing:

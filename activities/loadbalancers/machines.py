@@ -1,5 +1,3 @@
-"""A LoadBalancerMachine's activities in Kubernetes: observing it, its rights, Events about it."""
-
 from __future__ import annotations
 
 from temporalio import activity
@@ -32,14 +30,12 @@ RIGHTS = {
 
 
 class MachineActivities(Activities):
-    """The LoadBalancerMachine's activities in Kubernetes."""
-
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
 
     @activity.defn(name=ObserveMachine.activity)
     async def observe_machine(self, look: ObserveMachine) -> MachineWorld:
-        """The machine with its LoadBalancer, and whether a set looks after it."""
+        """The machine with its LoadBalancer, and whether a set owns it."""
         ground, key = self._ground, look.key
         view = await ground.cache.view(look.seen, fresh=look.outdated)
         machine = await view.own(LoadBalancerMachine, key, look.memory.version)
@@ -73,18 +69,16 @@ class MachineActivities(Activities):
 
     @activity.defn(name=RevokeAccess.activity)
     async def revoke_access(self, revoke: RevokeAccess) -> None:
-        """Delete all of these; the Secret is deleted with its ServiceAccount."""
+        """The Secret is deleted with its ServiceAccount."""
         for kind in revoke.kinds:
             await self._ground.delete(RIGHTS[kind], revoke.namespace, revoke.name)
 
     @activity.defn(name=AskFleet.activity)
     async def ask_fleet(self, ask: AskFleet) -> Fleet:
-        """All machines of the installation together."""
         return await self._ground.ask_fleet(ask)
 
     @activity.defn(name=TellPeople.activity)
     async def tell_people(self, tell: TellPeople) -> None:
-        """Write Events, each once even after restarts."""
         about = tell.about
         subject = Subject(all_kinds()[about.kind], about.namespace, about.name, about.uid)
         await self._ground.tell_of(subject, tell.notices, now())

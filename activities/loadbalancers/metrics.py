@@ -5,10 +5,9 @@
 | `perdure_openstack_drift` | `project` | LoadBalancers and machines that differ from their desired state |
 | `perdure_openstack_orphans` | `project`, `kind` | objects that carry our mark and whose owner does not exist |
 
-A value expires after two sweep intervals: by then another worker has a newer one, or no sweeps take place any more. An
-orphan counts once two consecutive sweeps of this process have seen it: otherwise objects that are being created, or
-were
-read a moment too late, would count. If several clusters share a project, each counts the others' objects as well.
+A value expires after two sweep intervals: by then another worker has a newer one, or sweeps have ended. An orphan
+counts after two consecutive sweeps of this process, so objects in creation do not. If several clusters share a project,
+each counts the others' objects as well.
 """
 
 from __future__ import annotations
@@ -29,8 +28,6 @@ SWEEPS_TOLD = 2
 
 
 class Swept(Model):
-    """The result of a sweep in one project."""
-
     differing: int = 0
     orphans: tuple[Orphan, ...] = ()
 
@@ -45,16 +42,13 @@ class SweepCount(Collector):
         self._until = 0.0
 
     def swept(self, found: Mapping[str, Swept], interval: timedelta) -> None:
-        """Store a sweep's results, by project."""
         self._before, self._found = self._found, dict(found)
         self._until = self._clock() + SWEEPS_TOLD * interval.total_seconds()
 
     def describe(self) -> Iterable[Metric]:
-        """Names that this collector reserves in the registry."""
         return self._families({})
 
     def collect(self) -> Iterable[Metric]:
-        """The current series."""
         return self._families(self._found if self._clock() < self._until else {})
 
     def _families(self, found: Mapping[str, Swept]) -> Iterable[Metric]:

@@ -1,7 +1,6 @@
-"""Whether one of yawol's controllers still leads.
+"""Whether one of yawol's four controllers still leads, each by its own leader election.
 
-Each of its four controllers has a leader election of its own, and each kind is left alone while its controller leads:
-neither the objects nor their resources in the cloud are changed or observed.
+While a controller leads, neither its kind's objects nor their resources in the cloud are changed or observed.
 """
 
 from __future__ import annotations
@@ -21,13 +20,11 @@ LEASES = {
 
 
 class Predecessor:
-    """The controller of one kind, known by its leader Lease."""
-
     def __init__(self, kube: KubeApi, namespace: str, kind: Kind) -> None:
         self._leaders = Leaders(kube)
         self._namespace = namespace
         self._lease = LEASES[kind.name]
 
     async def leads(self) -> str:
-        """Why its objects must be left alone now, empty if it does not lead."""
+        """Why its objects must be left alone now; empty if it does not lead."""
         return await self._leaders.leads("yawol", self._namespace, self._lease)

@@ -1,7 +1,7 @@
-"""When each machine has reported last, parsed once per version of a machine.
+"""When each machine last reported.
 
-When a fleet falls silent, the passes of all its sets ask for all of its machines, repeatedly, while hardly any machine
-changes. So a parsed report is kept until the machine's version changes.
+When a fleet falls silent, the passes of all sets ask for all machines repeatedly, while hardly any changes. So a parsed
+report is kept until its machine's version changes.
 """
 
 from __future__ import annotations
@@ -16,15 +16,13 @@ from engine.kube.json import JsonObject, text
 
 
 class Reports:
-    """The parsed reports of the installation's machines."""
-
     def __init__(self) -> None:
         self._read: dict[tuple[str, str], Report | None] = {}  # by uid and resourceVersion
 
     def fleet(
         self, machines: Iterable[JsonObject], now: datetime, timings: Timings, paused: Container[str] = ()
     ) -> Fleet:
-        """All machines of the installation together; entries of machines that are gone are dropped."""
+        """Entries of machines that are gone are dropped."""
         read: dict[tuple[str, str], Report | None] = {}
         for each in machines:
             version = text(each, "metadata", "uid"), text(each, "metadata", "resourceVersion")

@@ -1,11 +1,10 @@
-"""The pass over a Service: what it observes, its effects, and the Events that it writes.
+"""The pass over a Service. `domain/loadbalancers/services/lifecycle.py` decides.
 
 Services and nodes are in the served cluster, LoadBalancers in Perdure's own; usually these are the same.
-`domain/loadbalancers/services/lifecycle.py` decides.
 
-Each Event about the LoadBalancer is repeated on the Service once: its name there is derived from the Event's uid, so
-the API server refuses a second one, whichever process writes it. A warning's name is derived from its text, as for
-warnings about the Service itself: some invalid annotations are found in both places, and one Event is enough.
+Each Event about the LoadBalancer is repeated on the Service once: its name derives from the Event's uid, so the API
+server refuses a second one from any process. A warning's name derives from its text, since some invalid annotations are
+found both in the Service and in the LoadBalancer.
 """
 
 from __future__ import annotations
@@ -58,7 +57,7 @@ class ServiceActivities(Activities):
         kube: Perdure's own cluster.
         served: the cluster with the Services and nodes.
         settings: see `engine.settings`.
-        installation: the settings that apply to all Services; None if none are served.
+        installation: settings for all Services; None if none are served.
         writes: writes of the Service itself.
     """
 
@@ -86,7 +85,7 @@ class ServiceActivities(Activities):
 
     @activity.defn(name=PassService.activity)
     async def pass_service(self, look: PassService) -> LoadBalancerWorld:
-        """Make one pass; then repeat its LoadBalancer's Events on the Service."""
+        """Make one pass; then repeat the LoadBalancer's Events on the Service."""
         seen = ServiceWorld(key=look.key)
 
         async def observe(fresh: bool) -> ServiceWorld:
@@ -101,7 +100,7 @@ class ServiceActivities(Activities):
         world = passed.world
         if world.balancer is not None and not (world.hold or look.dry_run):
             await self._forward(world.service.metadata, world.balancer)
-        # A Service without a load balancer of ours still exists; wakes that arrive as the workflow ends are not lost.
+        # A Service without a load balancer of ours still exists; a wake during the workflow's end is not lost.
         return passed.as_world(LoadBalancerWorld, exists=world.exists)
 
     # --- observing ---
@@ -148,7 +147,7 @@ class ServiceActivities(Activities):
         """Create a LoadBalancer.
 
         Raises:
-            Conflict: one of its name exists.
+            Conflict: its name exists.
             Invalid: it is refused, or its namespace does not exist.
         """
         try:
@@ -160,11 +159,7 @@ class ServiceActivities(Activities):
 
     @activity.defn(name=PatchBalancer.activity)
     async def patch_load_balancer(self, change: PatchBalancer) -> FoundBalancer:
-        """Patch the LoadBalancer to match its Service.
-
-        Raises:
-            Absent: it is gone.
-        """
+        """Raises `Absent` if it is gone."""
         metadata = change.patch.get("metadata")
         body = {**change.patch, "metadata": {**(metadata if isinstance(metadata, dict) else {}), "uid": change.uid}}
         answer = await self._kube.patch(LOAD_BALANCER, change.namespace, change.name, body)
@@ -173,7 +168,7 @@ class ServiceActivities(Activities):
 
     @activity.defn(name=DeleteBalancer.activity)
     async def delete_load_balancer(self, deletion: DeleteBalancer) -> FoundBalancer:
-        """Delete the LoadBalancer; returns it with its deletion mark."""
+        """Return the LoadBalancer with its deletion mark."""
         try:
             answer = await self._kube.delete(LOAD_BALANCER, deletion.namespace, deletion.name, uid=deletion.uid)
         except Absent:
@@ -192,7 +187,7 @@ class ServiceActivities(Activities):
             await record(self._served, event(subject, said, now(), name=name))
 
     async def _forward(self, service: ObjectMeta, balancer: LoadBalancer) -> None:
-        """Repeat the LoadBalancer's Events on the Service; those that cannot be written now come with the next pass."""
+        """Repeat the LoadBalancer's Events on the Service; the next pass retries failed ones."""
         meta = balancer.metadata
         selector = f"involvedObject.uid={meta.uid},source={LOAD_BALANCER_COMPONENT}"
         try:
@@ -210,7 +205,7 @@ class ServiceActivities(Activities):
 
 
 def forwarded(subject: Subject, found: JsonObject) -> JsonObject:
-    """An Event about a LoadBalancer as one about its Service, with its original times."""
+    """The Event for the Service, with its original times."""
     said = Said(text(found, "type"), text(found, "reason"), text(found, "message"), SERVICE_COMPONENT)
     wrong = said.type == NoticeType.WARNING
     name = _warned(subject, said) if wrong else named(subject, text(found, "metadata", "uid"))
@@ -220,5 +215,5 @@ def forwarded(subject: Subject, found: JsonObject) -> JsonObject:
 
 
 def _warned(subject: Subject, said: Said) -> str:
-    """The name of a warning, derived from its text as far as an Event can contain it."""
+    """Derived from the text as far as an Event can contain it."""
     return named(subject, said.reason, said.message[:LONGEST_MESSAGE])

@@ -1,4 +1,4 @@
-"""The pass over a LoadBalancerSet: what it observes and its effects. `domain/loadbalancers/machine_set.py` decides."""
+"""The pass over a LoadBalancerSet. `domain/loadbalancers/machine_set.py` decides."""
 
 from __future__ import annotations
 
@@ -25,8 +25,6 @@ from engine.kube.json import text
 
 
 class SetActivities(Activities):
-    """The LoadBalancerSet's activities."""
-
     def __init__(self, ground: Ground, writes: KubeActivities) -> None:
         self._ground = ground
         self._effects: dict[str, Effect] = {
@@ -39,7 +37,6 @@ class SetActivities(Activities):
 
     @activity.defn(name=PassSet.activity)
     async def pass_set(self, look: PassSet) -> LoadBalancerWorld:
-        """Make one pass."""
         seen = SetWorld(key=look.key)
 
         async def observe(fresh: bool) -> SetWorld:
@@ -54,7 +51,6 @@ class SetActivities(Activities):
         return passed.as_world(LoadBalancerWorld)
 
     async def _observe(self, look: PassSet, *, fresh: bool) -> SetWorld:
-        """The set and its machines."""
         ground, key = self._ground, look.key
         view = await ground.cache.view(look.seen, fresh=fresh)
         machine_set = await view.own(LoadBalancerSet, key, look.memory.version)
@@ -114,7 +110,6 @@ class SetActivities(Activities):
 
     @activity.defn(name=DeleteMachine.activity)
     async def delete_machine(self, deletion: DeleteMachine) -> FoundMachine:
-        """Delete a machine."""
         machine_set = deletion.machine_set
         left = await self._ground.delete(LOAD_BALANCER_MACHINE, machine_set.metadata.namespace, deletion.name)
         told = normal("Deleted", f"Deleted loadBalancerMachine {deletion.name}")

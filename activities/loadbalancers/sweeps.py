@@ -1,8 +1,7 @@
-"""The sweep: every project is checked periodically, for all of its load balancers and machines together.
+"""The sweep: compares every project with its load balancers and machines, as changes in the cloud send no event.
 
-Changes made directly in the cloud send no event. Five lists per project show them, however many objects it has. An
-object that differs gets an annotation, which wakes its lifecycle and makes it observe the cloud; the lifecycle removes
-the annotation once everything is correct again. While it is there, the sweep does not check the object.
+Five lists per project show all differences. An object that differs gets an annotation, which wakes its lifecycle; that
+observes the cloud, and removes the annotation once everything is correct. Until then the sweep skips the object.
 """
 
 from __future__ import annotations
@@ -33,7 +32,7 @@ from domain.writes import JsonPatch
 from engine.clock import now
 from engine.errors import ApiError
 
-# Number of objects that are compared without yielding to the event loop.
+# Objects that are compared without yielding to the event loop.
 TOGETHER = 100
 SWEEP = timedelta(minutes=5)
 
@@ -41,14 +40,11 @@ Owner = LoadBalancer | LoadBalancerMachine
 
 
 class SweepActivities(Activities):
-    """The activity over all projects."""
-
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
 
     @activity.defn(name=SweepProjects.activity)
     async def sweep_projects(self, look: SweepProjects) -> SweptProjects:
-        """Make one sweep if it is due."""
         moment, due = now(), look.memory.next_sweep
         if due is not None and moment < due:
             return _world(look, "all projects have been compared", due)
@@ -72,7 +68,7 @@ class SweepActivities(Activities):
             differing = 0
             for number, each in enumerate(members, 1):
                 if number % TOGETHER == 0:
-                    await asyncio.sleep(0)  # let heartbeats of all activities go out
+                    await asyncio.sleep(0)  # let heartbeats of other activities go out
                 difference = _difference(each, cloud, owners, moment)
                 differing += bool(difference)
                 if difference and not (look.dry_run or ground.hold(each.metadata)):
@@ -87,7 +83,7 @@ class SweepActivities(Activities):
     async def _projects(
         self, objects: Iterable[Owner]
     ) -> tuple[dict[tuple[str, ...], tuple[Project, list[Owner]]], list[str]]:
-        """The projects with their objects' owners; several Secrets may lead to one project."""
+        """Projects with the owners of their objects; several Secrets may lead to one project."""
         by_reference: defaultdict[ProjectReference, list[Owner]] = defaultdict(list)
         for each in objects:
             if to_be_compared(each):

@@ -1,7 +1,7 @@
-"""The user data of a machine that is about to be made: rendered when the server is asked for.
+"""The user data of a machine, rendered when its server is requested.
 
-It holds the token of the machine's own ServiceAccount, which kube-controller-manager puts into the Secret of the
-machine's name a moment after both are made. User data goes to Nova and nowhere else: no history, no log, no error.
+It has the token of the machine's own ServiceAccount, which kube-controller-manager adds to the Secret of the machine's
+name a moment after both are created. User data goes to Nova and into no history, log or error.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from engine.settings import Settings
 NO_TOKEN = "NoToken"  # noqa: S105 - a code
 NO_API_ENDPOINT = "NoApiEndpoint"
 FOREIGN_SECRET = "ForeignSecret"  # noqa: S105 - a code
-# The token comes within milliseconds; another pass would cost another look at the cloud.
+# The token comes within milliseconds; another pass would observe the cloud again.
 _TOKEN_PAUSES = (0.1, 0.2, 0.4, 0.8)
 _TOKEN_DELAY = timedelta(seconds=2)
 
@@ -34,7 +34,7 @@ def birth(
     balancer: LoadBalancer | None,
     virtual_address: str,
 ) -> str:
-    """The user data of a machine.
+    """Render the user data.
 
     Raises:
         Absent: its Secret is gone.

@@ -1,8 +1,7 @@
-"""Flavors and images by name: yawol takes names and searches, and uses ids alone; here all three lead to an id.
+"""Flavors and images by name or search; yawol accepts these too, but uses ids only.
 
-A flavor's name is unique within a cloud. An image's is not: operators upload a new image under the old name, so the
-newest one that is ready is meant. A search is a part of a name; for a flavor it must fit exactly one. Ids are taken as
-they are, and cost no call.
+A flavor's name is unique in a cloud. Image names are not, as operators upload new images under old names: the newest
+active one is used. A search is a part of a name; for a flavor exactly one must fit. An id costs no call.
 """
 
 from __future__ import annotations
@@ -18,11 +17,7 @@ _TOLD = 5
 
 
 def flavor_id(project: Project, flavor: Flavor) -> str:
-    """The flavor's id.
-
-    Raises:
-        Invalid: nothing is said, or nothing or too much fits.
-    """
+    """Raises `Invalid` if no flavor is given, none fits, or several do."""
     given = flavor.id or flavor.former_id
     if given:
         return given
@@ -37,11 +32,7 @@ def flavor_id(project: Project, flavor: Flavor) -> str:
 
 
 def image_id(project: Project, image: Image) -> str:
-    """The image's id.
-
-    Raises:
-        Invalid: nothing is said, or nothing fits.
-    """
+    """Raises `Invalid` if no image is given, or none fits."""
     given = image.id or image.former_id
     if given:
         return given

@@ -1,18 +1,16 @@
-"""One credential's connection, its token and its services: `openstack.connection.Connection`, asked for no more than needed.
+"""One credential's connection, its token and its services.
 
-A token is asked for when the first call needs it, used by every thread, renewed two minutes before it ends, and once
-when a service answers 401: a request whose token was refused has no effect, so it can be repeated.
-Credentials that Keystone refuses are not tried again for a minute, since it may lock a user out who is refused too
-often.
+The first call requests a token, which all threads share. It is renewed two minutes before its end, and once when a
+service answers 401: a request whose token was refused has had no effect. Credentials that Keystone refuses are not
+tried again for a minute, since it may lock a user out.
 
-The connection has configuration, authentication, session and an adapter for each service. Its ready-made services
-(`connection.compute`, ...) are left alone: each asks for versions first, which costs a call for each process and
-credential, and their deletions hide that an object was gone already. The catalog that comes with the token has the
-addresses (public interface, the Secret's region): Nova's is used as it is, Neutron's and Glance's with their only
-versions, 2.0 and 2, behind it.
+`openstack.connection.Connection` provides configuration, authentication and adapters. Its ready-made services
+(`connection.compute`, ...) are not used: each asks for versions first, and their deletions hide that an object was gone
+already. The catalog has the addresses (public interface, the Secret's region): Nova's is used as it is, Neutron's and
+Glance's with their only versions, 2.0 and 2.
 
-No file and no variable of the process's environment is read here: `credentials.py` says who calls.
-"""  # noqa: E501 - its first line
+No file or environment variable is read here (`credentials.py`).
+"""
 
 from __future__ import annotations
 
@@ -40,7 +38,7 @@ if TYPE_CHECKING:
 
 NO_ENDPOINT = "NoEndpoint"
 CALL_TIMEOUT = timedelta(seconds=20)
-# Fewer than OpenStack activities at once, so that no project can hang them all.
+# Fewer than concurrent OpenStack activities, so that no project can hang them all.
 CALLS_PER_PROJECT = 16
 
 _LOCKED_OUT_SECONDS = 60.0
@@ -48,12 +46,6 @@ _VERSIONS = {"compute": "", "network": "/v2.0", "image": "/v2"}
 
 
 class Connected:
-    """What a credential leads to. Thread-safe.
-
-    Attributes:
-        token: the credential's token.
-    """
-
     def __init__(self, credentials: Credentials, settings: Settings) -> None:
         from activities.openstack import sdk
 
@@ -68,12 +60,12 @@ class Connected:
         self.token = Token(self._connection.session, plugin, credentials, timeout)
 
     def close(self) -> None:
-        """Close idle connections; calls under way go on."""
+        """Close idle connections; calls under way continue."""
         self._connection.close()
         self._pool.close()
 
     def service(self, call: Call, service_type: str, access: AccessInfo) -> Service:
-        """The adapter of a service, at the address that a token's catalog gives.
+        """The adapter of a service, at the address in the token's catalog.
 
         Raises:
             Invalid: the catalog has none.
@@ -85,7 +77,7 @@ class Connected:
             return self._services[(service_type, endpoint)]
 
     def _endpoint(self, call: Call, service_type: str, access: AccessInfo) -> str:
-        """The API's address, without a slash at its end."""
+        """Without a slash at its end."""
         try:
             found = access.service_catalog.url_for(
                 service_type=service_type, interface="public", region_name=self._region or None
@@ -100,7 +92,7 @@ class Connected:
 
 
 class Token:
-    """A credential's token and catalog: one at a time, for all threads."""
+    """A credential's token and catalog; one request at a time, for all threads."""
 
     def __init__(self, session: Session, plugin: v3.Password, credentials: Credentials, timeout_seconds: float) -> None:
         self._session = session
@@ -112,14 +104,14 @@ class Token:
 
     @property
     def refused(self) -> bool:
-        """True while Keystone does not take the credentials."""
+        """True while Keystone refuses the credentials."""
         return self._refused is not None and time.monotonic() < self._refused[0]
 
     def access(self) -> AccessInfo:
-        """The token of the moment, with its catalog.
+        """The current token, with its catalog.
 
         Raises:
-            Denied: Keystone does not take the credentials.
+            Denied: Keystone refuses the credentials.
             Unavailable: Keystone gives no answer.
         """
         with self._held():
@@ -129,7 +121,7 @@ class Token:
             return self._asked()
 
     def renew(self, used: AccessInfo) -> AccessInfo:
-        """A new token in place of the refused one, unless another thread has fetched one already."""
+        """Replace a refused token, unless another thread has done so."""
         with self._held():
             if self._plugin.auth_ref is used:
                 self._plugin.invalidate()
@@ -141,7 +133,7 @@ class Token:
             access = self._plugin.get_access(self._session)
         except exceptions.ClientException as error:
             counting.TOKENS.inc()
-            # Not chained: what Keystone was sent hangs on its exception.
+            # Not chained: Keystone's exception has the request, and with it the password.
             mapped = _keystones(self._call, error)
             counting.refused(self._call, mapped)
             if isinstance(mapped, Denied):
@@ -180,7 +172,7 @@ def _password(credentials: Credentials) -> v3.Password:
         user_domain_name=credentials.domain_name or None,
         project_id=credentials.project_id or None,
         project_name=credentials.project_name or None,
-        # A project's id is unique, its name only within its domain.
+        # A project's id is unique, its name only in its domain.
         project_domain_id=credentials.domain_id or None if not credentials.project_id else None,
         project_domain_name=credentials.domain_name or None if not credentials.project_id else None,
     )
@@ -193,12 +185,12 @@ def _keystones(call: Call, error: exceptions.ClientException) -> ApiError:
     if response is None:
         return refusal(call, error.http_status or 500, "", {})
     mapped = refusal(call, response.status_code, body_of(response), lowered(response.headers))
-    # An unknown project or domain is reported as not found; decisions must not take it for a missing object of ours.
+    # Keystone reports an unknown project or domain as not found, which must not look like a missing object of ours.
     return Denied(mapped.message, code=mapped.code) if isinstance(mapped, Absent) else mapped
 
 
 def body_of(response: requests.Response) -> object:
-    """What an answer says: JSON, or the beginning of its text."""
+    """JSON, or the beginning of the text."""
     if not response.content:
         return {}
     try:
@@ -208,5 +200,5 @@ def body_of(response: requests.Response) -> object:
 
 
 def lowered(headers: Mapping[str, str]) -> dict[str, str]:
-    """An answer's headers, their names in small letters."""
+    """Header names in lower case."""
     return {str(name).lower(): str(value) for name, value in headers.items()}

@@ -1,14 +1,14 @@
-"""Every call to OpenStack, counted: under the replaced system's name, and what that leaves out under our own.
+"""Counts every call to OpenStack, under the replaced system's name and under our own.
 
 | metric | counts |
 |---|---|
-| `yawol_openstack` | each call before it is made, by API (nova, neutron), kind of object and operation; a list that has several pages is one; tokens are none |
+| `yawol_openstack` | calls before they are made, by API, kind of object and operation; a paged list is one call |
 | `perdure_openstack_tokens_total` | tokens asked of Keystone |
-| `perdure_openstack_refusals_total` | calls that did not do what was asked, by API, kind of object, operation and error |
+| `perdure_openstack_refusals_total` | failed calls, by API, kind of object, operation and error |
 
-The first has no `_total` at its end, as dashboards select it, which a counter of Python's client cannot be: hence the
-collector. Glance is counted with the others; yawol never asked it.
-"""  # noqa: E501 - a table
+Dashboards select the first without `_total`, which a counter of Python's client cannot have: hence the collector.
+Glance is counted as well; yawol never called it.
+"""
 
 from __future__ import annotations
 
@@ -31,23 +31,18 @@ REFUSALS = Counter(
 
 
 class CallCount(Collector):
-    """`yawol_openstack`."""
-
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._counts: Tally[tuple[str, str, str]] = Tally()
 
     def count(self, call: Call) -> None:
-        """One call is about to be made."""
         with self._lock:
             self._counts[(call.api, call.object, call.operation)] += 1
 
     def describe(self) -> Iterable[Metric]:
-        """Names that nothing else may take."""
         yield self._family()
 
     def collect(self) -> Iterable[Metric]:
-        """The series at this scrape."""
         family = self._family()
         with self._lock:
             counts = sorted(self._counts.items())
@@ -65,5 +60,4 @@ REGISTRY.register(CALLS)
 
 
 def refused(call: Call, error: ApiError) -> None:
-    """A call has failed."""
     REFUSALS.labels(call.api, call.object, call.operation, error.code or error.type.value).inc()

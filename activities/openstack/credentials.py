@@ -1,12 +1,11 @@
-"""The credentials of a project: what a LoadBalancer's Secret says under `cloudprovider.conf`, as yawol reads it.
+"""The credentials of a project: a LoadBalancer's Secret, entry `cloudprovider.conf`, as yawol reads it.
 
 An INI file with a section `[Global]`: `auth-url`, `username`, `password`, `domain-name` or `domain-id` (of user and
-project alike), `project-name` (formerly `tenant-name`), `project-id`, `region`, `ca-file`. Values are trimmed and may
-be quoted; a `#` within a value belongs to it. What is left empty comes from the process's environment, as OpenStack's
-clients name it (`OS_AUTH_URL`, `OS_USERNAME`, ...); `OS_CACERT` beats `ca-file`. A LoadBalancer that names a project
-means that one, whatever the Secret says.
+project), `project-name` (formerly `tenant-name`), `project-id`, `region`, `ca-file`. Values are trimmed and may be
+quoted; `#` has no meaning in a value. Empty ones come from the environment, as for OpenStack's clients (`OS_AUTH_URL`,
+...); `OS_CACERT` takes precedence over `ca-file`, and a LoadBalancer's project over the Secret's.
 
-A password is in here: it stands in no representation, and no error of this module quotes the file.
+The password is in no representation, and no error quotes the file.
 """
 
 from __future__ import annotations
@@ -28,19 +27,7 @@ _QUOTES = "\"'`"
 
 @dataclass(frozen=True, slots=True)
 class Credentials:
-    """Who calls, and for which project.
-
-    Attributes:
-        auth_url: Keystone's, version 3.
-        username: the user.
-        password: the user's.
-        domain_id: of user and project; empty where `domain_name` is given.
-        domain_name: the same by name.
-        project_id: the project; empty where `project_name` is given.
-        project_name: the same by name.
-        region: of the catalog; any if empty.
-        ca_file: the certificates to trust; the system's if empty.
-    """
+    """Either the id or the name of domain and project is empty; `ca_file` is empty for the system's certificates."""
 
     auth_url: str
     username: str
@@ -54,12 +41,12 @@ class Credentials:
 
     @property
     def project(self) -> str:
-        """The project, as in messages to people."""
+        """As in messages to people."""
         return f"project {self.project_id or self.project_name}"
 
     @property
     def place(self) -> tuple[str, ...]:
-        """The identity of the project and its cloud, independent of the credentials."""
+        """Identifies the project and its cloud, whatever the credentials."""
         domain = "" if self.project_id else self.domain_id or self.domain_name
         return (self.auth_url, self.region, domain, self.project_id or self.project_name)
 
@@ -67,16 +54,16 @@ class Credentials:
 def read_credentials(
     content: Mapping[str, object], where: str, *, project_id: str = "", environment: Mapping[str, str]
 ) -> Credentials:
-    """The credentials that a Secret holds.
+    """The credentials in a Secret.
 
     Args:
-        content: the Secret's `data`, in base64 as Kubernetes has it.
-        where: the Secret as people find it, `Secret namespace/name`.
-        project_id: the project that the LoadBalancer names, empty if none.
-        environment: what fills the gaps.
+        content: the Secret's `data`, in base64.
+        where: the Secret in messages, `Secret namespace/name`.
+        project_id: the LoadBalancer's project, empty if it names none.
+        environment: the values for empty fields.
 
     Raises:
-        Invalid: the Secret says too little, or too much.
+        Invalid: something is missing or contradictory.
     """
     given = _Given(_section(content, where), environment)
     domain_id, domain_name = given.either(("domain-id",), ("domain-name",))
@@ -105,8 +92,6 @@ def read_credentials(
 
 
 class _Given:
-    """The section's values, and the environment behind them."""
-
     def __init__(self, section: Mapping[str, str], environment: Mapping[str, str]) -> None:
         self._section = section
         self._environment = environment
@@ -119,14 +104,13 @@ class _Given:
         return self._first(self._section, *one), self._first(self._section, *other)
 
     def domain(self) -> tuple[str, str]:
-        """The environment's; an id goes before a name."""
+        """From the environment; an id takes precedence over a name."""
         ids = ("OS_USER_DOMAIN_ID", "OS_PROJECT_DOMAIN_ID", "OS_DOMAIN_ID", "OS_DEFAULT_DOMAIN_ID")
         names = ("OS_USER_DOMAIN_NAME", "OS_PROJECT_DOMAIN_NAME", "OS_DOMAIN_NAME", "OS_DEFAULT_DOMAIN")
         found = self._first(self._environment, *ids)
         return found, "" if found else self._first(self._environment, *names)
 
     def project(self) -> tuple[str, str]:
-        """The environment's."""
         return (
             self._first(self._environment, "OS_PROJECT_ID", "OS_TENANT_ID"),
             self._first(self._environment, "OS_PROJECT_NAME", "OS_TENANT_NAME"),
@@ -147,7 +131,7 @@ def _section(content: Mapping[str, object], where: str) -> Mapping[str, str]:
         raise _bad(where, f"{CREDENTIALS_KEY} is not text") from None
     parser = configparser.RawConfigParser(strict=False, default_section="", empty_lines_in_values=False)
     try:
-        # Indentation means nothing in these files; to this parser a line further in goes on with the one before.
+        # Indentation has no meaning in these files, but would continue a line for this parser.
         parser.read_string("\n".join(line.strip() for line in written.split("\n")))
     except configparser.Error as error:
         # Its message quotes lines of the file.
@@ -166,7 +150,7 @@ def _unquoted(value: str) -> str:
 
 
 def _version_three(url: str) -> str:
-    """Keystone's third version: where the address names no version it is asked for there, without a look first."""
+    """The address of Keystone's version 3, without asking for versions."""
     bare = url.rstrip("/")
     return bare if not bare or bare.endswith("/v3") else f"{bare.removesuffix('/v2.0')}/v3"
 

@@ -1,19 +1,17 @@
-"""What OpenStack refuses, in Perdure's words: the one place where its answers are mapped.
+"""Maps OpenStack's answers to our errors: the one place for that.
 
-The HTTP status decides, except where one status says two things: Neutron's 409 is a quota (`OverQuota`), an empty pool
-of addresses or a conflict; Nova's 403 is a quota or a denial. Shapes of errors are those of the APIs' references:
+The HTTP status decides, except where one status has several meanings: Neutron's 409 is a quota (`OverQuota`), an empty
+pool of addresses or a conflict; Nova's 403 is a quota or a denial. Errors have the shapes of the APIs' references:
 Neutron `{"NeutronError": {"type", "message"}}`, Nova `{"<kind>": {"code", "message"}}`, Keystone `{"error": {"title",
 "message"}}`.
 
-A quota is no failure: it passes when resources are freed or an administrator raises it, so it is *throttled*, with a
-delay; the decision sees it, and waits ever longer (`domain/loadbalancers/hindrances.py`).
+A quota passes when resources are freed or it is raised, so it is *throttled*; the decision waits ever longer
+(`domain/loadbalancers/hindrances.py`). An object is *absent* only if the API says so in its own shape: a proxy's 404
+must not look as if everything had been deleted. A missing, broken or unreadable answer and a server's error are
+*unavailable*: the effect may have happened, and the next attempt looks.
 
-An object is *absent* only where the API itself says so in its own shape: a proxy's page with the status 404 would
-otherwise look as if everything had been deleted. No answer, a broken or unreadable one, and an error of the server are
-*unavailable*: whether the effect has happened is not known then, and the next attempt looks first.
-
-Messages name the object, the call, the project, what came back and its request id. Nova repeats a value that it does
-not like, be it the whole user data, so that long unbroken texts are left out; tokens are such texts as well.
+Messages name object, call, project, answer and request id. Nova repeats invalid values, even the whole user data, so
+long unbroken texts (tokens, too) are left out.
 """
 
 from __future__ import annotations
@@ -31,11 +29,11 @@ UNAUTHORIZED = "Unauthorized"
 UNREADABLE = "UnreadableAnswer"
 NO_ANSWER = "NoAnswer"
 
-# Neutron has no address left: it passes when one is freed, or an administrator adds some.
+# No address is left: passes when one is freed or added.
 _EXHAUSTED = frozenset({"IpAddressGenerationFailure", "ExternalIpAddressExhausted", "NoAvailableIp"})
 _SLOW = timedelta(seconds=5)
 _LONGEST_MESSAGE = 500
-# User data, tokens and keys: longer than any identifier or sentence without a space.
+# User data, tokens and keys: longer than any identifier.
 _BLOB = re.compile(r"[A-Za-z0-9+/=_-]{80,}")
 _SPACE = re.compile(r"\s+")
 
@@ -48,7 +46,7 @@ _HINTS: Mapping[str, str] = {
 
 
 class Call(Model):
-    """One call: what was tried, on what, where. `what` names the object, by its name or its id."""
+    """`what` is the object's name or id."""
 
     api: str
     object: str
@@ -62,7 +60,7 @@ class Call(Model):
 
 
 def refusal(call: Call, status: int, body: object, headers: Mapping[str, str]) -> ApiError:
-    """The answer of an HTTP status that is no success; `code` is OpenStack's own name for the error."""
+    """The error for an unsuccessful HTTP status; `code` is OpenStack's own."""
     said = _Said(call.api, body)
     code = said.code or f"HTTP {status}"
     kind, code = _class(status, code, said)
@@ -74,24 +72,23 @@ def refusal(call: Call, status: int, body: object, headers: Mapping[str, str]) -
 
 
 def no_answer(call: Call, error: BaseException) -> Unavailable:
-    """There was no answer, or not all of it."""
     said = shortened(str(error))
     return Unavailable(f"{call}: no answer, {said}. The next attempt finds out whether it took effect.", code=NO_ANSWER)
 
 
 def unreadable(call: Call, why: str) -> Unavailable:
-    """A success that does not say what it should."""
+    """A success with an unusable body."""
     return Unavailable(f"{call}: an answer that cannot be read, {shortened(why)}", code=UNREADABLE)
 
 
 def shortened(words: str) -> str:
-    """The other side's message for people: on one line, without long unbroken texts, limited in length."""
+    """The message on one line, without long unbroken texts, limited in length."""
     told = _BLOB.sub("(...)", _SPACE.sub(" ", words).strip())
     return told if len(told) <= _LONGEST_MESSAGE else f"{told[:_LONGEST_MESSAGE]}..."
 
 
 class _Said:
-    """What the body of an error says. `known` if it is in one of the shapes that OpenStack's APIs have."""
+    """The body of an error. `known` if it has one of the shapes of OpenStack's APIs."""
 
     def __init__(self, api: str, body: object) -> None:
         self.code, self.message, self.known = "", body if isinstance(body, str) else "", False

@@ -1,7 +1,7 @@
-"""What one project may take of this process (`activities/guard.py`), and how many calls a second.
+"""The limits of one project in this process (`activities/guard.py`), and its calls per second.
 
-A cloud's APIs are slow (a floating IP takes a second) and easily overrun. So a project has a budget of calls per second
-as well, of which it may save up a few seconds' worth.
+A cloud's APIs are slow (a floating IP takes a second) and easily overloaded. So a project has a budget of calls per
+second as well, of which it can save up a few seconds' worth.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ SAVED_SECONDS = 5.0
 
 
 class Guard(CallGuard):
-    """One project's.
+    """The guard of one project.
 
     Args:
-        project: as people are told of it.
-        most: calls at once.
-        rate: calls per second, over a while.
-        clock: seconds that only grow.
+        project: as in messages to people.
+        most: maximum number of concurrent calls.
+        rate: calls per second.
+        clock: monotonic seconds.
     """
 
     one: ClassVar[str] = "project"

@@ -1,15 +1,16 @@
-"""What load balancers and machines have in their project: of one of them, or of all at once.
+"""The objects of load balancers and machines in their project: of one of them, or of all at once.
 
 | observed | calls |
 |---|---|
-| a LoadBalancer | its security groups and ports by name, its floating IPs by description: 3. Server groups where a policy is or was asked for, the user's floating IP by its address, ports that keep a deleted group: 1 each |
+| a LoadBalancer | its security groups and ports by name, its floating IPs by description: 3 |
+| | if it has them: server groups, the user's floating IP, ports that keep a deleted group: 1 each |
 | a change of its rules | its security groups: 1 |
 | a machine | its ports and its LoadBalancer's, by name: 1; its servers by name: 1 |
 | a project | all security groups, ports, floating IPs, servers, server groups: 5, and more only by pages |
 
-Lists may lag, so an object that a custom resource has recorded and that a list of names lacks is read by its id, and
-only that shows whether it is gone. A failed call fails the observation: a missing answer never counts as absence.
-"""  # noqa: E501 - a table
+Lists may lag, so a recorded object that a list lacks is read by its id, and only that shows whether it is gone. A
+failed call fails the observation: a missing answer never counts as absence.
+"""
 
 from __future__ import annotations
 
@@ -37,9 +38,9 @@ from domain.loadbalancers.resources import LoadBalancer, LoadBalancerMachine
 from engine.errors import Absent
 from engine.kube.json import JsonObject, mapping
 
-# Soft policies are supported from this microversion on.
+# The first microversion with soft policies.
 SERVER_GROUPS = "2.15"
-# Nova has no links to further pages of server groups, and gives no more than its limit (1,000, if nothing else is set).
+# Nova has no links to further pages of server groups, and returns at most its limit (1,000 by default).
 _GROUPS_PER_PAGE = 100
 
 
@@ -52,7 +53,7 @@ T = TypeVar("T", bound=_Identified)
 
 
 class ProjectCloud:
-    """Everything of a project that load balancers may have, from five lists made one after another."""
+    """A project's objects, from five lists made one after another."""
 
     def __init__(
         self,
@@ -102,7 +103,6 @@ class ProjectCloud:
 
 
 def observe_project(project: Project) -> ProjectCloud:
-    """All of a project: five lists, however many load balancers there are."""
     return ProjectCloud(
         security_groups=_security_groups(project),
         ports=_ports(project),
@@ -113,7 +113,6 @@ def observe_project(project: Project) -> ProjectCloud:
 
 
 def observe_load_balancer(project: Project, balancer: LoadBalancer) -> LoadBalancerCloud:
-    """The candidates of a LoadBalancer."""
     name, status = cloud_name(balancer.metadata), balancer.status
     groups = _security_groups(project, ("name", name))
     ports = _ports(project, ("name", name))
@@ -130,7 +129,7 @@ def observe_load_balancer(project: Project, balancer: LoadBalancer) -> LoadBalan
 
 
 def observe_security_group(project: Project, balancer: LoadBalancer) -> LoadBalancerCloud:
-    """The security groups of a LoadBalancer alone, for a change of its rules."""
+    """Security groups only, for a change of rules."""
     name, recorded = cloud_name(balancer.metadata), balancer.status.group_id
     groups = _security_groups(project, ("name", name))
     found = _with_recorded(groups, recorded, lambda id_: get_security_group(project, id_))
@@ -153,32 +152,27 @@ def observe_machine(project: Project, machine: LoadBalancerMachine) -> MachineCl
     )
 
 
-# --- single objects: None where there is none ---
+# --- single objects: None if they do not exist ---
 
 
 def get_security_group(project: Project, id_: str) -> SecurityGroup | None:
-    """With its rules."""
     return _got(project, "group", "security-groups", "security_group", id_, reading.security_group)
 
 
 def get_port(project: Project, id_: str) -> CloudPort | None:
-    """A port by its id."""
     return _got(project, "port", "ports", "port", id_, reading.port)
 
 
 def get_floating_ip(project: Project, id_: str) -> FloatingIp | None:
-    """A floating IP by its id."""
     return _got(project, "floatingip", "floatingips", "floatingip", id_, reading.floating_ip)
 
 
 def get_server(project: Project, id_: str) -> Server | None:
-    """A server by its id."""
     found = get_raw_server(project, id_)
     return None if found is None else reading.server(found)
 
 
 def get_raw_server(project: Project, id_: str) -> JsonObject | None:
-    """A server in Nova's own form."""
     try:
         answer = project.get(Api.NOVA, "server", f"/servers/{id_}", what=id_)
     except Absent:
@@ -190,27 +184,25 @@ def get_raw_server(project: Project, id_: str) -> JsonObject | None:
 
 
 def security_groups_named(project: Project, name: str) -> tuple[SecurityGroup, ...]:
-    """The security groups of a name, which is not unique."""
+    """Names are not unique."""
     return _security_groups(project, ("name", name))
 
 
 def ports_named(project: Project, name: str) -> tuple[CloudPort, ...]:
-    """The ports of a name."""
     return _ports(project, ("name", name))
 
 
 def floating_ips_of_port(project: Project, port_id: str) -> tuple[FloatingIp, ...]:
-    """The floating IPs that lead to a port."""
     return _floating_ips(project, ("port_id", port_id))
 
 
 def servers_named(project: Project, name: str) -> tuple[Server, ...]:
-    """The servers of a name. Nova takes it for a pattern and finds longer ones, too; a dot in it is any character."""
+    """Nova takes the name for a pattern and finds longer ones, too."""
     return tuple(each for each in _servers(project, ("name", name)) if each.name == name)
 
 
 def list_server_groups(project: Project) -> tuple[ServerGroup, ...]:
-    """All of the project: Nova finds none by name."""
+    """Nova finds none by name."""
     found: list[ServerGroup] = []
     while True:
         answer = project.get(
@@ -251,7 +243,7 @@ def _servers(project: Project, *query: tuple[str, str]) -> tuple[Server, ...]:
 
 
 def _server_groups_for(project: Project, balancer: LoadBalancer, name: str) -> tuple[ServerGroup, ...]:
-    """Those of the name or the recorded id; not asked for where nothing says that there may be one."""
+    """By name or recorded id; not requested if none can exist."""
     if not _may_have_server_groups(balancer):
         return ()
     recorded = balancer.status.server_group_id
@@ -264,7 +256,7 @@ def _may_have_server_groups(balancer: LoadBalancer) -> bool:
 
 
 def _group_users(project: Project, balancer: LoadBalancer, cloud: LoadBalancerCloud) -> tuple[CloudPort, ...]:
-    """Who keeps a deleted LoadBalancer's groups from going: asked when they are what has to go next."""
+    """The ports that block the deletion of a LoadBalancer's groups, once these are next."""
     if not balancer.metadata.deleting:
         return ()
     going = [step.id for step in remove_load_balancer(balancer, cloud).steps if isinstance(step, DeleteSecurityGroup)]
@@ -279,7 +271,7 @@ def _virtual_port(project: Project, machine: LoadBalancerMachine, found: Iterabl
 
 
 def _with_recorded(found: Iterable[T], recorded: str | None, get: Callable[[str], T | None]) -> tuple[T, ...]:
-    """What a list brought, and what the custom resource has recorded and the list lacks, if it exists."""
+    """Add the recorded object, if the list lacks it and it exists."""
     listed = tuple(found)
     if not recorded or any(each.id == recorded for each in listed):
         return listed
@@ -300,8 +292,6 @@ def _distinct(found: Iterable[T]) -> tuple[T, ...]:
 
 
 class _Index(Generic[T]):
-    """Objects by id and by name."""
-
     def __init__(self, found: Iterable[T], name: Callable[[T], str]) -> None:
         self.by_id: dict[str, T] = {}
         self._by_name: dict[str, list[T]] = defaultdict(list)
@@ -310,6 +300,6 @@ class _Index(Generic[T]):
             self._by_name[name(each)].append(each)
 
     def candidates(self, name: str, *recorded: str | None) -> tuple[T, ...]:
-        """Those of the name, and those that are recorded by their ids."""
+        """By name, and by recorded id."""
         others = (self.by_id[id_] for id_ in recorded if id_ and id_ in self.by_id)
         return _distinct((*self._by_name.get(name, ()), *others))

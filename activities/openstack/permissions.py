@@ -1,13 +1,12 @@
 """Every call to OpenStack that the code makes, with the reason: what a project's policy must allow the credentials.
 
-A test holds that the table and the calls are the same; `deploy/iam/openstack.md` is rendered from it. Calls are named
-as `yawol_openstack` counts them. The policy rules are those of OpenStack 2026.2 as its services declare them
-(`nova.policies`, `neutron.conf.policies`, `glance.policies`), with the role that their defaults ask for: `member` of
-the project for whatever changes something, `reader` for the rest, `perdure audit` included. Administrators' rights are
-needed nowhere.
+A test compares the table with the calls, and `deploy/iam/openstack.md` is rendered from it. Calls have the names of
+`yawol_openstack`. The rules are those of OpenStack 2026.2 (`nova.policies`, `neutron.conf.policies`,
+`glance.policies`), with their default roles: the project's `member` for changes, `reader` for the rest, including
+`perdure audit`. No administrator's right is needed.
 
-Two defaults ask for more than a role: on a network that another project owns and shares, a member may make ports, but
-neither choose their addresses nor let them answer for others (`allowed_address_pairs`), which machines have to.
+Two defaults require more than a role: on a network that another project owns and shares, a member may make ports, but
+neither choose their addresses nor set `allowed_address_pairs`, which machines need.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from domain.model import Model
 
 
 class Permission(Model):
-    """One kind of call. `rules` are of the policy of its service; where there are none, any token will do."""
+    """Without `rules`, any token will do."""
 
     api: str
     object: str
@@ -27,7 +26,7 @@ class Permission(Model):
 
     @property
     def role(self) -> str:
-        """What the rules ask for unless a cloud has changed them."""
+        """The default role of the rules."""
         if not self.rules:
             return "any"
         return "reader" if self.operation in ("list", "get") else "member"

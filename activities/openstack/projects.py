@@ -1,9 +1,8 @@
-"""Which projects this process calls: by the Secrets that LoadBalancers name, each read once and shared by all.
+"""The projects that this process calls, by the Secrets that LoadBalancers name.
 
-A Secret is read again after a minute, and soon after Keystone has refused what it said, so a new password works without
-a restart. A Secret of another resourceVersion is another credential, with a token of its own; the former one's
-connections are closed. What a project may take of the process (`guard.py`) belongs to the project, whichever Secrets
-lead there.
+A Secret is read again after a minute, and soon after Keystone has refused it, so a new password works without a
+restart. Another resourceVersion is another credential with its own token; the former one's connections are closed.
+Limits (`guard.py`) belong to the project, whichever Secrets lead to it.
 """
 
 from __future__ import annotations
@@ -34,7 +33,7 @@ _REREAD_REFUSED_SECONDS = 5.0
 
 @dataclass(slots=True)
 class _Known:
-    """A Secret as it was last read, and the projects that it leads to."""
+    """A Secret as last read, and its projects."""
 
     read_at: float
     resource_version: str
@@ -43,7 +42,7 @@ class _Known:
 
 
 class Projects:
-    """Every project of this process. Thread-safe; one per process."""
+    """Thread-safe; one per process."""
 
     def __init__(self, kube: BlockingKube, settings: Settings, *, kept: int = 1024) -> None:
         self._kube = kube
@@ -58,7 +57,7 @@ class Projects:
 
         Raises:
             Denied: its Secret does not exist.
-            Invalid: its Secret does not say enough.
+            Invalid: its Secret is incomplete.
         """
         key = (reference.namespace, reference.secret)
         with self._lock:
@@ -73,7 +72,6 @@ class Projects:
             return known.projects[reference.project_id]
 
     def close(self) -> None:
-        """Close all connections."""
         with self._lock:
             for known in self._known.values():
                 _closed(known)
@@ -91,7 +89,7 @@ class Projects:
         return _Known(time.monotonic(), version, mapping(found, "data"), {})
 
     def _settled(self, key: tuple[str, str], read: _Known) -> _Known:
-        """What was read; the same version keeps its projects, and with them their tokens."""
+        """An unchanged version keeps its projects, and with them their tokens."""
         known = self._known.get(key)
         if known is not None and known.resource_version == read.resource_version:
             known.read_at = read.read_at
@@ -110,7 +108,7 @@ class Projects:
                 known.content, reference.where, project_id=reference.project_id, environment=os.environ
             )
         except Invalid:
-            known.read_at = -math.inf  # mended, it is to be seen at once
+            known.read_at = -math.inf  # a correction is noticed at once
             raise
         settings = self._settings
         guard = self._guards.setdefault(

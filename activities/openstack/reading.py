@@ -1,8 +1,7 @@
-"""OpenStack's answers as the domain's objects. What is null there is empty here.
+"""OpenStack's answers as the domain's objects; null becomes empty.
 
-Facts of the answers: Neutron writes any protocol as null and a network as it was given; a port's fixed addresses are
-in the order in which they were given to it; Nova tells a `fault` of servers in ERROR only, and nothing but the id of a
-server that it has just begun to make. For a moment a server that has gone is told as DELETED, with nothing under way.
+Neutron writes any protocol as null, and keeps the order of a port's fixed addresses. Nova has a `fault` for servers in
+ERROR only, returns nothing but the id of a new server, and shows a deleted one as DELETED for a moment.
 """
 
 from __future__ import annotations
@@ -22,12 +21,11 @@ from domain.loadbalancers.cloud.objects import (
 from domain.resource import parse_timestamp
 from engine.kube.json import at, sequence, text
 
-# In a server's metadata: the uid of the machine it was made for. Nova takes no slash in a key.
+# Server metadata: the machine's uid. Nova takes no slash in a key.
 MACHINE_UID: Final = "perdure-machine"
 
 
 def security_group(found: object) -> SecurityGroup:
-    """With its rules."""
     return SecurityGroup(
         id=text(found, "id"),
         name=text(found, "name"),
@@ -38,7 +36,6 @@ def security_group(found: object) -> SecurityGroup:
 
 
 def rule(found: object) -> SecurityGroupRule:
-    """One rule."""
     return SecurityGroupRule(
         id=text(found, "id"),
         direction=text(found, "direction"),
@@ -53,7 +50,6 @@ def rule(found: object) -> SecurityGroupRule:
 
 
 def port(found: object) -> CloudPort:
-    """A port."""
     return CloudPort(
         id=text(found, "id"),
         name=text(found, "name"),
@@ -71,7 +67,6 @@ def port(found: object) -> CloudPort:
 
 
 def floating_ip(found: object) -> FloatingIp:
-    """A floating IP."""
     return FloatingIp(
         id=text(found, "id"),
         address=text(found, "floating_ip_address"),
@@ -84,7 +79,7 @@ def floating_ip(found: object) -> FloatingIp:
 
 
 def server_group(found: object) -> ServerGroup:
-    """A server group; up to 2.63 Nova writes the one policy that it allows as a list."""
+    """Up to microversion 2.63 Nova writes the one policy as a list."""
     policies = [str(each) for each in sequence(found, "policies")]
     return ServerGroup(
         id=text(found, "id"),
@@ -95,7 +90,6 @@ def server_group(found: object) -> ServerGroup:
 
 
 def server(found: object) -> Server:
-    """A server."""
     return Server(
         id=text(found, "id"),
         name=text(found, "name"),

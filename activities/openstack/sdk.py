@@ -1,8 +1,8 @@
-"""The part of openstacksdk that is used: a connection's configuration, authentication and session, an adapter a service.
+"""The parts of openstacksdk in use: a connection's configuration, authentication and session, an adapter per service.
 
-Loading it takes a fifth of a second and 15 MB, for the services of thirty APIs. So it is imported with the first
-connection: a worker without load balancers never needs it.
-"""  # noqa: E501 - its first line
+Loading it takes a fifth of a second and 15 MB, so it is imported with the first connection: a worker without load
+balancers never needs it.
+"""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from activities.openstack.credentials import Credentials
 
 
 class Service(Proxy):
-    """One service's adapter. It sends what it is given: the SDK's own files each address under names of its cache."""
+    """One service's adapter, without the SDK's own caching of requests."""
 
     def request(
         self,
@@ -39,13 +39,13 @@ class Service(Proxy):
 
 
 def connection(credentials: Credentials, plugin: v3.Password, pool: requests.Session, timeout: float) -> Connection:
-    """A connection under these credentials, over these sockets; no call is made."""
+    """A connection with these credentials over these sockets; makes no call."""
     said: dict[str, Any] = {
         **get_defaults(),
         "interface": "public",
         "api_timeout": timeout,
         "image_status_code_retries": 0,  # five by default; an activity's next attempt is enough
-        "auth": {},  # what the plugin would be made from: it is made already, and a password need not stand twice
+        "auth": {},  # the plugin is made already, and the password must not be kept twice
     }
     said.update({"cacert": credentials.ca_file} if credentials.ca_file else {"verify": True})
     cloud = CloudRegion(
@@ -56,12 +56,11 @@ def connection(credentials: Credentials, plugin: v3.Password, pool: requests.Ses
         # Redirects would carry the token elsewhere.
         session_constructor=cast(type[Session], partial(Session, session=pool, redirect=False)),
         app_name="perdure",
-        force_ipv4=True,  # else it scans all interfaces of the machine, for a field that is never read
+        force_ipv4=True,  # else it scans all interfaces for a field that is never read
     )
     return Connection(config=cloud)
 
 
 def adapter(of: Connection, service_type: str, endpoint: str) -> Service:
-    """The adapter of a service at this address."""
     of.config.set_service_value("endpoint_override", service_type, endpoint)
     return of.config.get_session_client(service_type, constructor=Service)

@@ -1,10 +1,9 @@
-"""Who calls OpenStack: the calls of one project, over one connection and with one token (`connection.py`).
+"""The calls of one project, over one connection and with one token (`connection.py`).
 
-No service is asked for its versions. Nova is spoken to in its first microversion, 2.1, unless a call says another.
-
-A read that fails quickly is repeated once; everything else is left to the activity's next attempt, which looks first
-what has happened. Redirects are not followed: they would carry the token elsewhere. Nothing is logged here, since the
-library's log has the bodies of requests, and with them user data.
+No service is asked for its versions; Nova's microversion is 2.1 unless a call says another. A read that fails quickly
+is repeated once; everything else is left to the activity's next attempt, which first looks what has happened. Redirects
+are not followed, as they would carry the token elsewhere. Nothing is logged: the library's log has request bodies, and
+with them user data.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ Query = Sequence[tuple[str, str]]
 
 
 class Api(StrEnum):
-    """The APIs that are called, by the names that the replaced system's metrics have."""
+    """The APIs, by their names in the replaced system's metrics."""
 
     NOVA = "nova"
     NEUTRON = "neutron"
@@ -50,15 +49,13 @@ _SERVICE_TYPES = {Api.NOVA: "compute", Api.NEUTRON: "network", Api.GLANCE: "imag
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What came back."""
-
     status: int
     headers: Mapping[str, str]
     body: object
 
 
 class Project:
-    """The calls of one project under one credential. Thread-safe."""
+    """Thread-safe."""
 
     def __init__(self, credentials: Credentials, guard: Guard, settings: Settings) -> None:
         self.name = credentials.project
@@ -69,7 +66,6 @@ class Project:
 
     @property
     def token(self) -> Token:
-        """The credential's token."""
         return self._connected.token
 
     def __enter__(self) -> Self:
@@ -81,19 +77,19 @@ class Project:
         self.close()
 
     def close(self) -> None:
-        """Close idle connections; calls under way go on."""
+        """Close idle connections; calls under way continue."""
         self._connected.close()
 
     def get(
         self, api: Api, kind: str, path: str, *, what: str, operation: str = "get", query: Query = (), version: str = ""
     ) -> JsonObject:
-        """GET: the answer's object. Raises Absent where there is none."""
+        """The answer's object. Raises `Absent` if it does not exist."""
         return self._object(self._call(api, kind, operation, what), "GET", path, query=query, version=version)
 
     def pages(self, api: Api, kind: str, path: str, plural: str, *, query: Query = ()) -> list[JsonObject]:
-        """All objects of a list, page after page, counted as one call.
+        """All objects of a list, counted as one call.
 
-        Neutron lists those of the token's project alone, also for an administrator, who would see everybody's.
+        Neutron would list every project's for an administrator, so only the token's project is asked for.
         """
         call = self._call(api, kind, "list", ", ".join(f"{name}={value}" for name, value in query)[:200])
         found: list[JsonObject] = []
@@ -108,21 +104,19 @@ class Project:
             following = _next(answer, plural)
             if not following or not objects:
                 return found
-            # Its host is not believed: proxies make services give inner addresses.
+            # Not its host: services behind proxies give inner addresses.
             rest = tuple(parse_qsl(urlsplit(following).query, keep_blank_values=True))
 
     def post(
         self, api: Api, kind: str, path: str, body: Mapping[str, object], *, what: str, version: str = ""
     ) -> JsonObject:
-        """POST: the answer's object."""
         return self._object(self._call(api, kind, "create", what), "POST", path, body=body, version=version)
 
     def put(self, api: Api, kind: str, path: str, body: Mapping[str, object], *, what: str) -> JsonObject:
-        """PUT: the answer's object."""
         return self._object(self._call(api, kind, "update", what), "PUT", path, body=body)
 
     def delete(self, api: Api, kind: str, path: str, *, what: str) -> bool:
-        """DELETE: False if it was gone already."""
+        """False if it was gone already."""
         try:
             self._send(_Request(self._call(api, kind, "delete", what), "DELETE", path))
         except Absent:
@@ -166,7 +160,7 @@ class Project:
                 raise
 
     def _ask(self, request: _Request) -> Answer:
-        """Send it; once more where that repeats no effect and may help."""
+        """Send the request; repeat it once where that repeats no effect and may help."""
         access = self.token.access()
         began = time.monotonic()
         try:
@@ -182,7 +176,6 @@ class Project:
         return answer
 
     def _exchange(self, request: _Request, access: AccessInfo) -> Answer:
-        """One request, one answer."""
         service = self._connected.service(request.call, _SERVICE_TYPES[Api(request.call.api)], access)
         own = [("project_id", access.project_id)] if request.own and access.project_id else []
         if request.counted:
@@ -221,7 +214,7 @@ class _Request:
 
 
 def _next(answer: JsonObject, plural: str) -> str:
-    """The address of a list's next page, empty if this was the last."""
+    """The address of a list's next page; empty after the last."""
     links = answer.get(f"{plural}_links")
     found = [text(each, "href") for each in links if text(each, "rel") == "next"] if isinstance(links, list) else []
     return found[0] if found else text(answer, "next")  # Glance's way

@@ -1,14 +1,13 @@
 """Every step of `domain.loadbalancers.cloud.steps`, implemented so that it can be repeated at any time.
 
-In the first attempt the plan's observation is the look-up. Later attempts may follow a lost answer or a killed process,
-so each first looks for the object that the step would make: by name and mark, or by what Neutron and Nova themselves
-keep unique. A port leads to one floating IP and is attached to one server: of two attempts that overlap, the slower one
-is refused with a conflict, and adopts the object that the other has made.
+In the first attempt the plan's observation is the look-up. A later attempt first looks for the object that the step
+would create: by name and mark, or by what Neutron and Nova keep unique. A port has one floating IP and one server, so
+the slower of two overlapping attempts gets a conflict, and adopts the other's object.
 
-Facts: creations are answered when they are complete, except servers, for which only the id is returned. A deleted
-server still exists for seconds to minutes, and its deletion may fail (ERROR); the server's retries check until it is
-gone. A project's member may not delete a port that is attached to a server: 403 or 409, depending on the release. A
-bulk of rules is created as a whole or not at all, and refused if one of them exists.
+Creations are complete when answered, except servers: only the id is returned. A deleted server exists for seconds to
+minutes, and its deletion may fail (ERROR), so retries check until it is gone. A project's member may not delete a port
+that is attached to a server: 403 or 409, depending on the release. A bulk of rules is created as a whole or not at all,
+and refused if one of them exists.
 """
 
 from __future__ import annotations
@@ -34,9 +33,9 @@ STILL_HELD = "StillHeld"
 NOT_DELETED = "NotDeleted"
 _RULE_EXISTS = "SecurityGroupRuleExists"
 
-# Looks become rarer the longer a server takes to go.
+# Checks become rarer the longer a deletion takes.
 _GOING_SECONDS = (3, 3, 4, 6, 10, 15, 20, 30)
-# Seven looks for a boot of a minute. The machine's agent reports by itself, so a late look delays nothing that serves.
+# Seven checks for a boot of a minute. The machine's agent reports by itself, so a late check delays nothing.
 _BOOTING_SECONDS = (2, 3, 6, 11, 18, 20)
 _PATIENT_ATTEMPTS = 5
 
@@ -47,14 +46,14 @@ def carry_out(project: Project, step: steps.Step, user_data: Callable[[], str] |
     Args:
         project: where.
         step: what.
-        user_data: makes a server's user data, asked for when it is about to be sent and never kept.
+        user_data: makes a server's user data just before it is sent; never kept.
 
     Raises:
-        Absent, Conflict: what the plan rests on does not hold any more; look again.
-        Throttled: with the code OverQuota a quota, else too many calls.
-        Invalid, Denied: a person has to look; a network that the spec names and that cannot be used, too.
+        Absent, Conflict: the plan is outdated; observe again.
+        Throttled: a quota (code OverQuota), or too many calls.
+        Invalid, Denied: a person has to act, for example on an unusable network in the spec.
         Unavailable: no answer; the next attempt looks what has happened.
-        Pending: under way; the next attempt looks again.
+        Pending: in progress; the next attempt checks again.
     """
     match step:
         case steps.CreateSecurityGroup():
@@ -92,7 +91,7 @@ def carry_out(project: Project, step: steps.Step, user_data: Callable[[], str] |
 
 
 def await_server(project: Project, server_id: str) -> Server | None:
-    """One look at a server: what became of it, None if it is gone.
+    """None if the server is gone.
 
     Raises:
         Pending: it is being built.
@@ -128,7 +127,7 @@ def _change_rules(project: Project, step: steps.ChangeRules) -> RuleChange:
 
 
 def _create_rules(project: Project, step: steps.ChangeRules) -> tuple[SecurityGroupRule, ...]:
-    """All in one call; where one of them exists already none was made, and each is looked at."""
+    """All in one call; if one exists none was made, and each is checked."""
     if not step.create:
         return ()
     group = step.security_group_id
@@ -144,7 +143,7 @@ def _create_rules(project: Project, step: steps.ChangeRules) -> tuple[SecurityGr
 
 
 def _mend_rules(project: Project, step: steps.ChangeRules) -> tuple[SecurityGroupRule, ...]:
-    """Make those that are not there, one by one."""
+    """Create missing rules one by one."""
     group = step.security_group_id
     path = f"/security-groups/{group}"
     answer = project.get(Api.NEUTRON, "group", path, what=group)
@@ -162,7 +161,7 @@ def _mend_rules(project: Project, step: steps.ChangeRules) -> tuple[SecurityGrou
         except Conflict as error:
             if error.code != _RULE_EXISTS:
                 raise
-            continue  # Neutron takes it for another one's equal
+            continue  # Neutron takes it for equal to another rule
         there[meaning(wanted)] = reading.rule(made.get("security_group_rule"))
     asked = {meaning(each) for each in step.create}
     return tuple(each for key, each in there.items() if key in asked)
@@ -193,14 +192,13 @@ def _create_port(project: Project, step: steps.CreatePort) -> CloudPort:
         body["fixed_ips"] = [{"subnet_id": step.subnet_id}]
     if step.allowed_addresses:
         body["allowed_address_pairs"] = _pairs(step.allowed_addresses)
-    # The subnet first: Neutron's words for one of another network name both.
+    # The subnet first: Neutron's message for a subnet of another network names both.
     with _chosen({"subnetID": step.subnet_id, "networkID": step.network_id}):
         answer = project.post(Api.NEUTRON, "port", "/ports", {"port": body}, what=step.name)
     return reading.port(answer.get("port"))
 
 
 def _update_port(project: Project, step: steps.UpdatePort) -> CloudPort:
-    """The same values twice come to the same: there is nothing to look for."""
     body: JsonObject = {}
     if step.security_groups is not None:
         body["security_groups"] = list(step.security_groups)
@@ -221,7 +219,7 @@ def _delete_port(project: Project, step: steps.DeletePort) -> Brought:
 
 
 def _held(port: CloudPort, error: ApiError) -> ApiError:
-    """Nova detaches a port a moment after its server is gone; if it stays in use for longer, that is reported."""
+    """Nova detaches a port a moment after its server is gone; report it if it stays in use."""
     if not port.device_id or attempt.number() >= _PATIENT_ATTEMPTS:
         return error
     message = f"port {port.id} is still in use by {port.device_id}"
@@ -236,8 +234,7 @@ def _pairs(addresses: Iterable[str]) -> list[dict[str, str]]:
 def _chosen(references: Mapping[str, str]) -> Iterator[None]:
     """Turn a refusal of a network or subnet that the spec names into an Invalid error that names the field.
 
-    A 404 to a creation that names such an id does not pass by itself, unlike a 404 for a missing object that Perdure
-    has made.
+    Such a 404 does not pass by itself, unlike one for a missing object that Perdure made.
 
     Args:
         references: ids by their field of `spec.infrastructure.defaultNetwork`.
@@ -274,7 +271,7 @@ def _create_floating_ip(project: Project, step: steps.CreateFloatingIp) -> Float
         with _chosen({"floatingNetID": step.network_id}):
             answer = project.post(Api.NEUTRON, "floatingip", "/floatingips", body, what=step.description)
     except Conflict:
-        # A port leads to one floating IP: perhaps an earlier attempt of this very step has just made it.
+        # A port has one floating IP: an earlier attempt of this step may just have created it.
         found = _floating_ip_of(project, step)
         if found is None:
             raise
@@ -320,7 +317,7 @@ def _create_server(project: Project, step: steps.CreateServer, user_data: Callab
     try:
         answer = project.post(Api.NOVA, "server", "/servers", body, what=step.name)
     except Conflict:
-        # A port carries one server: perhaps an earlier attempt of this very step has just made it.
+        # A port has one server: an earlier attempt of this step may just have created it.
         found = _server_of(project, step)
         if found is None:
             raise
@@ -354,7 +351,7 @@ def _server_body(project: Project, step: steps.CreateServer, user_data: str) -> 
 
 
 def _delete_server(project: Project, step: steps.DeleteServer) -> Brought:
-    """Ask for it, then look until it is gone; ask again where Nova has given up."""
+    """Request the deletion, then check until it is gone; request it again if Nova has given up."""
     path = f"/servers/{step.id}"
     if step.asked or attempt.repeated():
         found = observing.get_raw_server(project, step.id)
