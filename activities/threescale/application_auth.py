@@ -1,4 +1,4 @@
-"""ApplicationAuth as passes observe it: credentials of an application, set once."""
+"""ApplicationAuth: credentials of an application, set once."""
 
 from __future__ import annotations
 
@@ -14,10 +14,7 @@ _KEY_BYTES = 16  # as long as 3scale's own keys
 
 
 class AuthSubject(Subject[ApplicationAuth]):
-    """An ApplicationAuth."""
-
     async def observed(self) -> ObservedAuth:
-        """The tenant; the application with its account and product; the Secret."""
         spec = self.resource.spec
         self.provider = await self.secrets.account(self.resource, spec.provider_account_ref)
         application = self.cache.get(Application, self.namespace, spec.application_cr_name)

@@ -1,5 +1,3 @@
-"""The area's activities over one set of clients, with the informer caches that they read."""
-
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
@@ -22,7 +20,7 @@ ACTIVITIES = (PassActivities, Effects, SweepActivities)
 
 
 async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callable[..., object]]:
-    """Every activity, for the worker; their resources are released with the stack."""
+    """Make every activity; the stack releases their resources."""
     settings, kube = clients.settings, clients.kube
     seconds = (settings.call_timeout or CALL_TIMEOUT).total_seconds()
     connections = await stack.enter_async_context(Connections(seconds))

@@ -1,10 +1,10 @@
-"""The informer cache of 3scale's objects, with the indexes by which a pass finds relatives without a request.
+"""The informer cache of 3scale's objects, with the indexes by which a pass finds relatives.
 
     by the names under which others refer to an object · by the names that it refers to · by its name in 3scale
 
-The watcher uses the same names for its wakes (`domain/threescale/wakes.py`). An object that its model cannot parse is
-not found; its own lifecycle reports the fault. A pass waits until the cache has reached the versions that have woken
-its lifecycle, and answers to writes are put in at once. Secrets are not cached: a worker may not list them.
+The watcher's wakes use the same names (`domain/threescale/wakes.py`). Objects that their models cannot parse are not
+found; their own lifecycles report the fault. A pass waits until the cache has reached the versions that woke its
+lifecycle; answers to writes are put in at once. Secrets are not cached: a worker may not list them.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from engine.kube import KubeApi
 from engine.kube.json import JsonObject, text
 from engine.kube.store import Followed, InformerCache, Store, reached
 
-# Seconds. Longer than any list takes: a kind not listed by then is denied, or the API server does not answer.
+# Seconds, longer than any list takes: a kind not listed by then is denied, or the API server does not answer.
 LISTED = 60.0
 
 R = TypeVar("R", bound=CustomResource)
@@ -41,8 +41,6 @@ _INDEXES: Mapping[str, Names] = {
 
 
 class ThreescaleCache(InformerCache):
-    """One per worker."""
-
     def __init__(self, api: KubeApi, store: Store) -> None:
         self._models: dict[str, tuple[str, CustomResource | None]] = {}  # by uid: version and parsed object
         super().__init__(api, [store.follow(Followed(kind), self._indexes(kind)) for kind in CUSTOM_KINDS])
@@ -70,27 +68,24 @@ class ThreescaleCache(InformerCache):
                 await mirror.refresh(seen.get(mirror.followed.kind.name, ""))
 
     def named(self, model: type[R], name: str) -> tuple[R, ...]:
-        """The objects of a kind that are known by this name (`Kind/namespace/name`)."""
+        """The objects of a kind with this name (`Kind/namespace/name`)."""
         return self._find(model, _NAME, name)
 
     def get(self, model: type[R], namespace: str, name: str) -> R | None:
-        """The object with this name, None if it does not exist."""
         found = self.mirrors[model.kind_of.name].get(namespace, name)
         resource = self._read(model.kind_of, found) if found is not None else None
         return resource if isinstance(resource, model) else None
 
     def referring(self, model: type[R], name: str) -> tuple[R, ...]:
-        """The objects of a kind that refer to this name."""
         return self._find(model, _REFERENCE, name)
 
     def siblings(self, resource: R) -> tuple[R, ...]:
-        """The other objects of its kind that have the same name in 3scale, whatever their tenant."""
+        """Other objects of its kind with the same name in 3scale, in any tenant."""
         name = called(resource)
         found = self._find(type(resource), _CALLED, name) if name else ()
         return tuple(each for each in found if each.metadata.uid != resource.metadata.uid)
 
     def everything(self, *models: type[CustomResource]) -> list[CustomResource]:
-        """All objects of some kinds."""
         kinds = [model.kind_of for model in models]
         found = [self._read(kind, each) for kind in kinds for each in self.mirrors[kind.name].all()]
         return [each for each in found if each is not None]
@@ -107,7 +102,7 @@ class ThreescaleCache(InformerCache):
         return names(resource) if resource is not None else ()
 
     def _read(self, kind: Kind, obj: JsonObject) -> CustomResource | None:
-        """The object parsed by its model, once per version; None if that fails."""
+        """Parsed once per version; None if that fails."""
         uid, version = text(obj, "metadata", "uid"), text(obj, "metadata", "resourceVersion")
         known = self._models.get(uid)
         if known is None or known[0] != version:

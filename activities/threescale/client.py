@@ -1,11 +1,10 @@
-"""The HTTP calls of one tenant of 3scale that decisions ask for (`domain/threescale/calls.py`).
+"""The HTTP calls of one tenant of 3scale (`domain/threescale/calls.py`).
 
-One connection pool serves all tenants of a process; each tenant has its guard and sends its token in a header, as the
-password of a user without a name. Every call has a time-out. Redirects are not followed: they would send the token
-elsewhere.
+All tenants of a process share one connection pool; each has its guard, and its token as the password of a user without
+a name. Every call has a time-out. Redirects are not followed: they would send the token elsewhere.
 
-A list is read to its last page: the first page gives their number, or an empty page ends it. Deleting a missing object
-counts as done. A retried creation first looks by the natural key whether the previous attempt has made the object.
+Lists are read to their last page. Deleting a missing object counts as done. A retried creation first looks by the
+natural key whether the previous attempt made the object.
 """
 
 from __future__ import annotations
@@ -87,7 +86,7 @@ class Tenant:
             raise
 
     async def _made_before(self, write: Write) -> JsonObject | None:
-        """The object with the creation's natural key; an account by its admin's name, a tenant among the accounts."""
+        """By the natural key; an account by its admin's name, a tenant among the accounts."""
         if write.resource is Resource.ACCOUNT:
             query = {"username": str(write.key["username"])}
             found = await self.read(Read(resource=write.resource, path="accounts/find", query=query))
@@ -155,8 +154,6 @@ class Tenant:
 
 
 class Connections:
-    """The process's connections to all tenants; an asynchronous context manager."""
-
     def __init__(self, timeout_seconds: float, *, verify: bool = True) -> None:
         limits = httpx.Limits(max_connections=200, max_keepalive_connections=50)
         self.http = httpx.AsyncClient(timeout=timeout_seconds, limits=limits, verify=verify)
@@ -171,9 +168,9 @@ class Connections:
 
 
 def _may_be_absent(read: Read) -> bool:
-    """Whether the read object may be missing: one by its id or a person's name, or a newest version.
+    """True for an object by id or name, or a newest version.
 
-    Lists always exist: if one is missing, its parent is gone, which differs from an empty list.
+    A missing list differs from an empty one: its parent is gone.
     """
     return bool(read.of and read.path.endswith(f"/{read.of}")) or read.path.endswith(("/find", "/latest"))
 
@@ -181,11 +178,9 @@ def _may_be_absent(read: Read) -> bool:
 def _last_page(answer: object, number: int) -> int:
     """The number of pages, as far as page `number` shows it.
 
-    3scale gives the number if there is more than one, except for a list without a wrapper (backend usages): that one
-    ends
-    with an empty page. The server's page size is unknown, but larger than one: so the many products with one backend
-    cost
-    no second call.
+    3scale tells it if there is more than one, except for a list without a wrapper (backend usages), which ends with an
+    empty page. The server's page size is unknown, but larger than one, so a list of one backend usage costs no second
+    call.
     """
     if isinstance(answer, list):
         return number + (len(answer) > 1)
@@ -195,9 +190,9 @@ def _last_page(answer: object, number: int) -> int:
 
 
 def _is_made_by(write: Write, entry: JsonObject) -> bool:
-    """Whether a previous attempt may have made the entry: it has the mark that was sent, and is no other object's.
+    """Whether a previous attempt may have made the entry: it has our mark, and belongs to no other object.
 
-    If another party has created something under that name, 3scale refuses the creation.
+    3scale refuses a creation under a name that another party uses.
     """
     sent, there = write.fields.get("annotations"), entry.get("annotations")
     marked = not isinstance(sent, dict) or (isinstance(there, dict) and sent.items() <= there.items())

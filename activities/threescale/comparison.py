@@ -1,7 +1,7 @@
 """Compares a product or backend with everything below it in 3scale, without writing.
 
-The decision of the object's own pass says what to read and, in the end, what it would write: an object differs if it
-would write anything. Lists that were already read in the same sweep are not read again.
+The decision of the object's own pass says what to read and what it would write: an object differs if it would write
+anything. Lists that the same sweep has read are not read again.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from engine.clock import now
 
 
 class Comparison:
-    """The comparisons of one tenant in one sweep; `lists` contains the objects' own fields."""
+    """The comparisons of one tenant in one sweep; `lists` has the objects' own fields."""
 
     def __init__(self, ground: Ground, lists: Lists) -> None:
         self._ground = ground
@@ -27,7 +27,7 @@ class Comparison:
         self._metrics: dict[str, object] = {}  # of backends, by path: their products need them as well
 
     async def differs(self, resource: CustomResource) -> bool:
-        """Whether its pass would write to 3scale; False for an object that is not in sync, as it has a pass ahead.
+        """Whether its pass would write to 3scale; False for an object that is not in sync, which has a pass ahead.
 
         Raises:
             ApiError: something could not be read.

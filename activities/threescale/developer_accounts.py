@@ -1,5 +1,3 @@
-"""DeveloperAccount, DeveloperUser and Application as passes observe them."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -17,10 +15,7 @@ from domain.threescale.wakes import users_of_account
 
 
 class AccountSubject(Subject[DeveloperAccount]):
-    """A DeveloperAccount."""
-
     async def observed(self) -> ObservedAccount:
-        """The tenant; users, and the password of the one that may sign up with the account."""
         account = self.resource
         await self.find_tenant()
         users = self.cache.named(DeveloperUser, users_of_account(self.namespace, account.metadata.name))
@@ -34,10 +29,7 @@ class AccountSubject(Subject[DeveloperAccount]):
 
 
 class UserSubject(Subject[DeveloperUser]):
-    """A DeveloperUser."""
-
     async def observed(self) -> ObservedUser:
-        """The tenant, the account, the password."""
         user, account = self.resource, self.resource.spec.developer_account_ref.name
         self.provider = await self.secrets.account(user, user.spec.provider_account_ref)
         siblings = self.cache.named(DeveloperUser, users_of_account(self.namespace, account))
@@ -50,10 +42,7 @@ class UserSubject(Subject[DeveloperUser]):
 
 
 class ApplicationSubject(Subject[Application]):
-    """An Application."""
-
     async def observed(self) -> ObservedApplication:
-        """The account and its tenant, the product, credentials, and the applications that other objects have."""
         application, spec = self.resource, self.resource.spec
         account = self.cache.get(DeveloperAccount, self.namespace, spec.account_cr.name)
         product = self.cache.get(Product, self.namespace, spec.product_cr.name)
@@ -69,7 +58,7 @@ class ApplicationSubject(Subject[Application]):
         )
 
     async def noticed(self, read: Read, body: object) -> dict[str, Any]:
-        """The applications that other objects have by now: one that is found may be theirs."""
+        """The other objects' applications as of now: the found one may be theirs."""
         return {} if read.resource is Resource.PLAN else {"holders": self._others()}
 
     def _others(self) -> tuple[Holder, ...]:

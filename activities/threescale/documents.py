@@ -1,5 +1,3 @@
-"""ActiveDoc and CustomPolicyDefinition as passes observe them: API documents, and a tenant's own policies."""
-
 from __future__ import annotations
 
 from typing import Any
@@ -18,14 +16,12 @@ _REFERENCE = "spec.activeDocOpenAPIRef"
 
 
 class DocumentSubject(Subject[ActiveDoc]):
-    """An ActiveDoc."""
-
     def __init__(self, resource: ActiveDoc, cache: ThreescaleCache, secrets: Secrets, sources: Sources) -> None:
         super().__init__(resource, cache, secrets)
         self._sources = sources
 
     async def observed(self) -> ObservedDocument:
-        """The tenant, the product, and the document itself, which is not needed for a deletion."""
+        """A deletion does not need the document."""
         name = self.resource.spec.product_system_name
         await self.find_tenant()
         text = Text()
@@ -47,7 +43,7 @@ class DocumentSubject(Subject[ActiveDoc]):
         return await self._sources.at(where.url or "")
 
     async def noticed(self, read: Read, body: object) -> dict[str, Any]:
-        """After a rename, whether another ActiveDoc of the tenant, which stays, has the old name now."""
+        """After a rename: whether another ActiveDoc of the tenant has the old name now."""
         if not read.of or body is None:
             return {}
         name, spec = str(answer_of(read.resource.value, body).get("system_name") or ""), self.resource.spec
@@ -59,10 +55,7 @@ class DocumentSubject(Subject[ActiveDoc]):
 
 
 class PolicySubject(Subject[CustomPolicyDefinition]):
-    """A CustomPolicyDefinition."""
-
     async def observed(self) -> ObservedPolicy:
-        """Its tenant, and other objects of its name and version."""
         await self.find_tenant()
         siblings = self.siblings()
         return ObservedPolicy(

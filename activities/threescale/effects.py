@@ -1,11 +1,11 @@
 """What a pass over one object observes and does; `domain/threescale/reconciliation.py` decides.
 
-Calls of 3scale are made one after the other, on a seat of the tenant that the pass takes at its first call. The status
-shows neither a pause that 3scale asks for nor the first lost answer: it is written when a person may have to act. A
-long sync shows `InSync`, once per pass.
+Calls of 3scale are made one after another, on a seat of the tenant that the pass takes at its first call. The status
+shows neither a pause that 3scale asks for nor the first lost answer, but what a person may have to act on; a long sync
+shows `InSync`, once per pass.
 
-A pass observes before it creates anything, so the next pass finds whatever a crash left behind. After a change that may
-be incomplete it compares with 3scale, even if the change was reverted and the object records the old state as synced.
+A pass observes before it creates anything, so it finds whatever a crash left behind. After a change that may be
+incomplete it compares with 3scale, even if the change was reverted and the object records the old state as synced.
 """
 
 from __future__ import annotations
@@ -51,15 +51,15 @@ from engine.clock import now
 from engine.errors import Absent, ApiError, Conflict
 from engine.pauses import held
 
-# A change is written from what the last pass has kept, in as few calls as possible. This long after the last change the
-# object is read completely, which finds manual changes below it.
+# A change is written from what the last pass has kept, with few calls. This long after the last change the object is
+# read completely, which finds manual changes below it.
 COMPARED_AFTER_CHANGE = timedelta(seconds=30)
 
 log = logging.getLogger(__name__)
 
 
 class Effects(Activities):
-    """The effects of one pass; an asynchronous context manager that returns its seat. Used within passes only."""
+    """The effects of one pass; an asynchronous context manager that returns its seat."""
 
     _asked: PassObject
     _resource: CustomResource
@@ -84,10 +84,10 @@ class Effects(Activities):
 
     @classmethod
     def of(cls, ground: Ground, asked: PassObject, half_done: set[str]) -> Self:
-        """The effects of a pass; `half_done` has the uids of objects that a pass of this worker left incomplete."""
+        """`half_done` has the uids of objects that a pass of this worker left incomplete."""
         made = cls(ground)
         made._asked, made._half_done = asked, half_done
-        # A change may be incomplete: the object's recorded digest does not say so.
+        # A change may be incomplete, and the object's recorded digest does not say so.
         made._died = attempt.repeated() or asked.key.uid in half_done
         made._begun = asked.memory.begun or made._died
         return made
@@ -101,13 +101,11 @@ class Effects(Activities):
         await self._stack.aclose()
 
     def by_activity(self) -> Mapping[str, Effect]:
-        """The effects, by the actions' activities."""
         return {Patch.activity: self.patch, Delete.activity: self.delete, **effects_of(*self.all())}
 
     # --- observe, decide, report ---
 
     async def observe(self, fresh: bool) -> World:
-        """The object from the API server, and its relatives."""
         key, asked, ground = self._asked.key, self._asked, self._ground
         resource = await ground.own(all_kinds()[key.kind], key)
         if resource is None:
@@ -142,7 +140,6 @@ class Effects(Activities):
         return await self._subject.observed()
 
     def decide(self, world: World, at: datetime) -> Decision:
-        """What to do now."""
         if isinstance(world, Observed):
             if self._calls is not None:  # else no call was made, and no progress was shown
                 told = {"resource": self._resource, "seated_for": self._seated_for, "told_in_sync": self._told_in_sync}
@@ -151,11 +148,9 @@ class Effects(Activities):
         return decide(world, at)
 
     async def tell(self, notice: Notice) -> None:
-        """Write a Kubernetes Event, each once even after restarts."""
         await self._ground.tell(self._resource, notice)
 
     def outcome(self, passed: Passed[World]) -> ThreescaleWorld:
-        """The result of the pass."""
         asked, world, decision, before = self._asked, passed.world, passed.decision, self._asked.memory
         if not isinstance(world, Observed) or not world.exists:
             return passed.as_world(ThreescaleWorld, refusals=asked.refusals, known=before)
@@ -181,7 +176,6 @@ class Effects(Activities):
     # --- the object itself ---
 
     async def patch(self, action: Patch) -> Stored:
-        """Merge-patch the object or its status in the version that was decided upon."""
         generation = self._resource.metadata.generation
         if isinstance(action, DropFinalizer):
             if action.left:
@@ -228,7 +222,7 @@ class Effects(Activities):
 
     @activity.defn(name=Read.activity)
     async def read(self, read: Read) -> Answer:
-        """Read one list or object, or a text outside of any tenant."""
+        """Read a list or object, or a text outside of any tenant."""
         with self._calling():
             if read.resource is Resource.TEXT:
                 return Answer(body=await self._subject.fetch(read))
@@ -239,7 +233,6 @@ class Effects(Activities):
 
     @activity.defn(name=Write.activity)
     async def write(self, write: Write) -> Answer:
-        """Make one write in 3scale."""
         with self._calling():
             calls = await self._seated()
             self._repeats.refuse(write)
@@ -264,7 +257,7 @@ class Effects(Activities):
 
     @contextmanager
     def _calling(self) -> Iterator[None]:
-        """The context of a call; after one to a tenant that does not answer, the pass's next calls fail like it."""
+        """After a call that the tenant does not answer, the pass's further calls fail like it."""
         with self._noting():
             try:
                 yield
@@ -276,7 +269,7 @@ class Effects(Activities):
         """The tenant's calls, on the pass's seat.
 
         Raises:
-            ApiError: there is no free seat now, or the tenant does not answer.
+            ApiError: no seat is free, or the tenant does not answer.
         """
         if self._silent is not None:
             raise self._silent
@@ -308,7 +301,7 @@ class Effects(Activities):
 
 
 def _until(decision: Decision, moment: datetime | None) -> Decision:
-    """The decision, with another observation at that time."""
+    """Add another observation at that time."""
     if moment is None:
         return decision
     return decision.model_copy(

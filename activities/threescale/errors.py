@@ -1,4 +1,4 @@
-"""Maps 3scale's answers to Perdure's errors; no other module interprets them.
+"""Maps 3scale's answers to our errors: the one place for that.
 
     400 406 422   invalid: the request itself; with fields and their faults
     403           denied: the token, its scope; and every refused deletion, which a change elsewhere can permit
@@ -7,8 +7,7 @@
     429           throttled, with the delay that it asks for
     408 5xx       unavailable, as are a missing and an unreadable answer
 
-Messages contain the call and 3scale's answer. The token travels in a header and appears in no message; nor does the
-request's body, since it may come from a Secret.
+Messages have the call and 3scale's answer, but neither the token nor the request's body, which may come from a Secret.
 """
 
 from __future__ import annotations
@@ -36,8 +35,6 @@ _TOKEN = (
 
 
 class Call(Model):
-    """One call: method, path, and the tenant's address."""
-
     method: str
     path: str
     tenant: str
@@ -61,19 +58,17 @@ def refusal(call: Call, status: int, text: str, headers: Mapping[str, str]) -> A
 
 
 def no_answer(call: Call, error: BaseException) -> Unavailable:
-    """The error for a missing or incomplete answer."""
     said = shortened(str(error)) or type(error).__name__
     return Unavailable(f"{call}: no answer, {said}. The next attempt finds out whether it took effect.", code=NO_ANSWER)
 
 
 def unreadable(call: Call, text: str) -> Unavailable:
-    """The error for a successful answer that is not JSON."""
     return Unavailable(f"{call}: an answer that cannot be read, {len(text)} characters", code=UNREADABLE)
 
 
 @contextmanager
 def of_known_shape(call: Call) -> Iterator[None]:
-    """Read an answer within the block; an answer of an undocumented shape counts as no answer.
+    """Read an answer within the block; one of an undocumented shape counts as none.
 
     Raises:
         Unavailable: it has another shape.
@@ -93,7 +88,7 @@ def _kind(status: int, body: object) -> type[ApiError]:
 
 
 def _is_validation(body: object) -> bool:
-    """Whether a 403 has fields like a 422: this is how 3scale reports what blocks a deletion."""
+    """3scale reports what blocks a deletion as a 403 with fields, like a 422."""
     return isinstance(body, Mapping) and "errors" in body
 
 

@@ -1,4 +1,4 @@
-"""What the area's passes share: reading and writing its objects, subjects, tenants, Events."""
+"""What the area's passes share: objects, subjects, tenants, Events."""
 
 from __future__ import annotations
 
@@ -68,11 +68,10 @@ class Ground:
         self._events = ToldOnce(kube)
 
     def secrets(self) -> Secrets:
-        """A reader of Secrets for one pass."""
+        """For one pass."""
         return Secrets(self.kube, self._homes)
 
     def subject(self, resource: CustomResource, secrets: Secrets) -> Subject[CustomResource]:
-        """The object's subject, by which a pass observes it."""
         made: object
         cache = self.cache
         match resource:
@@ -104,7 +103,7 @@ class Ground:
         return made
 
     async def own(self, kind: Kind, key: Key) -> CustomResource | Malformed | None:
-        """A lifecycle's own object from the API server; None if it is gone, or another has its name."""
+        """A lifecycle's own object from the API server; None if it is gone, or recreated."""
         found = await self.cache.fresh(kind, key.namespace, key.name)
         if found is None or text(found, "metadata", "uid") != key.uid:
             return None

@@ -1,9 +1,9 @@
 """The limits of one tenant of 3scale in this process (`activities/guard.py`).
 
-Tenants share a process and nothing else. A tenant that hangs occupies its few calls until they time out; then nothing
-is sent to it for a while, and the others never wait for it. A refused caller comes back with a whole pass. While one
-call tests whether the tenant answers again, which may take as long as a call, the other calls are refused for the time
-of a pause: if hundreds of objects came back every few seconds, the other tenants would lack CPU.
+A tenant that hangs occupies its few calls until they time out; then nothing is sent to it for a while, and other
+tenants never wait for it. While one call tests whether the tenant answers again, all others are refused for the time of
+a pause: each comes back with a whole pass, and hundreds of passes every few seconds would take the CPU of other
+tenants.
 """
 
 from __future__ import annotations
@@ -15,8 +15,6 @@ from activities.guard import PAUSE, CallGuard
 
 
 class Guard(CallGuard):
-    """The guard of one tenant."""
-
     one: ClassVar[str] = "tenant"
     cloud: ClassVar[str] = "3scale"
     busy: ClassVar[str] = "TenantBusy"

@@ -1,8 +1,8 @@
 """Addresses of the tenants that objects belong to, as passes read them some seconds ago.
 
-Tenants often have products of the same names, and a pass over each has to know which of the others are in its own
-tenant. If every pass read their Secrets, filling a hundred tenants at once would cost ten thousand requests. An object
-that moves to another tenant shows it in its status, which takes precedence.
+Tenants often have products of the same names, and each pass has to know which of them are in its own tenant. If every
+pass read their Secrets, filling a hundred tenants at once would cost ten thousand requests. An object that moves to
+another tenant shows it in its status, which takes precedence.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Callable
 REMEMBERED_SECONDS = 10.0
 MOST_REMEMBERED = 10_000
 
-Place = tuple[str, str]  # namespace and name of the Secret that objects refer to, the name empty for the default
+Place = tuple[str, str]  # namespace and name of the Secret that objects refer to; no name for the default
 
 
 class Homes:
@@ -24,7 +24,7 @@ class Homes:
         self._found: dict[Place, tuple[float, str]] = {}
 
     def note(self, place: Place, url: str) -> None:
-        """Store the address that a reference leads to; an empty one is not stored, as it may be set at any moment."""
+        """Empty addresses are not stored, as they may be set at any moment."""
         if not url:
             self._found.pop(place, None)
             return
@@ -33,6 +33,6 @@ class Homes:
         self._found[place] = (self._clock(), url)
 
     def get(self, place: Place) -> str:
-        """The address, empty if it was not read recently."""
+        """Empty if it was not read recently."""
         read, url = self._found.get(place, (float("-inf"), ""))
         return url if self._clock() - read < REMEMBERED_SECONDS else ""

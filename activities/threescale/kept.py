@@ -2,10 +2,10 @@
 
     pass ends in sync ─► stored under the digest in the object's status ─► next pass, same digest ─► nothing is read
 
-It is kept in memory, for the objects of the last passes, and the next pass takes it out: a pass that does not end in
-sync stores nothing. It is valid while the object is in the same tenant and its status has the same digest, which a pass
-of another worker changes, and for a product while the same holds for its backends. It does not contain manual changes
-in 3scale: the sweep and `retry` compare, and if a call finds something unexpected, the pass reads everything again.
+The next pass takes it out of memory, and stores it again only if it ends in sync. It is valid while the object has the
+same tenant and digest, which another worker's pass changes, and for a product while the same holds for its backends.
+Manual changes in 3scale are not noticed by it: the sweep and `retry` compare, and after an unexpected answer a pass
+reads everything again.
 """
 
 from __future__ import annotations
@@ -23,20 +23,18 @@ _Standing = tuple[str, tuple[str, str, str] | None]
 
 
 class Kept:
-    """The memory of one worker."""
-
     def __init__(self, most: int = MOST_KEPT) -> None:
         self._most = most
         self._known: OrderedDict[str, tuple[_Standing, object]] = OrderedDict()
 
     def recall(self, world: Observed) -> object:
-        """Take out what the last pass has stored; None if it stored nothing or that is no longer valid."""
+        """Take out what the last pass stored; None if it stored nothing, or that is no longer valid."""
         meta = world.resource.metadata
         before, known = self._known.pop(meta.uid, (("", None), None))
         return None if before != _standing(world) or meta.deleting else known
 
     def keep(self, world: Observed) -> None:
-        """Store what a pass that has ended in sync knows."""
+        """Store the world of a pass that ended in sync."""
         standing, known = _standing(world), world.kept()
         digest, _ = standing
         if known is None or not digest:

@@ -11,8 +11,8 @@
 | `perdure_threescale_swept_timestamp_seconds` | the time of that comparison, by tenant |
 | `threescale_version_info` | always 1 |
 
-The first two and the last have the replaced operator's names and labels; its controllers are named after their kinds in
-lower case. The watcher exports metrics computed from the custom resources at each scrape.
+The first two and the last have the replaced operator's names and labels, with kinds in lower case as controllers. The
+watcher exports metrics computed at each scrape.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from engine.metrics import Histogram, Request, requesting
 
 NO_ANSWER = "none"
 
-# Buckets are those of controller-runtime.
+# As in controller-runtime.
 _SECONDS = (
     *(0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
     *(1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60),
@@ -58,7 +58,6 @@ _VERSION.labels(version("perdure"), version("perdure")).set(1)
 
 @contextmanager
 def passing(kind: str) -> Iterator[None]:
-    """The context of a pass."""
     controller, began = kind.lower(), time.perf_counter()
     _ACTIVE.labels(controller).inc()
     try:
@@ -73,7 +72,6 @@ def passing(kind: str) -> Iterator[None]:
 
 
 def passed(kind: str, decision: Decision) -> None:
-    """Record the result of a pass."""
     controller = kind.lower()
     failed = decision.phase == Phase.FAILED.value
     if failed:
@@ -84,7 +82,7 @@ def passed(kind: str, decision: Decision) -> None:
 
 @contextmanager
 def calling(method: str, tenant: str) -> Iterator[Request]:
-    """The context of a call to a tenant's address; the caller sets the status of its answer."""
+    """The context of a call; the caller sets the status of its answer."""
     try:
         with requesting(method, tenant, f"3scale {method}") as request:
             yield request
@@ -99,7 +97,6 @@ def refused(kind: str, error: ApiError) -> None:
 
 
 def swept(tenant: str, moment: datetime, *, differing: int, without_owner: int) -> None:
-    """Record that a tenant's lists were compared with its objects."""
     _DRIFT.labels(tenant).set(differing)
     _LOST.labels(tenant).set(without_owner)
     _SWEPT.labels(tenant).set(moment.timestamp())

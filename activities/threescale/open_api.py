@@ -1,4 +1,4 @@
-"""OpenAPI as passes observe it: a document from which a Product and a Backend are made, with their own lifecycles."""
+"""OpenAPI: a document from which a Product and a Backend are made, with their own lifecycles."""
 
 from __future__ import annotations
 
@@ -24,8 +24,6 @@ log = logging.getLogger(__name__)
 
 
 class OpenApiSubject(Subject[OpenApi]):
-    """An OpenAPI."""
-
     def __init__(
         self, resource: OpenApi, cache: ThreescaleCache, secrets: Secrets, sources: Sources, kube: KubeApi
     ) -> None:
@@ -34,7 +32,7 @@ class OpenApiSubject(Subject[OpenApi]):
         self._kube = kube
 
     async def observed(self) -> ObservedOpenApi:
-        """The tenant, a Secret's document, and the objects it has made; the decision asks for a document at a URL."""
+        """The decision itself asks for a document at a URL."""
         spec = self.resource.spec
         self.provider = await self.secrets.account(self.resource, spec.provider_account_ref)
         where, text = spec.openapi_ref.secret_ref, None
@@ -72,7 +70,6 @@ class OpenApiSubject(Subject[OpenApi]):
         return {"products": tuple(products.values()), "backends": tuple(backends.values())}
 
     async def fetch(self, read: Read) -> str:
-        """Fetch the document at a URL."""
         document = await self._sources.fetched(read.path)
         await understood(document)
         return document
@@ -88,7 +85,7 @@ class OpenApiSubject(Subject[OpenApi]):
         return await super().write(write)
 
     async def _label_source(self) -> dict[str, Any]:
-        """Label the Secret; if that is refused the Secret stays without, and nothing else changes."""
+        """Label the Secret; if that is refused, continue without the label."""
         place, source = self._place(), await self._source()
         if place is None or source is None:
             return {"source": source}
@@ -99,7 +96,7 @@ class OpenApiSubject(Subject[OpenApi]):
         return {"source": source.model_copy(update={"labelled": True})}
 
     async def _write_child(self, child: WriteChild) -> None:
-        """Write a child; after a conflict, its newest version is in the cache for the next observation."""
+        """After a conflict, the newest version is in the cache for the next observation."""
         kind = all_kinds()[child.kind]
         try:
             if child.delete:

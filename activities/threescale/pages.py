@@ -1,9 +1,8 @@
 """Fetches documents of ActiveDocs and OpenAPIs from URLs, with little trust in the URL.
 
-Everyone who may write a custom resource chooses the URL. The fetch therefore has limits of time and size, sends no
-credentials except those in the URL itself, and refuses link-local addresses, where clouds serve the machine's own
-credentials. Addresses inside the cluster are allowed; a redirect from an outside page into the cluster is refused.
-Messages omit the URL's query and user.
+Everyone who may write a custom resource chooses the URL. So the fetch has limits of time and size, sends no credentials
+except those in the URL, and refuses link-local addresses, where clouds serve the machine's credentials. Addresses
+inside the cluster are allowed, but not as redirects from outside. Messages omit the URL's query and user.
 """
 
 from __future__ import annotations
@@ -29,10 +28,8 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 async def fetch(http: httpx.AsyncClient, url: str, *, timeout_seconds: float = _TIMEOUT_SECONDS) -> str:
-    """The document at the URL.
-
-    Raises:
-        ApiError: it does not exist, may not be fetched, is too long or no text, or there is no answer.
+    """Raises `ApiError` if the document does not exist, may not be fetched, is too long or no text, or without an
+    answer.
     """
     try:
         async with asyncio.timeout(timeout_seconds):
@@ -101,7 +98,6 @@ def _plain(text: str) -> Address:
 
 
 def _split(url: str) -> SplitResult | None:
-    """The URL's parts, None if it is invalid."""
     try:
         return urlsplit(url)
     except ValueError:
@@ -109,7 +105,7 @@ def _split(url: str) -> SplitResult | None:
 
 
 def _shown(url: str) -> str:
-    """The URL without user, and without a query that may be a signature."""
+    """Without user, and without a query that may be a signature."""
     parts = _split(url)
     if parts is None:
         return url.partition("?")[0].rpartition("@")[2]

@@ -2,7 +2,7 @@
 
     observe ─► decide ─► actions, one after the other ─► fold their results ─► decide ─► ... ─► nothing left to do
 
-The runner decides the sequence (`activities/inline.py`); `effects.py` has the effects of a pass.
+`activities/inline.py` drives the sequence; `effects.py` has the effects.
 """
 
 from __future__ import annotations
@@ -17,20 +17,17 @@ from activities.threescale.ground import Ground
 from domain.decision import World
 from domain.threescale.passes import PassObject, ThreescaleWorld
 
-# Number of repeated observations or reads, after outdated ones, in one pass before it counts as refused.
+# Repeated observations or reads, after outdated ones, in one pass before it counts as refused.
 SECOND_LOOKS = 3
 
 
 class PassActivities(Activities):
-    """The area's activity."""
-
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
         self._half_done: set[str] = set()
 
     @activity.defn(name=PassObject.activity)
     async def pass_object(self, look: PassObject) -> ThreescaleWorld:
-        """Make one pass."""
         await self._ground.cache.reached(look.seen)
         with metrics.passing(look.key.kind):
             async with Effects.of(self._ground, look, self._half_done) as pass_:

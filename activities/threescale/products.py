@@ -1,5 +1,3 @@
-"""Product and Backend as passes observe them."""
-
 from __future__ import annotations
 
 from activities.threescale.subjects import Subject
@@ -11,10 +9,7 @@ from domain.threescale.resources import Application, Backend, Product
 
 
 class ProductSubject(Subject[Product]):
-    """A Product."""
-
     async def observed(self) -> ObservedProduct:
-        """The tenant, the backends that it uses, its Secrets."""
         meta, spec = self.resource.metadata, self.resource.spec
         await self.find_tenant()
         used = (self.cache.named(Backend, f"Backend/{self.namespace}/{name}") for name in sorted(spec.backend_usages))
@@ -34,10 +29,7 @@ class ProductSubject(Subject[Product]):
 
 
 class BackendSubject(Subject[Backend]):
-    """A Backend."""
-
     async def observed(self) -> ObservedBackend:
-        """The tenant and, for a deletion, the products that use it."""
         name, deleting = self.resource.spec.system_name, self.resource.metadata.deleting
         await self.find_tenant()
         siblings = self.siblings()

@@ -1,4 +1,4 @@
-"""ProxyConfigPromote as passes observe it: a single promotion of a product's gateway configuration."""
+"""ProxyConfigPromote: a single promotion of a product's gateway configuration."""
 
 from __future__ import annotations
 
@@ -9,10 +9,7 @@ from domain.threescale.resources import Product, ProxyConfigPromote
 
 
 class PromotionSubject(Subject[ProxyConfigPromote]):
-    """A ProxyConfigPromote."""
-
     async def observed(self) -> ObservedPromotion:
-        """The product and its tenant."""
         product = self.cache.get(Product, self.namespace, self.resource.spec.product_cr_name)
         self.provider = NoAccount(why="its Product does not exist", waits_for="")
         if product is not None:

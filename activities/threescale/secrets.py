@@ -1,4 +1,4 @@
-"""Reads Secrets for a pass: each once, by its name, from the API server. Their content does not outlive the pass.
+"""Reads Secrets for a pass: each once, by name, from the API server. Their content does not outlive the pass.
 
 Decisions see only which keys a Secret has; values go from here into the calls that need them.
 """
@@ -33,8 +33,6 @@ from engine.kube.json import mapping, text
 
 
 class Content(NamedTuple):
-    """A Secret's content, its version, and its identity."""
-
     values: Mapping[str, str]
     version: str
     uid: str = ""
@@ -42,7 +40,7 @@ class Content(NamedTuple):
 
 
 class Secrets:
-    """The Secrets of one pass; `homes` caches the tenants of other objects."""
+    """`homes` caches the tenants of other objects."""
 
     def __init__(self, kube: KubeApi, homes: Homes) -> None:
         self._kube = kube
@@ -51,23 +49,21 @@ class Secrets:
         self._noted: set[tuple[str, str]] = set()
 
     async def content(self, namespace: str, name: str) -> Content | None:
-        """One Secret, None if it does not exist."""
         place = (namespace, name)
         if place not in self._read:
             self._read[place] = await self._fetched(namespace, name) if name else None
         return self._read[place]
 
     async def text(self, key: SecretKey) -> str | None:
-        """The value of a key, None if it does not exist."""
+        """None if the Secret or the key does not exist."""
         content = await self.content(key.namespace, key.name)
         return content.values.get(key.key) if content else None
 
     async def there(self, keys: Iterable[SecretKey]) -> tuple[SecretKey, ...]:
-        """The keys that exist."""
         return tuple([key for key in keys if await self.text(key) is not None])
 
     async def texts(self, keys: Iterable[SecretKey]) -> tuple[SecretText, ...]:
-        """The values of the keys that exist, with the versions of their Secrets."""
+        """The values of existing keys, with the versions of their Secrets."""
         found = [(key, await self.content(key.namespace, key.name)) for key in keys]
         return tuple(
             SecretText(key=key, text=content.values[key.key], version=content.version)
@@ -96,7 +92,7 @@ class Secrets:
         self._read.pop((namespace, name), None)
 
     async def may_put(self, namespace: str, name: str, keys: Iterable[str]) -> None:
-        """Check by a dry run whether such a Secret could be created, or an existing one could get these keys.
+        """Check by a dry run that such a Secret could be created, or an existing one could get these keys.
 
         Raises:
             ApiError: it could not: the name is invalid, the namespace does not exist, or the right is missing.
@@ -105,7 +101,7 @@ class Secrets:
         await self._kube.applied(SECRET, secret, namespace)
 
     async def account(self, resource: CustomResource, reference: LocalReference | None) -> ProviderAccount | NoAccount:
-        """The tenant that an object's reference leads to; without a reference, the default one."""
+        """The tenant of an object's reference; without a reference, the default one."""
         place = _place(resource, reference)
         found = await self._account(*place)
         if place not in self._noted:  # later answers may be as old as the first
@@ -126,7 +122,7 @@ class Secrets:
         return provider_account(namespace, "", {SEED_SECRET: seed} if seed else {}, installation)
 
     async def view(self, namespace: str, name: str) -> SecretView | None:
-        """The part of a Secret that decisions see, None if it does not exist."""
+        """What decisions see of a Secret."""
         content = await self.content(namespace, name)
         if content is None:
             return None
@@ -170,7 +166,7 @@ def insecure(resource: CustomResource) -> bool:
 
 
 def _decoded(value: str) -> str:
-    """The decoded text of a value; binary data counts as missing, because 3scale accepts text only."""
+    """Binary data counts as missing, because 3scale accepts text only."""
     try:
         return base64.b64decode(value).decode()
     except (binascii.Error, UnicodeDecodeError):

@@ -1,7 +1,7 @@
 """API documents from the places that their objects name: the only key of a Secret, or a URL.
 
-3scale gets JSON from an ActiveDoc, whatever format the document was written in. An unreadable document makes its object
-invalid; one that is missing, or cannot be fetched now, is waited for.
+3scale gets an ActiveDoc as JSON, whatever its format. An unreadable document makes its object invalid; one that is
+missing, or cannot be fetched now, is waited for.
 """
 
 from __future__ import annotations
@@ -25,21 +25,17 @@ from engine.errors import ApiError
 
 
 class Sources:
-    """Reads documents; `http` has no credentials."""
+    """`http` has no credentials."""
 
     def __init__(self, http: httpx.AsyncClient) -> None:
         self._http = http
 
     async def fetched(self, url: str) -> str:
-        """The document at the URL.
-
-        Raises:
-            ApiError: it does not exist, may not be fetched, is too long or no text, or there is no answer.
-        """
+        """Raises `ApiError` as `pages.fetch`."""
         return await fetch(self._http, url)
 
     async def in_secret(self, field: str, where: ObjectReference, namespace: str, secrets: Secrets) -> Text:
-        """The document of a Secret, unchanged; `field` names the Secret."""
+        """The document of a Secret, unchanged; `field` names the Secret in messages."""
         place = where.namespace or namespace
         content = await secrets.content(place, where.name)
         data, version = (content.values, content.version) if content else (None, "")
@@ -54,7 +50,7 @@ class Sources:
 
 
 async def understood(text: str) -> None:
-    """Parse the document of an OpenAPI on a thread, because a long one would block the event loop for all other passes.
+    """Parse an OpenAPI's document on a thread, so that a long one does not block other passes.
 
     Decisions then find it parsed (`read_api` remembers).
     """
@@ -63,7 +59,7 @@ async def understood(text: str) -> None:
 
 
 async def as_sent(field: str, text: Text) -> Text:
-    """The document in the form that 3scale gets, or its fault; parsing a long one takes time."""
+    """The document as 3scale gets it, or its fault."""
     if text.blocker is not None:
         return text
     try:
@@ -75,5 +71,5 @@ async def as_sent(field: str, text: Text) -> Text:
 
 
 def _json(text: str) -> str:
-    read_api(text)  # only to check that it can be parsed, within limits of size and depth
+    read_api(text)  # only to check it, within limits of size and depth
     return json.dumps(parsed(text), default=str)

@@ -1,7 +1,7 @@
-"""What a pass observes of one object beside itself: its relatives, its Secrets, its tenant.
+"""What a pass observes of one object besides itself: its relatives, its Secrets, its tenant.
 
-Each kind has a subject; the table in `__init__.py` lists their files. A subject also implements the effects that are
-specific to its kind: other objects of the cluster that it writes, and parts of 3scale's answers that must not be lost.
+Each kind has a subject; `__init__.py` lists their files. A subject also implements its kind's own effects: other
+objects of the cluster that it writes, and parts of 3scale's answers that must not be lost.
 """
 
 from __future__ import annotations
@@ -30,8 +30,6 @@ NOT_LOOKED_FOR = NoAccount(why="not looked up yet", waits_for="")
 
 
 class Subject(ABC, Generic[R]):
-    """One object as a pass observes it."""
-
     def __init__(self, resource: R, cache: ThreescaleCache, secrets: Secrets) -> None:
         self.resource = resource
         self.cache = cache
@@ -44,7 +42,7 @@ class Subject(ABC, Generic[R]):
         """The world that the kind's decision sees."""
 
     def common(self) -> dict[str, Any]:
-        """The fields that the decisions of all kinds see."""
+        """The fields that all kinds' decisions see."""
         provider, tenants = self.provider, tuple[Tenant, ...]()
         if isinstance(provider, ProviderAccount):
             name = f"Secret/{provider.token.namespace}/{provider.token.name}"
@@ -52,13 +50,13 @@ class Subject(ABC, Generic[R]):
         return {"key": self.resource.key, "resource": self.resource, "provider": provider, "tenants": tenants}
 
     async def find_tenant(self) -> None:
-        """Find its tenant, and those of siblings whose status shows none: one may be making the entry now."""
+        """Find its tenant, and those of siblings whose status shows none: one may be creating the entry now."""
         self.provider = await self.secrets.account(self.resource, _reference(self.resource))
         if isinstance(self.provider, NoAccount):
             return
         for each in self.cache.siblings(self.resource):
             if not _host(each):
-                with suppress(ApiError):  # then only those count that name the tenant as it does
+                with suppress(ApiError):  # then only siblings count that name the tenant as it does
                     self._homes[each.metadata.uid] = await self.secrets.home(each, _reference(each))
 
     def siblings(self) -> tuple[R, ...]:
@@ -68,13 +66,13 @@ class Subject(ABC, Generic[R]):
         return tuple(each for each in self.cache.siblings(self.resource) if self.is_of_tenant(each))
 
     def is_of_tenant(self, other: CustomResource) -> bool:
-        """Whether another is in the same tenant: by its status, if it says so, else by its reference to the tenant."""
+        """By the other's status, or else its reference to the tenant."""
         if home := _host(other) or self._homes.get(other.metadata.uid):
             return same_tenant(home, self.provider.url)
         return other.metadata.namespace == self.namespace and _reference(other) == _reference(self.resource)
 
     def holders(self, others: Iterable[CustomResource]) -> tuple[Holder, ...]:
-        """Those of the others that own an entry in its tenant."""
+        """Which of the others own an entry in its tenant."""
         uid = self.resource.metadata.uid
         found = [(each, id_) for each in others if (id_ := self._id_of(each)) and each.metadata.uid != uid]
         return tuple(Holder(metadata=each.metadata, id=id_) for each, id_ in found)
@@ -91,7 +89,7 @@ class Subject(ABC, Generic[R]):
         """
 
     async def keep(self, write: Write, body: object) -> dict[str, Any]:
-        """Store the part of an answer that must not be lost, first of all; returns changed fields of the world."""
+        """Store the part of an answer that must not be lost; returns changed fields of the world."""
         return {}
 
     async def noticed(self, read: Read, body: object) -> dict[str, Any]:
@@ -103,7 +101,7 @@ class Subject(ABC, Generic[R]):
         raise NotImplementedError(f"{type(self).__name__} asks for no {read.path}")
 
     async def write(self, write: ClusterWrite) -> dict[str, Any]:
-        """Write an object of the cluster that this object owns; returns the changed fields of the world.
+        """Write an object of the cluster that this object owns; returns changed fields of the world.
 
         Raises:
             ApiError: the API server refuses, or gives no answer.
@@ -112,12 +110,11 @@ class Subject(ABC, Generic[R]):
 
     @property
     def namespace(self) -> str:
-        """The object's namespace."""
         return self.resource.metadata.namespace
 
 
 def _host(resource: CustomResource) -> str | None:
-    """The address of its tenant according to its status."""
+    """The address of its tenant in its status."""
     host: object = getattr(getattr(resource, "status", None), "provider_account_host", None)
     return str(host) if host else None
 

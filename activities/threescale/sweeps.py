@@ -1,12 +1,12 @@
-"""The sweep: every tenant's lists are read periodically, for all of its objects together.
+"""The sweep: reads every tenant's lists periodically, for all of its objects together.
 
     objects in sync, by tenant ─► one list of each of their kinds, page by page ─► those that differ get an annotation
                                └► products and backends in turn, with everything below them ─┘
 
-An object in sync makes no calls, and 3scale sends no events: only the sweep finds manual changes there. The annotation
-wakes the object, whose pass compares and corrects all of its entries; until then the sweep leaves it alone. Tenants are
-compared concurrently, each within its own budget of calls, so that one that hangs is reported and delays no other. The
-first sweep comes one interval after the first object: new objects need none.
+3scale sends no events, so only the sweep finds manual changes there. The annotation wakes the object, whose pass
+compares and corrects all of its entries; until then the sweep skips it. Tenants are compared concurrently, each within
+its own budget of calls, so one that hangs is reported and delays no other. The first sweep comes one interval after the
+first object.
 """
 
 from __future__ import annotations
@@ -51,19 +51,19 @@ from engine.clock import now
 from engine.errors import Absent, ApiError, Denied
 from engine.pauses import held
 
-# For how long a sweep compares objects; those that it does not reach wait for their next turn.
+# How long a sweep compares objects; those that it does not reach wait for their next turn.
 COMPARES_FOR = LONGEST_PASS / 2
 SWEEP = timedelta(hours=1)
-# Products and Backends per tenant that a sweep compares with everything below them, in turn: about ten reads each.
+# Products and Backends per tenant that a sweep compares with everything below them, in turn; about ten reads each.
 COMPARED_PER_SWEEP = 20
-# Errors of one object that every other object of the tenant would meet, too.
+# Errors of one object that every other object of the tenant would get, too.
 _OF_THE_TENANT = frozenset({ErrorType.THROTTLED, ErrorType.UNAVAILABLE})
 
 
 class Members(Model):
     """A tenant and its objects; `insecure` if one of them trusts any certificate.
 
-    `accounts` are the Secrets that lead to it, each with a token of its own.
+    `accounts` are the Secrets that lead to it, each with its own token.
     """
 
     accounts: tuple[ProviderAccount, ...]
@@ -72,21 +72,18 @@ class Members(Model):
 
 
 class Swept(Model):
-    """The differences found in one tenant, and the errors that made the sweep incomplete."""
+    """Differences in one tenant, and the errors that made the sweep incomplete."""
 
     differing: int = 0
     troubles: tuple[str, ...] = ()
 
 
 class SweepActivities(Activities):
-    """The activity over all tenants."""
-
     def __init__(self, ground: Ground) -> None:
         self._ground = ground
 
     @activity.defn(name=SweepTenants.activity)
     async def sweep_tenants(self, look: SweepTenants) -> ThreescaleWorld:
-        """Make one sweep if it is due."""
         await self._ground.cache.reached({})
         moment, due, interval = now(), look.memory.next_sweep, self._ground.settings.sweep or SWEEP
         objects = self._ground.cache.everything(*COMPARED)
@@ -106,7 +103,7 @@ class SweepActivities(Activities):
         return _world(look, "; ".join((why, *troubles)), moment + interval, sweeps=look.memory.sweeps + 1)
 
     async def _tenants(self, objects: Iterable[CustomResource], secrets: Secrets, unread: set[str]) -> list[Members]:
-        """The tenants with their objects; several Secrets may lead to one tenant, an unreadable one to none."""
+        """Tenants with their objects; several Secrets may lead to one tenant, an unreadable one to none."""
         accounts = {
             (each.metadata.namespace, each.metadata.name): each
             for each in objects
@@ -148,7 +145,7 @@ class SweepActivities(Activities):
         return Swept(differing=len(differing), troubles=tuple(filter(None, (*unread, untold))))
 
     async def _lists(self, tenant: Members, secrets: Secrets) -> tuple[Lists, list[str]]:
-        """The lists that can be read, and the errors of the others: each list may fail on its own."""
+        """The lists, and the errors of those that could not be read."""
         lists, unread = Lists(), []
         seat = self._ground.tenants.calls(tenant.accounts[0].url, "", insecure=tenant.insecure).seat()
         try:
@@ -167,7 +164,7 @@ class SweepActivities(Activities):
     async def _compared(
         self, tenant: Members, lists: Lists, differing: Sequence[CustomResource], look: SweepTenants
     ) -> tuple[list[CustomResource], list[str]]:
-        """Those of the objects in turn that differ below, and the errors of comparisons that failed."""
+        """The objects in turn that differ below, and the errors of failed comparisons."""
         comparison, found, unread = Comparison(self._ground, lists), list[CustomResource](), list[str]()
         known, ends = {each.metadata.uid for each in differing}, now() + COMPARES_FOR
         for each in in_turn(tenant.objects, look.memory.sweeps, COMPARED_PER_SWEEP):
@@ -186,7 +183,7 @@ class SweepActivities(Activities):
         return found, unread
 
     async def _answer(self, tenant: Members, read: Read, secrets: Secrets) -> object:
-        """Read with the first of the tenant's tokens that is allowed to: one may be revoked, or have fewer rights."""
+        """Read with the first of the tenant's tokens that is allowed to; some may be revoked or have fewer rights."""
         *others, last = tenant.accounts
         for account in others:
             with suppress(Denied):
@@ -208,7 +205,6 @@ class SweepActivities(Activities):
         return trouble
 
     async def _tell(self, differs: CustomResource, moment: datetime) -> None:
-        """Annotate the object, so that its own pass compares it."""
         meta = differs.metadata
         if await self._is_left_alone(differs):
             return
@@ -228,7 +224,7 @@ class SweepActivities(Activities):
 
 
 def _reference(each: CustomResource, accounts: dict[tuple[str, str], DeveloperAccount]) -> LocalReference | None:
-    """The reference by which the object names its tenant; for an Application its account's."""
+    """The object's reference to its tenant; for an Application its account's."""
     if isinstance(each, Application):
         owner = accounts.get((each.metadata.namespace, each.spec.account_cr.name))
         return owner.spec.provider_account_ref if owner is not None else None

@@ -1,8 +1,8 @@
-"""Tenant as passes observe it: a tenant of an installation, created by the installation's master.
+"""Tenant: a tenant of an installation, created by the installation's master.
 
-The token of a new tenant is in the answer to its creation and nowhere else: it is written into its Secret before
-anything else, and retried until that succeeds. If the Secret cannot be written (the organisation's name is not valid as
-a Secret's name, the namespace does not exist) no tenant is created: a dry run of the write comes before.
+Only the answer to its creation has a new tenant's token: it is written into its Secret first of all, and retried until
+that succeeds. A dry run comes before: no tenant is created if the Secret could not be written, because its name is not
+valid or its namespace does not exist.
 """
 
 from __future__ import annotations
@@ -21,17 +21,14 @@ from domain.threescale.tenant import TOKEN_SECRET_LABELS, ObservedTenant, master
 from domain.threescale.tenant_sync import password_of_admin
 from engine.errors import ApiError, Denied
 
-# Attempts to write the Secret, a second apart: an API server that is down recovers within that time, or not at all.
+# A second apart: an API server that is down recovers within that time, or not at all.
 MOST_ATTEMPTS = 120
 
 log = logging.getLogger(__name__)
 
 
 class TenantSubject(Subject[Tenant]):
-    """A Tenant."""
-
     async def observed(self) -> ObservedTenant:
-        """The master, the Secret for the token, the first admin's password, other Tenants."""
         reference = self.resource.spec.master_credentials_ref
         master = await self.secrets.view(reference.namespace or self.namespace, reference.name)
         self.provider = master_of(self.resource, master)
@@ -63,7 +60,7 @@ class TenantSubject(Subject[Tenant]):
         )
 
     async def prepare(self, write: Write) -> None:
-        """Ensure that the new tenant's token can be stored: only the answer to the creation contains it.
+        """Ensure that the new tenant's token can be stored.
 
         Raises:
             ApiError: it could not be stored, or would replace another party's token.
@@ -97,7 +94,6 @@ class TenantSubject(Subject[Tenant]):
         return {"secret": await self._secret()}
 
     async def write(self, write: ClusterWrite) -> dict[str, Any]:
-        """Write its address into the Secret."""
         if isinstance(write, WriteSecret):
             reference = self.resource.spec.tenant_secret_ref
             await self.secrets.write(reference.namespace or self.namespace, reference.name, write.values)

@@ -1,14 +1,14 @@
 """The tenants that a worker calls: what they share, and what each has for itself.
 
-All share the process's connections. Each has its guard (`guard.py`), a number of seats for passes that call it, and the
-lists that several passes request at the same time. Tenants are identified by their normalized addresses.
+All share the process's connections. Each has its guard (`guard.py`), a number of seats for passes, and the lists that
+several passes request at the same time. Tenants are identified by their normalized addresses.
 
-A pass takes its seat at its first call and keeps it, so that new passes cannot stop one that has begun. A pass that
-finds no seat waits for one for a while, unless many wait already or the tenant does not answer: then it ends at once,
-as throttled, and comes back (`turns.py`). So a tenant that hangs occupies a few activities of the worker, never all.
+A pass takes its seat at its first call and keeps it, so new passes cannot stop it. Without a free seat a pass waits for
+a while; if many wait already or the tenant does not answer, it ends at once as throttled and comes back (`turns.py`).
+So a tenant that hangs never occupies all activities of the worker.
 
-A list whose read began a moment ago is shared by all passes that look for their own entry before they create it. After
-a call whose effect is unknown it is not shared: that list is read again.
+A list whose read began a moment ago is shared by all passes that look for their own entry before they create it; after
+a call whose effect is unknown it is read again.
 """
 
 from __future__ import annotations
@@ -36,8 +36,6 @@ _Shared = tuple[float, "asyncio.Task[object]"]
 
 
 class Share:
-    """A tenant's share of this process: its guard, seats and lists."""
-
     def __init__(self, address: str, seats: int) -> None:
         self.guard = Guard(f"3scale at {address}", seats)
         self.lists: dict[tuple[str, ...], _Shared] = {}
@@ -85,8 +83,6 @@ class Share:
 
 
 class Calls:
-    """The calls of one pass on one tenant; an asynchronous context manager."""
-
     def __init__(self, tenant: Tenant, share: Share, token: str) -> None:
         self._tenant = tenant
         self._share = share
@@ -94,12 +90,12 @@ class Calls:
 
     @asynccontextmanager
     async def seat(self) -> AsyncIterator[None]:
-        """The context of the calls; see `Share.seat`."""
+        """See `Share.seat`."""
         async with self._share.seat():
             yield
 
     async def read(self, read: Read, *, fresh: bool) -> object:
-        """Read; None if no object has that id. `fresh` requires a list whose read begins now."""
+        """None if no object has that id. `fresh` requires a list whose read begins now."""
         if not read.paged or "/" in read.path:
             return await self._tenant.read(read)
         key = (self._token, read.path, *(f"{name}={value}" for name, value in sorted(read.query.items())))
@@ -111,11 +107,11 @@ class Calls:
         return await asyncio.shield(task)
 
     async def write(self, write: Write, texts: Mapping[SecretKey, str], *, repeated: bool) -> object:
-        """Write; returns the answer, None if it is empty."""
+        """Return the answer, None if it is empty."""
         return await self._tenant.write(write, texts, repeated=repeated)
 
     def _told(self, key: tuple[str, ...], done: asyncio.Task[object]) -> None:
-        """Drop a list that has failed, or that is too old to share."""
+        """Drop a list that failed, or that is too old to share."""
         if done.cancelled() or done.exception() is not None:
             self._drop(key, done)
         else:
@@ -127,8 +123,6 @@ class Calls:
 
 
 class Tenants:
-    """All tenants of a worker."""
-
     def __init__(self, connections: Connections, unverified: Connections, seats: int = SEATS) -> None:
         self._connections = connections
         self._unverified = unverified
@@ -136,7 +130,7 @@ class Tenants:
         self._shares: dict[tuple[str, str, str], Share] = {}
 
     def calls(self, url: str, token: str, *, insecure: bool = False) -> Calls:
-        """A pass's calls on the tenant at an address, with its token; `insecure` trusts any certificate."""
+        """A pass's calls on a tenant; `insecure` trusts any certificate."""
         share = self._shares.setdefault(plain(url), Share(url, self._seats))
         http = (self._unverified if insecure else self._connections).http
         return Calls(Tenant(http, url, token, share.guard), share, token)

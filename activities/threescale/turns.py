@@ -1,11 +1,11 @@
-"""When a pass that found no seat comes back: one pass after another, about as fast as seats become free.
+"""When a pass that found no seat comes back: one after another, about as fast as seats become free.
 
     seats taken, many wait ─► refused ─► 5 s, or the time to seat those who were refused before
 
-Hundreds of objects of one tenant may arrive at once, created by one `kubectl apply` or woken by a new token. If each
-came back every five seconds, their arrivals alone would take the CPU that the seated passes need. The last passes show
-how long a seat is occupied. A tenant that does not answer gives no estimate: if no pass has left a seat with an answer
-for a while, none is expected for as long again, and the guard says when to come back. The longest pause is a minute.
+Hundreds of objects of one tenant may arrive at once, after one `kubectl apply` or with a new token. If each came back
+every five seconds, that alone would take the CPU of the seated passes. The last passes show how long a seat is
+occupied. If no pass has left a seat with an answer for a while, none is expected for as long again. The longest pause
+is a minute.
 """
 
 from __future__ import annotations
@@ -41,7 +41,6 @@ class Turns:
         self._next = 0.0  # when the next refused pass finds a seat
 
     def sat(self, seconds: float) -> None:
-        """Record that a pass has left its seat."""
         self._sitting += _SHARE * (min(seconds, _LONGEST_SITTING) - self._sitting)
 
     def away(self, still_seconds: float = 0.0) -> timedelta:
