@@ -1,1 +1,1 @@
-"""What starts or wakes workflows: `watch` (Kubernetes), `events` (EC2), `cli` (people); and the codec server."""
+"""What starts or wakes workflows, and the codec server."""

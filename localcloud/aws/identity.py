@@ -8,8 +8,8 @@ moto takes every unknown key for the payer's, so a clean-up with stale keys woul
 - AssumeRole needs a role of an open account whose trust policy names the caller, else AccessDenied
   (https://docs.aws.amazon.com/STS/latest/APIReference/API_AssumeRole.html).
 - DeleteUser is refused while the user has access keys
-  (https://docs.aws.amazon.com/IAM/latest/APIReference/API_DeleteUser.html), DeletePolicy while the policy is
-  attached or has several versions (https://docs.aws.amazon.com/IAM/latest/APIReference/API_DeletePolicy.html).
+  (https://docs.aws.amazon.com/IAM/latest/APIReference/API_DeleteUser.html), DeletePolicy while the policy is attached
+  or has several versions (https://docs.aws.amazon.com/IAM/latest/APIReference/API_DeletePolicy.html).
 - Only the managed policies that provisioning attaches exist; loading all costs seconds per account.
 
 The payer's key belongs to an IAM user, because AWS lets no root user assume roles.

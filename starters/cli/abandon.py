@@ -1,10 +1,8 @@
 """`perdure abandon`: complete a deletion that cannot finish, and list what it leaves behind.
 
-A deletion waits while something of the object exists outside the cluster. If that can never be cleaned up (AWS closed
-the account), a person removes the finalizers that its lifecycle would drop, for resource claims those of former
-installations, too. Who, why and when is written in the same call, as annotation `perdure.dev/abandoned`, and then as an
-Event, since the object may be gone by then. An object that is not being deleted is refused: its lifecycle would restore
-the finalizer.
+It removes the finalizers that the object's lifecycle would drop. Who, why and when is written in the same call, as
+annotation `perdure.dev/abandoned`, and then as an Event, since the object may be gone by then. An object that is not
+being deleted is refused: its lifecycle would restore the finalizer.
 """
 
 from __future__ import annotations
@@ -73,7 +71,6 @@ def abandon(
 
 
 async def _stuck(session: ClusterSession, asked: Target) -> JsonObject:
-    """The object, if it can be abandoned."""
     from engine.kube.json import text
     from starters.cli.lifecycle import find_object
 
@@ -94,7 +91,7 @@ async def _stuck(session: ClusterSession, asked: Target) -> JsonObject:
 async def _release(
     session: ClusterSession, asked: Target, seen: JsonObject, why: str, told: Sequence[str]
 ) -> Abandoned:
-    """Remove the finalizers from the current object, which may have changed while the person decided."""
+    """Works on the current object, which may have changed while the person decided."""
     from engine.errors import Absent
     from engine.kube.json import text
     from starters.cli.records import record
@@ -136,7 +133,6 @@ async def _release(
 
 
 def outside(asked: Target, obj: JsonObject) -> tuple[str, ...]:
-    """What exists outside the cluster, according to the object's model."""
     from domain.custom_resources import custom_resources
     from domain.loadbalancers import SERVICE
     from domain.loadbalancers.names import load_balancer_name

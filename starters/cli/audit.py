@@ -1,7 +1,7 @@
 """`perdure audit`: cloud objects with our marks that have no owner, and differences between cluster and cloud.
 
-Read-only. Exits with 1 if something was found or an area could not be read; with `--report` it writes a report into the
-cluster (`reporting.py`), and findings are no failure.
+Exits with 1 if something was found or an area could not be read; with `--report` (`reporting.py`) findings are no
+failure.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ def audit(
         return [finding for name, each in served for finding in await of_one(name, each, session)]
 
     async def of_one(name: str, each: Audit, session: Session) -> list[Finding]:
-        """One of several: an installation may lack an area's kinds, and a failed audit does not stop the others."""
+        """An installation may lack an area's kinds, and a failed audit does not stop the others."""
         try:
             return await each(session, thorough=thorough)
         except ApiError as error:
@@ -97,7 +97,7 @@ def audit(
 
 
 def _served(known: Mapping[str, Audit], settings: Settings) -> Mapping[str, Audit]:
-    """The served areas: this installation may not even read the objects of others."""
+    """The served areas; others may not even be readable."""
     return {area: each for area, each in known.items() if not settings.areas or area in settings.areas}
 
 

@@ -1,8 +1,7 @@
 """Shell completion of kinds, objects and areas, and its scripts (`perdure completion SHELL`).
 
-Objects are read from the cluster with a short timeout, and errors mean no completion, since a shell must not wait.
-kubectl completes plugins by a program named `kubectl_complete-...`, which prints one candidate per line and finally a
-directive.
+The cluster is read with a short timeout, and errors mean no completion. kubectl completes plugins by a program named
+`kubectl_complete-...`, which prints one candidate per line and finally a directive.
 """
 
 from __future__ import annotations
@@ -51,7 +50,6 @@ def completion(
 
 
 def complete_kinds(incomplete: str) -> list[str]:
-    """The kinds with lifecycles, in kubectl's form."""
     names = sorted(kind.name.lower() for kind in all_kinds().values() if kind.lifecycle)
     return [name for name in names if name.startswith(incomplete.lower())]
 
@@ -61,7 +59,7 @@ def complete_areas(incomplete: str) -> list[str]:
 
 
 def complete_objects(ctx: typer.Context, incomplete: str) -> list[str]:
-    """The objects of the kind named before."""
+    """The kind is taken from the argument before."""
     from starters.cli.target import kind_named
 
     try:
@@ -93,19 +91,18 @@ async def _objects(kind: Kind, incomplete: str) -> list[str]:
 
 
 def for_kubectl() -> None:
-    """The program that kubectl calls: its arguments are those that follow `kubectl perdure`."""
+    """Completes for kubectl, which passes the arguments after `kubectl perdure`."""
     typer.echo("\n".join([*candidates(sys.argv[1:]), _NO_FILES]))
 
 
 def candidates(arguments: list[str]) -> list[str]:
-    """The candidates for the last argument."""
     words = ["perdure", *(arguments or [""])]
     # In bash's protocol: one candidate per line.
     return asked_as("complete_bash", COMP_WORDS=shlex.join(words), COMP_CWORD=str(len(words) - 1)).split()
 
 
 def asked_as(what: str, **variables: str) -> str:
-    """The program's answer to a shell, whose protocol uses environment variables."""
+    """Runs the program in a shell's completion protocol, which uses environment variables."""
     from starters.cli.main import build
 
     asking = {_VARIABLE: what, **variables}

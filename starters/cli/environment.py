@@ -1,9 +1,8 @@
 """How a command finds its servers: `--state DIR`, else the environment, else the local deployment.
 
-A state directory of `perdure up` has a file `env` of `export K=V` lines. With `--state` its variables override the
-shell's, and the shell's Temporal variables are dropped. Otherwise PERDURE_STATE is used; without that, and if the
-environment names neither a cluster nor a Temporal server, the local deployment's default directory. So a local
-deployment is never used silently if the shell, or a pod, points at a real one.
+With `--state`, the variables in the directory's file `env` override the shell's, whose Temporal variables are dropped.
+The default is PERDURE_STATE or, if the environment names neither a cluster nor a Temporal server, the local
+deployment's directory, which is never used silently if the shell, or a pod, points at a real one.
 """
 
 from __future__ import annotations
@@ -21,7 +20,7 @@ _POINTERS = ("KUBECONFIG", "KUBERNETES_SERVICE_HOST", "TEMPORAL_ADDRESS", "TEMPO
 
 
 def enter(state: Path | None) -> Path | None:
-    """Load the chosen state directory into the environment; the option's callback, so it runs before settings."""
+    """The option's callback, so it runs before settings are read."""
     directory = state or _named() or _default()
     if directory is None:
         return None
@@ -63,7 +62,7 @@ def _named() -> Path | None:
 
 
 def _default() -> Path | None:
-    """The local deployment's default directory, if it is up and no other server is named."""
+    """None if it is not up, or another server is named."""
     directory = platformdirs.user_state_path("perdure") / "local"
     named = any(os.environ.get(name) for name in _POINTERS)
     return directory if not named and (directory / "env").is_file() else None

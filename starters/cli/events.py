@@ -1,7 +1,6 @@
 """`perdure events`, the event consumer; `perdure events list|show|redrive`, a person's access to its dead letters.
 
-Dead letters could not be parsed (with the reason), were received too often, or could not be delivered. Reading them
-hides them from other readers for some seconds.
+Reading dead letters hides them from other readers for some seconds.
 """
 
 from __future__ import annotations
@@ -117,7 +116,7 @@ def _look(queue: str) -> list[DeadLetter]:
 
 
 def _named(found: Iterable[DeadLetter], names: Iterable[str]) -> list[DeadLetter]:
-    """The dead letters whose ids have these prefixes, exactly one for each."""
+    """Each name is the prefix of exactly one id."""
     known, chosen = list(found), []
     for name in names:
         fitting = [each for each in known if each.message_id.startswith(name)]

@@ -1,12 +1,10 @@
 """`perdure iam`: the rights that Perdure needs in the clouds, from tables of all calls that its code makes.
 
-`payer.json` is for the credentials in the payer's Secret; `member.json` has the rights of OrganizationAccountAccessRole
-that must remain under a service control policy or a permissions boundary. The files are in `deploy/iam/`, kept current
-by a test; the README there has the reason for each action.
-
-The files named `instances` are for EC2 instances. With PERDURE_INSTANCES_QUEUES their ARNs name its accounts, regions
-and queues, and each role has its own pair of files. `openstack.md` has the role for load balancers' credentials, and
-the policy rules of each call.
+`payer.json` is for the payer's Secret; `member.json` has the rights of OrganizationAccountAccessRole that must remain
+under a service control policy or a permissions boundary. A test keeps the files in `deploy/iam/` current; its README
+has the reason for each action. With PERDURE_INSTANCES_QUEUES the ARNs in files named `instances` name its accounts,
+regions and queues, and each role has its own pair of files. `openstack.md` has the role for load balancers'
+credentials.
 """
 
 from __future__ import annotations
@@ -112,7 +110,7 @@ def iam(
 
 
 def iam_files(places: Sequence[Place] = ()) -> dict[str, str]:
-    """Each file's text by its name; those for EC2 instances are for these places, or for all if there are none."""
+    """By name; those for EC2 instances are for these places (default: all)."""
     from activities.aws.permissions import PERMISSIONS, Role
 
     rows = [f"| {item.role.value} | `{item.action}` | {item.why} |\n" for item in _in_order(PERMISSIONS)]
@@ -148,7 +146,7 @@ def _openstack() -> str:
 
 
 def _policy(permissions: Iterable[Permission]) -> Document:
-    """One statement per service and resource."""
+    """Has one statement per service and resource."""
     grouped = groupby(_in_order(permissions), key=lambda item: (_service(item), item.resource))
     return {
         "Version": "2012-10-17",

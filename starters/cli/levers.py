@@ -1,8 +1,7 @@
 """A person's commands for one lifecycle: why, plan, retry, pause, resume, wake.
 
-`pause` and `resume` are written to the custom resource, where they outlive every workflow (for areas to a ConfigMap,
-`pausing.py`); `retry` is an update that the lifecycle may refuse; `why` and `plan` change nothing. Pausing, resuming
-and waking need no worker.
+`pause` and `resume` are written to the custom resource (for areas to a ConfigMap, `pausing.py`); `retry` is an update
+that the lifecycle may refuse; `why` and `plan` change nothing. Pausing, resuming and waking need no worker.
 """
 
 from __future__ import annotations

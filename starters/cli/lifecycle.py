@@ -1,7 +1,7 @@
 """Access to one object's lifecycle: finding its workflow, explaining its state, retry, wake.
 
-The object's uid gives the workflow's id. A query starts a lifecycle that is not open, which is always harmless. An open
-lifecycle of an object that is gone is found by its search attributes.
+The object's uid gives the workflow's id; an object that is gone is found by search attributes. A query starts a
+lifecycle that is not open, which is always harmless.
 """
 
 from __future__ import annotations
@@ -61,11 +61,7 @@ _NO_WORKER = "is a worker running? On a local deployment: perdure status; elsewh
 
 
 async def find_object(session: ClusterSession, target: Target) -> JsonObject:
-    """The custom resource.
-
-    Raises:
-        CommandError: it does not exist, or its kind is not installed.
-    """
+    """Raises CommandError if it does not exist, or its kind is not installed."""
     if not target.kind.plural:
         raise CommandError(
             f"{target} is no custom resource",
@@ -78,7 +74,7 @@ async def find_object(session: ClusterSession, target: Target) -> JsonObject:
 
 
 async def look_for_object(session: ClusterSession, target: Target) -> JsonObject | None:
-    """The custom resource, None if it does not exist."""
+    """Returns None if it does not exist."""
     try:
         return await session.cluster_of(target.kind).get(target.kind, target.namespace, target.name)
     except Absent as error:
@@ -93,11 +89,7 @@ async def look_for_object(session: ClusterSession, target: Target) -> JsonObject
 
 
 async def find_key(session: Session, target: Target) -> Key:
-    """The lifecycle's key: that of the existing object, or of one that is gone and still being cleaned up.
-
-    Raises:
-        CommandError: there is neither.
-    """
+    """The key of the existing object, or of one that is gone and still being cleaned up; raises CommandError."""
     obj = await look_for_object(session, target) if target.kind.plural else None
     if obj is not None:
         return await key_of_object(session, target, obj)
@@ -109,11 +101,7 @@ async def find_key(session: Session, target: Target) -> Key:
 
 
 async def key_of_object(session: Session, target: Target, obj: JsonObject) -> Key:
-    """The key of the lifecycle that reports about an object: its own, or its instance's.
-
-    Raises:
-        CommandError: there is no such lifecycle.
-    """
+    """The key of the object's own lifecycle, or its instance's; raises CommandError."""
     if machines.others(target):
         return await machines.lifecycle_behind(session, target, obj)
     return key_of(session, target, text(obj, "metadata", "uid"))
@@ -134,7 +122,7 @@ def key_of(session: Session, target: Target, uid: str) -> Key:
 
 
 async def why(session: Session, key: Key) -> Why:
-    """The lifecycle's own report; one that is not open is started and answers after its first pass."""
+    """A lifecycle that is not open is started, and answers after its first pass."""
     if not await is_open(session.temporal, key):
         await wake(session.temporal, key)
     handle = session.temporal.get_workflow_handle(key.workflow_id)
@@ -147,19 +135,19 @@ async def why(session: Session, key: Key) -> Why:
 
 
 async def plan(session: Session, key: Key) -> Why:
-    """What the lifecycle would do now: it observes again, decides, and does nothing."""
+    """The lifecycle observes again and decides, but does not act."""
     said = await _with_attempts(session.temporal, key, await _update(session.temporal, key, "plan", Why))
     return await _with_pause(session, key, said)
 
 
 async def _with_pause(session: Session, key: Key, said: Why) -> Why:
-    """The report with its area's pause, of which the lifecycle may not know yet."""
+    """The lifecycle may not know yet of its area's pause."""
     paused = why_paused(await standing(session), all_kinds()[key.kind].area)
     return said.model_copy(update={"hold": said.hold or paused})
 
 
 async def _with_attempts(client: Client, key: Key, said: Why) -> Why:
-    """The report with running actions that are being retried, which only the server knows."""
+    """Only the server knows which running actions are being retried."""
     return said.model_copy(update={"hindrances": (*said.hindrances, *await _attempts_of(client, key))})
 
 
@@ -169,7 +157,7 @@ async def _attempts_of(client: Client, key: Key) -> tuple[Hindrance, ...]:
 
 
 def attempts(pending: Iterable[PendingActivityInfo]) -> tuple[Hindrance, ...]:
-    """The running actions whose last attempt has failed."""
+    """Running actions whose last attempt has failed."""
     return tuple(
         Hindrance(
             action=activity.activity_type.name,
@@ -222,7 +210,7 @@ async def _update(client: Client, key: Key, update: str, result: type[T], *argum
 
 
 def _why_failed(error: WorkflowUpdateFailedError) -> tuple[str, str]:
-    """The cause of a failed update, and advice: an activity's refusal is the cause of its failure."""
+    """The cause, and advice; an activity's refusal is the cause of its failure."""
     cause: BaseException = error.cause
     while not isinstance(cause, ApplicationError) and cause.__cause__ is not None:
         cause = cause.__cause__
@@ -245,7 +233,6 @@ async def _query(client: Client, query: Awaitable[Why], key: Key) -> Why:
 
 
 async def _refused(client: Client, key: Key, asked: str, error: RPCError) -> NoReturn:
-    """Explain the server's own refusal."""
     if error.status is not RPCStatusCode.FAILED_PRECONDITION:
         raise error
     # No worker has polled recently, or the workflow's tasks fail.
@@ -254,7 +241,7 @@ async def _refused(client: Client, key: Key, asked: str, error: RPCError) -> NoR
 
 @asynccontextmanager
 async def _answered_in_time(client: Client, key: Key, asked: str) -> AsyncIterator[None]:
-    """Stop waiting for a worker's answer after `ANSWER`."""
+    """Stops waiting for a worker after `ANSWER`."""
     try:
         async with asyncio.timeout(ANSWER.total_seconds()):
             yield
@@ -267,7 +254,7 @@ async def _unanswered(client: Client, key: Key, asked: str) -> CommandError:
 
 
 async def _hindered(client: Client, key: Key, asked: str, symptom: str) -> CommandError:
-    """Why a lifecycle does not answer: its tasks fail, no worker runs it, or only the symptom is known."""
+    """Its tasks fail, no worker runs it, or only the symptom is known."""
     if found := await stuck(client, key):
         return found
     with suppress(RPCError):
@@ -277,7 +264,7 @@ async def _hindered(client: Client, key: Key, asked: str, symptom: str) -> Comma
 
 
 async def _last_lifecycle(session: Session, target: Target) -> tuple[Key | None, WorkflowExecution | None]:
-    """The newest lifecycle of that name, open ones first; (None, None) if there is none."""
+    """Prefers open ones; (None, None) if there is none."""
     kind, namespace, name = target.kind.name, target.namespace, target.name
     query = f"OpKind = '{kind}' AND OpNamespace = '{namespace}' AND OpName = '{name}'"
     ours: list[tuple[Key, WorkflowExecution]] = []

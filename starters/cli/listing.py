@@ -1,7 +1,7 @@
 """`perdure list`: every lifecycle with its phase, what it waits for and until when.
 
-Open lifecycles come from Temporal's visibility (one query), objects from the cluster (one list per kind); either
-without the other is marked. If the cluster cannot be read, only the lifecycles are shown.
+Open lifecycles come from one visibility query, objects from one list per kind; either without the other is marked. If
+the cluster cannot be read, only the lifecycles are shown.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Row(Model):
     workflow_id: str = ""
 
     def key(self, cluster: str) -> Key | None:
-        """The lifecycle's key, None if it belongs to another cluster."""
+        """Returns None for another cluster's lifecycle."""
         return key_found(self.workflow_id, self.kind, self.namespace, self.name, cluster)
 
 
@@ -105,13 +105,12 @@ def show(
 
 
 def areas_with_lifecycles(shown: Iterable[Row]) -> list[str]:
-    """The areas in which at least one row has an open lifecycle."""
     kinds = all_kinds()
     return sorted({kinds[row.kind].area for row in shown if row.phase not in IDLE and row.kind in kinds})
 
 
 async def rows(session: Session, kind: Kind | None, namespace: str = "") -> list[Row]:
-    """Every object and every open lifecycle, of one kind or of all, by kind, namespace and name."""
+    """Sorted by kind, namespace and name."""
     lifecycles = {row.workflow_id: row for row in await _lifecycles(session, kind, namespace)}
     listed, readable = await _objects(session, kind, namespace)
     objects = {row.workflow_id: row for row in listed}
@@ -144,7 +143,7 @@ def branched(found: Sequence[Row], kept: Sequence[Row], kind: str, namespace: st
 
 
 def _joined(lifecycle: Row, obj: Row | None, readable: frozenset[str]) -> Row:
-    """The lifecycle with its object's age (a long lifecycle continues as new) and pause."""
+    """With its object's age (a long lifecycle continues as new) and pause."""
     if obj is not None:
         known = {"created": obj.created, "paused": obj.paused, "owner": lifecycle.owner or obj.owner}
         return lifecycle.model_copy(update=known)
@@ -188,7 +187,7 @@ def row_of(execution: WorkflowExecution) -> Row:
 
 
 async def _objects(session: Session, kind: Kind | None, namespace: str) -> tuple[list[Row], frozenset[str]]:
-    """The objects, as rows without a lifecycle, and the readable kinds: none if the cluster cannot be read."""
+    """Rows without a lifecycle, and the readable kinds: none if the cluster cannot be read."""
     from engine.errors import Absent, ApiError, Denied
     from starters.cli.waking import kinds_with_objects
 

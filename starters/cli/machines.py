@@ -4,8 +4,8 @@
     AWSMachine ──► its instance ─────────────────────────────────────────┴─► Ec2Instance ACCOUNT/REGION/INSTANCE
     AWSMachinePool ──► its group, by the group's ARN ──────────────────────► AutoScalingGroup ACCOUNT/REGION/GROUP
 
-An AWSMachine does not name its account. An instance with a lifecycle is found by its id, which is unique in AWS; for
-one without, the account must be the only one that is served in its region.
+An instance with a lifecycle is found by its id, which is unique in AWS; for one without, the account must be the only
+one that is served in its region.
 """
 
 from __future__ import annotations
@@ -29,23 +29,19 @@ SHOWN_BY = f"kubectl shows them; `perdure list {EC2_INSTANCE.name}` shows the in
 
 
 class Named(Model):
-    """The instance that an object names; `region` is empty if its provider id has no zone."""
+    """`region` is empty if the provider id has no zone."""
 
     instance: str = ""
     region: str = ""
 
 
 def others(target: Target) -> bool:
-    """Whether an object belongs to Cluster API, so that another object's lifecycle reports about it."""
+    """Whether another object's lifecycle reports about it."""
     return target.kind in EXTERNAL_KINDS
 
 
 async def lifecycle_behind(session: Session, target: Target, obj: JsonObject) -> Key:
-    """The lifecycle that reports about such an object.
-
-    Raises:
-        CommandError: it has no instance or group yet, or its account and region are not served.
-    """
+    """Raises CommandError if it has no instance or group yet, or its account and region are not served."""
     if target.kind == AWS_MACHINE_POOL:
         group = group_of_arn(text(obj, "spec", "providerID"))
         if group is None:
@@ -71,11 +67,11 @@ def instance_of(
     Args:
         target: the requested object.
         named: the instance as the object names it.
-        lifecycles: the ids of lifecycles of instances with that id, and whether each is open.
+        lifecycles: ids of lifecycles with that instance id, and whether each is open.
         at: the served accounts and regions.
 
     Raises:
-        CommandError: no account and region is possible, or several are.
+        CommandError: not exactly one account and region is possible.
     """
     had = {_place_of(id_): is_open for id_, is_open in lifecycles.items() if named.region in ("", _place_of(id_)[1])}
     among = [where for where, is_open in had.items() if is_open] or list(had)
@@ -107,19 +103,19 @@ def named_in(obj: JsonObject) -> Named:
 
 
 async def _of_its_awsmachine(session: Session, machine: Target) -> Named:
-    """The instance of a Machine's AWSMachine, which has it some time before the Machine does."""
+    """The AWSMachine has it some time before the Machine does."""
     listing = await session.cluster_of(AWS_MACHINE).list(AWS_MACHINE, machine.namespace)
     return next((named_in(each) for each in listing.items if owner_of(each) == machine.name), Named())
 
 
 def owner_of(awsmachine: JsonObject) -> str:
-    """The name of an AWSMachine's Machine, empty if it has none."""
+    """Returns an empty name if it has none."""
     owners = sequence(awsmachine, "metadata", "ownerReferences")
     return next((text(each, "name") for each in owners if text(each, "kind") == MACHINE.name), "")
 
 
 async def _lifecycles_of(session: Session, instance: str) -> dict[str, bool]:
-    """The ids of lifecycles of instances with that id, and whether each is open."""
+    """Returns whether each is open, by id."""
     found: dict[str, bool] = {}
     async for execution in session.temporal.list_workflows(
         f"OpKind = '{EC2_INSTANCE.name}' AND OpName = '{instance}'", limit=20

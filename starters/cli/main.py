@@ -1,8 +1,8 @@
 """The `perdure` command line.
 
-A command is a function in one of this package's modules, added by that module's `register(app)`. Other distributions
-and `localcloud` join by an entry point of the group `perdure.commands` that names such a function. Temporal and
-Kubernetes are imported only when a command runs, so that help and completion are fast.
+Commands are functions added by their module's `register(app)`. Other distributions and `localcloud` join by an entry
+point of the group `perdure.commands` that names such a function. Temporal and Kubernetes are imported only when a
+command runs, so that help and completion are fast.
 
 Exit codes: 0 done, 1 refused or failed, 2 wrong usage.
 """
@@ -63,7 +63,7 @@ OWN: tuple[Register, ...] = (
 
 
 def build() -> typer.Typer:
-    """Build the application from our own commands and those of installed packages (`ENTRY_POINTS`)."""
+    """Includes commands of installed packages (`ENTRY_POINTS`)."""
     app = typer.Typer(
         name="perdure",
         help="Provision cloud resources from Kubernetes custom resources, each reconciled by one Temporal workflow.",
@@ -107,12 +107,12 @@ def main() -> None:
 
 
 def program_name() -> str:
-    """The name it was called by: kubectl runs `kubectl-perdure` for `kubectl perdure`."""
+    """For `kubectl perdure`, kubectl runs `kubectl-perdure`."""
     return "kubectl perdure" if Path(sys.argv[0]).name.startswith("kubectl-") else "perdure"
 
 
 def _end(code: str | int | None) -> None:
-    """Exit; without the interpreter's finalisation if Temporal's Rust core has been loaded."""
+    """Skips the interpreter's finalisation if Temporal's Rust core has been loaded."""
     if "temporalio.bridge.runtime" not in sys.modules or not isinstance(code, int | None):
         sys.exit(code)
     exit_now(code or 0)

@@ -39,9 +39,8 @@ FormatOption = Annotated[
 
 
 class CommandError(Exception):
-    """The command failed; ends with exit code 1.
-
-    The message names the object, what was tried and what came back; the advice says what a person can do.
+    """The message names the object, what was tried and what came back; the advice says what a person can do. Exit code
+    1.
     """
 
     def __init__(self, message: str, advice: str = "") -> None:
@@ -51,13 +50,13 @@ class CommandError(Exception):
 
 
 def console() -> Console:
-    """Standard output without markup: `[request 1a2b]` and `:key:` are printed literally."""
+    """Without markup: `[request 1a2b]` and `:key:` are printed literally."""
     found = Console(highlight=False, markup=False, emoji=False)
     return found if found.is_terminal else Console(highlight=False, markup=False, emoji=False, width=_PIPE_WIDTH)
 
 
 def show(drawn: RenderableType) -> None:
-    """Print tables; in a pipe no row is wrapped or padded to the width of the longest."""
+    """In a pipe rows are neither wrapped nor padded."""
     found = console()
     if found.is_terminal:
         found.print(drawn)
@@ -77,12 +76,12 @@ def warn(line: str) -> None:
 
 
 def print_json(value: Model | Sequence[Model]) -> None:
-    """One JSON document, by the models' field names."""
+    """Uses the models' field names."""
     typer.echo(json.dumps(_plain(value), indent=2))
 
 
 def printed(value: Model | Sequence[Model], form: Format) -> bool:
-    """Print it as a document of this format, by the models' field names; False if the format is text."""
+    """By the models' field names; False if the format is text."""
     if form is Format.JSON:
         print_json(value)
     elif form is Format.YAML:
@@ -104,7 +103,7 @@ def table(columns: Sequence[str], rows: Iterable[Sequence[str | Text]]) -> None:
 
 
 def grid(*columns: str) -> Table:
-    """An empty table in kubectl's style: a heading in capitals, no lines."""
+    """A table in kubectl's style: a heading in capitals, no lines."""
     found = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="bold")
     for column in columns:
         found.add_column(column.upper(), overflow="fold")
@@ -112,7 +111,7 @@ def grid(*columns: str) -> Table:
 
 
 def facts(pairs: Iterable[tuple[str, str | Text]]) -> None:
-    """Print names and values, one pair a line; empty values are omitted."""
+    """Empty values are omitted."""
     grid = Table.grid(padding=(0, 2, 0, 0))
     grid.add_column(style="bold")
     grid.add_column(overflow="fold")
@@ -128,7 +127,7 @@ def phase(word: str) -> Text:
 
 
 def span(duration: timedelta) -> str:
-    """A duration like kubectl's ages: its two largest units."""
+    """Shows the two largest units, like kubectl's ages."""
     seconds = max(0, int(duration.total_seconds()))
     parts = ((seconds // 86400, "d"), (seconds // 3600 % 24, "h"), (seconds // 60 % 60, "m"), (seconds % 60, "s"))
     first = next((index for index, (count, _) in enumerate(parts) if count), len(parts) - 1)
@@ -137,7 +136,7 @@ def span(duration: timedelta) -> str:
 
 
 def until(moment: datetime | None, now: datetime) -> str:
-    """A deadline, as the local time of day and how far away it is."""
+    """The local time of day and how far away it is."""
     if moment is None:
         return ""
     distance = f"in {span(moment - now)}" if moment >= now else f"{span(now - moment)} ago"

@@ -1,7 +1,4 @@
-"""`perdure pause` and `resume` of areas or everything, by one ConfigMap (`domain/pauses.py`).
-
-Workers and watcher watch it. `why`, `list`, `top`, `status` and the metric `perdure_paused` show it.
-"""
+"""`perdure pause` and `resume` of areas or everything, in a ConfigMap (`domain/pauses.py`) that all processes read."""
 
 from __future__ import annotations
 
@@ -18,7 +15,7 @@ from starters.cli.session import ClusterSession, perform_on_cluster, person
 
 
 class Held(Model):
-    """The state of one object, an area, or `all` after a pause or resume, for programs."""
+    """What is held: an object, an area, or `all`."""
 
     kind: str = ""
     namespace: str = ""
@@ -28,11 +25,7 @@ class Held(Model):
 
 
 def named(kind: str, name: str, area: str, *, everything: bool) -> str:
-    """The area to pause or resume, `all`, or empty for an object.
-
-    Raises:
-        typer.BadParameter: not exactly one of them is named.
-    """
+    """The area, `all`, or empty for an object; raises typer.BadParameter unless exactly one is named."""
     if sum((bool(kind or name), bool(area), everything)) != 1 or (not area and not everything and not name):
         raise typer.BadParameter("name one object, KIND NAMESPACE/NAME, or --area AREA, or --all", param_hint="KIND")
     if area and area not in all_areas():
@@ -71,7 +64,7 @@ def resume(what: str, reason: str, form: Format) -> None:
 
 
 async def standing(session: ClusterSession) -> Pauses:
-    """What is paused now; nothing if that may not be read, since paused lifecycles report it themselves."""
+    """Empty if it may not be read, since paused lifecycles report it themselves."""
     try:
         return pauses_in(await read_config_map(session, CONFIG_MAP_NAME))
     except Denied:

@@ -1,9 +1,8 @@
 """`perdure plan -f FILE`: what would be done if these objects were applied, with nothing written anywhere.
 
-A server-side dry run (`dryRun`) returns each object as after an apply. Then the lifecycle's own pass runs in this
-process, with the caller's rights and the objects' cloud credentials, on a cluster view that contains the result: in
-observe mode, where every client refuses changes and no lifecycle is signalled. What only an open lifecycle remembers
-(recent requests, refusals) is not known here.
+A server-side dry run returns each object as after an apply. Then the lifecycle's own pass runs in this process, with
+the caller's rights and the objects' cloud credentials, on a cluster view that contains the result, in observe mode.
+What only an open lifecycle remembers (recent requests, refusals) is not known here.
 """
 
 from __future__ import annotations
@@ -54,11 +53,7 @@ def plan_file(file: Path, namespace: str, form: Format) -> None:
 
 
 def read(file: Path, namespace: str) -> list[tuple[Kind, JsonObject]]:
-    """The objects with their kinds.
-
-    Raises:
-        CommandError: an object in it has no lifecycle.
-    """
+    """Raises CommandError for an object without a lifecycle."""
     try:
         found = [each for each in yaml.safe_load_all(file.read_text()) if each]
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
@@ -141,7 +136,7 @@ def lifecycle_of(kind: Kind, key: Key) -> Entity[World]:
 
 
 def key_of(session: Session, kind: Kind, obj: JsonObject) -> Key:
-    """The key of the object; a new one has the uid of its dry run."""
+    """A new object has the uid of its dry run."""
     return Key(
         kind=kind.name,
         namespace=text(obj, "metadata", "namespace"),
@@ -156,7 +151,7 @@ def target_of(kind: Kind, obj: JsonObject) -> Target:
 
 
 class SupposedKube(KubeApi):
-    """A cluster view in which assumed objects replace real ones; it changes nothing (observe mode)."""
+    """A cluster view with assumed objects in place of real ones, in observe mode."""
 
     _supposed: dict[tuple[str, str, str], JsonObject] = {}
 
@@ -177,7 +172,7 @@ class SupposedKube(KubeApi):
         limit: int = 500,
         metadata_only: bool = False,
     ) -> AsyncGenerator[Listing, None]:
-        """The pages with assumed objects in place; new ones are in the last page, unless a selector is given."""
+        """New objects are in the last page, unless a selector is given."""
         ours = {(where, name): obj for (of, where, name), obj in self._supposed.items() if of == kind.name}
         new = {name: obj for name, obj in ours.items() if namespace in ("", name[0])}
         version = ""
@@ -197,14 +192,14 @@ class SupposedKube(KubeApi):
             yield Listing(list(new.values()), version)
 
     async def watch(self, kind: Kind, namespace: str = "", **how: Any) -> AsyncGenerator[WatchEvent, None]:
-        """The events of all objects that are not assumed."""
+        """Skips assumed objects."""
         async for event in super().watch(kind, namespace, **how):
             if (kind.name, *_name(event.object)) not in self._supposed:
                 yield event
 
 
 class OnlyAsking:
-    """Replaces Temporal's client, or its handle of a workflow, for activities: queries only."""
+    """A client of Temporal, or a handle of a workflow, that only queries."""
 
     def __init__(self, real: Any) -> None:
         self._real = real

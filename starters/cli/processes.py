@@ -1,7 +1,6 @@
 """`perdure worker`, `perdure watch`, `perdure run` (all processes in one, for small installs), and `version`.
 
-`perdure events` is in `events.py`. A process ends after SIGTERM or SIGINT, once it has drained. In `run`, the end of
-one process ends the others.
+A process ends after SIGTERM or SIGINT, once it has drained. In `run`, the end of one process ends the others.
 """
 
 from __future__ import annotations
@@ -71,7 +70,7 @@ def version(output: FormatOption = Format.TEXT, state: UnusedStateOption = None)
 
 
 def execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
-    """Run a process until it ends, then exit at once: with logs flushed, without the interpreter's finalisation."""
+    """Exits with flushed logs, without the interpreter's finalisation."""
     from kubernetes.aio.config import ConfigException
 
     from engine.encryption import KeysUnreadable
@@ -110,7 +109,7 @@ async def _watching(settings: Settings) -> None:
 
 
 def _refuse_what_nobody_can_mean(found: Settings) -> None:
-    """Refuse unknown areas and invalid settings of instances before connecting to any server."""
+    """Unknown areas and invalid settings of instances, before connecting to any server."""
     from domain.instances.places import places
     from domain.instances.policy import ReactionPolicy
 
@@ -135,7 +134,7 @@ async def _awaited(process: Awaitable[None]) -> None:
 
 
 async def _together(settings: Settings, areas: Sequence[str]) -> None:
-    """Run all with one stop event and one health endpoint; when one ends, so do the others."""
+    """One stop event and one health endpoint; when one process ends, so do the others."""
     from kubernetes.aio.config import ConfigException
 
     from engine.encryption import KeysUnreadable
@@ -169,7 +168,7 @@ async def _together(settings: Settings, areas: Sequence[str]) -> None:
 
 
 def _areas(only: str) -> Sequence[str]:
-    """The named areas, checked; all if none is named."""
+    """Returns all areas if none is named."""
     from workers.roster import areas as executable
 
     known = executable()

@@ -1,4 +1,4 @@
-"""What a person's commands record on the custom resource and beside it: annotations, and Kubernetes Events."""
+"""What a person's commands record: annotations on the custom resource, and Kubernetes Events."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from starters.cli.target import Target
 
 
 async def annotate(session: ClusterSession, target: Target, annotations: Mapping[str, str | None]) -> None:
-    """Set annotations on the object; None removes one."""
+    """None removes an annotation."""
     await session.cluster_of(target.kind).patch(
         target.kind,
         target.namespace,
@@ -24,7 +24,7 @@ async def annotate(session: ClusterSession, target: Target, annotations: Mapping
 
 
 async def record(session: ClusterSession, target: Target, obj: JsonObject, reason: str, message: str) -> None:
-    """Write a Kubernetes Event with who did what to the object, and why; without that right, print a warning."""
+    """Who did what to the object, and why; without the right, prints a warning."""
     kind = "Warning" if reason == "Abandoned" else "Normal"
     who = f"by {person()}: {message}" if message else f"by {person()}"
     told = event(Subject.of(target.kind, obj), Said(kind, reason, who, FIELD_MANAGER), utc_now())

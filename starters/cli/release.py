@@ -1,9 +1,8 @@
 """`perdure release`: have a claim give up an account that cannot be cleaned up any more.
 
-If AWS permanently refuses the cleanup of a deleted claim's account (the customer has removed all access, the account is
-closed), the claim and its namespace stay. The annotation `perdure.dev/let-go` on the Account, with the reason, ends
-that: a customer's account is left as it is; a pool's stays Failed, without a claim, and is not handed out. The
-Account's lifecycle does the rest, so unlike `perdure abandon` nothing is left half-done in the cluster.
+If AWS permanently refuses the cleanup of a deleted claim's account, the claim and its namespace stay. The annotation
+`perdure.dev/let-go` on the Account, with the reason, ends that: a customer's account is left as it is; a pool's stays
+Failed and is not handed out. The Account's lifecycle does the rest.
 """
 
 from __future__ import annotations
@@ -75,7 +74,7 @@ def release(
         return obj
 
     async def account_of(session: ClusterSession, asked: Target, obj: JsonObject) -> Target:
-        """The Account that needs the annotation: tenants can write claims, so the annotation has no effect there."""
+        """Tenants can write claims, so the annotation counts on the Account only."""
         if asked.kind == ACCOUNT:
             return asked
         uid = text(obj, "metadata", "uid")

@@ -1,7 +1,6 @@
 """`perdure replay`: whether this code can continue lifecycles that other code has begun; the gate before a release.
 
-Histories come from files or, with `--open`, from all running lifecycles in Temporal. Read-only. Exit code 1 if one does
-not match.
+Histories come from files or, with `--open`, from all running lifecycles. Exit code 1 if one does not match.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """`perdure retry` of many lifecycles, found by a visibility query, each retried individually.
 
-A lifecycle with nothing to retry refuses, which is no failure: most recover by themselves, and visibility lags by
-seconds. Before many are retried they are counted, and the person confirms.
+A lifecycle with nothing to retry refuses, which is no failure: most recover by themselves, and visibility lags.
 """
 
 from __future__ import annotations
@@ -33,11 +32,7 @@ class Sought:
     everything: bool = False
 
     def asked(self) -> str:
-        """The selection as a visibility query.
-
-        Raises:
-            typer.BadParameter: nothing limits it, and `--all` was not given.
-        """
+        """As a visibility query; raises typer.BadParameter if nothing limits it, and `--all` was not given."""
         if not (self.everything or self.phase or self.query):
             raise typer.BadParameter(
                 "name an object, KIND NAMESPACE/NAME, or say which: --phase, --query, or --all", param_hint="NAME"
@@ -63,7 +58,7 @@ class Retried(Model):
 
 
 def retry_all(sought: Sought, reason: str, *, dry_run: bool, yes: bool, form: Format) -> None:
-    """Retry all that are found, and print the results; exits 1 if some could not be asked."""
+    """Exits 1 if some could not be asked."""
     query = sought.asked()
     rows = perform(lambda session: _found(session, query))
     if not rows:

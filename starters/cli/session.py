@@ -1,7 +1,7 @@
 """Connections of one command to Temporal and Kubernetes.
 
-Commands that only write to the cluster must work while Temporal is down (`perform_on_cluster`). Refusals of either
-server become `CommandError`, with advice; a bug shows its traceback.
+Commands that only write to the cluster must work while Temporal is down (`perform_on_cluster`). Refusals become
+`CommandError`, with advice; a bug shows its traceback.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class ClusterSession:
     served: KubeApi | None = None  # the cluster whose Services are served, if it is another
 
     def cluster_of(self, kind: Kind) -> KubeApi:
-        """The cluster in which objects of the kind live."""
+        """The API server where objects of the kind live."""
         return self.served or self.kube if kind.served else self.kube
 
 
@@ -61,21 +61,17 @@ class Session(ClusterSession):
 
 
 def perform(work: Callable[[Session], Awaitable[T]]) -> T:
-    """Connect, do the work, disconnect.
-
-    Raises:
-        CommandError: a server could not be reached, or refused.
-    """
+    """Connect, do the work, disconnect; raises CommandError if a server could not be reached, or refused."""
     return _run(_within(session(), work))
 
 
 def perform_on_cluster(work: Callable[[ClusterSession], Awaitable[T]]) -> T:
-    """Like `perform`, without Temporal."""
+    """Works without Temporal."""
     return _run(_within(cluster_session(), work))
 
 
 def perform_on_temporal(work: Callable[[Settings, Client], Awaitable[T]]) -> T:
-    """Like `perform`, without the cluster."""
+    """Works without the cluster."""
 
     async def connected() -> T:
         found = _for_people()
@@ -99,7 +95,7 @@ def _run(work: Coroutine[object, object, T]) -> T:
 
 
 def refusal(error: ApiError | RPCError) -> str:
-    """A server's error message as one line."""
+    """Returns the error as one line."""
     if isinstance(error, ApiError):
         return error.message
     return f"Temporal at {temporal_address()}: {error.status.name}: {error.message}"
@@ -127,7 +123,7 @@ async def cluster_session() -> AsyncIterator[ClusterSession]:
 
 
 def _for_people() -> Settings:
-    """The settings without metrics ports and traces, which are for the long-running processes."""
+    """Drops metrics ports and traces."""
     return settings().model_copy(update={"metrics_port": 0, "otel_endpoint": ""})
 
 
@@ -145,7 +141,7 @@ async def _temporal(found: Settings) -> Client:
 
 
 def person() -> str:
-    """The person at the keyboard, for records: `PERDURE_USER`, else the login name and the machine."""
+    """`PERDURE_USER`, else the login name and the machine."""
     named = os.environ.get("PERDURE_USER")
     if named:
         return named

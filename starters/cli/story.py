@@ -54,12 +54,12 @@ def _standing(asked: Target, said: Why, now: datetime) -> list[tuple[str, str | 
 
 
 def _several(name: str, lines: Iterable[str]) -> list[tuple[str, str | Text]]:
-    """Lines with the name beside the first only."""
+    """Puts the name beside the first line only."""
     return [(name if index == 0 else "", line) for index, line in enumerate(lines)]
 
 
 def _hindered(said: Why, now: datetime) -> list[tuple[str, str | Text]]:
-    """Blockers: operations that run in the cloud are checked again; refused ones are retried."""
+    """Operations that run in the cloud are checked again; refused ones are retried."""
     looked = [item for item in said.hindrances if item.type == ErrorType.PENDING]
     refused = [item for item in said.hindrances if item.type != ErrorType.PENDING]
     pairs = _several("in progress", (_progress(item, now) for item in looked))

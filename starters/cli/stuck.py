@@ -1,9 +1,9 @@
 """Lifecycles whose workflow tasks fail: a worker runs, but its code cannot continue them.
 
-If replaying a history raises, or makes other commands than the history has (`TMPRL1100`, a change without a patch), the
-workflow task fails and is retried forever. Meanwhile a query fails once with the cause, then times out, then is
-refused; an update waits until its caller gives up (seen on server 1.32). The cause is in the last WorkflowTaskFailed
-event and, after five failures, in the search attribute `TemporalReportedProblems` (server 1.30 on), for lists.
+If replaying a history raises, or makes other commands than the history has (`TMPRL1100`), the workflow task fails and
+is retried forever. Meanwhile a query fails once with the cause, then times out, then is refused; an update waits until
+its caller gives up (seen on server 1.32). The cause is in the last WorkflowTaskFailed event and, after five failures,
+in the search attribute `TemporalReportedProblems` (server 1.30 on).
 
 A lifecycle's memory can be read again from its objects, so one that cannot be replayed is terminated and woken.
 """
@@ -32,7 +32,7 @@ _NON_DETERMINISM = WorkflowTaskFailedCause.WORKFLOW_TASK_FAILED_CAUSE_NON_DETERM
 
 
 async def stuck(client: Client, key: Key) -> CommandError | None:
-    """Why the workflow's tasks fail and what to do about it; None if the last one did not fail."""
+    """None if the last task did not fail."""
     try:
         answer = await client.workflow_service.get_workflow_execution_history_reverse(
             GetWorkflowExecutionHistoryReverseRequest(
@@ -48,7 +48,7 @@ async def stuck(client: Client, key: Key) -> CommandError | None:
 
 
 def told(key: Key, newest_first: Iterable[HistoryEvent]) -> CommandError | None:
-    """What the newest events say about the last completed workflow task."""
+    """Looks for the failure of the last task."""
     for event in newest_first:
         if event.event_type in _ONWARD:
             return None
@@ -61,7 +61,6 @@ def told(key: Key, newest_first: Iterable[HistoryEvent]) -> CommandError | None:
 
 
 def unreplayable(key: Key, message: str) -> CommandError:
-    """The error for workers' code that does not match the history."""
     return CommandError(
         f"{key.path}: the worker cannot continue its workflow, which ran with other code: {message}",
         f"terminate and wake it; nothing is lost:\n"

@@ -1,7 +1,4 @@
-"""The object of a command: KIND NAMESPACE/NAME.
-
-The kind is any name that kubectl accepts, in any case: kind, plural, short name (`lb`), with or without the group.
-"""
+"""The object of a command: KIND NAMESPACE/NAME, the kind by any name that kubectl accepts, in any case."""
 
 from __future__ import annotations
 
@@ -51,7 +48,7 @@ NameIfSeveral = Annotated[
 
 @dataclass(frozen=True)
 class Target:
-    """One object by name; its uid, and so its lifecycle, is found in the cluster."""
+    """Its uid, and so its lifecycle, is found in the cluster."""
 
     kind: Kind
     namespace: str
@@ -59,7 +56,7 @@ class Target:
 
     @property
     def resource(self) -> str:
-        """The kind in kubectl's form, unambiguous among groups."""
+        """The unambiguous name for kubectl."""
         return f"{self.kind.plural}.{self.kind.group}".rstrip(".")
 
     def __str__(self) -> str:
@@ -67,17 +64,12 @@ class Target:
 
 
 def path(namespace: str, name: str) -> str:
-    """An object in the commands' form; lifecycles without an object may have no namespace."""
+    """Lifecycles without an object may have no namespace."""
     return f"{namespace}/{name}" if namespace else name
 
 
 def target(kind: str, name: str) -> Target:
-    """The object that a command's arguments name.
-
-    Raises:
-        typer.BadParameter: no such kind, one without lifecycles, or not of the form NAMESPACE/NAME; ends with exit
-            code 2.
-    """
+    """Raises typer.BadParameter (exit code 2) for an unknown kind, one without lifecycles, or a malformed name."""
     found = _of_others(kind) or kind_named(kind)
     if not found.plural:
         return _without_object(found, name)
@@ -92,7 +84,7 @@ def target(kind: str, name: str) -> Target:
 
 
 def _without_object(kind: Kind, name: str) -> Target:
-    """A lifecycle without an object: by its name or path (`ACCOUNT/REGION/INSTANCE`), or the only one of its kind."""
+    """By its name or path (`ACCOUNT/REGION/INSTANCE`), or the only one of its kind."""
     only = standing(kind.name, "", settings().claims_domain)
     if not name and len(only) == 1:
         return Target(kind, only[0].namespace, only[0].name)
@@ -105,25 +97,25 @@ def _without_object(kind: Kind, name: str) -> Target:
 
 
 def usable_outside(name: str) -> bool:
-    """True for an AWS name that is safe in queries."""
+    """Whether an AWS name is safe in queries."""
     return _OUTSIDE.fullmatch(f"x/{name}") is not None and "/" not in name
 
 
 def _of_others(word: str) -> Kind | None:
-    """A kind of Cluster API's, whose instances' lifecycles report about it."""
+    """A kind of Cluster API, for which an instance's lifecycle reports."""
     names = {name: kind for kind in EXTERNAL_KINDS for name in _with_group(kind, _names(kind))}
     return names.get(_CLUSTER_API.get(word.lower(), word.lower()))
 
 
 def checked_name(name: str, hint: str = "NAMESPACE/NAME") -> str:
-    """A valid Kubernetes name, which is therefore safe in queries and paths."""
+    """Valid in Kubernetes, and therefore safe in queries and paths."""
     if not _NAME.fullmatch(name):
         raise typer.BadParameter(f"{name!r} is not a valid name of a Kubernetes object", param_hint=hint)
     return name
 
 
 def kind_named(word: str) -> Kind:
-    """The kind of that name, plural or short name, in any case, with or without its group (`accounts.example.com`)."""
+    """By kind, plural or short name, in any case, with or without its group (`accounts.example.com`)."""
     domain = settings().claims_domain
     kinds = [kind.under(domain) for kind in all_kinds().values()]
     names = {name: kind for kind in kinds for name in _with_group(kind, _names(kind))}
@@ -142,7 +134,7 @@ def _names(kind: Kind) -> tuple[str, ...]:
 
 
 def _short_names(domain: str) -> dict[str, Kind]:
-    """Short names come from the CRDs, which are slow to load: used only if nothing else matches."""
+    """Reads the CRDs, which is slow."""
     from domain.custom_resources import custom_resources
 
     models = [(each.kind_of.under(domain), each.definition.short_names) for each in custom_resources()]

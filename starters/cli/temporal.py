@@ -150,7 +150,7 @@ def _queues(settings: Settings, areas: str) -> set[tuple[str, str]]:
 async def _until_polled(
     client: Client, deployment: str, build_id: str, wanted: set[tuple[str, str]], wait: float
 ) -> None:
-    """Wait until its workers poll: a version that is current without workers would block everything new."""
+    """A version that is current without workers would block everything new."""
     from engine import worker_versions
 
     deadline = time.monotonic() + wait
@@ -179,7 +179,7 @@ async def _wake_older(client: Client, deployment: str, rate: float) -> int:
 
 
 async def _moved(client: Client, deployment: str, wait: float, rate: float) -> Sequence[Version]:
-    """Wake repeatedly, as running activities may take their time. Returns the versions that are still in use.
+    """Wake repeatedly, as running activities may take their time; returns the versions that are still in use.
 
     Raises:
         RPCError: Temporal refuses until the time is up.

@@ -1,12 +1,10 @@
 """`perdure top`: counts by area, the backlog, and the worst lifecycles.
 
-Counts come from Temporal's visibility, pauses from the cluster. On a terminal it is redrawn every few seconds.
+AREA      OPEN  WAITING  FAILING  STUCK  OVERDUE  PAUSED
+accounts    12        1        1      0        0
 
-    AREA      OPEN  WAITING  FAILING  STUCK  OVERDUE  PAUSED
-    accounts    12        1        1      0        0
-
-    BACKLOG                                     SINCE  WHY
-    231 activity tasks in the queue aws            4m  workers take fewer than come: ...
+BACKLOG                                     SINCE  WHY
+231 activity tasks in the queue aws            4m  workers take fewer than come: ...
 """
 
 from __future__ import annotations
@@ -45,7 +43,7 @@ WORST = 10
 
 
 class AreaAtAGlance(Model):
-    """One area's lifecycles, counted. `failing`, `stuck` and `missing_workers` need a person; what waits does not."""
+    """`failing`, `stuck` and `missing_workers` need a person."""
 
     area: str
     open: int
@@ -58,10 +56,8 @@ class AreaAtAGlance(Model):
 
 
 class Glance(Model):
-    """The fleet at one time.
-
-    `worst`: lifecycles that fail or are stuck, longest open first. `backlog`: work that was not started or was broken
-    off, which without failures is the sign of an overloaded system.
+    """`worst`: lifecycles that fail or are stuck, longest open first. `backlog`: work that was not started or was
+    broken off, which without failures is the sign of an overloaded system.
     """
 
     at: datetime
@@ -136,7 +132,7 @@ async def _backlog(session: Session, areas: Sequence[str], now: datetime) -> tup
 
 
 async def no_worker(session: Session, areas: Sequence[str]) -> dict[str, list[str]]:
-    """For each of these areas that lacks workers, which ones and of what version."""
+    """Which workers of what version each of these areas lacks."""
     from engine.missing_workers import missing_workers
 
     found: dict[str, list[str]] = defaultdict(list)
@@ -162,14 +158,14 @@ async def _counted(session: Session, area: str, now: datetime) -> AreaAtAGlance:
 
 
 def queried(cluster: str, *areas: str) -> str:
-    """The query for the areas' open lifecycles of this cluster, as several may share a namespace."""
+    """Limited to this cluster, since several may share a namespace."""
     kinds = [kind.name for kind in all_kinds().values() if kind.area in areas and kind.lifecycle]
     ids = " OR ".join(f"WorkflowId STARTS_WITH '{id_prefix(kind, cluster)}'" for kind in kinds)
     return f"ExecutionStatus = 'Running' AND ({ids})"
 
 
 def failing() -> str:
-    """The query for lifecycles that need a person."""
+    """Finds lifecycles that need a person."""
     return f"OpPhase IN ({', '.join(f'{phase!r}' for phase in FAILING)})"
 
 

@@ -26,14 +26,11 @@ _AT_ONCE = 10
 
 
 def kinds_with_objects() -> tuple[Kind, ...]:
-    """Every kind of custom resource that has lifecycles."""
     return tuple(model.kind_of for model in custom_resources() if model.kind_of.lifecycle)
 
 
 def tell_lifecycle(asked: Target, obj: JsonObject) -> None:
-    """Wake the lifecycle of an object that was just written, if Temporal can be reached; else the watcher does it
-    later.
-    """
+    """If Temporal cannot be reached, the watcher wakes it later."""
 
     async def tell(session: Session) -> None:
         await wake_one(session, await lifecycle.key_of_object(session, asked, obj))
@@ -58,8 +55,8 @@ class Woken(Model):
 async def wake_all(session: Session, kinds: Sequence[Kind]) -> Woken:
     """Wake every lifecycle of the kinds; a failed wake does not stop the others.
 
-    Of several kinds, only those of served areas are woken: no worker would execute the others. Unknown kinds have none;
-    unreadable ones are skipped with a warning, since a user of one area need not be able to read the others.
+    Of several kinds, only those of served areas are woken. Unreadable ones are skipped with a warning, since a user of
+    one area need not be able to read the others.
     """
     free = asyncio.Semaphore(_AT_ONCE)
 
@@ -98,7 +95,7 @@ def _served(settings: Settings) -> Sequence[str]:
 
 
 async def keys_of(session: Session, kind: Kind) -> list[Key]:
-    """The keys of all objects of a kind, or of its lifecycles without an object."""
+    """Some kinds have lifecycles without objects."""
     if not kind.plural:
         return list(standing(kind.name, session.settings.cluster, session.settings.claims_domain))
     try:
@@ -119,7 +116,7 @@ async def keys_of(session: Session, kind: Kind) -> list[Key]:
 
 
 def concerns(kind: Kind, obj: JsonObject) -> bool:
-    """Whether an object may have a lifecycle: most Services of a cluster have none, and need none."""
+    """Excludes most Services, which have no lifecycle."""
     if not kind.served:
         return True
     held = kind.finalizer in sequence(obj, "metadata", "finalizers")

@@ -66,7 +66,7 @@ async def run_codec_server(settings: Settings, *, stop: asyncio.Event | None = N
 
 
 def codec_application(settings: Settings) -> web.Application:
-    """The server's endpoints, guarded according to the settings; raises like `run_codec_server`."""
+    """Raises like `run_codec_server`."""
     if not (settings.codec_token_file or settings.codec_guarded or _is_own_machine(settings.listen_host)):
         raise Unguarded(
             f"on {settings.listen_host} anybody could read every lifecycle: give PERDURE_CODEC_TOKEN_FILE, or "
@@ -100,7 +100,7 @@ def _answering(work: Work) -> Handler:
 
 
 def _across_origins(origins: frozenset[str]) -> Middleware:
-    """CORS: lets pages of these origins read the answers."""
+    """Lets pages of these origins read the answers (CORS)."""
 
     @web.middleware
     async def middleware(request: web.Request, handler: Handler) -> web.StreamResponse:
@@ -121,7 +121,7 @@ def _across_origins(origins: frozenset[str]) -> Middleware:
 
 
 async def _told(handler: Handler, request: web.Request) -> web.StreamResponse:
-    """The answer, including the framework's refusals, which need CORS headers for their reason to be readable."""
+    """Refusals need CORS headers, too, for their reason to be readable."""
     try:
         return await handler(request)
     except web.HTTPException as refusal:

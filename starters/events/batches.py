@@ -1,6 +1,6 @@
 """Gathers single requests into calls of up to ten entries: SQS charges per call, and limits calls.
 
-An entry waits a moment for others. If a call fails as a whole, so do its entries.
+If a call fails as a whole, so do its entries.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Batches(Generic[T]):
         self._calls: set[asyncio.Task[None]] = set()
 
     async def add(self, entry: T) -> bool:
-        """Process an entry; returns whether that succeeded."""
+        """Returns whether the entry succeeded."""
         loop = asyncio.get_running_loop()
         done: asyncio.Future[bool] = loop.create_future()
         self._waiting.append((entry, done))

@@ -4,9 +4,9 @@
        ▲         │ full: stop receiving                                                  │
        └─ wait ──┘ Temporal is down, SQS refuses: back off             delete, keep, dead letter
 
-Messages in work are kept invisible (`in_work.py`); at their maximum, none is received. Pollers back off with full
-jitter, from 0.2 to 20 s; to 30 s for a missing queue, whose maintainer is asked to recreate it. An error affects its
-own message only, which is kept. To stop, it lets messages in work finish and gives back the rest (visibility 0).
+Messages in work are kept invisible (`in_work.py`). Pollers back off with full jitter, from 0.2 to 20 s; to 30 s for a
+missing queue, whose maintainer is asked to recreate it. After an error the message is kept. To stop, it lets messages
+in work finish and gives back the rest (visibility 0).
 """
 
 from __future__ import annotations
@@ -95,11 +95,11 @@ class Consumer:
         return len(self._in_work)
 
     def stalled(self) -> Iterable[str]:
-        """Why only a restart helps; an unreadable queue is no reason."""
+        """Names reasons for a restart; an unreadable queue is none."""
         return self._turns.stalled()
 
     async def run(self, stop: asyncio.Event) -> None:
-        """Consume until `stop` is set; messages in work then end, or are given back."""
+        """At the end messages in work finish, or are given back."""
         metrics.IN_WORK.labels(self.name).set_function(lambda: len(self._in_work))
         metrics.OLDEST.labels(self.name).set_function(lambda: self._in_work.oldest_age(datetime.now(UTC)))
         beating = asyncio.create_task(self._in_work.keep_hidden(self._hidings.add))
@@ -117,7 +117,7 @@ class Consumer:
                 task.result()  # a bug, raised to the caller
 
     async def _end(self, polling: Sequence[asyncio.Task[None]]) -> None:
-        """Let receives and messages in work end in time; give the others back."""
+        """Gives back messages that do not finish in time."""
         deadline = time.monotonic() + self._drain.total_seconds()
         await asyncio.wait(polling, timeout=self._drain.total_seconds())
         if self._works:
@@ -175,7 +175,7 @@ class Consumer:
             logger.warning("%s: nothing could be received (%d times): %s", self.name, failures, self.trouble)
 
     async def _tell_missing(self) -> None:
-        """Ask its maintainer to recreate the queue; it checks on its own only within the hour."""
+        """The maintainer checks on its own only within the hour."""
         if self._missing is None or (self._told_missing and time.monotonic() - self._told_missing < TELL_MISSING_EVERY):
             return
         self._told_missing = time.monotonic()
@@ -189,7 +189,7 @@ class Consumer:
         await self._unless_stopping(asyncio.sleep(seconds))
 
     async def _unless_stopping(self, awaited: Coroutine[object, object, None]) -> None:
-        """Wait for something, or until the consumer has to stop."""
+        """Stops waiting when the consumer has to stop."""
         waiting, stopping = asyncio.ensure_future(awaited), asyncio.ensure_future(self._stopping.wait())
         try:
             await asyncio.wait((waiting, stopping), return_when=asyncio.FIRST_COMPLETED)
@@ -212,7 +212,7 @@ class Consumer:
         self._in_work.remove(message)
 
     def _tell(self, received: EventBridgeEvent, acknowledgement: Acknowledgement) -> None:
-        """Count a message, and log it without its body: at INFO if it changed something, or could not."""
+        """Without the message's body; at INFO if it changed something, or could not."""
         verdict, reason = acknowledgement.verdict, acknowledgement.reason
         for word in acknowledgement.counts:
             metrics.EVENTS.labels(word).inc()
@@ -236,7 +236,7 @@ class Consumer:
             await self._buried(message, acknowledgement.reason)
 
     async def _buried(self, message: Message, reason: str) -> None:
-        """Send a message to the dead letters, then delete it from its queue."""
+        """Sends the message to the dead letters, then deletes it."""
         attributes: TextAttributes = _kept(message) | dead_letter_attributes(reason, message.message_id, self.name)
         try:
             await self._queue.bury(message.body, attributes)
@@ -250,7 +250,7 @@ class Consumer:
         await self._deleted(message)
 
     async def _deleted(self, message: Message) -> None:
-        """Delete a message, with one retry; after another failure it is redelivered as a duplicate."""
+        """With one retry; after another failure it is redelivered as a duplicate."""
         for _ in range(2):
             if await self._deletions.add(message.receipt_handle):
                 return

@@ -1,7 +1,7 @@
 """Lists and re-drives dead letters: messages that could not be parsed, or were received too often.
 
-SQS's own move task moves all or none and lists none. A listing makes each invisible for a moment. A redrive sends it to
-its queue, then deletes it; an interruption leaves a duplicate, which is applied once.
+SQS's own move task moves all or none and lists none. A listing makes each invisible for a moment. An interrupted
+redrive leaves a duplicate, which is applied once.
 
 A region's dead letter queue also serves the AWS provider's queues, which have none: an attribute names the origin, and
 only queues in the settings are accepted.
@@ -70,7 +70,7 @@ def source_of(message: Message, dead: str, whose: Place, places: Sequence[Place]
 
 
 async def dead_letters(dead: SqsQueue, *, most: int, home: Home | None = None) -> list[DeadLetter]:
-    """The dead letters in a queue, up to `most`, or those of them with a home; all are given back."""
+    """Up to `most`, or those of them with a home; all are given back."""
     found = [message async for message in _received(dead, most)]
     await _given_back(dead, found)
     asked = [message for message in found if home is None or home(message)]
@@ -78,7 +78,7 @@ async def dead_letters(dead: SqsQueue, *, most: int, home: Home | None = None) -
 
 
 async def redrive(dead: SqsQueue, home: Home, chosen: Collection[str], *, most: int) -> list[DeadLetter]:
-    """Re-drive the dead letters with these ids, or all with a home if no id is given; returns those sent."""
+    """Those with these ids, or all with a home if no id is given; returns those sent."""
     found = [message async for message in _received(dead, most)]
     sent = []
     try:
@@ -113,7 +113,7 @@ async def _given_back(dead: SqsQueue, messages: list[Message]) -> None:
 
 
 def _attributes(message: Message) -> TextAttributes:
-    """The message's attributes before it became a dead letter."""
+    """The attributes that the message had before it became a dead letter."""
     own = {name: text for name, text in message.attributes.items() if text and not name.startswith("PERDURE_")}
     return {name: {"DataType": "String", "StringValue": text} for name, text in own.items()}
 

@@ -1,7 +1,4 @@
-"""Keeps messages in work invisible to other consumers.
-
-Visibility timeouts are extended after half of them; a killed process's messages reappear by themselves.
-"""
+"""Keeps messages in work invisible to other consumers; a killed process's messages reappear by themselves."""
 
 from __future__ import annotations
 
@@ -49,7 +46,7 @@ class InWork:
         self._forget(now)
 
     def remove(self, message: Message) -> None:
-        """Remove a message that is completed or given back."""
+        """Call it when the message is completed or given back."""
         self._held.pop(message.receipt_handle, None)
         self._changed.set()
 
@@ -59,18 +56,18 @@ class InWork:
             await self._changed.wait()
 
     def oldest_age(self, now: datetime) -> float:
-        """The age (seconds) of the oldest message received within the last minute, 0 if none."""
+        """In seconds, of those received within the last minute; 0 if none."""
         self._forget(self._clock())
         taken = [at for _, at in self._received]
         return max(0.0, (now - min(taken)).total_seconds()) if taken else 0.0
 
     def due(self) -> list[Message]:
-        """The messages with less than half of their visibility timeout left."""
+        """Messages with less than half of their visibility timeout left."""
         limit = self._clock() + self._visibility.total_seconds() / 2
         return [held.message for held in self._held.values() if held.visible_at <= limit]
 
     async def keep_hidden(self, hide: Hide) -> None:
-        """Extend the visibility timeouts of long-running messages, forever."""
+        """Runs forever."""
         while True:
             await asyncio.sleep(self._visibility.total_seconds() / 4)
             await asyncio.gather(*(self._extend(message, hide) for message in self.due()))

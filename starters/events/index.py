@@ -1,8 +1,7 @@
 """The cluster's instances: AWSMachines and AWSMachinePools, indexed by instance id, host and group.
 
-A region's rules deliver all its instances' events, most of them irrelevant here; a look-up costs microseconds, and an
-unknown instance starts no workflow. A deleted object's instance is remembered for a while: EC2 reports its end at about
-the same time, and that event must not be kept for a later object.
+A region's rules deliver all its instances' events, most of them irrelevant here. A deleted object's instance is
+remembered for a while: EC2 reports its end at about the same time, and that event must not be kept for a later object.
 """
 
 from __future__ import annotations
@@ -49,7 +48,7 @@ class Holder:
     expectant: bool = False
 
     def lives_in(self, account: str, region: str) -> bool:
-        """Whether its instances are in an account and region, as far as known."""
+        """Ignores what the object does not say."""
         if self.group is not None:
             return (self.group.account, self.group.region) == (account, region)
         return self.region in ("", region)
@@ -104,7 +103,7 @@ class Index:
         self._gone: dict[str, None] = {}
 
     def knows(self, event: InstanceEvent) -> bool:
-        """Whether an object has the event's instance, in its account and region, or its group."""
+        """The instance in its account and region, or the group."""
         group = group_of(event)
         holders = self._holders(event.instance_id)
         found = any(each.lives_in(event.account, event.region) for each in holders)
@@ -168,7 +167,6 @@ class Feed:
         self._index.changed(before, after)
 
     def absent(self) -> None:
-        """Handle a kind that is not installed."""
         self._look()
 
     def _look(self) -> None:
@@ -179,12 +177,12 @@ class Feed:
 
     @property
     def ready(self) -> bool:
-        """Whether all kinds are listed; a kind that is not installed has no objects."""
+        """A kind that is not installed has no objects."""
         return all(each.listed or not each.installed for each in self._reflectors)
 
     @property
     def doubtful(self) -> bool:
-        """Whether the index may be incomplete, so that an unknown instance may belong to an object."""
+        """Whether an unknown instance may belong to an object nevertheless."""
         return not self.ready or any(each.trouble and each.installed for each in self._reflectors)
 
     def unlisted(self) -> Iterable[str]:

@@ -1,8 +1,8 @@
 """The two functions of the AWS provider's architecture decision record 0005: `GetEventFromSQS`, `IsEventProcessed`.
 
 An event is processed once its instance's workflow has recorded it and the label is written or unnecessary. Asking hands
-the event to the workflow, which recognises duplicates, so asking repeatedly is harmless. The consumer uses
-`acknowledgement_of`, which also has the reason and time of a delay.
+the event to the workflow, which recognises duplicates. The consumer uses `acknowledgement_of`, which also has the
+reason and time of a delay.
 """
 
 from __future__ import annotations
@@ -21,24 +21,20 @@ from starters.events.teller import Teller
 
 
 class EventBridgeEvent(Model):
-    """A received message, and its events or the reason why there are none."""
+    """A message with its events, or the reason why it has none."""
 
     message: Message
     parsed: Parsed
 
 
 async def get_event_from_sqs(queue: Queue) -> EventBridgeEvent | None:
-    """The queue's next message; None if none came during a receive.
-
-    Raises:
-        ApiError: SQS refused, or gave no answer.
-    """
+    """None if none came during a receive; raises ApiError."""
     found = await get_events_from_sqs(queue, 1)
     return found[0] if found else None
 
 
 async def get_events_from_sqs(queue: Queue, most: int = MOST_IN_BATCH) -> list[EventBridgeEvent]:
-    """Up to `most` messages by one call."""
+    """Makes one call."""
     return [EventBridgeEvent.model_construct(message=each, parsed=parse(each)) for each in await queue.receive(most)]
 
 
@@ -48,7 +44,7 @@ async def is_event_processed(teller: Teller, received: EventBridgeEvent) -> bool
 
 
 async def acknowledgement_of(teller: Teller, received: EventBridgeEvent) -> Acknowledgement:
-    """The message's acknowledgement, after the outcomes of all its events."""
+    """Waits for the outcomes of all its events."""
     message, parsed = received.message, received.parsed
     handled: Sequence[Handled] = ()
     if isinstance(parsed, Events):
@@ -62,7 +58,7 @@ async def acknowledgement_of(teller: Teller, received: EventBridgeEvent) -> Ackn
 
 
 def in_words(parsed: Parsed) -> str:
-    """A message's kinds and names, for people; nothing else of its body."""
+    """Shows kinds and names only."""
     if isinstance(parsed, Events):
         names = [f"{each.kind.value} {each.instance_id or each.host or each.group}" for each in parsed.events]
         rest = f" and {len(names) - 3} more" if len(names) > 3 else ""

@@ -1,8 +1,7 @@
 """The consumer's process: list the instances, connect, consume every queue, until SIGTERM.
 
 Any number may run. It is ready once AWSMachines and AWSMachinePools are listed, and while Temporal and the API server
-answer; an unreadable queue is only mentioned in `/readyz`. In observe mode nothing is received, since the replaced
-system would miss it.
+answer. In observe mode nothing is received, since the replaced system would miss it.
 """
 
 from __future__ import annotations
@@ -154,7 +153,7 @@ async def _consume_queues(
 async def _teller(
     settings: Settings, found: Sequence[Place], index: Index, feed: Feed, state: _State
 ) -> tuple[Client, Teller]:
-    """The teller, once Temporal is connected and the instances are listed."""
+    """Waits for Temporal and for the lists of instances."""
     client = await connected(settings, PROCESS)
     state.stage = ""
     await feed.settled()
@@ -193,13 +192,13 @@ def _consumers(
 
 
 def receive_wait(drain: timedelta) -> timedelta:
-    """The longest poll that SQS allows and that ends well within the drain."""
+    """At most what SQS allows, and well within the drain."""
     return timedelta(seconds=min(20, max(1, drain // timedelta(seconds=1.5))))
 
 
 @contextmanager
 def _threads(settings: Settings, found: Sequence[Place]) -> Iterator[ThreadPoolExecutor]:
-    """Threads for all concurrent calls; at the end, receives are not waited for."""
+    """Does not wait for receives at the end."""
     threads = ThreadPoolExecutor(_most_calls(settings, found), thread_name_prefix="sqs")
     try:
         yield threads

@@ -1,7 +1,7 @@
 """An SQS queue and its dead letters: boto3's blocking calls on threads.
 
-The URL is queried once; a recreated queue keeps it. Batches report each entry. Errors are Perdure's
-(`activities/aws/errors.py`), `Absent` for a missing queue in either of its two spellings.
+A recreated queue keeps its URL. Errors are Perdure's (`activities/aws/errors.py`), `Absent` for a missing queue in
+either of its two spellings.
 
 Limits: ten entries a batch, twenty seconds a poll, visibility of at most twelve hours
 (https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/).
@@ -35,7 +35,7 @@ TextAttributes = Mapping[str, Mapping[str, str]]
 
 
 class Queue(Protocol):
-    """A queue as the consumer uses it; each call raises an ApiError if it fails as a whole."""
+    """Each call raises an ApiError if it fails as a whole."""
 
     @property
     def name(self) -> str:
@@ -45,18 +45,16 @@ class Queue(Protocol):
         """Long-poll for messages."""
 
     async def delete(self, receipts: Sequence[Receipt]) -> list[Receipt]:
-        """Delete up to ten messages; returns the failed receipts."""
+        """Takes up to ten; returns the failed receipts."""
 
     async def hide(self, entries: Sequence[tuple[Receipt, timedelta]]) -> list[Receipt]:
-        """Set up to ten visibility timeouts; returns the failed receipts."""
+        """Takes up to ten; returns the failed receipts."""
 
     async def bury(self, body: str, attributes: TextAttributes) -> None:
         """Add a dead letter."""
 
 
 class _Api(Protocol):
-    """The operations of boto3's SQS client that are used."""
-
     def get_queue_url(self, *, QueueName: str, QueueOwnerAWSAccountId: str) -> Mapping[str, object]: ...  # noqa: N803
 
     def receive_message(self, **parameters: object) -> Mapping[str, object]: ...
@@ -100,7 +98,6 @@ class SqsQueue:
 
     @property
     def name(self) -> str:
-        """Account, region and name."""
         return f"{self._place.account}/{self._place.region}/{self._queue}"
 
     async def receive(self, most: int) -> list[Message]:
@@ -113,7 +110,7 @@ class SqsQueue:
         return await self._run(self._hide, entries)
 
     async def bury(self, body: str, attributes: TextAttributes) -> None:
-        """Send to the dead letters: the queue's own, or the region's for queues of the AWS provider."""
+        """The queue's own, or the region's for queues of the AWS provider."""
         try:
             await self._run(self._send, self._place.dead_letters, body, attributes)
         except Absent:
@@ -183,5 +180,5 @@ def _failed(answer: Mapping[str, object], receipts: Sequence[Receipt]) -> list[R
 
 
 def _whole(duration: timedelta) -> int:
-    """Whole seconds, as SQS requires, rounded up."""
+    """Rounds up, since SQS takes whole seconds."""
     return math.ceil(max(timedelta(0), min(duration, _LONGEST_HIDING)).total_seconds())

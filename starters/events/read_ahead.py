@@ -29,7 +29,7 @@ class ReadAhead:
         self._behind = False
 
     def received(self, *, full: bool) -> None:
-        """Record the end of a receive, with the maximum number of messages or fewer."""
+        """`full` means the maximum number of messages."""
         now = self._clock()
         if not full:
             self._behind = False

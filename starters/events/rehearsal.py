@@ -1,11 +1,11 @@
-"""The consumer without anybody outside: what parsing, finding, and acknowledging cost by themselves.
+"""The consumer without outside systems: what parsing, finding, and acknowledging cost.
 
     a queue in memory ──► Consumer ──► Teller ──► an index of 10,000 machines, workflows that answer at once
           ▲                  └──────────── delete, keep, dead letter ────────────────────┘
           └ a third each: states, Spot notices, scheduled maintenance
 
-`python -m starters.events.rehearsal` measures it and prints JSON; `perdure bench instances` runs that. The queue in
-memory keeps SQS's contract (visibility, receive counts, dead letters), so tests work with it as well.
+`python -m starters.events.rehearsal` prints JSON; `perdure bench instances` runs it. The queue keeps SQS's contract
+(visibility, receive counts, dead letters), so tests use it as well.
 """
 
 from __future__ import annotations
@@ -78,12 +78,11 @@ class MemoryQueue:
         self._changed.set()
 
     def receives(self) -> dict[str, int]:
-        """How often each remaining message was received."""
+        """The number of receives of each remaining message."""
         return {id_: count for id_, count in self._receives.items() if id_ in self._bodies}
 
     @property
     def visible(self) -> int:
-        """The number of receivable messages."""
         self._surface()
         return len(self._visible)
 
@@ -106,7 +105,7 @@ class MemoryQueue:
         return taken
 
     async def delete(self, receipts: Sequence[Receipt]) -> list[Receipt]:
-        """A receipt that a later one has replaced deletes nothing."""
+        """An outdated receipt deletes nothing."""
         self._refuse()
         for receipt in receipts:
             id_, _, number = receipt.partition("#")
@@ -202,7 +201,6 @@ def aws_machine(number: int) -> JsonObject:
 
 
 def envelope(source: str, kind: str, event_id: str, detail: JsonObject, at: datetime) -> str:
-    """An event as EventBridge delivers it."""
     return json.dumps(
         {
             "version": "0",
@@ -248,7 +246,7 @@ def maintenance(instance_id: str, event_id: str, at: datetime) -> str:
 
 
 def mixture(instances: int) -> Iterator[str]:
-    """Endless events: a third states, a third Spot notices, a third maintenance."""
+    """Mixes states, Spot notices and maintenance in equal parts, endlessly."""
     for number in itertools.count():
         name, id_, now = instance_name(number % instances), f"event-{number}", datetime.now(UTC)
         if number % 3 == 0:
@@ -263,7 +261,7 @@ def mixture(instances: int) -> Iterator[str]:
 
 
 class Rehearsed(Model):
-    """Results: milliseconds, microseconds for the look-up, MiB of memory."""
+    """Times are milliseconds, the look-up's microseconds; memory is MiB."""
 
     events: int
     per_second: float
@@ -286,7 +284,7 @@ async def _woken(group: GroupKey, ended: GroupRecord) -> None:
 
 
 class _Timed(MemoryQueue):
-    """Measures how long each message was in work, from receipt to deletion."""
+    """Measures the time from receipt to deletion."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -307,7 +305,7 @@ class _Timed(MemoryQueue):
 
 
 async def rehearse(machines: int, events: int, rate: float) -> Rehearsed:
-    """Consume `events` at full speed, then as many again at a rate per second."""
+    """Consumes events at full speed, then at a rate per second."""
     before = _resident_mib()
     index = _filled(machines)
     grown = _resident_mib() - before
@@ -345,7 +343,7 @@ def _filled(machines: int) -> Index:
 
 
 def _look_up_us(index: Index, machines: int) -> float:
-    """Microseconds per look-up, every other one of an unknown instance."""
+    """Looks up an unknown instance every other time."""
     names = [instance_name(number * 7919 % (2 * machines)) for number in range(100_000)]
     began = time.perf_counter()
     for name in names:
@@ -359,7 +357,7 @@ async def _consumed(queue: MemoryQueue, index: Index, events: int) -> None:
 
 
 async def _paced(queue: MemoryQueue, index: Index, bodies: Iterator[str], events: int, rate: float) -> float:
-    """Send at a rate, in slices of a few milliseconds; returns the seconds until all are deleted."""
+    """Returns the seconds until all are deleted."""
     async with _Consuming(queue, index):
         began, sent = time.perf_counter(), 0
         while sent < events:

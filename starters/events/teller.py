@@ -7,8 +7,8 @@
                                   │
                    update-with-start, `at_once` instances at the same time
 
-Events that arrive during an instance's hand-over are handed over together afterwards, so a storm is a few updates per
-instance. While a backlog is being read (`read_ahead.py`), few routine events are handed over.
+Events that arrive during an instance's hand-over go together afterwards, so a storm is a few updates per instance.
+While a backlog is being read (`read_ahead.py`), few routine events are handed over.
 
 If a workflow does not answer in time, Temporal is unreachable, or the index may be incomplete, the event is
 *unavailable*, and its message is kept. Then `troubled` makes pollers hold back, since each receive brings a message
@@ -73,10 +73,10 @@ class Ownership(Protocol):
         """Whether an object had the instance until recently."""
 
     def has_group(self, group: GroupKey) -> bool:
-        """Whether an object has the group."""
+        pass
 
     def on_host(self, host: str) -> tuple[str, ...]:
-        """The instances on a dedicated host."""
+        pass
 
     @property
     def may_appear(self) -> bool:
@@ -85,7 +85,7 @@ class Ownership(Protocol):
 
 @dataclass
 class _Waiting:
-    """One instance's pending events by key, with the callers that wait for each."""
+    """One instance's events by key, with the callers that wait for each."""
 
     events: dict[str, InstanceEvent] = field(default_factory=dict)
     answers: dict[str, list[asyncio.Future[Handled]]] = field(default_factory=dict)
@@ -97,7 +97,7 @@ class _Waiting:
         self.receives = max(self.receives, receives)
 
     def take(self, most: int) -> _Waiting:
-        """Remove and return up to this many of the first events."""
+        """Removes and returns the first ones."""
         taken = _Waiting(receives=self.receives)
         for key in tuple(self.events)[:most]:
             taken.events[key], taken.answers[key] = self.events.pop(key), self.answers.pop(key)
@@ -148,11 +148,11 @@ class Teller:
 
     @property
     def troubled(self) -> bool:
-        """Whether recent hand-overs all failed, so that no more messages should be received."""
+        """Recent hand-overs all failed, so no more messages should be received."""
         return self._failures >= TROUBLE_AFTER
 
     async def outcome(self, event: InstanceEvent, receives: int = 1) -> Handled:
-        """Wait for an event's outcome; `receives` is how often its message was received."""
+        """`receives` is how often the event's message was received."""
         if not ours(event, self._places):
             return Handled(event=event, outcome=Outcome.FOREIGN)
         group = group_of(event)
@@ -169,12 +169,12 @@ class Teller:
         return worst.model_copy(update={"event": event}) if worst.event is not event else worst
 
     def received(self, queue: str, *, full: bool) -> None:
-        """Record the end of a receive, with the maximum number of messages or fewer."""
+        """`full` means the maximum number of messages."""
         self._reads.setdefault(queue, ReadAhead()).received(full=full)
         self._begin()
 
     async def close(self) -> None:
-        """Cancel running hand-overs; their callers get the outcome unavailable."""
+        """Answers unavailable to the callers of running hand-overs."""
         tasks = [*self._telling.values(), *self._groups.values()]
         for task in tasks:
             task.cancel()
@@ -213,7 +213,7 @@ class Teller:
         return await answer
 
     def _begin(self) -> None:
-        """Start hand-overs of the most urgent instances, as far as there is room."""
+        """Starts with the most urgent instances."""
         loop = asyncio.get_running_loop()
         while self._order and len(self._telling) < self._room(self._order[0][0]):
             _, _, key = heapq.heappop(self._order)
@@ -221,7 +221,7 @@ class Teller:
                 self._telling[key] = loop.create_task(self._tell(key))
 
     def _room(self, urgency_: int) -> int:
-        """How many more hand-overs may start, given the urgency of the next one."""
+        """The number of hand-overs that may start, given the urgency of the next."""
         many = len(self._waiting) > 2 * self._at_once
         if urgency_ and many and any(each.lasts for each in self._reads.values()):
             return min(ROUTINE_WHILE_READING, self._at_once)
@@ -288,7 +288,7 @@ class Teller:
         return Handled(event=event, outcome=Outcome.APPLIED if woken else Outcome.UNAVAILABLE)
 
     async def _woken(self, group: GroupKey) -> bool:
-        """Wake a group, once for all concurrent callers; returns whether that succeeded."""
+        """Wakes the group once for all concurrent callers; returns whether that succeeded."""
         rest = self._woken_at.get(group, 0.0) + GROUP_REST_SECONDS - time.monotonic()
         if rest > 0:
             await asyncio.sleep(rest)
@@ -309,7 +309,7 @@ class Teller:
 
 
 def _answer(batch: _Waiting, outcomes: dict[str, Outcome], otherwise: Outcome, *, may_appear: bool = False) -> None:
-    """Answer the callers that wait for a batch's events; all but one of a duplicate's get DUPLICATE."""
+    """Answers DUPLICATE to all but one of a duplicate's callers."""
     for name, waiting in batch.answers.items():
         outcome = outcomes.get(name, otherwise)
         for number, answer in enumerate(waiting):

@@ -16,12 +16,12 @@ from starters.events.teller import HandOverCall, WakeGroup
 
 
 def hand_over(client: Client, cluster: str) -> HandOverCall:
-    """Starts instances' workflows on this cluster's workers if needed."""
+    """Starts missing workflows on this cluster's workers."""
     return partial(_hand_over, client, cluster)
 
 
 def wake_group(client: Client, cluster: str) -> WakeGroup:
-    """Starts groups' workflows on this cluster's workers if needed."""
+    """Starts missing workflows on this cluster's workers."""
     return partial(_wake_group, client, cluster)
 
 

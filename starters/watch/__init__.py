@@ -4,6 +4,5 @@
                                                                 which lifecycles: relations.py, <area>.py
 
 Its only output is `engine.temporal.wake`; it takes no decisions. Whatever fails, every lifecycle is eventually woken
-after its object's last change; a superfluous wake does no harm. `main.py` is the process, `watcher.py` maps changes to
-wakes, `kinds.py` is the table that areas join. `deploy/rbac` has its rights.
+after its object's last change; a superfluous wake does no harm. `deploy/rbac` has its rights.
 """

@@ -97,7 +97,7 @@ def read_claim(obj: JsonObject) -> View:
 
 
 def _is_the_pools(claim: AccountClaim) -> bool:
-    """Whether the pool could serve a new claim, whose own workflow then has nothing to report for a while."""
+    """A new claim that the pool could serve has nothing to report for a while."""
     return claim.status.state == ClaimState.NEW and claim.from_pool and spec_fault(claim) is None
 
 
@@ -118,7 +118,6 @@ def read_pool(obj: JsonObject) -> View:
 
 
 def _number(obj: JsonObject, *path: str) -> str:
-    """A whole number of the object, for gauges."""
     value = at(obj, *path)
     return str(value) if isinstance(value, int) else ""
 
@@ -135,14 +134,14 @@ def _word(holds: bool) -> str:
 
 
 def account_patience(before: Projection | None, after: Projection) -> float:
-    """Seconds to wait, so that an Account just bound by the pool can record that it is claimed."""
+    """Seconds in which an Account just bound by the pool can record that it is claimed."""
     bound_now = before is not None and not before.fact("claim") and bool(after.fact("claim"))
     mine = after.fact("state") == AccountState.READY and not after.fact("claimed")
     return _HAND_OVER if bound_now and mine and after.ours and not after.deleting else 0.0
 
 
 def claim_patience(before: Projection | None, after: Projection) -> float:
-    """Seconds to wait: the pool handles a new or just bound claim first."""
+    """Seconds in which the pool handles a new or just bound claim."""
     bound_now = before is not None and not before.fact("account") and bool(after.fact("account")) and after.ours
     served = bound_now or after.fact("pool's turn") == _TRUE
     return POOLS_TURN.total_seconds() if served and not after.deleting and not after.fact("paused") else 0.0

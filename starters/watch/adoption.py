@@ -1,8 +1,8 @@
 """Finds objects without a workflow and workflows without an object, by one list of open workflows per kind.
 
 The former are settled objects of the replaced operator, which need a workflow to appear in lists; the latter lost their
-object while no watcher ran. Both are woken slowly, once after each start. Visibility lags by seconds, so some wakes are
-superfluous; correctness does not depend on them.
+object while no watcher ran. Both are woken slowly, once after each start. Visibility lags, so some wakes are
+superfluous.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _PARTS = 4  # Kind/namespace/name/uid
 
 
 async def unmatched(client: Client, kind: str, cluster: str, keys: Iterable[Key]) -> list[Key]:
-    """Keys of objects without an open workflow, and of open workflows without an object."""
+    """Objects without an open workflow, and open workflows without an object."""
     known = {key.workflow_id: key for key in keys}
     query = f"WorkflowType = '{kind}' AND ExecutionStatus = 'Running'"
     running = {execution.id async for execution in client.list_workflows(query)}
@@ -27,7 +27,7 @@ async def unmatched(client: Client, kind: str, cluster: str, keys: Iterable[Key]
 
 
 def key_of(workflow_id: str, cluster: str) -> Key | None:
-    """The key of a workflow id; None if it is foreign."""
+    """Returns None for a foreign id."""
     prefix = f"{cluster}/" if cluster else ""
     parts = workflow_id.removeprefix(prefix).split("/")
     if not workflow_id.startswith(prefix) or len(parts) != _PARTS:

@@ -22,7 +22,7 @@ from engine.settings import Settings
 
 
 def modules() -> list[ModuleType]:
-    """The package's modules in alphabetical order, then those of other packages' areas."""
+    """Sorted by name; other packages' areas come last."""
     import starters.watch
 
     ours = (each.name for each in pkgutil.iter_modules(starters.watch.__path__, "starters.watch."))
@@ -31,7 +31,7 @@ def modules() -> list[ModuleType]:
 
 
 def modules_served(settings: Settings) -> list[ModuleType]:
-    """The modules of the served areas; raises ValueError for an unknown area in the settings."""
+    """Raises ValueError for an unknown area in the settings."""
     found = modules()
     known = sorted({area for area in map(_area, found) if area})
     if unknown := set(settings.areas) - set(known):

@@ -1,7 +1,6 @@
 """The scheduled audits' findings as metrics, from their report in the cluster (`domain/audit_report.py`).
 
-`perdure_audit_findings` and `perdure_audit_timestamp_seconds`, by `area`; the time is 0 before the first success, so
-that alerts fire.
+`perdure_audit_timestamp_seconds` is 0 before the first success, so that alerts fire.
 """
 
 from __future__ import annotations
@@ -26,7 +25,6 @@ NAME = "audit reports"
 
 
 def watched_for(settings: Settings) -> tuple[Watched, ...]:
-    """Watch the ConfigMap with the reports."""
     return (
         Watched(
             Followed(
@@ -41,7 +39,7 @@ def watched_for(settings: Settings) -> tuple[Watched, ...]:
 
 
 def read_reports(obj: JsonObject) -> View:
-    """Number of findings and time of the audit, by area."""
+    """Facts are each area's number of findings and time of audit."""
     reports = reports_in(obj)
     facts = {area: f"{report.total} {_seconds(report)}" for area, report in reports.items()}
     return View(fingerprint=tuple(sorted(facts.items())), facts=facts)

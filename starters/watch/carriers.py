@@ -1,8 +1,8 @@
 """Which workflow does the work of an object: the object's own, or that of its carrier (see `kinds.py`).
 
-A change of the carrier is known to the workflow that made it. The object's own workflow is woken after its work has
-moved away, so that its status shows this; opened when the work comes back and no workflow is open, which a crash may
-have prevented; and woken when its object is deleted while carried, so that it ends. None of this is urgent.
+The workflow that changes the carrier knows of it. The object's own is woken after its work has moved away, so that its
+status shows this; opened when the work comes back and no workflow is open, which a crash may have prevented; and woken
+when its object is deleted while carried, so that it ends.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ class Carriers:
         self._index = index
 
     def of(self, known: Projection) -> Key:
-        """The key of the object whose workflow does this object's work."""
+        """The object whose workflow does this object's work."""
         for _ in range(LONGEST_CHAIN):
             entry = self._entries.get(known.key.kind)
             if entry is None:
@@ -46,12 +46,12 @@ class Carriers:
         return known.key
 
     def of_all(self, keys: Iterable[Key]) -> dict[Key, None]:
-        """The carriers, deduplicated, in order; an unknown object carries itself."""
+        """Removes duplicates and keeps the order; an unknown object carries itself."""
         known = ((key, self._known(key)) for key in keys)
         return dict.fromkeys(self.of(one) if one is not None else key for key, one in known)
 
     def carried(self, key: Key) -> bool:
-        """Whether the object exists and another object's workflow does its work."""
+        """Returns False for an unknown object."""
         known = self._known(key)
         return known is not None and self.of(known) != key
 
@@ -89,7 +89,7 @@ class Handover:
         task.add_done_callback(self._opening.discard)
 
     def _is_carried(self, known: Projection | None) -> bool:
-        """Whether another workflow does the object's work; also true if it did not exist."""
+        """Returns True if the object did not exist."""
         return known is None or self._carriers.of(known) != known.key
 
     async def _open(self, key: Key, seconds: float) -> None:
@@ -103,7 +103,7 @@ class Handover:
             self._queue.put(key)
 
     async def _opened(self, key: Key) -> bool | None:
-        """Whether its workflow is open; None if Temporal does not answer, so that the caller wakes it."""
+        """None if Temporal does not answer, so that the caller wakes it."""
         try:
             return self._is_open is not None and await self._is_open(key)
         except Exception:

@@ -16,8 +16,6 @@ CHECKPOINT = "perdure.dev/acknowledged"
 
 
 class Checkpoint:
-    """The previous watcher's checkpoint, and this watcher's."""
-
     def __init__(self, inherited: str) -> None:
         self._inherited = _versions(inherited)
         self._reached: dict[str, str] = {}

@@ -46,8 +46,6 @@ _TRUE = "true"
 
 
 class Readings:
-    """The readings of one installation (domain and operator's namespace)."""
-
     def __init__(self, settings: Settings) -> None:
         self._names = DomainNames(domain=settings.claims_domain)
         self._namespace = settings.claims_namespace
@@ -128,7 +126,7 @@ class Readings:
         )
 
     def managed(self, obj: JsonObject) -> View:
-        """Nothing is kept of objects without a handle. All of a managed object counts: templates may read any part."""
+        """Nothing is kept of objects without a handle. Templates may read any part of the others."""
         annotations = mapping(obj, "metadata", "annotations")
         handle = text(annotations, self._names.resource_handle_name_annotation)
         if not handle or text(annotations, self._names.resource_handle_namespace_annotation) != self._namespace:
@@ -158,7 +156,7 @@ class Readings:
 
 
 def _complete(handle: JsonObject, *, free: bool) -> bool:
-    """Whether every resource of a handle is recorded or waits for a claim."""
+    """Whether every resource is recorded or waits for a claim."""
     entries = sequence(handle, "status", "resources")
     wanted = sequence(handle, "spec", "resources")
 
@@ -180,14 +178,14 @@ def _reference(handle: JsonObject, index: int) -> str:
 
 
 def _managed_kinds(handle: JsonObject) -> Iterator[str]:
-    """The kinds of the handle's resources: as recorded, else from their templates, before overrides."""
+    """Uses recorded kinds, else those of templates, before overrides."""
     for index, entry in enumerate(sequence(handle, "spec", "resources")):
         if kind := _kind_of(_recorded(handle, index) or mapping(entry, "template")):
             yield kind
 
 
 def _kind_of(obj: Mapping[str, object]) -> str:
-    """Its apiVersion and kind; empty if invalid, as templates may contain anything."""
+    """Returns nothing for invalid kinds, as templates may contain anything."""
     api_version, kind = text(obj, "apiVersion"), text(obj, "kind")
     return f"{api_version} {kind}" if _API_VERSION.fullmatch(api_version) and _KIND.fullmatch(kind) else ""
 
@@ -197,12 +195,11 @@ def _sorted(values: Mapping[str, object], unread: frozenset[str] = frozenset()) 
 
 
 def _facts(**facts: str) -> dict[str, str]:
-    """Drops empty facts."""
     return {name: value for name, value in facts.items() if value}
 
 
 def _earliest(*moments: str) -> str:
-    """The earliest valid timestamp; empty if none, so that nothing expires."""
+    """Returns nothing without a valid timestamp, so that nothing expires."""
     read = filter(None, map(parse_timestamp, filter(None, moments)))
     return min((timestamp(moment) for moment in read), default="")
 
@@ -240,7 +237,7 @@ def _number(obj: Mapping[str, object], *path: str) -> str:
 
 
 def _truth(status: Mapping[str, object], field: str) -> str:
-    """`true`, `false`, or empty while unknown."""
+    """Returns `true`, `false`, or nothing while unknown."""
     value = status.get(field)
     return str(value).lower() if isinstance(value, bool) else ""
 

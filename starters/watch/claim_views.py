@@ -1,9 +1,8 @@
 """ResourceWatches: objects that show what is watched for handles. Perdure never reads them.
 
-Poolboy (1.14 on) makes one per apiVersion, kind and namespace of managed resources, each with its own watch, and
-deletes none. Perdure watches a kind once per cluster, and creates the objects under Poolboy's names to keep lists
-informative. The leading watcher creates missing ones slowly and leaves existing ones unchanged; failures are retried
-minutes later.
+Poolboy (1.14 on) makes one per apiVersion, kind and namespace of managed resources, and deletes none. The leading
+watcher creates missing ones under Poolboy's names, to keep lists informative, and leaves existing ones unchanged;
+failures are retried minutes later.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ logger = logging.getLogger(__name__)
 
 
 async def keep_views(namespace: str, api: KubeApi, index: Index) -> None:
-    """Create missing views in the operator's namespace, forever."""
+    """Creates missing ones in the operator's namespace, forever."""
     there: set[str] = set()
     listed = float("-inf")
     while True:
@@ -63,7 +62,7 @@ def duties_for(settings: Settings) -> tuple[Duty, ...]:
 
 
 def wanted_views(index: Index) -> dict[str, JsonObject]:
-    """The spec of each view by name: one for each kind and namespace in which handles have resources."""
+    """By name: one for each kind and namespace in which handles have resources."""
     views: dict[str, JsonObject] = {}
     for handle in index.all(RESOURCE_HANDLE.name):
         for reference in handle.fact("references").splitlines():

@@ -48,7 +48,7 @@ MADE_BY_POOL = 5.0
 
 
 def handle_carrier(handle: Projection, index: Index) -> Key:
-    """The claim bound to the handle, unless either is ignored or the claim has given the handle up."""
+    """The bound claim, unless either is ignored or the claim has given the handle up."""
     claim = _at(index, RESOURCE_CLAIM, handle.fact("claim"))
     return claim.key if claim and not handle.fact("ignored") and not _gives_up(claim) else handle.key
 
@@ -119,19 +119,18 @@ class ClaimsWatch:
         )
 
     def claim_carrier(self, claim: Projection, _: Index) -> Key:
-        """The binder, while the claim has no handle."""
+        """The binder carries the claim while it has no handle."""
         return self._binder(claim) if claim.fact("unbound") else claim.key
 
     def _binder(self, seen: Projection) -> Key:
-        """The workflow that binds handles to claims; it has no custom resource."""
+        """The binder has no custom resource."""
         return binder(self._domain, seen.key.cluster)
 
     def managed_kinds(self, handle: Projection) -> tuple[Watched, ...]:
-        """The kinds to watch for a handle."""
         return tuple(self.managed(kind) for kind in handle.fact("kinds").splitlines())
 
     def managed(self, kind: str) -> Watched:
-        """The cluster-wide watch of a kind, named by apiVersion and kind."""
+        """The watch covers the cluster; the kind is given by apiVersion and kind."""
         if kind not in self._entries:
             self._entries[kind] = self._managed(kind)
         return self._entries[kind]

@@ -30,7 +30,7 @@ def gauges_of_areas() -> tuple[Gauges, ...]:
 
 
 def lifecycles(phases: Mapping[tuple[str, str], int]) -> Metric:
-    """`perdure_lifecycles` of an area, from counts by kind and phase."""
+    """Makes `perdure_lifecycles` from counts by kind and phase."""
     family = GaugeMetricFamily(
         "perdure_lifecycles", "Objects with a lifecycle, by the phase that they show.", labels=["kind", "phase"]
     )
@@ -41,7 +41,7 @@ def lifecycles(phases: Mapping[tuple[str, str], int]) -> Metric:
 
 @contextmanager
 def published(index: Index, registry: CollectorRegistry = REGISTRY) -> Iterator[None]:
-    """Export the areas' gauges while the block runs."""
+    """Exports the gauges while the block runs."""
     collector = _Projected(index)
     registry.register(collector)
     try:
@@ -55,7 +55,7 @@ class _Projected(Collector):
         self._index = index
 
     def describe(self) -> Iterable[Metric]:
-        """The families without samples, to reserve their names in the registry."""
+        """Describes families without samples, to reserve the names in the registry."""
         return _families(Index())
 
     def collect(self) -> Iterable[Metric]:
@@ -63,7 +63,7 @@ class _Projected(Collector):
 
 
 def _families(index: Index) -> Iterable[Metric]:
-    """All areas' families, each once; an area's error must not suppress the others' metrics."""
+    """Each once; an area's error must not suppress the others' metrics."""
     families: dict[str, Metric] = {}
     for gauges in gauges_of_areas():
         try:

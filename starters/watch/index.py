@@ -22,25 +22,25 @@ class Index:
         self._kinds: dict[str, Indexer[Projection]] = {}
 
     def of(self, kind: str) -> Indexer[Projection]:
-        """The objects of a kind by namespace and name; written by the kind's reflector."""
+        """Keyed by namespace and name, and written by the kind's reflector."""
         return self._kinds.setdefault(kind, Indexer())
 
     def get(self, kind: str, namespace: str, name: str) -> Projection | None:
         return self.of(kind).get((namespace, name))
 
     def find(self, kind: str, fact: str, value: str) -> list[Projection]:
-        """The objects of a kind with this value of a fact; a fact may have several values, one a line."""
+        """A fact may have several values, one a line."""
         objects = self.of(kind)
         if not objects.has_index(fact):
             objects.add_index(fact, partial(_values, fact))
         return objects.find(fact, value)
 
     def at(self, kind: str, place: Place, name: Hashable) -> list[Projection]:
-        """The objects of a kind that have this name in a relation."""
+        """The objects that have this name in a relation."""
         return self._indexed(kind, place).find(place, name)
 
     def names_at(self, kind: str, place: Place) -> Iterable[Hashable]:
-        """The names that objects of a kind have in a relation."""
+        """The names that objects have in a relation."""
         return tuple(self._indexed(kind, place).values_of(place))
 
     def _indexed(self, kind: str, place: Place) -> Indexer[Projection]:
@@ -50,7 +50,7 @@ class Index:
         return objects
 
     def keys(self, kind: str, namespace: str, names: Iterable[str]) -> Iterator[Key]:
-        """The keys of the named objects that exist."""
+        """Skips objects that do not exist."""
         for name in names:
             if found := self.get(kind, namespace, name):
                 yield found.key

@@ -26,7 +26,7 @@ CACHED = 1.0
 
 
 def read_machine(obj: JsonObject) -> View:
-    """Settled once its status shows a state."""
+    """The object is settled once its status shows a state."""
     instance = text(obj, "spec", "instanceID") or instance_of_provider_id(text(obj, "spec", "providerID"))
     state = text(obj, "metadata", "labels", STATE_LABEL)
     return View(
@@ -37,7 +37,7 @@ def read_machine(obj: JsonObject) -> View:
 
 
 def read_pool(obj: JsonObject) -> View:
-    """Settled once its status shows a state."""
+    """The object is settled once its status shows a state."""
     labels = mapping(obj, "metadata", "labels")
     group = group_of_arn(text(obj, "spec", "providerID"))
     return View(
@@ -48,7 +48,7 @@ def read_pool(obj: JsonObject) -> View:
 
 
 def opened_for(settings: Settings) -> tuple[Key, ...]:
-    """The lifecycles of queues and rules, if Perdure maintains these."""
+    """Empty unless Perdure maintains queues and rules."""
     if not settings.instances_setup:
         return ()
     return tuple(key_of(place, settings.cluster) for place in places(settings.instances_queues))

@@ -77,11 +77,10 @@ class Carried:
 
     Args:
         by: the key of that workflow's object.
-        from_birth: whether the workflow that makes an object also opens the object's own: such a new object wakes
+        from_birth: whether the workflow that makes an object also opens the object's own, so that a new one wakes
             nothing.
-        relieved: seconds until an object's own workflow is woken after another takes over its work; or opened, if it is
-            not
-            open, when it has the work itself.
+        relieved: seconds until an object's own workflow is woken after another takes over its work, or opened when it
+            has the work itself.
     """
 
     by: Carrier = _carries_itself
@@ -100,17 +99,16 @@ class Watched:
         relations: all relations; those of the kind determine which lifecycles its changes wake.
         dependents: the keys of further lifecycles that a change concerns.
         lives: which objects have a lifecycle, if most have none; an object that stops having one wakes an open
-            lifecycle
-            as if it were gone.
+            lifecycle as if it were gone.
         patience: how long an object's own wake may wait, because another workflow does its work.
-        ending: whether a change is a step of an end that a workflow is carrying out, which is then woken only seconds
-            later; lifecycles of objects that live on are woken at once.
+        ending: whether a change is a step of an end in progress, whose workflow is then woken only seconds later;
+            lifecycles of objects that live on are woken at once.
         carried: which workflow does the work of its objects.
         gathers: seconds for which wakes of dependents are gathered, if one change concerns thousands.
-        missed_by: keys of objects that name missing objects of this kind, evaluated after the first list, since
-            deletions without a watcher leave no event.
+        missed_by: keys of objects that name missing objects of this kind, since deletions without a watcher leave no
+            event.
         silent_at: when (seconds of the epoch) an object's last report expires, if its status is a heartbeat: only a
-            missed report, and the next one after it, wake the lifecycles concerned.
+            missed report, and the next one after it, wake lifecycles.
         declares: further kinds to watch while this object exists.
         writer: the field manager of the lifecycles that its changes wake; their own writes wake nothing.
         lingers: seconds that a declared kind stays watched after its last declaring object.
@@ -143,7 +141,7 @@ class Watched:
 
     @property
     def name(self) -> str:
-        """Its name in metrics, logs and the index."""
+        """Used in metrics, logs and the index."""
         return self.followed.name
 
     def project(self, cluster: str, obj: JsonObject) -> Projection:
@@ -151,11 +149,11 @@ class Watched:
         return project(self.kind.name, cluster, obj, self.read, self.writer, shown)
 
     def relatives(self, before: Projection | None, after: Projection | None, index: Index) -> set[Key]:
-        """The keys of other lifecycles that a change concerns."""
+        """Other lifecycles that a change concerns."""
         return self.dependents(before, after, index) | woken(self.relations, self.kind.name, before, after, index)
 
     def missing(self, index: Index) -> set[Key]:
-        """The keys of lifecycles that need a missing object of this kind."""
+        """Lifecycles that need a missing object of this kind."""
         return self.missed_by(index) | missing_referents(self.relations, self.kind.name, index)
 
     def declared(self, known: Projection) -> tuple[Watched, ...]:
@@ -164,7 +162,7 @@ class Watched:
         return (*self.declares(known), *found)
 
     def _named(self, known: Projection) -> Iterator[tuple[Relation, str, str]]:
-        """Relation, namespace and name to watch; an empty namespace or name means all."""
+        """Returns relation, namespace and name; empty means all."""
         for (relation, side), _ in places_of(self.relations, self.kind.name):
             if side is Side.REFERRER and relation.watched and (relation, side) in known.shown:
                 for each in sorted(cast(tuple[tuple[str, str], ...], known.shown[relation, side].names)):
@@ -173,12 +171,12 @@ class Watched:
                     yield relation, namespace, name
 
     def told_of_silence(self, known: Projection, index: Index) -> set[Key]:
-        """The keys of the lifecycles that an object's reports are for."""
+        """The lifecycles that an object's reports are for."""
         return referents(self.relations, known, index)
 
     @cached_property
     def area(self) -> str:
-        """The area of the lifecycles that read its objects; empty if none."""
+        """Of the lifecycles that read its objects; empty if none."""
         known = all_kinds()
         ends = (kind_name(end) for each in self.relations for end in (*each.referrers, *each.referents))
         return self.kind.area or next((known[name].area for name in ends if name in known and known[name].area), "")
@@ -189,7 +187,6 @@ class Watched:
 
     @property
     def declaring(self) -> bool:
-        """Whether its objects declare further kinds."""
         named = (place for place, _ in places_of(self.relations, self.kind.name) if place[0].watched)
         return self.declares is not _declares_nothing or any(side is Side.REFERRER for _, side in named)
 
@@ -200,7 +197,7 @@ class Watched:
 
 @cache
 def _watched_while_named(relation: Relation, namespace: str, name: str) -> Watched:
-    """Watches an object, a namespace, or the cluster, as long as objects refer to it."""
+    """An object, a namespace, or the cluster, as long as objects refer to it."""
     end, called = relation.referents[0], relation.watched
     if called is None or isinstance(end, Key):
         raise TypeError(f"{end} is not watched while it is named")
@@ -237,7 +234,7 @@ def read_nothing(_: JsonObject) -> View:
 
 
 def watched_under(settings: Settings) -> tuple[Watched, ...]:
-    """The watched kinds of all served areas, including those that depend on the settings."""
+    """Of all served areas, including those that depend on the settings."""
     served = areas.modules_served(settings)
     always = [entry for module in served for entry in getattr(module, "WATCHED", ())]
     chosen = [module.watched_for(settings) for module in served if hasattr(module, "watched_for")]

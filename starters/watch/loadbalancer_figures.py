@@ -138,7 +138,7 @@ def _machine_phase(obj: JsonObject, states: Mapping[str, str]) -> str:
 
 
 def _counts(obj: JsonObject) -> dict[str, str]:
-    """Wanted and existing machines; a LoadBalancer or set without `replicas` wants one."""
+    """Without `replicas`, a LoadBalancer or set wants one machine."""
     wanted = _number(obj, "spec", "replicas") or "1"
     current, ready = _number(obj, "status", "replicas"), _number(obj, "status", "readyReplicas")
     return {"replicas": wanted, "current": current, "ready": ready}
@@ -167,7 +167,6 @@ def _moment(obj: object, *path: str) -> str:
 
 
 def _duration(options: Mapping[str, object], name: str) -> str:
-    """A duration in Go's normal form."""
     written = text(options, name)
     duration = parse_duration(written) if written else None
     return format_duration(duration) if duration is not None else NIL

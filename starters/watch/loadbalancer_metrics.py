@@ -108,7 +108,7 @@ def _counted(
 
 
 def _rollouts(balancers: Sequence[Projection], sets: Sequence[Projection]) -> Metric:
-    """Rollouts in progress: both sets have machines."""
+    """In a rollout both sets have machines."""
     with_machines = Counter(
         (each.key.namespace, each.fact("owner"))
         for each in sets
@@ -127,7 +127,7 @@ def _family(name: str, meaning: str, labels: Iterable[str], more: Iterable[str] 
 
 
 def _add(family: GaugeMetricFamily, labels: Sequence[str], value: str) -> None:
-    """Add a sample; an unknown value has no series."""
+    """An unknown value has no series."""
     if value:
         family.add_metric(labels, float(value))
 

@@ -62,7 +62,7 @@ def read_machine(obj: JsonObject) -> View:
 
 
 def silent_at(machine: Projection) -> float | None:
-    """When the machine's last report expires (seconds of the epoch); None if it never reported."""
+    """In seconds of the epoch; None if the machine never reported."""
     moment = parse_timestamp(machine.fact("oldest report"))
     return (moment + HEALTH_WINDOW).timestamp() + 1 if moment else None
 

@@ -65,7 +65,7 @@ async def run_watcher(settings: Settings, *, stop: asyncio.Event | None = None, 
 
 
 async def _connect(settings: Settings, api: KubeApi, served: KubeApi, health: Health) -> None:
-    """Connect to Temporal, and report in `health` what cannot be reached."""
+    """Reports in `health` what cannot be reached."""
     stage = ["connecting to Temporal"]
     health.add(PROCESS, unready=lambda: stage)
     async with AsyncExitStack() as told:
@@ -103,7 +103,7 @@ async def _lead(settings: Settings, api: KubeApi, served: KubeApi, client: Clien
 
 @asynccontextmanager
 async def _lease_client(settings: Settings, thread: OwnThread) -> AsyncIterator[KubeApi]:
-    """A client on its own thread, so that the Lease is renewed while the event loop is busy."""
+    """Its own thread renews the Lease while the event loop is busy."""
     api = await thread.run(KubeApi.open(settings, PROCESS))
     try:
         yield api
@@ -116,7 +116,7 @@ async def _hold(thread: OwnThread, election: LeaderElection, annotations: Annota
 
 
 def stand_by(election: LeaderElection, health: Health) -> None:
-    """Replace a leader's health checks by standby; ready once the Lease's holder is known to be another one."""
+    """Ready once the Lease's holder is known to be another one."""
 
     def unready() -> list[str]:
         if election.trouble or election.leader:
@@ -187,5 +187,5 @@ def _watcher(settings: Settings, api: KubeApi, served: KubeApi, client: Client, 
 
 
 def identity(settings: Settings) -> str:
-    """The Lease identity; survives a crash, so that a restarted process takes its Lease back at once."""
+    """Survives a crash, so that a restarted process takes its Lease back at once."""
     return f"{socket.gethostname()}_{settings.health_port or os.getpid()}"

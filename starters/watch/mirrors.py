@@ -50,8 +50,6 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class _Declared:
-    """A kind that objects declare, and the state of its watch."""
-
     entry: Watched
     by: int = 0  # number of declaring objects
     trouble: str = ""  # why it is not watched
@@ -61,15 +59,12 @@ class _Declared:
     tried: asyncio.Event = field(default_factory=asyncio.Event)
 
     def settle(self) -> None:
-        """Clear the trouble: nothing prevents its watch."""
         self.awaited, self.trouble = False, ""
         self.tried.set()
 
 
 @dataclass
 class _Parts:
-    """Declared parts of a kind that one cluster-wide watch may replace."""
-
     whole: Watched
     members: dict[Followed, _Declared] = field(default_factory=dict)
     together: bool = False  # whether the cluster-wide watch has replaced them
@@ -79,7 +74,7 @@ class _Parts:
 
 
 class Mirrors:
-    """Starts and stops reflectors; passes their events to `told`."""
+    """Passes the reflectors' events to `told`."""
 
     def __init__(
         self,
@@ -107,11 +102,11 @@ class Mirrors:
         self._group: asyncio.TaskGroup | None = None
 
     def run_in(self, group: asyncio.TaskGroup) -> None:
-        """Set the task group that runs the reflectors; none runs before."""
+        """Call it before any reflector runs."""
         self._group = group
 
     def start(self, entry: Watched, *, missing: bool = False) -> None:
-        """Start the kind's reflector; `missing` if an earlier lookup did not find the kind."""
+        """`missing` if an earlier lookup did not find the kind."""
 
         def read(obj: JsonObject) -> Projection:
             return entry.project(self._cluster, obj)
@@ -134,7 +129,7 @@ class Mirrors:
             _measure_no_more(entry.name)
 
     def ended(self) -> None:
-        """Remove the metrics of all reflectors."""
+        """Removes the metrics of all reflectors."""
         for name in self._reflectors:
             _measure_no_more(name)
 
@@ -147,7 +142,7 @@ class Mirrors:
     # Declared kinds.
 
     def follow(self, entry: Watched, before: Projection | None, after: Projection | None) -> None:
-        """Watch the kinds that an object declares now; stop watching those that it no longer declares."""
+        """Starts and stops watches of declared kinds."""
         if not entry.declaring or self.declares(entry):
             return
         left, joined = _declarations(entry, before), _declarations(entry, after)
@@ -260,7 +255,7 @@ class Mirrors:
             self._leave(whole.followed)
 
     async def _share(self, parts: _Parts) -> None:
-        """Watch the parts separately or together, depending on their number and our rights."""
+        """Separately or together, depending on the parts' number and our rights."""
         allowed, ask_at = False, 0.0
         while True:
             parts.news.clear()
@@ -284,7 +279,7 @@ class Mirrors:
                     await parts.news.wait()
 
     async def _may_watch(self, entry: Watched, *, otherwise: bool) -> bool:
-        """Whether we may list and watch it; `otherwise` if the API server does not answer."""
+        """Returns `otherwise` if the API server does not answer."""
         api = self._served if entry.kind.served else self._api
         try:
             return await api.may(("list", "watch"), entry.kind, entry.followed.namespace)
@@ -295,7 +290,7 @@ class Mirrors:
             return otherwise
 
     async def _whole_is_listed(self, entry: Watched) -> bool:
-        """Start its watch, and wait up to `LISTED_WITHIN` seconds for its list."""
+        """Waits up to `LISTED_WITHIN` seconds for the list."""
         if entry.followed not in self._declared:
             self._join(entry)
         with suppress(TimeoutError):
@@ -318,7 +313,6 @@ class Mirrors:
             parts.news.set()
 
     def absent(self, entry: Watched) -> None:
-        """Handle a kind that is not installed."""
         for declared in self._of(entry):
             declared.gone.set()
 
@@ -326,7 +320,7 @@ class Mirrors:
         return (declared for declared in self._declared.values() if declared.entry.name == entry.name)
 
     async def declared_tried(self, seconds: float) -> None:
-        """Wait until each declared kind is listed or known to be missing, at most so many seconds."""
+        """Until each is listed or known to be missing, at most so many seconds."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 for declared in tuple(self._declared.values()):
@@ -339,7 +333,7 @@ class Mirrors:
         return mirror is not None and mirror.listed
 
     def positions(self) -> Mapping[str, str]:
-        """The resource version up to which each kind is known, by name."""
+        """Returns resource versions by name."""
         mirrors = self._reflectors.items()
         return {name: mirror.position for name, mirror in mirrors if mirror.listed and mirror.position}
 
@@ -354,17 +348,17 @@ class Mirrors:
         return {each.selection.kind.name: each.newest for each in mirrors if each.listed and each.newest}
 
     def names(self) -> set[str]:
-        """The kinds that are or should be watched, without parts that a cluster-wide watch covers."""
+        """Excludes parts that a cluster-wide watch covers."""
         return {*self._reflectors, *(one.entry.name for one in self._declared.values() if one.task is not None)}
 
     def unlisted(self) -> list[Reflector[Projection]]:
-        """The kinds whose first list is missing, without kinds that have no CRD and without declared kinds."""
+        """Without kinds that have no CRD and without declared kinds."""
         declared = self._declared_names()
         mirrors = self._reflectors.items()
         return [m for name, m in mirrors if m.installed and not m.listed and name not in declared]
 
     def denied(self) -> Iterable[str]:
-        """The kinds whose watch is no longer allowed, without declared kinds."""
+        """Excludes declared kinds."""
         declared = self._declared_names()
         for name, mirror in self._reflectors.items():
             if mirror.listed and mirror.denied and name not in declared:

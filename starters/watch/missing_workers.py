@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 
 async def tell_of_missing_workers(client: Client, settings: Settings) -> None:
-    """Check every minute while this watcher leads; a failed check keeps the last result."""
+    """Every minute while this watcher leads; a failed check keeps the last result."""
     try:
         while True:
             try:
@@ -40,7 +40,6 @@ async def tell_of_missing_workers(client: Client, settings: Settings) -> None:
 
 
 async def look(client: Client, settings: Settings, quiet_after: timedelta = QUIET_AFTER) -> None:
-    """Check once, and set the gauges."""
     areas = served_areas(settings)
     found = await missing_workers(client, areas, settings.cluster, settings.worker_deployment, quiet_after)
     current = {each.area for each in found if each.open is None}
@@ -53,6 +52,6 @@ async def look(client: Client, settings: Settings, quiet_after: timedelta = QUIE
 
 
 def served_areas(settings: Settings) -> tuple[str, ...]:
-    """The areas that need workers; instances only if the settings name queues."""
+    """Excludes instances unless the settings name queues."""
     wanted = settings.areas or all_areas()
     return tuple(area for area in wanted if area != "instances" or settings.instances_queues)

@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 @asynccontextmanager
 async def lifecycles_told(client: Client, kube: KubeApi, settings: Settings, health: Health) -> AsyncIterator[None]:
-    """Watch the pauses and wake the lifecycles that they concern, while the block runs."""
+    """Wakes the lifecycles of changed areas while the block runs."""
     telling = _Telling(client, settings)
     try:
         async with pauses_followed(kube, settings, health, telling.changed):
@@ -56,7 +56,6 @@ class _Telling:
         self._begun = False
 
     def changed(self, before: Pauses, after: Pauses, config_map: JsonObject | None) -> None:
-        """Handle a changed ConfigMap, or its first version."""
         paused, let_go = areas_changed(before, after, self._served)
         if not self._begun:
             self._begun = True
@@ -90,7 +89,7 @@ class _Telling:
 
 
 async def wake_open_of(client: Client, areas: Iterable[str], cluster: str) -> int:
-    """Wake every open lifecycle of the areas in this cluster; returns how many."""
+    """Returns how many were woken, of this cluster."""
     chosen = set(areas)
     kinds = [kind for kind in all_kinds().values() if kind.lifecycle and kind.area in chosen]
     prefixes = tuple(id_prefix(kind.name, cluster) for kind in kinds)

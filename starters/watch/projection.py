@@ -75,7 +75,7 @@ class Projection:
 
     @property
     def name(self) -> Name:
-        """Namespace and name, by which other objects refer to it."""
+        """Other objects refer to it by namespace and name."""
         return self.key.namespace, self.key.name
 
     def fact(self, name: str) -> str:
@@ -89,8 +89,7 @@ class View:
     Args:
         fingerprint: hashable values that the object's own decision reads and others write.
         handed: further such values, written by other objects' workflows (a binding): their change wakes the object
-            although
-            Perdure wrote it.
+            although Perdure wrote it.
         settled: whether its status shows nothing left to do.
         facts: values by which relatives find it and on which they depend.
         model: the parsed object, if it was parsed.
@@ -118,7 +117,7 @@ def project(
     writer: str = FIELD_MANAGER,
     shown: Callable[[KubeModel | None], Mapping[Place, Shown]] = _shows_nothing,
 ) -> Projection:
-    """Project an object by its area's reading; writes under `writer` count as Perdure's."""
+    """Writes under `writer` count as Perdure's."""
     metadata = mapping(obj, "metadata")
     view = _readable(kind, obj, read)
     places = shown(view.model)
@@ -143,7 +142,7 @@ def project(
 
 
 def is_urgent(before: Projection | None, after: Projection | None) -> bool:
-    """Whether a change takes precedence: the object is being deleted or gone, or a person has requested something."""
+    """The object is being deleted or gone, or a person has requested something."""
     return after is None or after.deleting or (before is not None and before.levers != after.levers)
 
 
@@ -167,7 +166,7 @@ def own_write(before: Projection | None, after: Projection | None) -> bool:
 
 
 def _readable(kind: str, obj: JsonObject, read: Read) -> View:
-    """The area's reading; an unreadable object counts as a whole, so that each change wakes it."""
+    """An unreadable object counts as a whole, so that each change wakes it."""
     try:
         return read(obj)
     except Exception:  # one malformed object must not stop the watch of all others
@@ -188,13 +187,13 @@ def written_by_us(obj: JsonObject, writer: str = FIELD_MANAGER) -> bool:
 
 
 def _written_by_others(obj: JsonObject, writer: str) -> tuple[str, ...]:
-    """Other writers' entries of managedFields."""
+    """Entries of managedFields."""
     entries = (entry for entry in sequence(obj, "metadata", "managedFields") if text(entry, "manager") != writer)
     return tuple(json.dumps(entry, sort_keys=True, default=str) for entry in entries)
 
 
 def _written_by_ourselves(obj: JsonObject, writer: str) -> tuple[tuple[str, str, int], ...]:
-    """Perdure's entries: what was written (the object or a subresource), when last, and how much."""
+    """Entries of managedFields."""
     entries = (entry for entry in sequence(obj, "metadata", "managedFields") if text(entry, "manager") == writer)
     return tuple(
         (f"{text(entry, 'operation')} {text(entry, 'subresource')}", text(entry, "time"), _size(entry))
@@ -207,13 +206,12 @@ def _size(entry: object) -> int:
 
 
 def others_finalizers(obj: JsonObject, ours: str) -> tuple[str, ...]:
-    """The finalizers of other parties."""
     names = (name for name in sequence(obj, "metadata", "finalizers") if isinstance(name, str))
     return tuple(sorted(name for name in names if name != ours))
 
 
 def chosen(values: Mapping[str, object], names: tuple[str, ...]) -> tuple[tuple[str, str], ...]:
-    """The named labels or annotations, in a fixed order for comparison."""
+    """The order is fixed, for comparison."""
     return tuple((name, str(values[name])) for name in names if name in values)
 
 

@@ -7,8 +7,7 @@ without delaying other keys.
 - *Held* keys wait for a while because another workflow does their work; they count as waiting, for the checkpoint.
 - *Gathered* keys are woken once at the end of a burst of changes that each concern thousands.
 - A key *rests* after a wake as long as its wake took, 0.1 to 5 s: more signals would each cost a workflow task (10 ms
-  of
-  CPU, measured) to set a flag that is already set.
+  of CPU, measured) to set a flag that is already set.
 - *Urgent* keys go first: objects that are being deleted, and people's requests.
 """
 
@@ -36,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 
 class WakeQueue:
-    """A coalescing queue, drained by `run`."""
+    """`run` drains the queue."""
 
     def __init__(
         self,
@@ -64,7 +63,7 @@ class WakeQueue:
         return len(self._outstanding()) + len(self._held) + len(self._gathered)
 
     def put(self, key: Key, *, urgent: bool = False) -> None:
-        """Wake this key, before others if urgent; after its time if it is held or rests."""
+        """Before others if urgent; later if the key is held or rests."""
         if urgent:
             self._urgent[key] = None
         if (context := origin()) is not None:
@@ -80,13 +79,13 @@ class WakeQueue:
             self.put(key)
 
     def put_now(self, key: Key, *, urgent: bool = False) -> None:
-        """Wake this key, held or not."""
+        """Wakes the key now, even if it is held."""
         if handle := self._held.pop(key, None):
             handle.cancel()
         self.put(key, urgent=urgent)
 
     def hold(self, key: Key, seconds: float) -> None:
-        """Wake this key after this time, not earlier."""
+        """Wakes the key when the time is over, not earlier."""
         if handle := self._held.pop(key, None):
             handle.cancel()
         self._waiting.pop(key, None)
@@ -95,12 +94,12 @@ class WakeQueue:
         self._held[key] = asyncio.get_running_loop().call_later(seconds, self.put_now, key)
 
     def leave(self, key: Key, seconds: float) -> None:
-        """Wake this key after this time, unless it is woken earlier."""
+        """Wakes the key when the time is over, or with an earlier wake."""
         if key not in self._waiting and key not in self._delayed and not self._resting.get(key):
             self.hold(key, seconds)
 
     def gather(self, keys: Iterable[Key], seconds: float) -> None:
-        """Wake these keys once each, this long after the first of them was gathered."""
+        """Once each, this long after the first of them was gathered."""
         if not self._gathered:
             asyncio.get_running_loop().call_later(seconds, self._put_gathered)
         self._gathered.update(dict.fromkeys(keys))
@@ -111,17 +110,16 @@ class WakeQueue:
         return self._clock() - min(since) if since else 0.0
 
     def stalled(self) -> Iterable[str]:
-        """Why only a restart helps: keys wait, but no wake was attempted for long. A failed wake is an attempt."""
+        """Keys wait, but no wake was attempted for long. A failed wake is an attempt."""
         ago = self._clock() - max(self._last_turn, min(self._waiting.values(), default=self._last_turn))
         if self._waiting and ago > LONGEST_TURN:
             yield f"{len(self._waiting)} wakes wait, and none has been tried for {ago:.0f} s"
 
     def length(self, kind: str) -> int:
-        """The number of waiting keys of a kind."""
         return sum(key.kind == kind for key in self._outstanding())
 
     async def acknowledged(self) -> None:
-        """Wait until Temporal has accepted the wakes of all present keys."""
+        """Until Temporal has accepted the wakes of all present keys."""
         keys = set(self._outstanding())
         if keys:
             done = asyncio.Event()
@@ -129,7 +127,7 @@ class WakeQueue:
             await done.wait()
 
     async def run(self, wakers: int) -> None:
-        """Send wakes forever, `wakers` at a time."""
+        """Sends `wakers` wakes at a time, forever."""
         async with asyncio.TaskGroup() as group:
             for _ in range(wakers):
                 group.create_task(self._drain())

@@ -27,7 +27,7 @@ _Told = tuple[int, int, Callable[[Any], bool] | None] | None
 
 @cache
 def places_of(relations: Relations, kind: str) -> tuple[tuple[Place, End], ...]:
-    """The relations of objects of this kind, with their side, and the ends."""
+    """Includes the side, and the ends."""
     return tuple(_places_of(relations, kind))
 
 
@@ -42,12 +42,12 @@ def _places_of(relations: Relations, kind: str) -> Iterator[tuple[Place, End]]:
 
 
 def _shows(relation: Relation) -> bool:
-    """Whether referents show anything in the relation; if not, their names alone suffice."""
+    """If referents show nothing, their names suffice."""
     return bool(relation.matters or relation.required) or relation.known_as is not by_name
 
 
 def shown_by(relations: Relations, kind: str, obj: JsonObject, model: KubeModel | None) -> dict[Place, Shown]:
-    """What an object shows in each of its relations; `model` if it has been parsed already."""
+    """`model` if the object has been parsed already."""
     reading = _reading_of(relations, kind)
     if not reading.groups:
         return {}
@@ -75,8 +75,7 @@ class _Reading:
         model: the class that they are parsed as.
         asked: each function once, with the conversion of its result.
         groups: places that show the same, with the positions of names, hashes (with whether the object counts, and the
-            check
-            that it looks as made) and trait among the results.
+            check that it looks as made) and trait among the results.
     """
 
     model: type[KubeModel]
@@ -175,7 +174,7 @@ def _is_news(news: News[KubeModel], was: Shown | None, is_now: Shown | None, aft
 
 
 def _is_followed(place: Place, was: Shown | None, is_now: Shown | None, after: Projection | None, index: Index) -> bool:
-    """Whether Perdure has just linked an object to another that will refer back as the next step."""
+    """Perdure has just linked an object to another that will refer back as the next step."""
     news = _news(*place)
     if news is None or news.linked is not Linked.FOLLOWED or was is None or is_now is None or after is None:
         return False
@@ -200,7 +199,7 @@ def _others(
     news: News[KubeModel],
     trait: Hashable = (),
 ) -> set[Key]:
-    """The lifecycles at the other end under these names, and those that they pass the change on to."""
+    """Under these names, and those that they pass the change on to."""
     relation, side = place
     ends, other = (relation.referents, Side.REFERENT) if side is Side.REFERRER else (relation.referrers, Side.REFERRER)
     at = (relation, other)
@@ -222,7 +221,7 @@ def _others(
 
 
 def _all_linked(place: Place, first: list[Projection], at: Place, index: Index) -> list[Projection]:
-    """The objects transitively at the other ends, each once: relations may form a cycle."""
+    """Follows relations transitively and lists each object once, since they may form a cycle."""
     reached: dict[Name, Projection] = {}
     ahead = list(first)
     while ahead:
@@ -235,7 +234,7 @@ def _all_linked(place: Place, first: list[Projection], at: Place, index: Index) 
 
 
 def _known(end: End, at: Place, name: Hashable, index: Index) -> list[Projection]:
-    """The objects at an end that have this name in a relation."""
+    """Finds objects by their name in a relation."""
     if isinstance(end, Key) or isinstance(name, Key):
         return []
     if at[1] is Side.REFERENT and at[0].known_as is by_name:
@@ -245,7 +244,7 @@ def _known(end: End, at: Place, name: Hashable, index: Index) -> list[Projection
 
 
 def _has(end: Key, side: Side, index: Index) -> bool:
-    """Whether a lifecycle without an object is woken: its referents matter only while its area has objects."""
+    """A lifecycle without an object matters only while its area has objects."""
     area = all_kinds()[end.kind].area
     kinds = (kind.name for kind in all_kinds().values() if kind.area == area and kind.plural)
     return side is Side.REFERRER or any(len(index.of(kind)) for kind in kinds)

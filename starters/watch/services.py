@@ -38,8 +38,6 @@ EVENTS = "Events of LoadBalancers"
 
 
 class Reading:
-    """How objects are read, and which keys they concern, in one installation."""
-
     def __init__(self, installation: Installation) -> None:
         self._installation = installation
 
@@ -63,7 +61,7 @@ class Reading:
         )
 
     def lives(self, known: Projection, index: Index) -> bool:
-        """Whether a Service wants a load balancer, or still has something of one."""
+        """It wants a load balancer, or still has something of one."""
         return bool(known.fact("concerns us")) or self._has_balancer(known.key, index)
 
     def _has_balancer(self, key: Key, index: Index) -> bool:

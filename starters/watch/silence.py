@@ -17,8 +17,6 @@ EVERY = 2.0
 
 
 class Silence:
-    """The objects that are silent now."""
-
     def __init__(self, watched: Iterable[Watched], index: Index, *, clock: Callable[[], float] = time.time) -> None:
         self._watched = tuple(entry for entry in watched if entry.reporting)
         self._index = index
@@ -26,7 +24,7 @@ class Silence:
         self._silent: set[Key] = set()
 
     def news(self) -> set[Key]:
-        """The keys to wake for changes since the last comparison."""
+        """Returns the changes since the last comparison."""
         now, silent, told = self._clock(), set(), set()
         for entry in self._watched:
             for known in self._index.all(entry.name):

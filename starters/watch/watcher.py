@@ -54,8 +54,6 @@ logger = logging.getLogger(__name__)
 
 
 class Watcher:
-    """Follows the watched kinds and wakes lifecycles, while `run` runs."""
-
     def __init__(
         self,
         api: KubeApi,
@@ -115,11 +113,11 @@ class Watcher:
             group.create_task(self._listen_for_silence())
 
     def seen(self, area: str) -> dict[str, str]:
-        """By kind of an area, the version that a cache must reach to contain every change that has caused a wake."""
+        """The versions that a cache must reach to contain every change that has caused a wake."""
         return self._mirrors.newest(area)
 
     def checkpoint(self) -> str:
-        """The versions up to which nothing has to be checked again, for the Lease; renewed when no wake waits."""
+        """Versions up to which nothing has to be checked again, for the Lease."""
         if self._adopted and not len(self.queue):
             self._checkpoint.renew(self._mirrors.positions(), self._mirrors.names())
         return str(self._checkpoint)
@@ -127,7 +125,7 @@ class Watcher:
     # What a change wakes.
 
     def started(self, watched: Watched, objects: list[Projection]) -> None:
-        """Handle a kind's complete first list; its wakes follow once the relatives' kinds are listed, too."""
+        """The wakes follow once the relatives' kinds are listed, too."""
         for known in objects:
             self._mirrors.follow(watched, None, known)
         if self._until_listed is not None:
@@ -156,7 +154,6 @@ class Watcher:
         self._mirrors.follow(watched, before, after)
 
     def absent(self, watched: Watched) -> None:
-        """Handle a kind that is not installed."""
         self._mirrors.absent(watched)
         self._notice_listed()
 
@@ -175,7 +172,7 @@ class Watcher:
             self._tell_who_awaited(watched)
 
     def _tell_who_awaited(self, watched: Watched) -> None:
-        """Wake the objects that name a newly listed kind that was missing: they may wait for it."""
+        """Objects that name a newly listed kind may wait for it."""
         if self._mirrors.awaited(watched):
             for entry in self._watched.values():
                 if entry.declaring:
@@ -183,14 +180,14 @@ class Watcher:
         self._mirrors.listed(watched)
 
     def _doubt(self, keys: Iterable[Key]) -> None:
-        """Wake these slowly; at once if that phase is over, as a kind installed later has few objects."""
+        """Wake slowly; at once if that phase is over, as a kind installed later has few objects."""
         if self._adopted:
             self._put_all(keys)
         else:
             self._doubtful.extend(keys)
 
     def _wake_now_and_once_listed(self, wake: Callable[[], None]) -> None:
-        """Wake now and, before the first lists are complete, once more after them, when all relatives are known."""
+        """Before the first lists are complete, relatives may be unknown."""
         wake()
         if self._until_listed is not None:
             self._until_listed.append(wake)
@@ -211,7 +208,7 @@ class Watcher:
         self._wake_relatives(watched, before, after)
 
     def _concerned(self, watched: Watched, before: Projection | None, after: Projection | None) -> bool:
-        """Whether the object has a lifecycle, or had one until this change."""
+        """The object has a lifecycle, or had one until this change."""
         return watched.has_workflow and any(watched.lives(each, self.index) for each in (before, after) if each)
 
     def _leave_to_its_end(
@@ -231,7 +228,7 @@ class Watcher:
                 self.queue.put(key)
 
     def _is_ending(self, key: Key) -> bool:
-        """Whether an object is being deleted, or gone."""
+        """Whether the object is being deleted, or gone."""
         entries = [entry for entry in self._watched.values() if entry.has_workflow and entry.kind.name == key.kind]
         found = (self.index.get(entry.name, key.namespace, key.name) for entry in entries)
         return bool(entries) and all(known is None or known.key != key or known.deleting for known in found)
@@ -244,7 +241,7 @@ class Watcher:
             self.queue.put_all(keys)
 
     def _wake_itself(self, watched: Watched, before: Projection | None, after: Projection | None, key: Key) -> None:
-        """Wake at once, unless another workflow does its work; a restarted watcher cannot know that."""
+        """At once, unless another workflow does its work; a restarted watcher cannot know that."""
         patience = watched.patience(before, after) if after is not None and self._adopted else 0.0
         if patience:
             self.queue.hold(key, patience)
@@ -252,11 +249,11 @@ class Watcher:
             self.queue.put_now(key, urgent=is_urgent(before, after))
 
     async def _send(self, key: Key) -> None:
-        """Wake a lifecycle; if its object is gone, only an open one."""
+        """If the object is gone, only an open lifecycle is woken."""
         await (self._wake_open if self._is_gone(key) else self._wake)(key)
 
     def _is_gone(self, key: Key) -> bool:
-        """Whether an object is known not to exist; false for lifecycles without an object."""
+        """Returns False for lifecycles without an object."""
         entries = [entry for entry in self._watched.values() if entry.has_workflow and entry.kind.name == key.kind]
         return any(map(self._mirrors.is_listed, entries)) and not any(self._knows(entry, key) for entry in entries)
 
@@ -288,7 +285,7 @@ class Watcher:
             self._listed.set()
 
     def _take_first_lists(self) -> None:
-        """Process the first lists and the changes since; called once all lists are complete or waited for too long."""
+        """Called once all lists are complete or waited for too long."""
         waiting, self._until_listed = self._until_listed, None
         for wake in waiting or ():
             wake()
@@ -336,7 +333,6 @@ class Watcher:
     # State, for health checks.
 
     def register(self, health: Health) -> None:
-        """Report to `health` when the watcher is ready, and what it is missing."""
         health.add("watch", dead=self.queue.stalled, unready=self.unready, notes=self._notes)
 
     def unready(self) -> list[str]:
@@ -360,7 +356,7 @@ class Watcher:
 
 @dataclass(frozen=True)
 class _ChangesOf:
-    """Passes the events of a kind's reflector on to the watcher, with the kind."""
+    """Adds the kind to a reflector's events."""
 
     watcher: Watcher
     watched: Watched
@@ -379,7 +375,7 @@ class _ChangesOf:
 
 
 def _without_objects() -> set[str]:
-    """The kinds of lifecycles that have no custom resource."""
+    """Lifecycles without a custom resource."""
     return {kind.name for kind in all_kinds().values() if kind.lifecycle and not kind.plural}
 
 
@@ -388,12 +384,12 @@ def _names(entry: Watched, known: Projection, declared: str) -> bool:
 
 
 def _made_by_others(watched: Watched, before: Projection | None, after: Projection | None) -> bool:
-    """Whether an object is new, and made by another object's workflow, which works on it or opens its workflow."""
+    """A new object of another workflow, which works on it or opens its workflow."""
     return watched.carried.from_birth and before is None and after is not None and after.ours and not after.deleting
 
 
 def _echo(before: Projection | None, after: Projection | None) -> bool:
-    """Whether a change is certainly the write of the object's own workflow."""
+    """Whether it is certainly the write of the object's own workflow."""
     if before is None or after is None:
         return False
     return before.handed == after.handed and own_write(before, after)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Finding(Model):
-    """A mismatch: the object, what is wrong, what a person can do."""
+    """The object, what is wrong, what a person can do."""
 
     area: str
     subject: str
@@ -32,7 +32,7 @@ class Audit(Protocol):
 
 
 async def found_twice(look: Callable[[], Awaitable[Iterable[Finding]]], apart_seconds: float) -> list[Finding]:
-    """The findings of both of two looks: lists lag, and changes in between are work in progress."""
+    """Lists lag, so only findings of both of two looks count."""
     first = list(await look())
     if not first:
         return []

@@ -1,10 +1,8 @@
 """Resource claims: claims against handles, handles against the resources with their marks, all against workflows.
 
-A process that dies between two writes leaves a mismatch, which the next pass corrects. Everything is read twice, some
-seconds apart, and only unchanged mismatches are findings, since claims change and Temporal's lists lag.
-
-Covered are the kinds that handles, ResourceWatches and providers' templates name; a kind that is not served, or not
-readable with these credentials, is reported in one line.
+Only mismatches found in both of two looks count: the next pass corrects what a crash left, and Temporal's lists lag.
+Covered are the kinds that handles, ResourceWatches and providers' templates name; unreadable kinds are reported in one
+line.
 """
 
 from __future__ import annotations
@@ -34,7 +32,7 @@ _WORKFLOWS = "ExecutionStatus = 'Running' AND WorkflowType IN ('ResourceClaim', 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Everything at one time; `things` are the objects of any kind that carry the name of a handle."""
+    """`things` are the objects of any kind that carry the name of a handle."""
 
     names: DomainNames
     claims: Sequence[JsonObject] = ()
@@ -51,7 +49,7 @@ class Snapshot:
         object.__setattr__(self, "claims_by_path", {_path(each): each for each in self.claims})
 
     def stays(self, obj: JsonObject) -> bool:
-        """Whether the object is neither being deleted nor ignored at a person's request."""
+        """False while the object is being deleted, or ignored at a person's request."""
         return not text(obj, "metadata", "deletionTimestamp") and not self.ignored(obj)
 
     def ignored(self, obj: JsonObject) -> bool:
@@ -81,7 +79,7 @@ def findings(found: Snapshot) -> Iterator[Finding]:
 
 
 def without_claim(found: Snapshot) -> Iterator[Finding]:
-    """Handles bound to a claim that does not exist, or that names another handle."""
+    """Bound to a claim that does not exist, or that names another handle."""
     for handle in filter(found.stays, found.handles):
         holder = _holder(handle)
         if not holder:
@@ -96,7 +94,7 @@ def without_claim(found: Snapshot) -> Iterator[Finding]:
 
 
 def without_handle(found: Snapshot) -> Iterator[Finding]:
-    """Claims that name a handle that does not exist, or that is bound to another claim."""
+    """Naming a handle that does not exist, or that is bound to another claim."""
     for claim in filter(found.stays, found.claims):
         held = _held(claim)
         if not held or _detached(claim):
@@ -133,7 +131,7 @@ def bound_twice(found: Snapshot) -> Iterator[Finding]:
 
 
 def orphans(found: Snapshot) -> Iterator[Finding]:
-    """Resources that carry the name of a handle that does not exist, or that does not list them."""
+    """With the name of a handle that does not exist, or that does not list them."""
     for thing in filter(found.stays, found.things):
         name = _handle_of(found.names, thing)
         handle = found.handles_by_name.get(name)
@@ -174,7 +172,6 @@ def without_workflow(found: Snapshot) -> Iterator[Finding]:
 
 
 def without_object(found: Snapshot) -> Iterator[Finding]:
-    """Running workflows of objects that are gone."""
     everything = ((RESOURCE_CLAIM, found.claims), (RESOURCE_HANDLE, found.handles), (RESOURCE_POOL, found.pools))
     known = {_key(found, kind, each).workflow_id for kind, objects in everything for each in objects}
     prefix = f"{found.cluster}/" if found.cluster else ""
@@ -188,7 +185,7 @@ def without_object(found: Snapshot) -> Iterator[Finding]:
 
 
 def _with_workflows(found: Snapshot) -> Iterator[tuple[Kind, list[JsonObject]]]:
-    """Objects that need a workflow of their own: not claims without a handle (the binder's), nor bound handles."""
+    """Not claims without a handle (the binder's), nor bound handles."""
     yield RESOURCE_CLAIM, [each for each in found.claims if _held(each) or _detached(each)]
     yield RESOURCE_HANDLE, [each for each in found.handles if _holder(each) not in found.claims_by_path]
     yield RESOURCE_POOL, list(found.pools)
@@ -198,7 +195,7 @@ def _with_workflows(found: Snapshot) -> Iterator[tuple[Kind, list[JsonObject]]]:
 
 
 async def _look(session: Session, discovery: Discovery) -> Snapshot:
-    """Reads resources first: a handle exists before its resources and is deleted after them."""
+    """Reads resources first: a handle exists before and after them."""
     namespace = session.settings.claims_namespace
     kube = session.kube
     before = (await kube.list(RESOURCE_HANDLE, namespace)).items
@@ -216,7 +213,7 @@ async def _look(session: Session, discovery: Discovery) -> Snapshot:
 def kinds_named(
     handles: Iterable[JsonObject], watches: Iterable[JsonObject], providers: Iterable[JsonObject]
 ) -> set[tuple[str, str]]:
-    """Each apiVersion and kind of possible managed resources; unrendered templates are left out."""
+    """Templates that need rendering are skipped."""
     entries = [
         entry for handle in handles for part in ("spec", "status") for entry in sequence(handle, part, "resources")
     ]
@@ -244,7 +241,7 @@ async def _things(session: Session, discovery: Discovery, kinds: Iterable[tuple[
 
 
 def _slim(thing: JsonObject) -> JsonObject:
-    """The object without its content, which may be large."""
+    """Drops the content, which may be large."""
     metadata = mapping(thing, "metadata")
     return {"metadata": {key: metadata[key] for key in _KEPT if key in metadata}}
 
@@ -264,7 +261,7 @@ def _detached(claim: JsonObject) -> bool:
 
 
 def _holder(handle: JsonObject) -> str:
-    """The handle's claim, as `namespace/name`, empty for a free one."""
+    """Returns `namespace/name`, empty for a free handle."""
     name = text(handle, "spec", "resourceClaim", "name")
     return f"{text(handle, 'spec', 'resourceClaim', 'namespace')}/{name}" if name else ""
 

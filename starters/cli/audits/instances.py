@@ -7,7 +7,7 @@
 | the open lifecycles | those of instances that no object names |
 | queues and rules of each account and region (`--thorough`) | differences that the upkeep would correct |
 
-Only mismatches found in both of two looks count, since a label lags by up to half a minute.
+Only mismatches found in both of two looks count, since labels lag by up to half a minute.
 """
 
 from __future__ import annotations
@@ -73,7 +73,7 @@ async def _look(session: Session, ground: Ground) -> list[Finding]:
 
 
 def unserved(open_: Collection[object]) -> Iterator[Finding]:
-    """Findings if the settings name no queue: none, unless lifecycles of instances are open."""
+    """Lifecycles may be open although the settings name no queue."""
     if open_:
         yield Finding(
             area=AREA,
@@ -127,7 +127,7 @@ def strangers(open_: Iterable[tuple[Key, datetime]], named: set[str], moment: da
 
 
 async def _lifecycles(session: Session) -> list[tuple[Key, datetime]]:
-    """Open lifecycles run by this cluster's workers; the namespace also contains other clusters'."""
+    """Excludes other clusters' lifecycles in the namespace."""
     ours = task_queue(EC2_INSTANCE.area, session.settings.cluster)
     query = f"WorkflowType = '{INSTANCE_WORKFLOW}' AND ExecutionStatus = 'Running'"
     found = []
@@ -140,7 +140,7 @@ async def _lifecycles(session: Session) -> list[tuple[Key, datetime]]:
 
 
 async def _pools(session: Session) -> list[JsonObject]:
-    """Pools are an optional kind of the provider."""
+    """Pools are an optional kind, so it may be missing."""
     try:
         return (await session.kube.list(AWS_MACHINE_POOL)).items
     except Absent:
@@ -148,7 +148,6 @@ async def _pools(session: Session) -> list[JsonObject]:
 
 
 def _topologies(session: Session, callers: Places) -> list[Finding]:
-    """What the upkeep of queues and rules would correct."""
     from activities.instances.topology import TopologyActivities
     from domain.instances.places import places
 

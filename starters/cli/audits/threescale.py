@@ -1,8 +1,8 @@
 """3scale: each tenant's lists against the objects of its namespaces, and vice versa. Read-only.
 
-The objects' Secrets determine the tenants. Each kind that has objects is listed once per tenant; products, backends and
-accounts always, since they bear our mark. Only mismatches found in both of two looks count. A finding is a question:
-another cluster's installation may serve the same tenant.
+Each kind that has objects is listed once per tenant; products, backends and accounts always, since they bear our mark.
+Only mismatches found in both of two looks count. A finding is a question: another cluster's installation may serve the
+same tenant.
 """
 
 from __future__ import annotations
@@ -39,8 +39,6 @@ _MARKED = (Product, Backend, DeveloperAccount)
 
 
 class Account(NamedTuple):
-    """A tenant's address and token."""
-
     url: str
     token: str
 
@@ -93,7 +91,7 @@ async def _lists(tenant: Tenant, url: str, objects: list[CustomResource]) -> Lis
 
 
 async def _tenants(session: Session) -> tuple[dict[Account, list[CustomResource]], list[Finding]]:
-    """The objects by their tenants; an Application belongs to its account's."""
+    """An Application belongs to its account's tenant."""
     objects, found = await _objects(session)
     accounts: dict[tuple[str, str], Account | None] = {}
     named = {
@@ -112,7 +110,7 @@ async def _tenants(session: Session) -> tuple[dict[Account, list[CustomResource]
 
 
 def _place(each: CustomResource, accounts: Mapping[tuple[str, str], DeveloperAccount]) -> tuple[str, str]:
-    """Namespace and name of the Secret that determines the object's tenant."""
+    """Namespace and name of the Secret that determines the tenant."""
     namespace, spec = each.metadata.namespace, getattr(each, "spec", None)
     account_cr = getattr(spec, "account_cr", None)
     if isinstance(account_cr, LocalReference):

@@ -8,9 +8,9 @@
 | with `--thorough`, IAM users and roles, open quota requests | belong to no living Account |
 | with `--thorough`, places in the organization and tags | differ from the ConfigMap's |
 
-An account is Perdure's by its name (`osd-creds-mgmt-...`), and this installation's by its tag `owner`, the ConfigMap's
-`shard-name`; other installations' are only counted. An untagged account may belong to any (a worker died before tagging
-it), so a finding is a question. This process uses the payer's keys and refuses every call that is not a read.
+An account is this installation's by its name (`osd-creds-mgmt-...`) and its tag `owner`, the ConfigMap's `shard-name`;
+other installations' are only counted. An untagged account may belong to any (a worker died before tagging it), so a
+finding is a question. This process refuses every call that is not a read.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ async def audit(session: Session, *, thorough: bool) -> list[Finding]:
 
 
 def _audit(sessions: Sessions, kube: BlockingKube, thorough: bool) -> list[Finding]:
-    """Reads Accounts before and after the cloud, since an Account exists before its AWS account and after it."""
+    """Reads Accounts before and after the cloud, since they exist before and after their AWS accounts."""
     before, _ = _accounts(kube)
     payer = sessions.payer()
     members = list_accounts(payer)
@@ -75,7 +75,7 @@ def _audit(sessions: Sessions, kube: BlockingKube, thorough: bool) -> list[Findi
 
 
 def _cases(sessions: Sessions, before: Sequence[Account], after: Sequence[Account]) -> list[Finding]:
-    """Compares with both reads: a case may be opened, or resolved, between them."""
+    """A case may be opened, or resolved, between the reads."""
     try:
         cases = open_cases(sessions.payer())
     except ApiError as error:
@@ -86,7 +86,7 @@ def _cases(sessions: Sessions, before: Sequence[Account], after: Sequence[Accoun
 
 
 def _accounts(kube: BlockingKube) -> tuple[list[Account], list[Finding]]:
-    """Every Account, and a finding for each that cannot be parsed."""
+    """Unparsable Accounts are returned as findings."""
     accounts, malformed = read_all(Account, kube.list(ACCOUNT).items)
     advice = "correct the object; its AWS account is listed as without an owner"
     unreadable = [
@@ -99,7 +99,7 @@ def _accounts(kube: BlockingKube) -> tuple[list[Account], list[Finding]]:
 def unrecorded(
     accounts: Sequence[Account], members: Sequence[MemberAccount], creating: set[str]
 ) -> list[MemberAccount]:
-    """Active accounts with our naming that no Account records; `creating` are the names of those being created."""
+    """Active accounts with our naming; `creating` are the names of those being created."""
     recorded = {account.spec.aws_account_id for account in accounts}
     # An Account without an id adopts the AWS account of its name by itself.
     adopting = {account.metadata.name for account in accounts if not account.spec.aws_account_id}
@@ -114,7 +114,7 @@ def unrecorded(
 
 
 def without_owner(owners: Mapping[MemberAccount, str | None], ours: str) -> Iterable[Finding]:
-    """Findings for accounts that no Account records: each of ours and each untagged one; the others in one line."""
+    """Each of ours and each untagged one; the others in one line."""
     others = Counter(owner for owner in owners.values() if owner is not None and owner != ours)
     if others:
         named = sorted((owner or "an installation without shard-name", count) for owner, count in others.items())
@@ -127,7 +127,7 @@ def without_owner(owners: Mapping[MemberAccount, str | None], ours: str) -> Iter
 
 
 def doubled(accounts: Sequence[Account], members: Sequence[MemberAccount]) -> Iterable[Finding]:
-    """AWS accounts with the same name, and AWS accounts that several Accounts record."""
+    """Accounts with the same name, and accounts that several Accounts record."""
     names = Counter(member.name for member in members if member.active and member.name.startswith(f"{NAME_PREFIX}-"))
     for name in sorted(name for name, count in names.items() if count > 1):
         ids = ", ".join(sorted(member.id for member in members if member.name == name))
@@ -143,7 +143,7 @@ def doubled(accounts: Sequence[Account], members: Sequence[MemberAccount]) -> It
 
 
 def without_account(accounts: Sequence[Account], members: Sequence[MemberAccount]) -> Iterable[Finding]:
-    """Accounts whose AWS account does not exist, or is not active any more."""
+    """The AWS account does not exist, or is not active."""
     known = {member.id: member for member in members}
     for account in accounts:
         id_ = account.spec.aws_account_id

@@ -1,7 +1,6 @@
 """Open support cases that no Account waits for: of an operator that died, or of an Account that is gone.
 
-A case's subject names its account. An Account waits from the end of its regions' initialisation until the case is
-resolved.
+An Account waits from the end of its regions' initialisation until the case that names it is resolved.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ _WAITING = frozenset({AccountState.INITIALIZING_REGIONS, AccountState.PENDING_VE
 
 
 def open_cases(payer: Payer) -> dict[str, str]:
-    """The AWS account of each open case of ours, by the case's id."""
+    """Returns AWS account ids by case id."""
     pages = payer.support().get_paginator("describe_cases").paginate(includeCommunications=False)
     cases = (case for page in pages for case in page["cases"] if case["status"] != "resolved")
     return {case["caseId"]: asks.group(1) for case in cases if (asks := _SUBJECT.fullmatch(case["subject"]))}
@@ -44,7 +43,7 @@ def unwanted_cases(accounts: Sequence[Account], cases: Mapping[str, str], area: 
 
 
 def _wanted(account: Account | None, opened: Sequence[str]) -> str:
-    """The case that the account waits for; if none is recorded yet, it adopts the first."""
+    """If none is recorded yet, the account adopts the first."""
     if account is None or account.status.state not in _WAITING:
         return ""
     return account.status.support_case_id or opened[0]

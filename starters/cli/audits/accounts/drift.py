@@ -1,6 +1,5 @@
-"""Accounts in the wrong OU of the organization, or with wrong tags, whatever the validation's flags are.
-
-It makes the same checks as the validation (`domain/accounts/validation.py`), which checks only what it may correct.
+"""Accounts in the wrong OU or with wrong tags, even if the validation's flags are off
+(`domain/accounts/validation.py`).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Federated access: leftovers of deleted accesses, and of an interrupted validation of roles.
 
 An access's roles and policies have its uid in the tag `perdure.dev/access-uid`; those of the aws-account-operator only
-a name, so a finding is a question. Only accounts that the payer may enter are covered.
+a name, so a finding is a question.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ADVICE = "find out who uses it; delete it"
 
 
 def federated_findings(sessions: Sessions, kube: BlockingKube, *, thorough: bool) -> list[Finding]:
-    """Leftovers of a validation in the payer's account; with `thorough` also leftovers in every account."""
+    """In the payer's account; with `thorough` also in every account."""
     judging = customers_policies(sessions.payer().iam(), VALIDATION_PATH)
     roles, _ = read_all(AWSFederatedRole, kube.list(AWS_FEDERATED_ROLE).items)
     found = torn(judging, roles)
@@ -71,7 +71,7 @@ def left(
     roles: Sequence[AWSFederatedRole],
     accesses: Sequence[AWSFederatedAccountAccess],
 ) -> list[Finding]:
-    """Leftovers without an access. `names` are kind, name and tag value (empty for none) of roles and policies."""
+    """`names` are kind, name and tag value (empty for none) of roles and policies."""
     uids = {access.metadata.uid for access in accesses}
     suffixes = {uid_of(access) for access in accesses}
     ours = {role.metadata.name for role in roles} | {role.spec.aws_custom_policy.name for role in roles}
@@ -90,7 +90,7 @@ def left(
 
 
 def _names_in(sessions: Sessions, account_id: str) -> list[tuple[str, str, str]]:
-    """Roles and policies named like an access's, with the tag; none if the account cannot be entered."""
+    """With the tag; none if the account cannot be entered."""
     try:
         iam = sessions.member(account_id).iam()
         roles = [role["RoleName"] for page in iam.get_paginator("list_roles").paginate() for role in page["Roles"]]

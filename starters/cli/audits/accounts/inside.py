@@ -1,7 +1,7 @@
 """Inside the accounts: IAM users and roles, and quota requests, that belong to no living Account.
 
 An Account's admin user and support role are named by its label `iamUserId`; a reused account may have others, whose
-keys still work. A quota request should be open only while the Account's status shows it.
+keys still work.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def open_requests(member: Member, region: str) -> list[str]:
 
 
 def strange_identities(account: Account, users: Iterable[str], roles: Iterable[str], area: str) -> Iterable[Finding]:
-    """Users and roles with our naming that are not this Account's."""
+    """Identities with our naming that are not this Account's."""
     own = account.iam_user_id
     found = [("user", user) for user in users if _strange(user, ADMIN_USER_PREFIX, own)]
     found += [("role", role) for role in roles if _strange(role, SUPPORT_ROLE_PREFIX, own)]
@@ -46,7 +46,6 @@ def strange_identities(account: Account, users: Iterable[str], roles: Iterable[s
 
 
 def unwanted_requests(account: Account, region: str, codes: Iterable[str], area: str) -> Iterable[Finding]:
-    """Open requests that the Account's status does not show."""
     for code in codes:
         if not _told(account, region, code):
             subject = f"quota request {code} in {account.spec.aws_account_id}, {region}"

@@ -1,9 +1,8 @@
 """Load balancers: each OpenStack project against the LoadBalancers and machines that own its objects.
 
-Perdure's security groups, ports and servers carry their owner's uid; floating IPs, server groups and all of yawol's
-objects only its name (`domain/loadbalancers/cloud/ownership.py` has the rules). Marked objects without an owner are
-reported as such; named ones as a question, and only if the name's namespace is in this cluster, since clusters may
-share a project.
+Perdure's security groups, ports and servers carry their owner's uid; other objects, and yawol's, only its name (rules:
+`domain/loadbalancers/cloud/ownership.py`). A named object without an owner is a question, and only if the name's
+namespace is in this cluster, since clusters may share a project.
 
 | compared | finding |
 |---|---|
@@ -12,9 +11,8 @@ share a project.
 | sets, machines, machines' Roles | the owner does not exist |
 | a project's credentials | missing, wrong or refused |
 
-`--thorough` adds the projects of every Secret with OpenStack credentials, to find a project whose last LoadBalancer is
-gone. A project costs five lists; this process refuses calls that are not reads. Only mismatches found in both of two
-looks count.
+`--thorough` adds the projects of all Secrets, for those whose last LoadBalancer is gone. A project costs five lists;
+calls that are not reads are refused. Only mismatches found in both of two looks count.
 """
 
 from __future__ import annotations

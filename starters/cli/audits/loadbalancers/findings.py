@@ -36,7 +36,7 @@ _NAMED = "delete it, unless it belongs to another cluster or to a person"
 
 @dataclass(frozen=True)
 class Owners:
-    """The custom resources at one time, and by namespace the names of the machines that Roles give rights to."""
+    """With the names of the machines that Roles give rights to, by namespace."""
 
     balancers: tuple[LoadBalancer, ...] = ()
     sets: tuple[LoadBalancerSet, ...] = ()
@@ -46,25 +46,24 @@ class Owners:
 
     @property
     def objects(self) -> tuple[LoadBalancer | LoadBalancerMachine, ...]:
-        """The custom resources that may own objects in a cloud."""
         return (*self.balancers, *self.machines)
 
     def references(self) -> set[ProjectReference]:
         return {_reference(each) for each in self.objects}
 
     def uids(self) -> set[str]:
-        """The uids of all possible owners, including malformed ones."""
+        """Includes malformed objects."""
         return {*(each.metadata.uid for each in self.objects), *(each.key.uid for each in self.malformed)}
 
     def names(self) -> set[str]:
-        """`namespace/name` of all possible owners, including malformed ones."""
+        """Includes malformed objects."""
         unreadable = (f"{each.key.namespace}/{each.key.name}" for each in self.malformed)
         return {*(cloud_name(each.metadata) for each in self.objects), *unreadable}
 
 
 @dataclass(frozen=True)
 class Snapshot:
-    """Everything at one time: the owners after the clouds were read, and those before."""
+    """The owners after the clouds were read, and those before."""
 
     owners: Owners = Owners()
     before: Owners = Owners()
@@ -72,13 +71,12 @@ class Snapshot:
 
     @property
     def read(self) -> list[tuple[ProjectReference, ProjectCloud]]:
-        """The projects that could be read."""
         clouds = (self.clouds or {}).items()
         return [(reference, cloud) for reference, cloud in clouds if isinstance(cloud, ProjectCloud)]
 
 
 def findings(found: Snapshot, now: datetime) -> Iterator[Finding]:
-    """All mismatches, each once: two Secrets may lead to one project."""
+    """Lists each finding once, although two Secrets may lead to one project."""
     told = (
         *unreadable(found),
         *without_project(found),
@@ -104,7 +102,7 @@ def unreadable(found: Snapshot) -> Iterator[Finding]:
 
 
 def without_project(found: Snapshot) -> Iterator[Finding]:
-    """Projects with wrong credentials, or that do not answer."""
+    """Projects with wrong credentials, or without an answer."""
     for reference, cloud in (found.clouds or {}).items():
         if isinstance(cloud, ApiError):
             users = sum(_reference(each) == reference for each in found.owners.objects)
@@ -116,7 +114,6 @@ def without_project(found: Snapshot) -> Iterator[Finding]:
 
 
 def marked_for_nobody(found: Snapshot) -> Iterator[Finding]:
-    """Marked objects in the cloud whose owner does not exist."""
     uids = found.owners.uids() | found.before.uids()
     for reference, cloud in found.read:
         for orphan in orphans(cloud.security_groups, cloud.ports, cloud.servers, uids):
@@ -125,7 +122,7 @@ def marked_for_nobody(found: Snapshot) -> Iterator[Finding]:
 
 
 def named_for_nobody(found: Snapshot) -> Iterator[Finding]:
-    """Unmarked objects in the cloud named after a missing owner in one of our namespaces."""
+    """Named after a missing owner in one of our namespaces."""
     taken = found.owners.names() | found.before.names()
     ours = {name.partition("/")[0] for name in taken}
     for reference, cloud in found.read:
@@ -138,7 +135,7 @@ def named_for_nobody(found: Snapshot) -> Iterator[Finding]:
 
 
 def _named(cloud: ProjectCloud) -> Iterator[tuple[str, str, str]]:
-    """Kind, id and name of unmarked objects."""
+    """Returns kind, id and name of unmarked objects."""
     for kind, marked in (("security group", cloud.security_groups), ("port", cloud.ports)):
         yield from ((kind, each.id, each.name) for each in marked if not marked_for(each.description))
     yield from (
@@ -150,7 +147,7 @@ def _named(cloud: ProjectCloud) -> Iterator[tuple[str, str, str]]:
 
 
 def _servers_named(cloud: ProjectCloud, owners: Owners) -> Iterator[tuple[str, str, str]]:
-    """Unmarked servers named like machines of an existing LoadBalancer; the names contain no namespace."""
+    """Named like machines of an existing LoadBalancer; the names contain no namespace."""
     for balancer in owners.balancers:
         meta = balancer.metadata
         named = re.compile(rf"{re.escape(meta.name)}-[a-z2-7]{{16}}-[0-9a-f]{{5}}")
@@ -159,7 +156,7 @@ def _servers_named(cloud: ProjectCloud, owners: Owners) -> Iterator[tuple[str, s
 
 
 def without_owner(owners: Owners) -> Iterator[Finding]:
-    """Sets and machines whose LoadBalancer does not exist, and Roles for machines that do not."""
+    """Sets and machines without their LoadBalancer, and Roles without their machine."""
     balancers = {cloud_name(each.metadata) for each in owners.balancers} | _unread(owners, LOAD_BALANCER)
     machines = {cloud_name(each.metadata) for each in owners.machines} | _unread(owners, LOAD_BALANCER_MACHINE)
     belonging: list[tuple[CustomResource, str]] = [
@@ -196,7 +193,7 @@ def _served(machine: LoadBalancerMachine) -> str:
 
 
 def differing(found: Snapshot, now: datetime) -> Iterator[Finding]:
-    """Owners whose objects in the cloud, or whose status, differ from the desired state."""
+    """From the desired state, in the cloud or in the status."""
     clouds = dict(found.read)
     balancers = {cloud_name(each.metadata): each for each in found.owners.balancers}
     for balancer in found.owners.balancers:
@@ -216,7 +213,7 @@ def _differs(obj: CustomResource, difference: str) -> Iterator[Finding]:
 
 
 def doubled(found: Snapshot) -> Iterator[Finding]:
-    """Duplicates of an owner's objects, and other objects with the same name."""
+    """Duplicates, and foreign objects with the same name."""
     clouds = dict(found.read)
     for each in found.owners.objects:
         cloud = clouds.get(_reference(each))
@@ -253,13 +250,12 @@ def _of_machine(machine: LoadBalancerMachine, cloud: ProjectCloud) -> Iterator[_
 def _ids(
     kind: str, found: Selection[SecurityGroup] | Selection[CloudPort] | Selection[FloatingIp] | Selection[Server]
 ) -> _Selected:
-    """Duplicates that are deleted anyway are a difference already."""
+    """Excludes duplicates that are deleted anyway, which are a difference already."""
     several = (found.kept, *found.spare) if found.kept and found.spare else ()
     return kind, tuple(each.id for each in several), tuple(each.id for each in found.strangers)
 
 
 def is_a_machines(role: JsonObject) -> bool:
-    """Whether a Role was made for the machine of its name."""
     name = text(role, "metadata", "name")
     named = {
         str(each)
