@@ -155,7 +155,7 @@ def _stay_after_failure(
 
 
 def _attend(deployment: Deployment, narrator: ConsoleNarrator, running: Running) -> None:
-    """Until the supervisor ends."""
+    """Attends until the supervisor ends."""
     told = _Teller(narrator, running)
     supervisor = running.supervisor
     while supervisor.is_alive():

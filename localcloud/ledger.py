@@ -51,7 +51,7 @@ class LedgerBook(Generic[L]):
             self._recent.append(call)
 
     def report(self, *, recent: bool) -> L:
-        """Since the last reset."""
+        """Counts since the last reset."""
         with self._lock:
             counts = [
                 {**dict(zip(self._counted_by, key, strict=True)), **asdict(entry)}

@@ -19,7 +19,7 @@ TETHER = str(Path(__file__).with_name("tether.py"))
 
 
 class ProcessIdentity(Model):
-    """Of this boot."""
+    """A process of this boot."""
 
     pid: int
     start_ticks: int
@@ -42,7 +42,7 @@ class ProcessIdentity(Model):
             return
 
     def wait_gone(self, seconds: float) -> bool:
-        """False if it still runs."""
+        """Returns False if it still runs."""
         deadline = time.monotonic() + seconds
         while self.is_alive():
             if time.monotonic() > deadline:
@@ -52,7 +52,7 @@ class ProcessIdentity(Model):
 
 
 def identify(pid: int, program: str) -> ProcessIdentity | None:
-    """None if it has ended."""
+    """Returns None if it has ended."""
     ticks = _start_ticks(pid)
     if ticks is None:
         return None
@@ -65,7 +65,7 @@ def tethered(command: Sequence[str], death_signal: signal.Signals = signal.SIGKI
 
 
 def end_all(processes: Iterable[ProcessIdentity], grace_seconds: float) -> list[ProcessIdentity]:
-    """SIGTERM first; returns those that were running."""
+    """Sends SIGTERM first; returns those that were running."""
     found = [process for process in processes if process.is_alive()]
     for process in found:
         process.send(signal.SIGTERM)

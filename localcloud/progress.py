@@ -17,10 +17,10 @@ PLAIN_INTERVAL_SECONDS = 30.0
 
 class Narrator(Protocol):
     def say(self, line: str) -> None:
-        """Print a line."""
+        """Prints a line."""
 
     def advance(self, what: str, done: int, total: int) -> None:
-        """Report how far a long step is."""
+        """Reports how far a long step is."""
 
 
 class Silence:
@@ -52,7 +52,7 @@ class ConsoleNarrator:
         self.console.print(line, highlight=False, markup=False, soft_wrap=True)
 
     def advance(self, what: str, done: int, total: int) -> None:
-        """A repeated count prints nothing."""
+        """Prints nothing for a repeated count."""
         if self._reached == (what, done):
             return
         self._reached = (what, done)

@@ -76,7 +76,7 @@ async def seed_rights(kube: KubeApi) -> None:
 
 
 async def seed_aws(kube: KubeApi) -> None:
-    """With a ConfigMap for the emulator's organization."""
+    """Includes a ConfigMap for the emulator's organization."""
     namespace = constants.OPERATOR_NAMESPACE
     await _create_if_absent(
         kube,
@@ -103,7 +103,7 @@ async def seed_aws(kube: KubeApi) -> None:
 
 
 async def seed_openstack(kube: KubeApi) -> None:
-    """In the format of yawol's installations."""
+    """Uses the format of yawol's installations."""
     cloud = await asyncio.to_thread(_project)
     await _create_if_absent(kube, NAMESPACE, "", {"metadata": {"name": LOAD_BALANCER_NAMESPACE}})
     # Addresses may change between runs of `up`, so the Secret is updated.
@@ -124,7 +124,7 @@ def _project() -> Mapping[str, Any]:
 
 
 def provider_configuration(cloud: Mapping[str, Any]) -> str:
-    """As `cloudprovider.conf` of OpenStack's Kubernetes components."""
+    """Makes a `cloudprovider.conf` for OpenStack's Kubernetes components."""
     auth = cloud["auth"]
     said = {
         "auth-url": auth["auth_url"],
@@ -153,7 +153,7 @@ def operator_configuration(root: str, base: str) -> dict[str, str]:
 
 
 def ensure_organization() -> tuple[str, str]:
-    """Root and unit `base`, created if missing."""
+    """Creates root and unit `base` if missing."""
     import boto3
 
     organizations: OrganizationsClient = boto3.client("organizations")
@@ -171,7 +171,7 @@ def ensure_organization() -> tuple[str, str]:
 
 
 async def _apply(kube: KubeApi, kind: Kind, obj: JsonObject) -> None:
-    """Without metadata, which others may have extended."""
+    """Leaves metadata, which others may have extended."""
     try:
         await kube.patch(kind, "", _name(obj), _applied(obj))
     except Absent:
@@ -243,7 +243,7 @@ async def seed(clouds: tuple[Cloud, ...], *, foreign_cluster: bool) -> None:
 
 
 def main() -> None:
-    """The supervisor retries a failure."""
+    """Exits with a message on failure; the supervisor retries."""
     parser = argparse.ArgumentParser(description="Prepare a fresh deployment.")
     parser.add_argument("clouds", nargs="*", type=Cloud)
     parser.add_argument("--foreign-cluster", action="store_true", help="the cluster is the user's own")

@@ -131,7 +131,7 @@ def port_names(plan: Plan) -> tuple[str, ...]:
 
 
 def service_table(plan: Plan, state: StateDirectory, ports: Mapping[str, int]) -> tuple[Service, ...]:
-    """In display order."""
+    """Rows are in display order."""
     rows = [_BUILDERS[name](plan, state, ports) for name in ALL if name in plan.services]
     names = {row.name for row in rows}
     return tuple(_without_absent(row, names) for row in rows)
@@ -194,7 +194,7 @@ def our_environment(plan: Plan, state: StateDirectory, ports: Mapping[str, int])
 
 
 def _no_proxy() -> dict[str, str]:
-    """Under both variable names, since programs differ."""
+    """Sets both variable names, since programs differ."""
     given = ",".join(os.environ.get(name, "") for name in ("NO_PROXY", "no_proxy")).split(",")
     hosts = dict.fromkeys(filter(None, (*(host.strip() for host in given), LOOPBACK, "localhost")))
     return dict.fromkeys(("NO_PROXY", "no_proxy"), ",".join(hosts))
@@ -208,7 +208,7 @@ def _given_settings() -> dict[str, str]:
 
 
 def settled(file: Path | None) -> dict[str, str]:
-    """Empty before the service wrote the file."""
+    """Returns nothing before the service wrote the file."""
     if file is None or not file.is_file():
         return {}
     return dict(line.split("=", 1) for line in file.read_text().splitlines())
@@ -440,7 +440,7 @@ _BUILDERS: dict[str, Builder] = {
 
 
 def _without_absent(row: Service, names: set[str]) -> Service:
-    """Drop absent services from `after`."""
+    """Drops absent services from `after`."""
     return Service(**{**vars(row), "after": tuple(name for name in row.after if name in names)})
 
 

@@ -33,7 +33,7 @@ class StandstillWatch:
         self._looked: dict[str, float] = {}
 
     def stands_still(self, name: str, pid: int | None, log: Path) -> bool:
-        """From the first call on."""
+        """Counts from the first call on."""
         now = time.monotonic()
         mark = self._marks.get(name)
         if mark is None or mark.pid != pid or now - self._looked[name] >= self._pause_seconds:
@@ -52,7 +52,7 @@ class StandstillWatch:
 
 
 def _session_cpu_seconds(leader: int | None) -> float:
-    """Each service leads its own session."""
+    """Sums a session, since each service leads its own."""
     if leader is None:
         return 0.0
     ticks = 0

@@ -126,7 +126,7 @@ class StateDirectory:
 
     @classmethod
     def default(cls) -> StateDirectory:
-        """PERDURE_STATE, else in XDG_STATE_HOME."""
+        """Uses PERDURE_STATE, else a directory in XDG_STATE_HOME."""
         named = os.environ.get("PERDURE_STATE")
         return cls(Path(named).absolute() if named else platformdirs.user_state_path("perdure") / "local")
 
@@ -136,7 +136,7 @@ class StateDirectory:
 
     @property
     def env_file(self) -> Path:
-        """`export K=V` lines."""
+        """Contains `export K=V` lines."""
         return self.root / "env"
 
     @property
@@ -165,13 +165,13 @@ class StateDirectory:
         return self.logs / f"{name}.log"
 
     def data(self, name: str) -> Path:
-        """Created if missing."""
+        """Creates the directory if missing."""
         path = self.root / "data" / name
         path.mkdir(parents=True, exist_ok=True, mode=0o700)
         return path
 
     def create(self, plan: Plan) -> None:
-        """Refuses foreign files."""
+        """Refuses a directory with foreign files."""
         if self.is_taken() and not self.is_ours():
             raise StateDirectoryError(
                 f"{self.root} is not empty and is no state directory of perdure; name another one"
@@ -209,7 +209,7 @@ class StateDirectory:
         return dict(word.split("=", 1) for word in words if "=" in word)
 
     def ports(self) -> dict[str, int]:
-        """Of the last `up`."""
+        """Returns the ports of the last `up`."""
         try:
             return _ports.validate_json((self.root / "ports.json").read_bytes())
         except FileNotFoundError:
@@ -320,7 +320,7 @@ def _random_ports() -> list[int]:
 
 
 def replace_file(path: Path, text: str) -> None:
-    """Private and atomic."""
+    """Writes a private file atomically."""
     temporary = path.with_name(f".{path.name}.{os.getpid()}")
     descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     with os.fdopen(descriptor, "w") as file:

@@ -86,7 +86,7 @@ class Supervisor:
                 raise result
 
     async def _keep(self, service: Service) -> None:
-        """Restart it when it ends."""
+        """Restarts the service when it ends."""
         may_start = asyncio.create_task(self._all_ready(service.after))
         restarts = 0
         delay = _FIRST_DELAY_SECONDS
@@ -246,7 +246,7 @@ def last_message(log: Path, since: datetime) -> str:
 
 
 def sweep(state: StateDirectory, grace_seconds: float = 2.0) -> list[ProcessIdentity]:
-    """No supervisor may hold the lock."""
+    """Requires that no supervisor holds the lock."""
     left = state.running()
     if left is None:
         return []

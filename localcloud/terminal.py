@@ -27,7 +27,7 @@ def complain(reason: str) -> None:
 
 
 def end_as_by_ctrl_c() -> None:
-    """SIGTERM and SIGHUP stop in order, too."""
+    """Makes SIGTERM and SIGHUP stop in order, too."""
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, _interrupt)
 

@@ -54,7 +54,7 @@ def install() -> None:
 
 
 class Hook(LifecycleHook):
-    """Without moto's default values."""
+    """Unlike moto's, it starts without values."""
 
     def __init__(self, name: str, group: str) -> None:
         super().__init__(name, group, None, None, None)
@@ -62,7 +62,7 @@ class Hook(LifecycleHook):
         self.notification_metadata: str | None = None
 
     def change(self, parameters: dict[str, Any]) -> None:
-        """Omitted fields stay."""
+        """Fields that the parameters omit stay."""
         self.lifecycle_transition = parameters.get("LifecycleTransition") or self.lifecycle_transition
         self.heartbeat_timeout = int(parameters.get("HeartbeatTimeout") or self.heartbeat_timeout)
         self.default_result = parameters.get("DefaultResult") or self.default_result
@@ -74,7 +74,7 @@ class Hook(LifecycleHook):
 
 @dataclass
 class Wait:
-    """In instants of the emulator's clock."""
+    """Times are instants of the emulator's clock."""
 
     token: str
     hook: str
@@ -131,7 +131,7 @@ class PerdureAutoScaling(AutoScalingBackend):
         self.activities: list[dict[str, Any]] = []
 
     def __getattr__(self, name: str) -> Any:
-        """Attributes that an older saved state lacks."""
+        """Creates attributes that an older saved state lacks."""
         if name not in ("waits", "activities"):
             raise AttributeError(name)
         self.__dict__[name] = {} if name == "waits" else []
@@ -223,7 +223,7 @@ class PerdureAutoScaling(AutoScalingBackend):
         self.lifecycle_hooks[f"{group}_{name}"] = hook
 
     def _begin(self, group: PerdureGroup, state: InstanceState, transition: str) -> bool:
-        """False if there are no hooks."""
+        """Returns False if there are no hooks."""
         hooks = [
             hook
             for hook in self.lifecycle_hooks.values()
@@ -327,7 +327,7 @@ class PerdureAutoScalingResponse(AutoScalingResponse):
         return cast(PerdureAutoScaling, self.autoscaling_backend)
 
     def call_action(self) -> Any:
-        """First processes what is due."""
+        """Processes what is due before it answers."""
         pump.catch_up(self.current_account, self.region)
         return super().call_action()
 
@@ -344,7 +344,7 @@ class PerdureAutoScalingResponse(AutoScalingResponse):
         return EmptyResult()
 
     def describe_scaling_activities(self) -> ActionResult:
-        """Everything on one page."""
+        """Returns everything on one page."""
         group, most = self._get_param("AutoScalingGroupName"), self._get_int_param("MaxRecords", 100)
         found = [each for each in self._ours.activities if group in (None, each["AutoScalingGroupName"])]
         return ActionResult({"Activities": found[:most]})

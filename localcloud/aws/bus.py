@@ -87,7 +87,7 @@ def tell(happening: Happening) -> str:
 
 
 def recent() -> list[EventRecord]:
-    """Once per delivery."""
+    """Lists an event once per delivery."""
     return list(_recent)
 
 
@@ -189,7 +189,7 @@ def _body(target: dict[str, Any], envelope: Detail) -> str:
 
 
 def _of_moto(event: Any) -> Detail:
-    """In moto the time is a number."""
+    """Converts moto's numeric time."""
     at = event.get("time") or time.time()
     told = Happening(
         account=event["account"],

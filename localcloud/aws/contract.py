@@ -61,7 +61,7 @@ Seconds = Annotated[float, Field(ge=0)]
 
 
 class Model(BaseModel):
-    """Misspelt settings are errors."""
+    """Rejects misspelt settings."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -201,7 +201,7 @@ class Ledger(Model):
         return sum(c.count for c in self.counts if c.mutating)
 
     def by_action(self) -> dict[str, int]:
-        """By `service:Action`, most frequent first."""
+        """Counts by `service:Action`, most frequent first."""
         totals: dict[str, int] = {}
         for count in self.counts:
             name = f"{count.service}:{count.action}"
@@ -239,7 +239,7 @@ class CreationRecord(Model):
 
 
 class UnitRecord(Model):
-    """Or the root."""
+    """An organizational unit, or the root."""
 
     id: str
     name: str
@@ -247,7 +247,7 @@ class UnitRecord(Model):
 
 
 class InstanceRecord(Model):
-    """Without terminated ones."""
+    """An instance that is not terminated."""
 
     account: str
     region: str
@@ -312,7 +312,7 @@ class QuotaRequestRecord(Model):
 
 
 class RegionRecord(Model):
-    """In instants of the emulator's clock."""
+    """Times are instants of the emulator's clock."""
 
     account: str
     region: str
@@ -341,11 +341,11 @@ class World(Model):
     endpoint_services: tuple[ResourceRecord, ...]
 
     def members(self) -> tuple[AccountRecord, ...]:
-        """Without the payer."""
+        """Excludes the payer."""
         return tuple(a for a in self.accounts if a.id != PAYER_ACCOUNT_ID)
 
     def account(self, account_id: str) -> AccountRecord:
-        """Raises KeyError."""
+        """Raises KeyError if the account does not exist."""
         for record in self.accounts:
             if record.id == account_id:
                 return record

@@ -70,7 +70,7 @@ class Notice(BaseModel):
 
 
 class Told(BaseModel):
-    """Event ids, and a Health event's name."""
+    """The ids of the events, and a Health event's name."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -15,7 +15,7 @@ class FaultBoard(Board[Fault]):
         return super().add(fault.model_copy(update={"service": canonical_service(fault.service)}))
 
     def sit_out(self, fault: Fault) -> None:
-        """Ends early if the fault is lifted."""
+        """Ends early when the fault is lifted."""
         with self.changed:
             self.changed.wait_for(lambda: not self._in_force(fault), fault.delay_seconds)
 

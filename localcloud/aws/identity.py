@@ -85,7 +85,7 @@ def install() -> None:
 
 
 def index_keys() -> None:
-    """After state was loaded."""
+    """Call it after state was loaded."""
     _account_of_key.clear()
     for account_id, regional in iam_backends.items():
         for backend in regional.values():
@@ -143,7 +143,7 @@ class ManagedDocument(str):
     name: str
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """The longest document has a hundred kilobytes."""
+        """Pickles the name only, since the longest document has a hundred kilobytes."""
         return _document_of, (self.name,)
 
 
@@ -175,7 +175,7 @@ class PerdureIAM(IAMBackend):
         super().attach_role_policy(policy_arn, role_name)
 
     def register_key(self, key: AccessKey) -> None:
-        """Index a key created elsewhere."""
+        """Indexes a key that was created elsewhere."""
         self.access_keys[key.access_key_id] = key
         _account_of_key[key.access_key_id] = self.account_id
 
@@ -196,7 +196,7 @@ class PerdureIAM(IAMBackend):
         _account_of_key.pop(name, None)
 
     def delete_policy(self, policy_arn: str) -> None:
-        """Refused while attached or with other versions."""
+        """Refuses a policy that is attached or has other versions."""
         policy = self.get_policy(policy_arn)
         if policy.attachment_count > 0:
             raise DeleteConflictException("Cannot delete a policy attached to entities.")

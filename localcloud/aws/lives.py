@@ -33,7 +33,7 @@ Change = tuple[Instance, InstanceState]
 
 
 class SpotRequest(SpotInstanceRequest):
-    """moto creates none for RunInstances."""
+    """moto creates no request for RunInstances."""
 
     def __init__(self, backend: EC2Backend, instance: Instance) -> None:
         # moto's constructor would launch another instance.
@@ -64,7 +64,7 @@ class SpotRequest(SpotInstanceRequest):
 
 class LivingEC2(EC2Backend):
     def all_reservations(self, filters: Any = None) -> list[Reservation]:
-        """First processes what is due."""
+        """Processes what is due before it answers."""
         pump.catch_up(self.account_id, self.region_name)
         return super().all_reservations(filters)
 

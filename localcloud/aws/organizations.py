@@ -66,7 +66,7 @@ def exists(account_id: str) -> bool:
 
 
 def is_closed(account_id: str) -> bool:
-    """Or closing."""
+    """Whether the account is closed, or closing."""
     account = of_payer().find_account(account_id)
     return account is not None and account.status != "ACTIVE"
 
@@ -126,7 +126,7 @@ class MemberAccount(FakeAccount):
 
 @dataclass
 class _Closures:
-    """By the emulator's clock."""
+    """Times are instants of the emulator's clock."""
 
     asked: list[float] = field(default_factory=list)
 
@@ -156,7 +156,7 @@ class PerdureOrganizations(OrganizationsBackend):
         return self.by_id.get(account_id)
 
     def let_time_pass(self) -> None:
-        """Process created accounts, failed requests, finished closures."""
+        """Processes created accounts, failed requests, and finished closures."""
         if not self.in_progress and not self.closing:
             return
         now = runtime.clock.now()
@@ -268,7 +268,7 @@ class PerdureOrganizations(OrganizationsBackend):
         account.parent_id = destination
 
     def close_account(self, **kwargs: Any) -> None:
-        """Subject to AWS's quotas for closures."""
+        """Applies AWS's quotas for closures."""
         self.let_time_pass()
         account = self.by_id.get(kwargs["AccountId"])
         if account is None:

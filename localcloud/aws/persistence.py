@@ -71,7 +71,7 @@ class StateFile:
         self._thread = threading.Thread(target=self._save_again_and_again, name="state", daemon=True)
 
     def load(self) -> bool:
-        """False if there is none."""
+        """Returns False if there is none."""
         # A kill before the first save leaves an empty file.
         if not self.path.exists() or self.path.stat().st_size == 0:
             self.path.parent.mkdir(parents=True, exist_ok=True)
@@ -105,7 +105,7 @@ class StateFile:
         self._wake.set()
 
     def save(self) -> None:
-        """One transaction."""
+        """Writes in one transaction."""
         with self._write_lock:
             # Requests wait during pickling, so that the saved chunks are consistent.
             with runtime.MOTO:
@@ -275,7 +275,7 @@ def _reducer_of(service: str) -> Callable[[BaseBackend], Any]:
 
 
 def _empty_backend(service: str, account: str, region: str) -> BaseBackend:
-    """Without attributes if new."""
+    """A new backend has no attributes."""
     regional: AccountSpecificBackend[Any] = _backend_dict(service)[account]
     backend: BaseBackend | None = dict.get(regional, region)
     if backend is None:

@@ -33,7 +33,7 @@ _at_work = False
 
 
 class Pump(BaseBackend):
-    """Instant, sequence, name, arguments of each effect."""
+    """Each effect has an instant, a sequence number, a name and arguments."""
 
     def __init__(self, region_name: str, account_id: str) -> None:
         super().__init__(region_name, account_id)
@@ -49,7 +49,7 @@ def install() -> None:
 
 
 def deed(name: str, doing: Deed) -> None:
-    """Register an effect's function."""
+    """Registers an effect's function."""
     _deeds[name] = doing
 
 
@@ -66,7 +66,7 @@ def later(account: str, region: str, seconds: float, name: str, *arguments: Any)
 
 
 def catch_up(account: str, region: str) -> None:
-    """Run what is due. Requires moto's lock."""
+    """Runs what is due. Requires moto's lock."""
     regional = dict.get(pumps, account)
     pump = dict.get(regional, region) if regional is not None else None
     if pump is not None:

@@ -46,7 +46,7 @@ class Emulator:
         self._control = ControlAPI(state)
 
     def answer(self, environ: wire.Environ) -> Answer | None:
-        """None closes the connection."""
+        """Returns None to close the connection."""
         path = environ.get("PATH_INFO", "/")
         if path == "/perdure" or path.startswith("/perdure/"):
             status, body = self._control.answer(environ)
@@ -141,7 +141,7 @@ class Handler(MotoRequestHandler):
         return bool(proceed)
 
     def log_request(self, code: int | str = "-", size: int | str = "-") -> None:
-        """The ledger replaces the log."""
+        """Logs nothing, since the ledger has it."""
 
     def _send(self, answer: Answer) -> None:
         self.send_response_only(answer.status)

@@ -92,11 +92,11 @@ class PerdureQueue(Queue):
         return taken
 
     def next_visible_in(self) -> float:
-        """Seconds until a held message becomes visible."""
+        """Returns the seconds until a held message becomes visible."""
         return max(0.0, (self.hidden[0][0] - _now_ms()) / 1000) if self.hidden else _NEVER
 
     def delete_message(self, receipt_handle: str) -> None:
-        """Outdated handles do nothing."""
+        """Ignores outdated handles."""
         if self.fifo_queue:
             super().delete_message(receipt_handle)
             return
@@ -105,7 +105,7 @@ class PerdureQueue(Queue):
             self._drop(message)
 
     def change_visibility(self, receipt_handle: str, seconds: int) -> None:
-        """From now."""
+        """The time counts from now."""
         message = self.held.get(_named(receipt_handle))
         if message is None or message.receipt_handle != receipt_handle:
             raise ReceiptHandleIsInvalid
@@ -165,7 +165,7 @@ class PerdureQueue(Queue):
         self.ready.pop(message.id, None)
 
     def _expired(self, message: Message) -> bool:
-        """Drops the message if true."""
+        """Drops the message if it has expired."""
         sent, kept_s = cast(int, message.sent_timestamp), self.message_retention_period
         if sent / 1000 + kept_s > time.time():
             return False

@@ -122,7 +122,7 @@ class PerdureSupport(SupportBackend):
         return self.our_cases[case_id]
 
     def find(self, parameters: dict[str, Any]) -> list[Case]:
-        """Newest first."""
+        """Sorts newest first."""
         ids = parameters.get("caseIdList") or []
         if len(ids) > _MAX_IDS:
             raise _refusal("ValidationException", f"caseIdList must have at most {_MAX_IDS} entries.")
@@ -186,7 +186,7 @@ class PerdureSupportResponse(SupportResponse):
 
 
 def all_cases() -> list[tuple[str, Case]]:
-    """With the accounts."""
+    """Pairs cases with their accounts."""
     found: list[tuple[str, Case]] = []
     for account_id, regional in support_backends.items():
         for backend in dict.values(regional):

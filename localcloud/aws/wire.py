@@ -65,7 +65,7 @@ class ErrorAnswer:
 
 @dataclass(frozen=True)
 class SignedRequest:
-    """Claims before authentication."""
+    """What a request claims before authentication."""
 
     service: str
     action: str
@@ -85,7 +85,7 @@ class SignedRequest:
 
 
 class Refusal(HTTPException):
-    """Can be raised in moto's handlers."""
+    """moto's handlers may raise it."""
 
     def __init__(self, service: str, error: ErrorAnswer) -> None:
         super().__init__()
@@ -128,7 +128,7 @@ def protocol_of(service: str) -> str:
 
 
 def render_error(service: str, error: ErrorAnswer) -> tuple[bytes, list[tuple[str, str]]]:
-    """Body and headers in the service's protocol."""
+    """Returns body and headers in the service's protocol."""
     request_id = str(uuid4())
     protocol = protocol_of(service)
     code, message = escape(error.code), escape(error.message)
@@ -231,7 +231,7 @@ def _read_body(environ: Environ) -> bytes:
 
 
 def signature_of(environ: Environ) -> tuple[str, str, str, str]:
-    """Access key, region, service and session token."""
+    """Returns access key, region, service and session token."""
     match = _SCOPE.search(environ.get("HTTP_AUTHORIZATION", ""))
     if match:
         key, region, service = match.groups()

@@ -95,7 +95,7 @@ def _shares(spent: dict[str, float], accounts: int) -> str:
 
 
 async def _prepare(lab: Laboratory, count: int) -> dict[str, str]:
-    """The accounts' ids by name."""
+    """Returns the accounts' ids by name."""
     pools = {"default": {"default": True}}
     data = {"feature.opt_in_regions": "true", "opt-in-regions": ", ".join(OPT_IN), "accountpool": json.dumps(pools)}
     await lab.patch(CONFIG_MAP_KIND, OPERATOR_NAMESPACE, CONFIG_MAP, {"data": data})
@@ -130,7 +130,7 @@ async def _make(lab: Laboratory, name: str, account_id: str) -> None:
 
 
 async def _followed(lab: Laboratory, count: int) -> int:
-    """The maximum in OptingInRegions at once."""
+    """Returns the maximum in OptingInRegions at once."""
     most = 0
 
     def finished() -> bool:

@@ -176,7 +176,7 @@ def _told(sizes_mib: dict[str, float]) -> str:
 
 
 def _memory_mib(on: Scene, service: str) -> float:
-    """With its children."""
+    """Includes children."""
     pid = on.lab.deployment.service(service).pid
     if pid is None:
         return 0.0

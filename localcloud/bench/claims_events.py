@@ -106,7 +106,7 @@ def _cost(cost: Cost, ends: int) -> tuple[Figure, ...]:
 
 
 async def _late(on: Scene, prefix: str, count: int, seconds: int) -> tuple[list[float], Cost]:
-    """Lateness in seconds, and the cost."""
+    """Returns lateness in seconds, and the cost."""
     first = int(time.time()) + _LEAD_SECONDS
     due = {f"{prefix}-{number}": first + number * seconds // count for number in range(count)}
     await _make_ending(on, due)
@@ -119,7 +119,7 @@ async def _late(on: Scene, prefix: str, count: int, seconds: int) -> tuple[list[
 
 
 async def _late_after_downtime(on: Scene, count: int) -> tuple[list[float], float]:
-    """Delays after the restart, and its duration."""
+    """Returns delays after the restart, and its duration."""
     deployment = on.lab.deployment
     due = dict.fromkeys((f"down-{number}" for number in range(count)), int(time.time()) + _DOWN_LEAD_SECONDS)
     await _make_ending(on, due)

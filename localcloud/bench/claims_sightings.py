@@ -51,7 +51,7 @@ class Sightings:
         return self._first[kind.name, path].get(word)
 
     def ended(self, kind: Kind, path: str) -> float | None:
-        """When it was deleted or gone."""
+        """The time at which it was deleted or gone."""
         seen = self._first[kind.name, path]
         return min((seen[word] for word in (DELETING, GONE) if word in seen), default=None)
 
@@ -169,7 +169,7 @@ def _pool(obj: JsonObject) -> Iterable[str]:
 
 
 def _thing(marked: str, obj: JsonObject) -> Iterable[str]:
-    """Handles' objects only."""
+    """Ignores objects without a handle."""
     return (BOUND,) if text(obj, "metadata", "annotations", marked) else ()
 
 

@@ -157,7 +157,7 @@ async def _ledger(on: Scene, names: list[str]) -> tuple[int, int]:
 
 
 async def _broken_off(client: Client) -> Counter[str]:
-    """Repeated work in all histories."""
+    """Counts repeated work in all histories."""
     found: Counter[str] = Counter()
     permits = asyncio.Semaphore(_READ_AT_ONCE)
 
@@ -178,7 +178,7 @@ def _restarts(on: Scene) -> Counter[str]:
 
 
 async def _terms(on: Scene) -> int:
-    """Changes of the watcher's leader."""
+    """Counts changes of the watcher's leader."""
     settings = Settings()
     lease = await on.lab.kube.get(LEASE, settings.watch_lease_namespace, settings.watch_lease_name)
     turns = at(lease, "spec", "leaseTransitions")

@@ -49,7 +49,7 @@ class Cost(NamedTuple):
     """Seconds by service; `evaluators` are the worker's children."""
 
     def cpu_of(self, count: int) -> str:
-        """Milliseconds per item."""
+        """Shows milliseconds per item."""
         return ", ".join(f"{service} {1000 * seconds / count:.1f}" for service, seconds in self.cpu.items())
 
 

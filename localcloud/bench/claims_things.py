@@ -58,7 +58,7 @@ class Scene(NamedTuple):
 
 @asynccontextmanager
 async def scene() -> AsyncIterator[Scene]:
-    """Warmed up by one claim."""
+    """One claim warms the deployment up."""
     step("a deployment is brought up")
     async with laboratory((Cloud.AWS,)) as lab:
         seen = Sightings(lab.kube)
@@ -74,7 +74,7 @@ async def scene() -> AsyncIterator[Scene]:
 
 
 async def make(scene: Scene, names: Iterable[str], provider: str = AT_ONCE, **spec: object) -> dict[str, float]:
-    """When each request was sent."""
+    """Returns when each request was sent."""
     permits = asyncio.Semaphore(POSTS_AT_ONCE)
     sent: dict[str, float] = {}
 
@@ -88,7 +88,7 @@ async def make(scene: Scene, names: Iterable[str], provider: str = AT_ONCE, **sp
 
 
 async def make_settled(scene: Scene, count: int, prefix: str, told: Callable[[], str] = str) -> None:
-    """In batches, each ready before the next."""
+    """Creates batches, each ready before the next."""
     names = [f"{prefix}-{number}" for number in range(count)]
     for start in range(0, count, BATCH):
         batch = names[start : start + BATCH]
@@ -99,7 +99,7 @@ async def make_settled(scene: Scene, count: int, prefix: str, told: Callable[[],
 
 
 async def all_ready(scene: Scene, names: Sequence[str]) -> float:
-    """When the last one was."""
+    """Returns when the last one was ready."""
     return max([await moment(scene, name, READY) for name in names])
 
 
@@ -151,7 +151,7 @@ def end(seconds: float) -> dict[str, str]:
 
 
 def thing(scene: Scene, name: str) -> tuple[str, str]:
-    """Namespace and name."""
+    """Returns namespace and name."""
     namespace, _, thing = scene.seen.things_of[path(name)][0].partition("/")
     return namespace, thing
 

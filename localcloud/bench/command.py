@@ -117,7 +117,7 @@ def bench(
 
 
 def _measured(work: Sequence[Measure]) -> tuple[list[Found], list[str]]:
-    """Results, and reasons of failures."""
+    """Returns results, and reasons of failures."""
     from engine.errors import ApiError
     from localcloud.cpu_share import NoQuota
 
@@ -173,7 +173,7 @@ def _fields(of: type[Model], sizes: Mapping[str, float]) -> dict[str, float]:
 
 
 def _rows(text: str, rows: Iterable[frozenset[str]], on_request: frozenset[str]) -> frozenset[str]:
-    """Without `--only`, all except those on request."""
+    """Without `--only`, excludes those on request."""
     known = frozenset().union(*rows)
     named = filter(None, map(str.strip, text.split(",")))
     wanted = frozenset().union(*(({name} & known) or _parts(name, known) or {name} for name in named))
@@ -183,5 +183,5 @@ def _rows(text: str, rows: Iterable[frozenset[str]], on_request: frozenset[str])
 
 
 def _parts(row: str, known: frozenset[str]) -> set[str]:
-    """f1, f2 and f3 of f."""
+    """Returns f1, f2 and f3 for f."""
     return {each for each in known if each.rstrip("0123456789") == row}

@@ -78,7 +78,7 @@ class LoadMeter:
 
 
 def _waited_seconds() -> float | None:
-    """`total` of /proc/pressure/cpu, in seconds."""
+    """Reads `total` of /proc/pressure/cpu."""
     try:
         some = Path("/proc/pressure/cpu").read_text().splitlines()[0]
     except OSError:
@@ -87,7 +87,7 @@ def _waited_seconds() -> float | None:
 
 
 def _cpu_seconds() -> dict[str, float]:
-    """Without idle time."""
+    """Excludes idle time."""
     return {name: seconds for name, seconds in psutil.cpu_times()._asdict().items() if name not in ("idle", "iowait")}
 
 

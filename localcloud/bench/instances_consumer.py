@@ -112,7 +112,7 @@ async def end_to_end(sizes: Sizes, rows: frozenset[str]) -> Found:
 
 
 async def _burst(on: Scene, instances: Sequence[str]) -> list[Figure]:
-    """All events at once."""
+    """Sends all events at once."""
     until = now()
     lives = [life(each, (State.PENDING, State.RUNNING, State.STOPPING, State.STOPPED), until) for each in instances]
     bodies = [body for bodies in zip(*lives, strict=True) for body in bodies]
@@ -143,7 +143,7 @@ async def _burst(on: Scene, instances: Sequence[str]) -> list[Figure]:
 
 
 async def _paced(on: Scene, instances: Sequence[str]) -> list[Figure]:
-    """Ten events per second."""
+    """Sends ten events per second."""
     on.labels.forget()
     at = now() + timedelta(seconds=1)
     sent = await on.send([state_change(each, State.STOPPING, at) for each in instances], per_second=_PACED_PER_SECOND)

@@ -170,7 +170,7 @@ def _date(machine: JsonObject) -> datetime | None:
 
 
 def _grouped(on: Scene) -> str:
-    """The instance of a group of one."""
+    """Returns the instance of a group of one."""
     group = make_hooked_group(
         on.client,
         _GROUP,

@@ -54,7 +54,7 @@ class Labels:
         self._first.clear()
 
     def first(self, instance: str, label: str, value: str) -> float | None:
-        """Seconds since the epoch."""
+        """Returns seconds since the epoch."""
         return self._first[instance, label].get(value)
 
     def value(self, instance: str, label: str) -> str:
@@ -93,7 +93,7 @@ class Scene:
     # Instances.
 
     async def make(self, count: int) -> list[str]:
-        """Running instances with AWSMachines and Machines."""
+        """Creates running instances with AWSMachines and Machines."""
         made: list[str] = []
         image = await asyncio.to_thread(image_of, self.ec2)
         while len(made) < count:
@@ -182,7 +182,7 @@ class Scene:
         return sent
 
     def left(self, name: str = PLACE.queue) -> int:
-        """Visible or not."""
+        """Counts visible and invisible messages."""
         names = ["ApproximateNumberOfMessages", "ApproximateNumberOfMessagesNotVisible"]
         found = self.sqs.get_queue_attributes(QueueUrl=self.url(name), AttributeNames=names)["Attributes"]
         return sum(int(number) for number in found.values())
@@ -280,11 +280,11 @@ def spot_warning(instance: str, at: datetime, id_: str = "") -> str:
 
 
 def life(instance: str, states: Iterable[InstanceState], until: datetime) -> list[str]:
-    """One second apart, the last at `until`."""
+    """Events are one second apart, the last at `until`."""
     listed = list(states)
     return [state_change(instance, s, until - timedelta(seconds=len(listed) - 1 - n)) for n, s in enumerate(listed)]
 
 
 def now() -> datetime:
-    """In whole seconds."""
+    """Returns whole seconds."""
     return datetime.now(UTC).replace(microsecond=0)

@@ -223,7 +223,7 @@ async def laboratory_with(
 
 
 def writes(requests: Mapping[str, int]) -> int:
-    """Without Leases and Events."""
+    """Ignores Leases and Events."""
     return sum(
         count
         for name, count in requests.items()

@@ -209,7 +209,7 @@ async def _silent() -> Found:
 
 
 async def _everything_killed(on: Scene) -> None:
-    """All at once."""
+    """Kills everything at once."""
     deployment = on.lab.deployment
     killed = {name: await asyncio.to_thread(deployment.kill, name) for name in EVERYTHING}
     for name, pid in killed.items():
@@ -217,7 +217,7 @@ async def _everything_killed(on: Scene) -> None:
 
 
 async def disturbed(_: frozenset[str]) -> Found:
-    """Row h, one kind of call."""
+    """Row h, with one kind of call."""
     doubled, left, slowest = 0, 0, 0.0
     odd: dict[str, int] = {}
     async with scene() as on:
@@ -262,7 +262,7 @@ async def _patched(on: Scene, name: str, spec: JsonObject, done: Callable[[], ob
 
 @contextmanager
 def _shortened() -> Iterator[None]:
-    """Through this environment, which the deployment inherits."""
+    """Sets this environment, which the deployment inherits."""
     with environment.kept():
         os.environ["PERDURE_LOADBALANCERS_BOOT_TIMEOUT"] = f"{BOOT_TIMEOUT_SECONDS:g}"
         os.environ["PERDURE_LOADBALANCERS_DELETION_GRACE"] = f"{GRACE_SECONDS:g}"

@@ -105,7 +105,7 @@ def servers(cloud: Any, asked: Asked) -> Json:
 
 
 def bulk(cloud: Any, path: str, plural: str, wanted: Sequence[Json]) -> list[Json]:
-    """In the order of `wanted`."""
+    """Keeps the order of `wanted`."""
     made: list[Json] = []
     for some in in_parts(wanted):
         answer = cloud.network.post(f"/{path}", json={plural: some})
@@ -116,7 +116,7 @@ def bulk(cloud: Any, path: str, plural: str, wanted: Sequence[Json]) -> list[Jso
 
 
 def made_ports(cloud: Any, wanted: Sequence[Json]) -> list[Any]:
-    """In the order of `wanted`."""
+    """Keeps the order of `wanted`."""
     found = {port.name: port for some in in_parts(wanted) for port in cloud.network.create_ports(some)}
     return [found[each["name"]] for each in wanted]
 
@@ -153,7 +153,7 @@ def await_active(cloud: Any, wanted: set[str]) -> None:
 
 
 def rules(group: str, path: str) -> list[Json]:
-    """Without a group's two default ones."""
+    """Excludes a group's two default ones."""
     found: list[Json] = []
     for ethertype, icmp, anywhere in (("IPv4", "icmp", "0.0.0.0/0"), ("IPv6", "ipv6-icmp", "::/0")):
         both: Json = {

@@ -225,7 +225,7 @@ async def _left_renamed(on: Scene, made: Made) -> None:
 
 
 async def _together(work: Iterable[Awaitable[T]]) -> list[T]:
-    """Some at a time; results in order."""
+    """Runs some at a time; keeps the order of results."""
     permits = asyncio.Semaphore(_WRITES_AT_ONCE)
 
     async def one(each: Awaitable[T]) -> T:
@@ -255,7 +255,7 @@ async def _looked_at(on: Scene, wanted: int) -> None:
 
 
 async def _phases(on: Scene) -> dict[str, int]:
-    """By kind and phase."""
+    """Counts lifecycles by kind and phase."""
     running = on.lab.temporal.list_workflows("ExecutionStatus = 'Running'")
     found = [(each.id.partition("/")[0], each.typed_search_attributes.get(OP_PHASE)) async for each in running]
     return {f"{kind} {phase}": count for (kind, phase), count in Counter(found).items()}
@@ -314,7 +314,7 @@ async def _bare(on: Scene, what: str, **more: object) -> Bare:
 
 
 async def _told(on: Scene) -> dict[str, int]:
-    """Events by reason and message."""
+    """Counts Events by reason and message."""
     events = (await on.lab.kube.list(EVENT, NAMESPACE_NAME)).items
     return dict(Counter(f"{text(each, 'reason')}: {text(each, 'message')}" for each in events).most_common())
 
@@ -334,7 +334,7 @@ def _used(before: Mapping[str, float], after: Mapping[str, float]) -> dict[str, 
 
 @asynccontextmanager
 async def _reported() -> AsyncIterator[Scene]:
-    """Without machines and quotas."""
+    """The scene has no machines and quotas."""
     async with scene(only=WITHOUT_MACHINES) as on:
         await asyncio.to_thread(lift_quotas, on)
         async with Reporter(on.lab.kube, on.lab.objects, control_plane.ground(on.lab.deployment.state)).at_work():

@@ -89,7 +89,7 @@ class Reporter:
 
 
 def first_of_each(machines: Sequence[JsonObject]) -> frozenset[str]:
-    """By name; they hold their set's address."""
+    """The first by name hold their set's address."""
     first: dict[str, JsonObject] = {}
     for machine in sorted(machines, key=lambda each: text(each, "metadata", "name")):
         first.setdefault(owner_of(machine), machine)

@@ -85,7 +85,7 @@ class Counted(NamedTuple):
 
 
 class FirstAnswer(NamedTuple):
-    """Since the creation of the Service."""
+    """Seconds since the creation of the Service."""
 
     address_seconds: float
     answer_seconds: float
@@ -93,7 +93,7 @@ class FirstAnswer(NamedTuple):
 
 @asynccontextmanager
 async def scene(only: Sequence[str] | None = None) -> AsyncIterator[Scene]:
-    """Without warm-up."""
+    """Does not warm up."""
     step("a deployment with OpenStack is brought up")
     kinds = (LOAD_BALANCER, LOAD_BALANCER_SET, LOAD_BALANCER_MACHINE)
     async with laboratory_with(only, (Cloud.OPENSTACK,), *kinds) as lab:
@@ -137,7 +137,7 @@ async def delete(on: Scene, *names: str) -> None:
 
 
 def balancer(on: Scene, name: str, ports: int = 1) -> dict[str, Any]:
-    """As its Service would create it."""
+    """Has the fields that its Service would set."""
     settings = settled(project(on.lab.deployment.state))
     infrastructure = {name.removeprefix("PERDURE_LOADBALANCERS_"): value for name, value in settings.items()}
     return {

@@ -146,7 +146,7 @@ class Stage:
         await _until(served)
 
     async def roll_out(self) -> None:
-        """Until the old machines are gone."""
+        """Waits until the old machines are gone."""
         former = {text(each, "metadata", "uid") for each in self.on.of_machines()}
         zone: JsonObject = {"infrastructure": {"availabilityZone": "nova"}}
         await self.on.lab.patch(LOAD_BALANCER, NAMESPACE_NAME, NAME, {"spec": zone})
@@ -227,7 +227,7 @@ class Suffered:
 
 
 async def disturbances(rows: frozenset[str]) -> list[Suffered]:
-    """In sequence, on one load balancer."""
+    """Runs in sequence, on one load balancer."""
     suffered: list[Suffered] = []
     async with scene() as on, node(NODE_PORT):
         await on.lab.kube.create(LOAD_BALANCER, _busy(on), NAMESPACE_NAME)
@@ -300,7 +300,7 @@ def _busy(on: Scene) -> dict[str, object]:
 
 
 def _hold_the_next(on: Scene, pid: int) -> int:
-    """Stopped before it listens; returns its pid."""
+    """Stops it before it listens; returns its pid."""
     deadline = time.monotonic() + PATIENCE_SECONDS
     while time.monotonic() < deadline:
         found = on.lab.deployment.service(API_SERVER).pid

@@ -156,7 +156,7 @@ ADMIN_PASSWORD, MASTER_TOKEN, TENANT_TOKEN = "admin-password", "master", "tenant
 
 
 def all_kinds(master: TenantRecord, organization: str) -> list[tuple[Kind, JsonObject]]:
-    """With the Secrets that they reference."""
+    """Includes the Secrets that they reference."""
     secrets = {
         **SECRETS,
         ADMIN_PASSWORD: {"admin_password": "secret123"},

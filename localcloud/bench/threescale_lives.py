@@ -59,7 +59,7 @@ async def shuffled(sizes: Sizes, _: frozenset[str]) -> Found:
 
 
 def _end_state(on: Scene, name: str) -> str:
-    """Without what differs between equal tenants."""
+    """Ignores what differs between equal tenants."""
     world = holds(on.threescale.world(name))
     said = sorted(f"{kind.name}: {stands(each)}" for kind in CUSTOM_KINDS for each in on.lab.objects.of(kind, name))
     counts = ", ".join(f"{len(rows)} {table}" for table, rows in world.items())
@@ -95,7 +95,7 @@ async def disturbed(_: Sizes, __: frozenset[str]) -> Found:
 
 
 async def _life(on: Scene, name: str, fault: tuple[str, str, dict[str, Any]] | None) -> str:
-    """The result when quiet."""
+    """Returns the state when quiet."""
     await on.tenant(name)
     if fault is not None:
         method, kind, more = fault

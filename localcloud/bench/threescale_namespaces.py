@@ -245,7 +245,7 @@ async def _longer(lab: Laboratory, obj: JsonObject, than: int) -> None:
 
 
 async def _events(lab: Laboratory, obj: JsonObject) -> int:
-    """The history's length; 0 if none."""
+    """Returns the history's length; 0 if there is none."""
     handle = lab.temporal.get_workflow_handle(key_of(BACKEND, obj).workflow_id)
     try:
         return (await handle.describe()).history_length

@@ -55,7 +55,7 @@ class Scene(NamedTuple):
                 await asyncio.sleep(look)
 
     async def tenant(self, name: str, *namespaces: str) -> TenantRecord:
-        """With namespaces for its objects."""
+        """Also creates namespaces for its objects."""
         made = await asyncio.to_thread(self.threescale.add_tenant, name)
         for namespace in namespaces or (name,):
             await self.lab.kube.create(NAMESPACE, {"metadata": {"name": namespace}})
@@ -67,7 +67,7 @@ class Scene(NamedTuple):
         return made
 
     async def create(self, objects: Iterable[tuple[Kind, JsonObject]], namespace: str) -> None:
-        """Some at a time."""
+        """Creates some at a time."""
         permits = asyncio.Semaphore(_CREATED_AT_ONCE)
 
         async def one(kind: Kind, body: JsonObject) -> None:
@@ -77,7 +77,7 @@ class Scene(NamedTuple):
         await asyncio.gather(*(one(kind, body) for kind, body in objects))
 
     async def wake_all(self, namespace: str = "") -> int:
-        """Like a resync."""
+        """Acts like a resync."""
         keys = [key_of(kind, each) for kind in CUSTOM_KINDS for each in self.lab.objects.of(kind, namespace)]
         permits = asyncio.Semaphore(_WOKEN_AT_ONCE)
 
@@ -113,7 +113,7 @@ async def counted(on: Scene, work: Callable[[], Awaitable[object]]) -> Counted:
 
 
 def done(obj: JsonObject) -> bool:
-    """By its status."""
+    """Whether its status says so."""
     observed = at(obj, "status", "observedGeneration")  # some kinds lack it
     if observed is not None and observed != at(obj, "metadata", "generation"):
         return False
@@ -125,7 +125,7 @@ def stands(obj: JsonObject) -> str:
 
 
 async def audited(on: Scene) -> None:
-    """It must find nothing."""
+    """The audit must find nothing."""
     command = (sys.executable, "-m", "starters.cli.main", "audit", "threescale")
     running = await asyncio.create_subprocess_exec(
         *command, env=on.lab.deployment.program_env(), stdout=subprocess.PIPE, stderr=subprocess.STDOUT
@@ -212,7 +212,7 @@ def rule(pattern: str, counts: str) -> JsonObject:
 
 
 def developer(name: str) -> list[tuple[Kind, JsonObject]]:
-    """With its admin, and the admin's password."""
+    """Includes the admin and its password."""
     user: JsonObject = {
         "username": name,
         "email": f"{name}@example.com",

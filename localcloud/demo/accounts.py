@@ -85,7 +85,7 @@ async def _fill_the_pool(stage: Stage) -> None:
 
 
 async def _claim(stage: Stage) -> tuple[Account, AwsKey]:
-    """With a key that AWS accepts."""
+    """Returns the key, which AWS accepts."""
     await stage.apply("claim.yaml")
     stage.tell("Applied claim.yaml: an AccountClaim of the legal entity acme")
     await stage.until("the claim is Ready", lambda: _claim_state(stage) == ClaimState.READY)
@@ -100,7 +100,7 @@ async def _claim(stage: Stage) -> tuple[Account, AwsKey]:
 
 
 async def _claimed(stage: Stage, name: str) -> None:
-    """The Account's status follows the key shortly."""
+    """Waits, since the Account's status follows the key."""
     await stage.until("the account is marked as claimed", lambda: _account(stage, name).status.claimed)
 
 

@@ -161,7 +161,7 @@ async def _rename(stage: Stage, threescale: ThreescaleControl) -> None:
 
 
 async def _get(tenant: TenantRecord, path: str) -> JsonObject:
-    """Without the ledger."""
+    """Bypasses the ledger."""
     async with httpx.AsyncClient(auth=("", tenant.token), headers={"Perdure-Unseen": "1"}, trust_env=False) as http:
         answer = await http.get(f"{tenant.url}/admin/api/{path}.json")
     found = answer.json() if answer.is_success else {}

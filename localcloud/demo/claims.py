@@ -47,7 +47,7 @@ async def play(stage: Stage) -> None:
 
 
 async def forget_the_last_run(stage: Stage, claims: tuple[str, ...] = CLAIMS) -> None:
-    """Wait until their handles are gone, too."""
+    """Waits until their handles are gone, too."""
     left = [name for name in claims if stage.objects.one(RESOURCE_CLAIM, TEAM, name) is not None]
     if not left:
         return
@@ -254,7 +254,7 @@ def _resources(stage: Stage, name: str) -> list[JsonObject]:
 
 
 def resource_of(stage: Stage, name: str, index: int = 0) -> str:
-    """Empty if it has none."""
+    """Returns an empty name if it has none."""
     entries = _resources(stage, name)
     return text(entries[index], "reference", "name") if entries else ""
 

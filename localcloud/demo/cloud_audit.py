@@ -50,7 +50,7 @@ class Comparison:
 
     @property
     def problem(self) -> str:
-        """Empty if both sides agree."""
+        """Is empty if both sides agree."""
         if len(self.held) > 1:
             return "doubled"
         if not self.held:
@@ -75,7 +75,7 @@ def compare(thing: str, recorded: Recorded, held: Held) -> list[Comparison]:
 
 
 async def audit(kube: KubeApi, deployment: Deployment, emulator: Emulator) -> list[Comparison]:
-    """Reads only."""
+    """Only reads."""
     accounts = [Account.model_validate(obj) for obj in (await kube.list(ACCOUNT)).items]
     ours = [each for each in accounts if not each.spec.byoc and not each.spec.manual_sts_mode]
     return [
@@ -99,7 +99,7 @@ async def audit(kube: KubeApi, deployment: Deployment, emulator: Emulator) -> li
 
 
 async def _keys_in_secrets(kube: KubeApi, accounts: Iterable[Account]) -> dict[str, str]:
-    """Access key ids by Account."""
+    """Returns access key ids by Account."""
     found = {}
     for account in accounts:
         name = account.metadata.name

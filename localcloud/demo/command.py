@@ -201,7 +201,7 @@ def _nothing() -> None:
 
 
 def extend(limit: asyncio.Timeout) -> None:
-    """Restart the time limit."""
+    """Restarts the time limit."""
     # Lifecycles may still change after the limit, which cannot be rescheduled then.
     if not limit.expired():
         limit.reschedule(asyncio.get_running_loop().time() + STANDSTILL_SECONDS)

@@ -22,14 +22,14 @@ MOST_TOLD = 3
 
 @dataclass(frozen=True)
 class Killed:
-    """Former pids, and the time (monotonic)."""
+    """The services' former pids, and the time (monotonic)."""
 
     pids: Mapping[str, int]
     at: float
 
 
 async def kill(stage: Stage, *names: str) -> Killed:
-    """SIGKILL; waits for services that are starting."""
+    """Sends SIGKILL; waits for services that are starting."""
 
     async def all_run() -> bool:
         return all(stage.deployment.service(name).settled for name in names)
@@ -74,7 +74,7 @@ async def _tell(stage: Stage, kinds: tuple[Kind, ...]) -> None:
 
 
 def next_step(why: Why) -> str:
-    """Or its blocker; empty if settled."""
+    """The step or its blocker; empty if settled."""
     if why.phase == "Unknown":  # a history is being replayed
         return ""
     if why.running:

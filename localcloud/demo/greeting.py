@@ -62,7 +62,7 @@ def look(obj: JsonObject | None) -> Waiting:
 
 
 def failure(obj: JsonObject) -> str:
-    """Greetings wait for what is missing."""
+    """Greetings wait for what is missing, so none fails."""
     return ""
 
 

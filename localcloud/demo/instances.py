@@ -73,7 +73,7 @@ async def _forget_the_last_run(stage: Stage, fleet: Fleet) -> None:
 
 
 async def _launch(stage: Stage, fleet: Fleet) -> dict[str, str]:
-    """Instances by their machines' names."""
+    """Returns instances by their machines' names."""
     await stage.apply("machines.yaml")
     await stage.apply("pool.yaml")
     stage.tell("Applied machines.yaml and pool.yaml: three machines, one of them a Spot instance, and a group of one")
@@ -183,7 +183,7 @@ async def _drain(stage: Stage, name: str) -> None:
 
 
 async def _until_ended(stage: Stage, name: str) -> None:
-    """Then the provider releases its AWSMachine."""
+    """At the end the provider releases its AWSMachine."""
     await stage.until(f"{name} is labelled terminated", lambda: _state(stage, name) == "terminated")
     done = {"metadata": {"finalizers": None}}
     await stage.kube.patch(AWS_MACHINE, NAMESPACE, name, done, field_manager=FIELD_MANAGER)

@@ -73,7 +73,7 @@ async def forget_the_last_run(stage: Stage) -> None:
 
 
 async def apply_service(stage: Stage) -> None:
-    """And simulate its nodes."""
+    """Applies the Service and simulates its nodes."""
     await stage.apply("nodes.yaml", of="loadbalancer")
     await stage.apply("service.yaml", of="loadbalancer")
     stage.tell(f"Applied service.yaml: Service {NAMESPACE}/{NAME} of type LoadBalancer, with {REPLICAS} machines")
@@ -138,7 +138,7 @@ async def _cut_the_power(stage: Stage, machines: MachineHost, address: str) -> M
 
 
 async def _replace(stage: Stage, machines: MachineHost, dead: MachineView) -> None:
-    """Otherwise replacement would take five minutes."""
+    """Deletes the machine, whose replacement would otherwise take five minutes."""
     began = time.monotonic()
     await stage.delete(LOAD_BALANCER_MACHINE, LOAD_BALANCER_NAMESPACE, dead.name)
     stage.tell(f"Deleted LoadBalancerMachine {dead.name} (left alone it is replaced after five minutes of silence)")
@@ -172,7 +172,7 @@ async def _one_master(stage: Stage, machines: MachineHost, holds: Callable[[Mach
 
 
 def failure(_: JsonObject) -> str:
-    """Load balancers wait, and report their blockers."""
+    """Load balancers wait, and report their blockers, so none fails."""
     return ""
 
 
@@ -217,7 +217,7 @@ async def _answered(client: aiohttp.ClientSession, address: str) -> bool:
 
 
 async def _answer(client: aiohttp.ClientSession, address: str) -> str:
-    """Empty if none does."""
+    """Returns the node's name; empty if none answers."""
     try:
         async with client.get(f"http://{address}:{PORT}/") as answer:
             return (await answer.text()).strip()

@@ -120,7 +120,7 @@ class Stage:
         self.on_progress()
 
     async def breathe(self) -> None:
-        """Skipped if the demo is fast."""
+        """Pauses, unless the demo is fast."""
         await asyncio.sleep(0 if self._fast else BREATH_SECONDS)
 
     def present(self, columns: Sequence[str], rows: Iterable[Sequence[str]]) -> None:
@@ -160,13 +160,13 @@ class Stage:
             raise UnsettledError(reason)
 
     async def looking(self, what: str, holds: Callable[[], Awaitable[bool]]) -> None:
-        """For conditions outside of the objects."""
+        """Waits for conditions outside of the objects."""
         self._await(what)
         while not await holds():  # noqa: ASYNC110 - a client gets no event
             await asyncio.sleep(LOOK_SECONDS)
 
     def shown(self) -> dict[str, JsonObject]:
-        """By workflow id."""
+        """Returns objects by workflow id."""
         return {id_: obj for id_, obj in self.objects.by_workflow.items() if self._scenario.shows(obj)}
 
     # What the command asks.
@@ -178,7 +178,7 @@ class Stage:
         return "\n  ".join([f"waited for: {self._awaited}", *filter(None, asked)])
 
     async def follow_lifecycles(self) -> None:
-        """Forever."""
+        """Runs forever."""
         while True:
             with contextlib.suppress(RPCError):  # retried at once; the table shows the previous state
                 found = [row async for row in self._temporal.list_workflows("ExecutionStatus = 'Running'")]
@@ -227,7 +227,7 @@ class Stage:
             await self.kube.patch(kind, namespace, name, document, field_manager=FIELD_MANAGER)
 
     async def why(self, id_: str) -> Why | None:
-        """None if it does not answer."""
+        """Returns None if it does not answer."""
         handle = self._temporal.get_workflow_handle(id_)
         try:
             async with asyncio.timeout(ASKED_WHY_SECONDS):
@@ -237,7 +237,7 @@ class Stage:
         return answer
 
     async def _why(self, id_: str) -> str:
-        """Empty if settled."""
+        """Returns an empty text if it is settled."""
         answer = await self.why(id_)
         if answer is None:
             return f"{id_}: does not answer"

@@ -44,7 +44,7 @@ DISK_GB = 3
 
 
 def versions() -> tuple[str, str]:
-    """In go.mod."""
+    """Reads go.mod."""
     text = (MODULE / "go.mod").read_text()
     found = [re.search(rf"^\s*{re.escape(name)} (v\S+)", text, re.MULTILINE) for name in _REQUIRED]
     assert all(found)
@@ -116,7 +116,7 @@ def _announce(narrator: Narrator, names: tuple[str, ...]) -> None:
 
 
 def _cores() -> int:
-    """All cores on macOS."""
+    """On macOS, counts all cores."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
 
 
@@ -178,7 +178,7 @@ def _run(toolchain: Toolchain, command: list[str], work: Path) -> Iterator[str]:
 
 
 def _drop(toolchain: Toolchain, caches: Path) -> None:
-    """They take gigabytes."""
+    """Frees gigabytes."""
     # Modules are unpacked read-only; go can remove them.
     command = [str(toolchain.go), "clean", "-modcache"]
     subprocess.run(command, env=toolchain.environment(), cwd=caches, check=False, capture_output=True)

@@ -71,14 +71,14 @@ class WrongHashError(DownloadError):
 
 @dataclass(frozen=True)
 class Target:
-    """In Go's names."""
+    """Uses Go's names."""
 
     system: str
     machine: str
 
     @classmethod
     def of_this_computer(cls) -> Target | None:
-        """None without official programs."""
+        """Returns None without official programs."""
         target = cls(platform.system().lower(), _MACHINES.get(platform.machine().lower(), ""))
         return target if target.archive in SHA512 else None
 
@@ -105,7 +105,7 @@ def cached(cache: Path, target: Target) -> Path | None:
 
 
 def download(cache: Path, target: Target, narrator: Narrator) -> Path:
-    """Possibly without a controller manager; raises DownloadError."""
+    """May lack a controller manager; raises DownloadError."""
     cache.mkdir(parents=True, exist_ok=True)
     with only_builder(cache, "Kubernetes", narrator):
         ready = cached(cache, target)
@@ -195,7 +195,7 @@ def _published_sha256(client: httpx.Client, program_url: str) -> str:
 
 
 def _fetch(client: httpx.Client, url: str, path: Path, algorithm: str, expected: str, narrator: Narrator) -> Path:
-    """Resumed after an interruption."""
+    """Resumes after an interruption."""
     if path.exists():
         return path
     part = path.with_name(f"{path.name}.part")
@@ -238,7 +238,7 @@ def _append(client: httpx.Client, url: str, part: Path, narrator: Narrator) -> N
 
 
 def _unpack(archive: Path, work: Path) -> None:
-    """From any directory of the archive."""
+    """Finds programs in any directory of the archive."""
     with tarfile.open(archive) as opened:
         for member in opened:
             name = Path(member.name).name

@@ -34,11 +34,11 @@ class Toolchain:
 
     @property
     def home(self) -> Path:
-        """Only for our own toolchain."""
+        """Exists for our own toolchain only."""
         return self.go.parent.parent.parent
 
     def environment(self) -> dict[str, str]:
-        """With everything that affects the result."""
+        """Sets everything that affects the result."""
         variables = dict(os.environ)
         variables.update(CGO_ENABLED="0", GOFLAGS="", GOTOOLCHAIN="local", GOWORK="off", GO111MODULE="on")
         # The compiler is many short processes: garbage collection would cost a tenth of their CPU and free little.

@@ -14,7 +14,7 @@ from domain.model import Model
 
 
 class Server(Model):
-    """Built by Nova."""
+    """A server that Nova has built."""
 
     id: str
     name: str
@@ -37,7 +37,7 @@ class FloatingIp(Model):
 
 
 class Fare(Model):
-    """Faults; changes apply to running machines."""
+    """Changes also apply to running machines."""
 
     server: str = Field(default="", description="regular expression, searched for in the server's name; empty: all")
     boots: bool = Field(default=True, description="False: it never comes up, or has lost its power")
@@ -74,7 +74,7 @@ class MachineState(StrEnum):
 
 
 class Port(Model):
-    """Served by Envoy."""
+    """A port that Envoy serves."""
 
     protocol: str  # TCP or UDP
     number: int

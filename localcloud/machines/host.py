@@ -64,7 +64,7 @@ class Host:
         return self._fares
 
     def set_fares(self, fares: Fares) -> None:
-        """Survives this process."""
+        """The faults survive this process."""
         replace_file(self._fares_file, fares.model_dump_json())
         self._fares = fares
         self._changed.set()
@@ -155,7 +155,7 @@ class Host:
                 machine.turn(master=server_id == master)
 
     async def _lead(self) -> None:
-        """Virtual addresses, and their floating IPs."""
+        """Leads virtual addresses and their floating IPs."""
         self._led = {address: address for address in self._masters} | {
             each.address: each.fixed_address
             for each in self._asked("floatingips", FloatingIp)

@@ -67,12 +67,12 @@ class Machine:
 
     @property
     def address(self) -> str:
-        """Of the first port."""
+        """The address of the first port."""
         return self.server.addresses[0]
 
     @property
     def virtual_address(self) -> str:
-        """The shared one."""
+        """The address that machines share."""
         return self._birth.vrrp.virtual_address
 
     @property
@@ -144,7 +144,7 @@ class Machine:
                     await self._fare_changed.wait()
 
     async def _snapshots(self) -> None:
-        """From the agent's file."""
+        """Copies the agent's file."""
         seen = 0
         while True:
             with contextlib.suppress(FileNotFoundError):
@@ -156,7 +156,7 @@ class Machine:
             await asyncio.sleep(_SNAPSHOT_SECONDS)
 
     async def _checks(self) -> None:
-        """Like keepalived."""
+        """Checks like keepalived."""
         refused = 0
         async with aiohttp.ClientSession(timeout=_CHECK_TIMEOUT) as client:
             while True:
@@ -173,7 +173,7 @@ class Machine:
         return Program(f"{self.name}'s {name}", command, environment, log_file, self._on_change)
 
     def _write_disk(self) -> None:
-        """cloud-init's files and the image's."""
+        """Writes cloud-init's files and the image's."""
         for each in self._birth.files:
             path = self._mapped(each.path)
             path.parent.mkdir(parents=True, exist_ok=True)
@@ -237,7 +237,7 @@ class Machine:
 
 
 def accepted_ports(kept: str) -> tuple[Port, ...]:
-    """Listeners' names contain them."""
+    """Reads the ports from listeners' names."""
     named = (name.partition("-") for name in json.loads(kept)["snapshot"]["listeners"])
     return tuple(Port(protocol=protocol, number=int(number)) for protocol, _, number in named)
 

@@ -22,7 +22,7 @@ log = logging.getLogger("machines")
 
 
 class Program:
-    """Restarted when it dies."""
+    """A process that is restarted when it dies."""
 
     def __init__(
         self,
@@ -44,7 +44,7 @@ class Program:
         self._off.set()
 
     def switch(self, *, on: bool) -> None:
-        """Idempotent."""
+        """Repeated calls have no effect."""
         rising, falling = (self._on, self._off) if on else (self._off, self._on)
         rising.set()
         falling.clear()

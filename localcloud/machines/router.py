@@ -155,7 +155,7 @@ class _UdpPort(asyncio.DatagramProtocol):
 
 
 class _Session:
-    """Until a minute of silence."""
+    """Ends after a minute of silence."""
 
     def __init__(
         self,

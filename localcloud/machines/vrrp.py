@@ -48,7 +48,7 @@ class Candidate(NamedTuple):
 
 
 def elect(master: str | None, candidates: Sequence[Candidate]) -> str | None:
-    """None without candidates."""
+    """Returns None without candidates."""
     if not candidates:
         return None
     highest = max(each.priority for each in candidates)

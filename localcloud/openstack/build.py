@@ -42,7 +42,7 @@ _DATABASES = ("keystone", "glance", "placement", "neutron", "nova_api", "nova_ce
 
 
 def find_programs(narrator: Narrator, cache: Path | None = None) -> OpenStackPrograms:
-    """Built if needed; raises BuildError."""
+    """Builds them if needed; raises BuildError."""
     cache = cache or cache_directory()
     cache.mkdir(parents=True, exist_ok=True)
     with only_builder(cache, "OpenStack", narrator):
@@ -173,7 +173,7 @@ def _settings_of(command: str, settings: Path) -> list[str]:
 
 @contextlib.contextmanager
 def _server(mariadb: MariaDB, data: Path, listening: Path, log: Path) -> Iterator[Path]:
-    """Without durability."""
+    """The server is not durable."""
     command = database.server(mariadb, data, listening, "--innodb-flush-method=nosync")
     with log.open("wb") as output:
         process = subprocess.Popen(

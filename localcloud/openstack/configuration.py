@@ -79,7 +79,7 @@ def clouds(layout: Layout) -> dict[str, dict[str, object]]:
 
 
 def environment(layout: Layout, caller: Mapping[str, str]) -> dict[str, str]:
-    """Without the caller's clouds and Python paths."""
+    """Drops the caller's clouds and Python paths."""
     foreign = ("OS_", "PYTHON", "VIRTUAL_ENV")
     inherited = {name: value for name, value in caller.items() if not name.startswith(foreign)}
     return {

@@ -85,7 +85,7 @@ class Ledger(Model):
     recent: tuple[Call, ...] = ()
 
     def calls(self, service: str = "*", method: str = "*", route: str = "*", project: str | None = None) -> int:
-        """By default all, including tokens."""
+        """Counts all calls by default, including tokens."""
         return sum(
             one.count
             for one in self.counts
@@ -99,11 +99,11 @@ class Ledger(Model):
         return self.calls("keystone", "POST", "/v3/auth/tokens")
 
     def mutating(self) -> int:
-        """Effective or not, without tokens."""
+        """Counts all mutating calls, effective or not, without tokens."""
         return sum(one.count for one in self.counts if one.mutating)
 
     def by_route(self) -> dict[str, int]:
-        """By `nova GET /v2.1/servers/detail`, most frequent first."""
+        """Counts by `nova GET /v2.1/servers/detail`, most frequent first."""
         totals: dict[str, int] = {}
         for one in self.counts:
             name = f"{one.service} {one.method} {one.route}"

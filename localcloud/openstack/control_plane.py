@@ -72,7 +72,7 @@ def environment(state: StateDirectory, ports: Mapping[str, int]) -> dict[str, st
 
 
 def ground(state: StateDirectory) -> Path:
-    """Input of the machine host."""
+    """The machine host's input."""
     return state.data("openstack") / "ground"
 
 

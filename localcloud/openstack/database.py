@@ -45,7 +45,7 @@ def find_mariadb(cache: Path, narrator: Narrator) -> MariaDB:
 
 
 def environment(mariadb: MariaDB) -> dict[str, str]:
-    """With fetched libraries."""
+    """Adds fetched libraries."""
     variables = {name: value for name, value in os.environ.items() if not name.startswith(("MYSQL", "MARIADB"))}
     if mariadb.libraries is not None:
         variables["LD_LIBRARY_PATH"] = str(mariadb.libraries)
@@ -64,7 +64,7 @@ def server(mariadb: MariaDB, data: Path, socket: Path, *options: str) -> list[st
 
 
 def make_empty(mariadb: MariaDB, data: Path) -> None:
-    """Like mariadb-install-db."""
+    """Does the same as mariadb-install-db."""
     data.mkdir(parents=True)
     script = "create database mysql;\nuse mysql;\n"
     script += "".join((mariadb.share / name).read_text() for name in _SYSTEM_TABLES)

@@ -26,12 +26,12 @@ class Networks:
 
     @property
     def tenant(self) -> str:
-        """For ports."""
+        """The network of ports."""
         return f"127.{self.first}.0.0/16"
 
     @property
     def external(self) -> str:
-        """For floating IPs."""
+        """The network of floating IPs."""
         return f"127.{self.first + 1}.0.0/16"
 
     @property

@@ -40,7 +40,7 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
 
     def rendered(self, wanted: Format) -> tuple[str, bytes]:
-        """Content type and bytes."""
+        """Returns content type and bytes."""
         if self.text is not None:
             return self.content_type, self.text.encode()
         if self.body is None:
@@ -94,7 +94,7 @@ def entity_tag(payload: bytes) -> str:
 
 
 def as_xml(body: JsonValue) -> bytes:
-    """Empty where 3scale's XML is."""
+    """Returns nothing where 3scale's XML is empty."""
     if not isinstance(body, dict) or set(body) == {"status"}:
         return b""
     if set(body) == {"errors"}:

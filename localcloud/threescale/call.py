@@ -45,7 +45,7 @@ class Call:
             raise refusals.not_found() from None
 
     def find(self, table: str, **where: JsonValue) -> Record:
-        """Raises not-found."""
+        """Raises not-found if there is no such record."""
         found = self.store.find(table, **where)
         if found is None:
             raise refusals.not_found()
@@ -55,7 +55,7 @@ class Call:
         return self.store.page(table, self.wanted_page(), self._born_before(), **where)
 
     def all(self, table: str, order: str = "id", /, **where: JsonValue) -> list[Record]:
-        """Unpaged."""
+        """Lists without pages."""
         latest = self._born_before()
         return [
             record
@@ -90,7 +90,7 @@ class Route:
 
     @property
     def name(self) -> str:
-        """With plain variable names, for the ledger."""
+        """Shows plain variable names, for the ledger."""
         return re.sub(r":[^{}]*\}", "}", self.path)
 
     @property

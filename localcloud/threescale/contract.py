@@ -27,7 +27,7 @@ Seconds = Annotated[float, Field(ge=0)]
 
 
 class Model(BaseModel):
-    """Misspelt settings are errors."""
+    """Rejects misspelt settings."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", defer_build=True)
 
@@ -115,14 +115,14 @@ class Ledger(Model):
         )
 
     def mutating(self, tenant: str | None = None) -> int:
-        """Effective or not."""
+        """Counts all of them, effective or not."""
         return sum(one.count for one in self.counts if one.mutating and tenant in (None, one.tenant))
 
     def reading(self, tenant: str | None = None) -> int:
         return self.calls(tenant=tenant) - self.mutating(tenant)
 
     def by_route(self) -> dict[str, int]:
-        """By `GET /admin/api/services/{service}`, most frequent first."""
+        """Counts by `GET /admin/api/services/{service}`, most frequent first."""
         totals: dict[str, int] = {}
         for one in self.counts:
             name = f"{one.method} {one.route}"
@@ -138,7 +138,7 @@ class TokenRecord(Model):
 
 
 class TenantRecord(Model):
-    """Or the master."""
+    """A tenant, or the master."""
 
     id: int
     name: str
@@ -149,7 +149,7 @@ class TenantRecord(Model):
 
     @property
     def token(self) -> str:
-        """With all rights if there is one."""
+        """Prefers a token with all rights."""
         full = [token.value for token in self.tokens if set(ALL_SCOPES) <= {*token.scopes} and token.permission == "rw"]
         return full[0] if full else self.tokens[0].value
 

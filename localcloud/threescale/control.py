@@ -61,18 +61,18 @@ class ThreescaleControl(DisturbableCloud):
         return [TenantRecord.model_validate(each) for each in self.request("GET", "tenants").json()]
 
     def tenant(self, name: str) -> TenantRecord:
-        """The master is `master`."""
+        """The master's name is `master`."""
         for tenant in self.tenants():
             if tenant.name == name:
                 return tenant
         raise ControlRefusedError(f"no tenant {name}")
 
     def add_tenant(self, name: str) -> TenantRecord:
-        """With a token for everything."""
+        """Adds a token for everything."""
         return self._send("POST", "tenants", {"name": name}, TenantRecord)
 
     def suspend(self, name: str) -> None:
-        """Rejects all its tokens."""
+        """Makes the tenant reject all its tokens."""
         self.request("PUT", f"tenants/{name}/state", {"state": "suspended"})
 
     def resume(self, name: str) -> None:

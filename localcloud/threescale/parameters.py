@@ -24,7 +24,7 @@ _BRACKETS = re.compile(r"\[([^\]]*)\]")
 
 @dataclass(frozen=True)
 class Parameters:
-    """Unconverted values."""
+    """Holds unconverted values."""
 
     values: Mapping[str, JsonValue]
 
@@ -44,14 +44,14 @@ class Parameters:
         return self.values.get(name)
 
     def text(self, name: str) -> str:
-        """Empty if missing."""
+        """Returns an empty text if missing."""
         return as_text(self.values.get(name)) or ""
 
     def integer(self, name: str) -> int | None:
         return as_integer(self.values.get(name))
 
     def flag(self, name: str) -> bool:
-        """False if missing."""
+        """Returns False if missing."""
         return as_flag(self.values.get(name))
 
     def required(self, name: str) -> str:
@@ -61,15 +61,15 @@ class Parameters:
         return self.text(name)
 
     def texts(self, names: Iterable[str]) -> dict[str, JsonValue]:
-        """Only present ones."""
+        """Returns only those that were sent."""
         return {name: as_text(self.values[name]) for name in names if name in self.values}
 
     def flags(self, names: Iterable[str]) -> dict[str, JsonValue]:
-        """Only present ones."""
+        """Returns only those that were sent."""
         return {name: as_flag(self.values[name]) for name in names if name in self.values}
 
     def annotations(self, known: Mapping[str, JsonValue]) -> dict[str, JsonValue]:
-        """An empty one is removed."""
+        """Removes empty ones."""
         sent = self.values.get("annotations")
         if not isinstance(sent, dict):
             return dict(known)
@@ -91,7 +91,7 @@ def read(query: Iterable[tuple[str, str]], body: bytes, content_type: str) -> Pa
 
 
 def nested(pairs: Iterable[tuple[str, str]]) -> JsonObject:
-    """Bracketed names become objects and lists."""
+    """Turns bracketed names into objects and lists."""
     values: JsonObject = {}
     for name, value in pairs:
         head, bracket, _ = name.partition("[")
@@ -101,7 +101,7 @@ def nested(pairs: Iterable[tuple[str, str]]) -> JsonObject:
 
 
 def as_text(value: JsonValue) -> str | None:
-    """In a form's notation."""
+    """Writes values like a form."""
     if value is None or isinstance(value, str):
         return value
     if isinstance(value, bool):
@@ -117,13 +117,13 @@ def as_flag(value: JsonValue) -> bool:
 
 
 def as_integer(value: JsonValue) -> int | None:
-    """Accepts text."""
+    """Accepts text, too."""
     number = as_decimal(value)
     return int(number) if number is not None and number == number.to_integral_value() else None
 
 
 def as_decimal(value: JsonValue) -> Decimal | None:
-    """Accepts text."""
+    """Accepts text, too."""
     if isinstance(value, bool) or not isinstance(value, int | float | str):
         return None
     try:

@@ -27,7 +27,7 @@ LONGEST_TEXT = 255
 
 
 class Refused(Exception):  # noqa: N818 - a handler "raises Refused", which is what happens
-    """Rolls back the call."""
+    """Ends the call and rolls it back."""
 
     def __init__(self, answer: Answer) -> None:
         super().__init__(f"{answer.status} {answer.body or answer.text}")
@@ -35,7 +35,7 @@ class Refused(Exception):  # noqa: N818 - a handler "raises Refused", which is w
 
 
 class Complaints:
-    """By field."""
+    """Collects messages by field."""
 
     def __init__(self) -> None:
         self.errors: dict[str, list[str]] = {}
@@ -65,14 +65,14 @@ class Complaints:
 
 
 def invalid(errors: Mapping[str, list[str]]) -> Refused:
-    """On POST, PUT or PATCH."""
+    """For POST, PUT and PATCH."""
     return Refused(
         Answer(HTTPStatus.UNPROCESSABLE_ENTITY, {"errors": {field: [*each] for field, each in errors.items()}})
     )
 
 
 def undeletable(message: str) -> Refused:
-    """On DELETE."""
+    """For DELETE."""
     return Refused(Answer(HTTPStatus.FORBIDDEN, {"errors": {"base": [message]}}))
 
 
@@ -99,7 +99,7 @@ def access_denied() -> Refused:
 
 
 def unauthorized() -> Refused:
-    """Of the master API."""
+    """For the master API."""
     return Refused(Answer(HTTPStatus.UNAUTHORIZED, text="unauthorized"))
 
 
@@ -134,5 +134,5 @@ def unknown_format(name: str) -> Refused:
 
 
 def conflict() -> Refused:
-    """A unique index is violated after validation."""
+    """For a violated unique index after validation."""
     return Refused(Answer(HTTPStatus.CONFLICT))

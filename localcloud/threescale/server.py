@@ -114,7 +114,7 @@ class Server:
         return outcome.response
 
     async def _delayed(self, request: Request) -> Fault | None:
-        """After the delays before any effect."""
+        """Returns the fault after its delays before any effect."""
         world, http = self.world, request.http
         if world.config.latency_ms:
             await asyncio.sleep(world.config.latency_ms / 1000)
@@ -147,7 +147,7 @@ class Server:
             await asyncio.sleep(min(left, _LOOK_SECONDS))
 
     async def _open_made(self, request: Request) -> None:
-        """Even if the call's answer is lost."""
+        """Opens the address even if the call's answer is lost."""
         if request.route is not None and request.route.of_master:
             await self._open_new()
 
@@ -192,7 +192,7 @@ def _hang_up(http: web.Request) -> None:
 
 
 def _aiohttp_path(path: str) -> str:
-    """Names without dots, and a format suffix."""
+    """Uses names without dots, and a format suffix."""
     segments = []
     for segment in path.split("/"):
         plain = segment.startswith("{") and ":" not in segment

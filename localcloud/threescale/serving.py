@@ -79,7 +79,7 @@ def perform(world: World, request: Request) -> Answer:
 
 
 def rendered(answer: Answer, request: Request) -> web.Response:
-    """304 if the client has it already."""
+    """Answers 304 if the client has it already."""
     content_type, payload = answer.rendered(request.format)
     headers: MultiDict[str] = MultiDict({"Content-Type": content_type, **answer.headers})
     if answer.location:
@@ -148,7 +148,7 @@ def _parameters(request: Request) -> Parameters:
 
 
 def _multipart(content_type: str, body: bytes) -> list[tuple[str, str]]:
-    """Files count as text."""
+    """Takes files as text."""
     message = BytesParser(EmailMessage, policy=HTTP).parsebytes(f"Content-Type: {content_type}\r\n\r\n".encode() + body)
     fields: list[tuple[str, str]] = []
     for part in message.iter_parts():

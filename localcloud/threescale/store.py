@@ -26,13 +26,13 @@ _COMMON = "born REAL NOT NULL, created_at TEXT NOT NULL, updated_at TEXT NOT NUL
 
 @dataclass(frozen=True)
 class Record:
-    """Columns and attributes, merged."""
+    """Merges columns and attributes."""
 
     table: str
     values: Mapping[str, JsonValue]
 
     def __getitem__(self, name: str) -> JsonValue:
-        """None if unset."""
+        """Returns None if unset."""
         return self.values.get(name)
 
     @property
@@ -40,22 +40,22 @@ class Record:
         return self.number("id")
 
     def text(self, name: str) -> str:
-        """Empty if unset."""
+        """Returns an empty value if unset."""
         value = self.values.get(name)
         return "" if value is None else str(value)
 
     def number(self, name: str) -> int:
-        """0 if unset."""
+        """Returns 0 if unset."""
         value = self.values.get(name)
         return int(value) if isinstance(value, int | float | str) else 0
 
     def object(self, name: str) -> JsonObject:
-        """Empty if unset."""
+        """Returns an empty value if unset."""
         value = self.values.get(name)
         return value if isinstance(value, dict) else {}
 
     def array(self, name: str) -> list[JsonValue]:
-        """Empty if unset."""
+        """Returns an empty value if unset."""
         value = self.values.get(name)
         return value if isinstance(value, list) else []
 
@@ -122,11 +122,11 @@ class Store:
         return self.get(record.table, record.id)
 
     def delete(self, record: Record) -> None:
-        """With the rows that it owns."""
+        """Deletes the rows that it owns, too."""
         self._connection.execute(f"DELETE FROM {record.table} WHERE id = ?", (record.id,))  # noqa: S608
 
     def get(self, table: str, identifier: int) -> Record:
-        """It must exist."""
+        """Requires that the row exists."""
         found = self.find(table, id=identifier)
         if found is None:
             raise LookupError(f"no {identifier} among {table}")
@@ -144,7 +144,7 @@ class Store:
     def page(
         self, table: str, page: Page, born_before: float | None = None, **where: JsonValue
     ) -> tuple[list[Record], Page]:
-        """With the whole list's length."""
+        """Returns the page with the whole list's length."""
         condition, arguments = self._condition(table, where)
         if born_before is not None:
             condition, arguments = f"{condition} AND born <= ?", [*arguments, born_before]
@@ -159,7 +159,7 @@ class Store:
         return int(row[0])
 
     def shift(self, table: str, owner: Mapping[str, JsonValue], first: int, last: int | None, by: int) -> None:
-        """Inclusive."""
+        """Includes `first` and `last`."""
         condition, arguments = self._condition(table, owner)
         end, bounds = ("", [first]) if last is None else (" AND position <= ?", [first, last])
         self._connection.execute(
@@ -168,7 +168,7 @@ class Store:
         )
 
     def purge(self, table: str, deleted_before: float) -> None:
-        """Rows marked as deleted."""
+        """Removes rows marked as deleted."""
         self._connection.execute(f"DELETE FROM {table} WHERE deleted <= ?", (deleted_before,))  # noqa: S608
 
     def setting(self, name: str) -> str | None:
@@ -179,7 +179,7 @@ class Store:
         self._connection.execute("INSERT OR REPLACE INTO settings (name, value) VALUES (?, ?)", (name, value))
 
     def moment(self) -> str:
-        """In 3scale's format."""
+        """Uses 3scale's format."""
         return datetime.fromtimestamp(time.time() + self.clock_skew_seconds, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
     def _create(self) -> None:
@@ -216,6 +216,6 @@ def _record(table: str, row: sqlite3.Row) -> Record:
 
 
 def _parted(body: str) -> tuple[str, str]:
-    """SQLite wants constraints last."""
+    """Separates constraints, which SQLite wants last."""
     columns, found, constraints = body.partition("UNIQUE (")
     return columns.strip().rstrip(","), f"{found}{constraints}".strip()

@@ -42,7 +42,7 @@ class World:
         self.tenants = self._read_tenants()
 
     def close(self) -> None:
-        """Saves the faults."""
+        """Saves the faults first."""
         self.keep_faults()
         self.store.close()
 
@@ -51,7 +51,7 @@ class World:
         return next(tenant for tenant in self.tenants if tenant["name"] == DEFAULT_TENANT)
 
     def tenant(self, name: str) -> Record:
-        """Raises LookupError."""
+        """Raises LookupError if there is none."""
         for tenant in self.tenants:
             if tenant["name"] == name:
                 return tenant
@@ -73,7 +73,7 @@ class World:
         return self.tenants
 
     def add_tenant(self, name: str) -> TenantRecord:
-        """With a token for everything."""
+        """Creates a token for everything."""
         with self.store.transaction():
             made = tenants.establish(self.store, self.tenant(tenants.MASTER), {"org_name": name})
             admin = {"username": "admin", "email": f"admin@{made['name']}.example.com", "password": "unkept"}
@@ -90,7 +90,7 @@ class World:
         return _token_record(made)
 
     def revoke(self, value: str) -> None:
-        """Raises LookupError."""
+        """Raises LookupError if there is none."""
         with self.store.transaction():
             found = self.store.find(tables.TOKENS, value=value)
             if found is None:
@@ -132,7 +132,7 @@ class World:
         )
 
     def contents(self, tenant: Record) -> TenantWorld:
-        """By table, without what is being deleted."""
+        """Returns rows by table, without those being deleted."""
         store = self.store
         services = store.all(tables.SERVICES, tenant_id=tenant.id, deleted=None)
         backends = store.all(tables.BACKENDS, tenant_id=tenant.id, deleted=None)

@@ -23,7 +23,7 @@ _PATH = "/admin/api/personal/access_tokens"
 def establish(
     store: Store, tenant: Record, user: Record, name: str, scopes: list[str], permission: str, value: str = ""
 ) -> Record:
-    """The value is generated unless given."""
+    """Generates the value unless given."""
     return store.insert(
         tables.TOKENS,
         tenant_id=tenant.id,
@@ -42,7 +42,7 @@ def show(token: Record, *, with_value: bool = False) -> JsonObject:
 
 @ROUTES.add("GET", _PATH)
 def index(call: Call) -> Answer:
-    """Of the caller's user."""
+    """Lists those of the caller's user."""
     found = call.store.all(tables.TOKENS, user_id=call.token["user_id"])
     return answers.collection("access_tokens", "access_token", [show(each) for each in found])
 

@@ -54,7 +54,7 @@ def show(call: Call, account: Record) -> JsonObject:
 
 
 def establish(store: Store, provider: Record, values: JsonObject) -> Record:
-    """On the tenant's default plan unless given."""
+    """Uses the tenant's default plan unless given."""
     default = plans.default_of(store, provider, plans.ACCOUNT)
     return store.insert(
         tables.ACCOUNTS,
@@ -77,7 +77,7 @@ def changes_in(call: Call, sent: Parameters, provider_id: int) -> JsonObject:
 
 @ROUTES.add("GET", _PATH)
 def index(call: Call) -> Answer:
-    """Paged; `state` filters."""
+    """The list is paged; `state` filters."""
     where = {"state": call.parameters.text("state")} if call.parameters.text("state") else {}
     found, page = call.page(tables.ACCOUNTS, provider_id=call.tenant.id, kind=_kind(call), **where)
     return answers.collection("accounts", "account", [show(call, each) for each in found], page)
@@ -138,7 +138,7 @@ def read_plan(call: Call) -> Answer:
 
 @ROUTES.add("PUT", f"{_PATH}/{{account}}/change_plan")
 def change_plan(call: Call) -> Answer:
-    """The answer is the plan."""
+    """Answers with the plan."""
     account = of(call)
     identifier = call.parameters.within("account").integer("plan_id") or 0
     plan = call.find(tables.PLANS, id=identifier, tenant_id=call.tenant.id, kind=plans.ACCOUNT)

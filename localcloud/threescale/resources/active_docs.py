@@ -25,7 +25,7 @@ _REQUIRED = ("info", "paths")
 
 @ROUTES.add("GET", _PATH, json_only=True)
 def index(call: Call) -> Answer:
-    """Unpaged, with bodies."""
+    """The list is unpaged and contains bodies."""
     found = call.all(tables.ACTIVE_DOCS, tenant_id=call.tenant.id)
     return answers.collection("api_docs", "api_doc", [_show(call, each) for each in found])
 

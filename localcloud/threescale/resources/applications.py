@@ -60,14 +60,14 @@ def show(call: Call, application: Record) -> JsonObject:
 
 @ROUTES.add("GET", _PATH)
 def index(call: Call) -> Answer:
-    """Unpaged."""
+    """The list is unpaged."""
     found = [each for each in call.all(tables.APPLICATIONS, account_id=accounts.of(call).id) if _is_live(call, each)]
     return answers.collection("applications", "application", [show(call, each) for each in found])
 
 
 @ROUTES.add("GET", "/admin/api/applications")
 def index_of_tenant(call: Call) -> Answer:
-    """Paged; `service_id` and `plan_id` filter."""
+    """The list is paged; `service_id` and `plan_id` filter."""
     where = {name: call.parameters.integer(name) for name in ("service_id", "plan_id") if call.parameters.text(name)}
     found, page = call.page(tables.APPLICATIONS, tenant_id=call.tenant.id, **where)
     shown_ones = [show(call, each) for each in found if _is_live(call, each)]
@@ -76,7 +76,7 @@ def index_of_tenant(call: Call) -> Answer:
 
 @ROUTES.add("GET", "/admin/api/applications/find")
 def find(call: Call) -> Answer:
-    """By `application_id` (its id), `user_key` or `app_id`."""
+    """Searches by `application_id` (its id), `user_key` or `app_id`."""
     sent = call.parameters
     if sent.text("user_key"):
         found = call.find(tables.APPLICATIONS, tenant_id=call.tenant.id, user_key=sent.text("user_key"))

@@ -22,7 +22,7 @@ _PATH_TAKEN = "This path is already taken. Specify a different path."
 
 @ROUTES.add("GET", _PATH, json_only=True)
 def index(call: Call) -> Answer:
-    """Paged, as a bare array."""
+    """The list is paged, as a bare array."""
     found, _ = call.page(tables.BACKEND_USAGES, service_id=_service(call).id)
     return Answer(body=[{"backend_usage": _show(call, each)} for each in found])
 

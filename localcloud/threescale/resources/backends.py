@@ -39,7 +39,7 @@ def show(call: Call, backend: Record) -> JsonObject:
 
 
 def users_of(store: Store, backend: Record) -> list[Record]:
-    """Without those being deleted."""
+    """Excludes those being deleted."""
     usages = store.all(tables.BACKEND_USAGES, backend_id=backend.id)
     services = [store.get(tables.SERVICES, usage.number("service_id")) for usage in usages]
     return [service for service in services if service["deleted"] is None]
@@ -94,7 +94,7 @@ def change(call: Call) -> Answer:
 
 @ROUTES.add("DELETE", "/admin/api/backend_apis/{backend}", json_only=True)
 def delete(call: Call) -> Answer:
-    """Immediate; refused while a product uses it."""
+    """Works at once; refused while a product uses it."""
     backend = of(call)
     if users_of(call.store, backend):
         raise refusals.undeletable("cannot be deleted because it is used by at least one Product")

@@ -17,7 +17,7 @@ _SCOPES = ("ApplicationPlan", "ServicePlan", "AccountPlan", "application_plan", 
 
 @ROUTES.add("GET", _PATH)
 def index(call: Call) -> Answer:
-    """Unpaged."""
+    """The list is unpaged."""
     found = call.all(tables.FEATURES, service_id=_service(call).id)
     return answers.collection("features", "feature", [_show(call, each) for each in found])
 

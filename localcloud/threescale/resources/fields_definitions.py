@@ -49,7 +49,7 @@ def establish(store: Store, tenant: Record) -> None:
 
 
 def names_of(store: Store, tenant_id: int, target: str) -> tuple[str, ...]:
-    """Added by the tenant."""
+    """Returns only those that the tenant added."""
     found = store.all(tables.FIELDS_DEFINITIONS, tenant_id=tenant_id, target=target)
     return tuple(each.text("name") for each in found if (target, each.text("name")) not in _BUILT_IN)
 
@@ -65,7 +65,7 @@ def required_of(store: Store, tenant_id: int, target: str) -> tuple[str, ...]:
 
 @ROUTES.add("GET", _PATH)
 def index(call: Call) -> Answer:
-    """Unpaged."""
+    """The list is unpaged."""
     found = call.all(tables.FIELDS_DEFINITIONS, tenant_id=call.tenant.id)
     return answers.collection("fields_definitions", "fields_definition", [_show(call, each) for each in found])
 
@@ -117,7 +117,7 @@ def change(call: Call) -> Answer:
 
 @ROUTES.add("DELETE", f"{_PATH}/{{definition}}")
 def delete(call: Call) -> Answer:
-    """Refused for defaults."""
+    """Refuses defaults."""
     definition = _of(call)
     if (definition.text("target"), definition.text("name")) in _BUILT_IN:
         raise refusals.undeletable("This field cannot be deleted")

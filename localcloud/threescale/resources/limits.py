@@ -33,14 +33,14 @@ def metric_of(call: Call, plan: Record) -> Record:
 
 @ROUTES.add("GET", _OF_PLAN)
 def index_of_plan(call: Call) -> Answer:
-    """Paged."""
+    """The list is paged."""
     found, page = call.page(tables.LIMITS, plan_id=plans.application_plan_of(call).id)
     return answers.collection("limits", "limit", [_show(call, each) for each in found], page)
 
 
 @ROUTES.add("GET", _OF_METRIC)
 def index(call: Call) -> Answer:
-    """Paged."""
+    """The list is paged."""
     plan = plans.application_plan_of(call)
     found, page = call.page(tables.LIMITS, plan_id=plan.id, metric_id=metric_of(call, plan).id)
     return answers.collection("limits", "limit", [_show(call, each) for each in found], page)

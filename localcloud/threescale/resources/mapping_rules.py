@@ -63,7 +63,7 @@ def show(call: Call, rule: Record, owner: Record) -> JsonObject:
 
 @ROUTES.add("GET", _OF_SERVICE)
 def index_of_service(call: Call) -> Answer:
-    """In order, unpaged."""
+    """The list is sorted by position, and unpaged."""
     owner = owner_of(call)
     found = call.all(tables.MAPPING_RULES, "position, id", **owned_by(owner))
     return answers.collection("mapping_rules", "mapping_rule", [show(call, each, owner) for each in found])
@@ -71,7 +71,7 @@ def index_of_service(call: Call) -> Answer:
 
 @ROUTES.add("GET", _OF_BACKEND, json_only=True)
 def index_of_backend(call: Call) -> Answer:
-    """By id, paged."""
+    """The list is sorted by id, and paged."""
     owner = owner_of(call)
     found, page = call.page(tables.MAPPING_RULES, **owned_by(owner))
     return answers.collection("mapping_rules", "mapping_rule", [show(call, each, owner) for each in found], page)
@@ -83,7 +83,7 @@ def read(call: Call) -> Answer:
 
 
 def create(call: Call) -> Answer:
-    """At its position or at the end."""
+    """Inserts at the rule's position or at the end."""
     owner = owner_of(call)
     sent = call.parameters.within("mapping_rule", "proxy_rule")
     values = _values(sent)
@@ -101,7 +101,7 @@ def create(call: Call) -> Answer:
 
 
 def change(call: Call) -> Answer:
-    """Can move it."""
+    """May move the rule."""
     owner = owner_of(call)
     rule = _of(call, owner)
     sent = call.parameters.within("mapping_rule", "proxy_rule")
@@ -178,7 +178,7 @@ def is_pattern(pattern: str) -> bool:
 
 
 def _position(sent: Parameters, end: int) -> int:
-    """At most the end of the list."""
+    """Returns at most the end of the list."""
     wanted = sent.integer("position")
     return end if wanted is None else max(0, min(wanted, end))
 

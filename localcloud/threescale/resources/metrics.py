@@ -75,7 +75,7 @@ def show(call: Call, metric: Record, owner: Record) -> JsonObject:
 
 
 def show_method(call: Call, method: Record, owner: Record) -> JsonObject:
-    """In the format of methods."""
+    """Uses the format of methods."""
     fields: JsonObject = {"id": method.id}
     if owner.table == tables.SERVICES:
         fields["name"] = method["system_name"]
@@ -90,7 +90,7 @@ def show_method(call: Call, method: Record, owner: Record) -> JsonObject:
 
 @ROUTES.add("GET", _OF_SERVICE)
 def index_of_service(call: Call) -> Answer:
-    """Unpaged."""
+    """The list is unpaged."""
     owner = owner_of(call)
     found = call.all(tables.METRICS, **owned_by(owner))
     return answers.collection("metrics", "metric", [show(call, each, owner) for each in found])
@@ -98,7 +98,7 @@ def index_of_service(call: Call) -> Answer:
 
 @ROUTES.add("GET", _OF_BACKEND, json_only=True)
 def index_of_backend(call: Call) -> Answer:
-    """Paged."""
+    """The list is paged."""
     owner = owner_of(call)
     found, page = call.page(tables.METRICS, **owned_by(owner))
     return answers.collection("metrics", "metric", [show(call, each, owner) for each in found], page)
@@ -121,7 +121,7 @@ def change(call: Call) -> Answer:
 
 
 def delete(call: Call) -> Answer:
-    """With its rules, limits and prices."""
+    """Deletes its rules, limits and prices, too."""
     owner = owner_of(call)
     return _delete(call, owner, _of(call, owner))
 
@@ -137,7 +137,7 @@ def index_methods(call: Call) -> Answer:
 
 
 def create_method(call: Call) -> Answer:
-    """Only under `hits`."""
+    """Works under `hits` only."""
     owner = owner_of(call)
     parent = _of(call, owner)
     if parent.id != hits_of(call.store, owner).id:
@@ -157,7 +157,7 @@ def change_method(call: Call) -> Answer:
 
 
 def delete_method(call: Call) -> Answer:
-    """With its rules, limits and prices."""
+    """Deletes its rules, limits and prices, too."""
     owner = owner_of(call)
     return _delete(call, owner, _method_of(call, owner))
 
@@ -239,7 +239,7 @@ def _delete(call: Call, owner: Record, metric: Record) -> Answer:
 
 
 def _is_in_gateway(store: Store, owner: Record, metric: Record) -> bool:
-    """In either environment."""
+    """Checks both environments."""
     if owner.table == tables.SERVICES:
         services = [owner.id]
     else:
@@ -253,7 +253,7 @@ def _is_in_gateway(store: Store, owner: Record, metric: Record) -> bool:
 
 
 def _close_gaps(store: Store, owner: Record, metric: Record) -> None:
-    """Before they are deleted."""
+    """Call it before the rules are deleted."""
     for rule in reversed(store.all(tables.MAPPING_RULES, "position", **owned_by(owner), metric_id=metric.id)):
         store.delete(rule)
         store.shift(tables.MAPPING_RULES, owned_by(owner), rule.number("position") + 1, None, -1)

@@ -38,14 +38,14 @@ _IN_USE = "This application plan cannot be deleted! At least one application dep
 
 
 def establish_default(store: Store, tenant: Record, kind: str, service: Record | None = None) -> Record:
-    """Published; subscriptions without a plan get it."""
+    """Publishes the plan, which subscriptions without a plan get."""
     return establish(store, tenant, kind, service, "Default", default=True)
 
 
 def establish(
     store: Store, tenant: Record, kind: str, service: Record | None, name: str, *, default: bool = False
 ) -> Record:
-    """Free and published."""
+    """The plan is free and published."""
     return store.insert(
         tables.PLANS,
         **{
@@ -92,7 +92,7 @@ def wrapper_of(plan: Record) -> str:
 
 
 class _Plans:
-    """They differ only in their paths."""
+    """The kinds differ only in their paths."""
 
     def __init__(self, kind: str, within: str) -> None:
         self.kind = kind
@@ -106,14 +106,14 @@ class _Plans:
         ROUTES.add("PUT", f"{path}/{{plan}}/default")(self.make_default)
 
     def index(self, call: Call) -> Answer:
-        """Unpaged."""
+        """The list is unpaged."""
         return _listed(call, self.wrapper, call.all(tables.PLANS, **self._owner(call)))
 
     def read(self, call: Call) -> Answer:
         return answers.item(self.wrapper, show(call, self._of(call)))
 
     def create(self, call: Call) -> Answer:
-        """Hidden unless its event publishes it."""
+        """Hides the plan unless its event publishes it."""
         owner = self._owner(call)
         sent = call.parameters.within(self.wrapper, "plan")
         system_name = names.system_name_of(sent)
@@ -142,7 +142,7 @@ class _Plans:
         return answers.item(self.wrapper, show(call, call.store.update(plan, **values, state=state)))
 
     def delete(self, call: Call) -> Answer:
-        """Refused while the plan is in use."""
+        """Refuses a plan in use."""
         plan = self._of(call)
         if call.store.count(tables.APPLICATIONS, plan_id=plan.id):
             raise refusals.undeletable(_IN_USE)

@@ -47,7 +47,7 @@ def change_chain(call: Call) -> Answer:
 
 @ROUTES.add("GET", _REGISTRY, scope=POLICY_REGISTRY, json_only=True)
 def index(call: Call) -> Answer:
-    """Unpaged."""
+    """The list is unpaged."""
     found = call.all(tables.POLICIES, tenant_id=call.tenant.id)
     return answers.collection("policies", "policy", [_show(call, each) for each in found])
 
@@ -70,7 +70,7 @@ def create(call: Call) -> Answer:
 
 @ROUTES.add("PUT PATCH", f"{_REGISTRY}/{{policy}}", scope=POLICY_REGISTRY, json_only=True)
 def change(call: Call) -> Answer:
-    """Refused while a chain uses it."""
+    """Refuses a policy that a chain uses."""
     policy = _of(call)
     values = _values(call, {name: policy[name] for name in ("name", "version", "schema")})
     complaints = _complaints(values)
@@ -85,7 +85,7 @@ def change(call: Call) -> Answer:
 
 @ROUTES.add("DELETE", f"{_REGISTRY}/{{policy}}", scope=POLICY_REGISTRY, json_only=True)
 def delete(call: Call) -> Answer:
-    """Refused while a chain uses it."""
+    """Refuses a policy that a chain uses."""
     policy = _of(call)
     if _is_used(call, policy):
         raise refusals.undeletable(_IN_USE)
@@ -168,7 +168,7 @@ def _chain(sent: JsonValue) -> list[JsonValue]:
 
 
 def _parsed(sent: JsonValue) -> JsonValue:
-    """It may be text."""
+    """Accepts text, too."""
     if not isinstance(sent, str):
         return sent
     try:

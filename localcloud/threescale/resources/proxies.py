@@ -97,7 +97,7 @@ def establish(store: Store, tenant: Record, service: Record) -> Record:
 
 
 def readdress(store: Store, tenant: Record, service: Record) -> None:
-    """After a change of the deployment option."""
+    """Call it after a change of the deployment option."""
     store.update(of_service(store, service), **_addresses(tenant, service))
 
 

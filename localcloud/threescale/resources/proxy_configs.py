@@ -77,7 +77,7 @@ def index(call: Call) -> Answer:
 
 @ROUTES.add("GET", f"{_OF_SERVICE}/{{version}}", json_only=True)
 def read(call: Call) -> Answer:
-    """One version, or `latest`."""
+    """Reads one version, or `latest`."""
     return answers.item("proxy_config", show(call, _of(call)))
 
 
@@ -100,7 +100,7 @@ def promote(call: Call) -> Answer:
 
 @ROUTES.add("GET", "/admin/api/account/proxy_configs/{environment}", json_only=True)
 def index_of_tenant(call: Call) -> Answer:
-    """Paged; `version=latest` selects one of each."""
+    """The list is paged; `version=latest` selects one of each."""
     environment = _environment(call.path["environment"])
     services = call.store.all(tables.SERVICES, tenant_id=call.tenant.id, deleted=None)
     host, version = call.parameters.text("host"), call.parameters.text("version")

@@ -20,7 +20,7 @@ ROUTES = Routes()
 
 @ROUTES.add("POST", "/admin/api/signup")
 def create(call: Call) -> Answer:
-    """The answer is the account."""
+    """Answers with the account."""
     sent = call.parameters.within("account", "user", "signup")
     values = accounts.changes_in(call, sent, call.tenant.id)
     user_names = ("username", "email", "password", *fields_definitions.names_of(call.store, call.tenant.id, "User"))

@@ -37,7 +37,7 @@ def subscribe(store: Store, account: Record, plan: Record) -> Record:
 
 @ROUTES.add("GET", _PATH)
 def index(call: Call) -> Answer:
-    """Unpaged."""
+    """The list is unpaged."""
     found = call.all(tables.SUBSCRIPTIONS, account_id=accounts.of(call).id)
     shown_ones = [_show(call, each) for each in found]
     return answers.collection("service_subscriptions", "service_subscription", shown_ones)
@@ -79,7 +79,7 @@ def approve(call: Call) -> Answer:
 
 @ROUTES.add("PUT", f"{_PATH}/{{subscription}}/change_plan")
 def change_plan(call: Call) -> Answer:
-    """Within the product."""
+    """Accepts plans of the same product."""
     subscription, plan = _of(call), _plan(call)
     if plan["service_id"] != subscription["service_id"]:
         raise refusals.invalid({"plan": ["must belong to the same product"]})

@@ -33,7 +33,7 @@ _GRACE = timedelta(days=15)
 
 
 def establish(store: Store, master: Record, values: JsonObject) -> Record:
-    """With its default objects, except users."""
+    """Creates its default objects, except users."""
     name = free_name(store, str(values["org_name"]))
     tenant = store.insert(
         tables.ACCOUNTS,
@@ -56,7 +56,7 @@ def establish(store: Store, master: Record, values: JsonObject) -> Record:
 
 
 def establish_master(store: Store, token: str) -> Record:
-    """It is its own provider."""
+    """The master is its own provider."""
     master = store.insert(
         tables.ACCOUNTS,
         kind="master",
@@ -73,7 +73,7 @@ def establish_master(store: Store, token: str) -> Record:
 def establish_admin(
     store: Store, tenant: Record, values: JsonObject, scopes: list[str], token: str = ""
 ) -> tuple[Record, Record]:
-    """With its token."""
+    """Also creates its token."""
     state = users.ACTIVE if values.get("password") or token else users.PENDING
     user = users.establish(store, tenant, values, state=state, role=users.ADMIN)
     permission = access_tokens.READ_WRITE
@@ -92,7 +92,7 @@ def free_name(store: Store, org_name: str) -> str:
 
 @ROUTES.add("POST", _PATH)
 def create(call: Call) -> Answer:
-    """The only answer that contains the token."""
+    """Only this answer contains the token."""
     sent = call.parameters.within("account", "provider", "signup")
     values = sent.texts(_FIELDS)
     user_values = sent.texts(("username", "email", "password"))
@@ -113,7 +113,7 @@ def create(call: Call) -> Answer:
 
 @ROUTES.add("GET", f"{_PATH}/{{provider}}")
 def read(call: Call) -> Answer:
-    """Also while the deletion is scheduled."""
+    """Also finds a tenant whose deletion is scheduled."""
     return answers.item("signup", {"account": accounts.show(call, _of(call))})
 
 
@@ -124,7 +124,7 @@ def change(call: Call) -> Answer:
 
 @ROUTES.add("DELETE", f"{_PATH}/{{provider}}")
 def delete(call: Call) -> Answer:
-    """Scheduled."""
+    """Schedules the deletion."""
     tenant = _of(call)
     if tenant["state"] == DELETED:
         raise refusals.transition("schedule_for_deletion", DELETED, {"account": accounts.show(call, tenant)})

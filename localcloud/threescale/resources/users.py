@@ -43,7 +43,7 @@ def realm_of(account: Record) -> int:
 
 
 def show(call: Call, user: Record) -> JsonObject:
-    """Without the password."""
+    """Omits the password."""
     account = call.store.get(tables.ACCOUNTS, user.number("account_id"))
     provider = account.number("provider_id") or account.id
     fields: JsonObject = {
@@ -59,7 +59,7 @@ def show(call: Call, user: Record) -> JsonObject:
 
 
 def check(call: Call, realm: int, values: JsonObject, complaints: Complaints, known: Record | None = None) -> None:
-    """Names and addresses."""
+    """Checks names and addresses."""
     name, email = values.get("username"), values.get("email")
     if isinstance(name, str) and name:
         if len(name) < _SHORTEST_NAME:
@@ -113,7 +113,7 @@ class _Users:
             self._role(path, event)
 
     def index(self, call: Call) -> Answer:
-        """Unpaged; `state` and `role` filter."""
+        """The list is unpaged; `state` and `role` filter."""
         where = {name: call.parameters.text(name) for name in ("state", "role") if call.parameters.text(name)}
         found = call.all(tables.USERS, account_id=self._account(call).id, **where)
         return answers.collection("users", "user", [show(call, each) for each in found])
@@ -122,7 +122,7 @@ class _Users:
         return answers.item("user", show(call, self._of(call)))
 
     def create(self, call: Call) -> Answer:
-        """Pending, and a member."""
+        """The user is pending, and a member."""
         account = self._account(call)
         values = values_in(call, call.parameters.within("user"), account)
         complaints = Complaints()
@@ -143,7 +143,7 @@ class _Users:
         return answers.item("user", show(call, call.store.update(user, **values, has_password=has_password)))
 
     def delete(self, call: Call) -> Answer:
-        """Refused for the account's last admin."""
+        """Refuses the account's last admin."""
         user = self._of(call)
         admins = call.store.count(tables.USERS, account_id=user["account_id"], role=ADMIN)
         if user["role"] == ADMIN and admins == 1:

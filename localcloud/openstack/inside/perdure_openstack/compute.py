@@ -37,7 +37,7 @@ _running: list[Any] = []
 
 
 class Driver(fake.FakeDriver):
-    """Stable UUIDs of nodes, and faults."""
+    """Adds stable UUIDs of nodes, and faults."""
 
     def get_nodenames_by_uuid(self, refresh: bool = False) -> dict[str, str]:
         """FakeDriver's UUIDs change with each process, which Placement refuses."""

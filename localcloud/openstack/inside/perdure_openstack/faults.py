@@ -73,7 +73,7 @@ class BootFaults:
 
 
 class Boots:
-    """Read by Nova's threads."""
+    """Nova's threads read it."""
 
     def __init__(self) -> None:
         self._current = BootFaults()
@@ -126,7 +126,7 @@ class FaultBoard:
         return named
 
     def clear(self, fault_id: str = "") -> None:
-        """Raises LookupError."""
+        """Raises LookupError if the fault does not exist."""
         with self._lock:
             kept = [armed for armed in self._armed if fault_id and armed.fault.id != fault_id]
             if fault_id and len(kept) == len(self._armed):
@@ -137,7 +137,7 @@ class FaultBoard:
         return bool(self._armed)
 
     def report(self) -> list[Fault]:
-        """Includes used-up ones."""
+        """Includes used-up faults."""
         with self._lock:
             return [armed.report() for armed in self._armed]
 

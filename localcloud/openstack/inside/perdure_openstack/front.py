@@ -183,7 +183,7 @@ def _perform(
 
 
 def _buffered_body(environ: Environ) -> bytes:
-    """It can be read again."""
+    """The body can be read again."""
     body: bytes = environ["wsgi.input"].read(int(environ.get("CONTENT_LENGTH") or 0))
     environ["wsgi.input"] = io.BytesIO(body)
     return body

@@ -24,7 +24,7 @@ _writing = threading.Lock()
 
 
 def write(directory: Path, name: str, document: dict[str, Any]) -> None:
-    """Atomic."""
+    """Writes atomically."""
     directory.mkdir(parents=True, exist_ok=True, mode=0o700)
     text = json.dumps(document)
     with _writing:

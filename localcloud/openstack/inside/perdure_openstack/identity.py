@@ -35,7 +35,7 @@ _INTERFACES = ("public", "internal")
 
 
 def ensure() -> None:
-    """Idempotent."""
+    """Can be repeated."""
     for name, url in environment.urls().items():
         kind, path = _TYPES[name]
         _ensure_endpoints(_ensure_service(name, kind), url + path)

@@ -67,7 +67,7 @@ class Ledger:
                 self._projects[hash(token)] = call.project
 
     def project_of(self, token: str) -> str | None:
-        """None if the token is new here."""
+        """Returns None if the token is new here."""
         return self._projects.get(hash(token)) if token else None
 
     def report(self, *, recent: bool) -> dict[str, Any]:

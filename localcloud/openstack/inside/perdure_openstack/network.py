@@ -18,7 +18,7 @@ class EveryHost(api.MechanismDriver):
     """Binds every port, ACTIVE, as if every host had an agent."""
 
     def initialize(self) -> None:
-        """Nothing to prepare."""
+        """Does nothing."""
 
     def bind_port(self, context: Any) -> None:
         for segment in context.segments_to_bind:
@@ -28,7 +28,7 @@ class EveryHost(api.MechanismDriver):
 
 class Router(l3_router_plugin.L3RouterPlugin):
     def notify_router_updated(self, *_: Any, **__: Any) -> None:
-        """There is no agent to notify."""
+        """Does nothing, since there is no agent."""
 
     notify_routers_updated = notify_router_deleted = notify_router_updated
 
