@@ -333,8 +333,10 @@ class Settings(BaseSettings):
     instances_queues: Names = Field(
         (),
         description="Accounts and regions whose EC2 instances are served, comma-separated, "
-        "each as ACCOUNT/REGION[/QUEUE][@ROLE]: the name of the queue, the ARN of a role to assume. Instances are "
-        "served where there are some.",
+        "each as ACCOUNT/REGION[/QUEUE][@ROLE]: the name of the queue, the ARN of a role to assume. "
+        "ACCOUNT/REGION=ACCOUNT/REGION[/QUEUE][@ROLE] is one whose events come by another's queue, and "
+        "clusters[/QUEUE][@ROLE NAME] are those of the AWS provider's clusters. Instances are served where there are "
+        "some.",
     )
     instances_reactions: Names = Field(
         (),

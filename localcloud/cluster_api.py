@@ -1,4 +1,4 @@
-"""Permissive definitions of AWSMachine, AWSMachinePool and Machine, for clusters without Cluster API's AWS provider.
+"""Permissive definitions of kinds of Cluster API and its AWS provider, for clusters without these.
 
 They are installed only on clusters that Perdure started, never over existing ones.
 """
@@ -6,16 +6,16 @@ They are installed only on clusters that Perdure started, never over existing on
 from __future__ import annotations
 
 from domain.identity import Kind
-from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, MACHINE
+from domain.instances import AWS_CLUSTER, AWS_MACHINE, AWS_MACHINE_POOL, MACHINE
 from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
 from engine.kube.json import JsonObject
 
 _ANYTHING = {"type": "object", "x-kubernetes-preserve-unknown-fields": True}
-_SHORT = {AWS_MACHINE.name: "awsm", AWS_MACHINE_POOL.name: "awsmp", MACHINE.name: "ma"}
+_SHORT = {AWS_CLUSTER.name: "awsc", AWS_MACHINE.name: "awsm", AWS_MACHINE_POOL.name: "awsmp", MACHINE.name: "ma"}
 
 
 def definitions() -> tuple[JsonObject, ...]:
-    return tuple(_definition(kind) for kind in (AWS_MACHINE, AWS_MACHINE_POOL, MACHINE))
+    return tuple(_definition(kind) for kind in (AWS_CLUSTER, AWS_MACHINE, AWS_MACHINE_POOL, MACHINE))
 
 
 def _definition(kind: Kind) -> JsonObject:
@@ -26,7 +26,7 @@ def _definition(kind: Kind) -> JsonObject:
         "storage": True,
         "schema": {"openAPIV3Schema": schema},
         "subresources": {"status": {}},
-        "additionalPrinterColumns": _columns(),
+        "additionalPrinterColumns": _columns() if kind != AWS_CLUSTER else [],
     }
     return {
         "apiVersion": "apiextensions.k8s.io/v1",

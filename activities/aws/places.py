@@ -87,6 +87,12 @@ class Places:
         with self._lock:
             return self._role(place) if place.role else self._process(partition_of(place.region))
 
+    def own_account(self, region: str) -> str:
+        """The account of the process's own credentials; a region says in which partition to ask. Blocks."""
+        with self._lock:
+            process = self._process(partition_of(region))
+        return process.ask_identity().account_id
+
     def _process(self, partition: str) -> Process:
         found = self._callers.get(("", partition))
         if not isinstance(found, Process):

@@ -18,7 +18,7 @@ from activities.instances.nodes import NodeActivities
 from activities.instances.notifications import NotificationActivities
 from activities.instances.sweeps import SweepActivities
 from activities.instances.topology import TopologyActivities
-from domain.instances.places import places
+from domain.instances.places import places, with_queues
 from domain.instances.policy import ReactionPolicy
 from engine import slots
 from engine.kube.store import Store
@@ -56,7 +56,7 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
         *GroupActivities(kube, cache, ground, observing=observing).all(),
         *SweepActivities(client, cache, ground, settings.sweep or SWEEP).all(),
         *TopologyActivities(
-            places(settings.instances_queues),
+            with_queues(served),
             callers.caller,
             group_prefix=settings.instances_group_prefix,
             observing=observing,

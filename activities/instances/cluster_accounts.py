@@ -15,10 +15,9 @@ from domain.instances.names import parse_arn
 from domain.instances.resources import AWSMachine
 from engine.kube.json import JsonObject, sequence, text
 from engine.kube.reflector import Name
-from engine.kube.store import Followed, Store
+from engine.kube.store import Followed, Mirror, Store
 
-_CLUSTERS = (AWS_CLUSTER, AWS_MANAGED_CONTROL_PLANE)
-_ROLE_IDENTITY = AWS_CLUSTER_ROLE_IDENTITY.name
+CLUSTER_KINDS = (AWS_CLUSTER, AWS_MANAGED_CONTROL_PLANE)
 
 
 class ClusterAccounts:
@@ -26,7 +25,7 @@ class ClusterAccounts:
 
     def __init__(self, store: Store) -> None:
         self._identities = store.follow(Followed(AWS_CLUSTER_ROLE_IDENTITY))
-        self._clusters = tuple(store.follow(Followed(kind), {"cluster": _cluster_names}) for kind in _CLUSTERS)
+        self._clusters = tuple(store.follow(Followed(kind), {"cluster": cluster_names}) for kind in CLUSTER_KINDS)
 
     def account_of(self, machine: AWSMachine) -> str:
         """The account of the machine's cluster, empty if it is unknown or its objects name several."""
@@ -35,14 +34,19 @@ class ClusterAccounts:
         return accounts.pop() if len(accounts) == 1 else ""
 
     def _account(self, cluster: JsonObject) -> str:
-        if text(cluster, "spec", "identityRef", "kind") != _ROLE_IDENTITY:
-            return ""
-        identity = self._identities.get("", text(cluster, "spec", "identityRef", "name"))
-        arn = parse_arn(text(identity, "spec", "roleARN")) if identity else None
+        arn = parse_arn(role_of(cluster, self._identities))
         return arn.account if arn is not None else ""
 
 
-def _cluster_names(obj: JsonObject) -> set[Name]:
+def role_of(cluster: JsonObject, identities: Mirror) -> str:
+    """The ARN of the role of an AWSCluster or AWSManagedControlPlane, empty if its identity is no role."""
+    if text(cluster, "spec", "identityRef", "kind") != AWS_CLUSTER_ROLE_IDENTITY.name:
+        return ""
+    identity = identities.get("", text(cluster, "spec", "identityRef", "name"))
+    return text(identity, "spec", "roleARN") if identity else ""
+
+
+def cluster_names(obj: JsonObject) -> set[Name]:
     """The namespace and name of the Cluster that owns an AWSCluster, by its owner and by its label."""
     owners = (each for each in sequence(obj, "metadata", "ownerReferences") if text(each, "kind") == "Cluster")
     names = {*(text(each, "name") for each in owners), text(obj, "metadata", "labels", CLUSTER_LABEL)}

@@ -127,8 +127,8 @@ def _envelope(part: Part, message: Message) -> Read:
 
 
 def _foreign(header: Header, message: Message) -> tuple[Ignored, ...]:
-    """A bus delivers its own account's events: who may send to one account's queue has no say about another's."""
-    if header.account == message.account:
+    """Who may send to one account's queue has no say about another's, unless the settings say that they share it."""
+    if header.account == message.account or header.account in message.others:
         return ()
     return (Ignored(reason="foreign", what=f"account {header.account} is not the queue's account"),)
 

@@ -66,7 +66,7 @@ def topologies(place: Place) -> tuple[Topology, ...]:
     return (own, own.model_copy(update={"dead_letters": regions.dead_letters, "rules": (rule,)}))
 
 
-def running_document(places: Sequence[Topology], roles: Sequence[str] = ()) -> Document:
+def running_document(places: Sequence[Topology], roles: Sequence[str] = (), sharing: Sequence[Place] = ()) -> Document:
     """What worker and consumer need while they run.
 
     The dead letters can be read as well as written: a re-drive takes them out and sends them again.
@@ -74,8 +74,9 @@ def running_document(places: Sequence[Topology], roles: Sequence[str] = ()) -> D
     Args:
         places: those that are entered with these credentials.
         roles: the ARNs of the roles by which these credentials enter the other places.
+        sharing: places that are entered with these credentials, and whose events come by another's queue.
     """
-    return _document(*_running(places), _statement("AssumeRoles", ASSUME, roles))
+    return _document(*_running(places, sharing), _statement("AssumeRoles", ASSUME, roles))
 
 
 def setup_document(places: Sequence[Topology]) -> Document:
@@ -92,13 +93,14 @@ def compatibility_document(place: Topology) -> Document:
     return _document(*_running(both), *_setting_up(both))
 
 
-def _running(places: Sequence[Topology]) -> tuple[Document, ...]:
+def _running(places: Sequence[Topology], sharing: Sequence[Place] = ()) -> tuple[Document, ...]:
     queues = [arn for place in places for arn in (place.queue.arn, place.dead_letters.arn)]
+    groups = [*(_groups(*_where(place)) for place in places), *(_groups(*place.where) for place in sharing)]
     return (
         _statement("Consume", CONSUME, queues),
         _statement("BuryAndRedrive", BURY, queues),
-        _statement("Describe", DESCRIBE, ["*"] if places else []),
-        _statement("AnswerHooks", ANSWER_HOOKS, [_groups(place) for place in places]),
+        _statement("Describe", DESCRIBE, ["*"] if groups else []),
+        _statement("AnswerHooks", ANSWER_HOOKS, groups),
     )
 
 
@@ -113,8 +115,12 @@ def _setting_up(places: Sequence[Topology]) -> tuple[Document, ...]:
     )
 
 
-def _groups(place: Topology) -> str:
+def _where(place: Topology) -> tuple[str, str]:
     _, _, _, region, account, _ = place.queue.arn.split(":", 5)
+    return account, region
+
+
+def _groups(account: str, region: str) -> str:
     return f"arn:{partition_of(region)}:autoscaling:{region}:{account}:autoScalingGroup:*:autoScalingGroupName/*"
 
 

@@ -40,6 +40,7 @@ class Message(Model):
         attributes: its message attributes that are texts; EventBridge's dead letters say there why.
         account: the queue's account.
         region: the queue's region.
+        others: the other accounts whose events the queue carries, by the settings.
     """
 
     body: Annotated[str, SkipValidation]
@@ -51,6 +52,7 @@ class Message(Model):
     attributes: dict[str, str] = {}
     account: str
     region: str
+    others: frozenset[str] = frozenset()
 
     @property
     def taken_at(self) -> datetime:
@@ -63,7 +65,9 @@ class Message(Model):
         return self.message_id or hashlib.sha256(self.body.encode("utf-8", "replace")).hexdigest()[:32]
 
 
-def message_of(received: Mapping[str, object], account: str, region: str, now: datetime) -> Message:
+def message_of(
+    received: Mapping[str, object], account: str, region: str, now: datetime, others: frozenset[str] = frozenset()
+) -> Message:
     """A message of the answer to ReceiveMessage."""
     system = _mapping(received.get("Attributes"))
     attributes = {
@@ -80,6 +84,7 @@ def message_of(received: Mapping[str, object], account: str, region: str, now: d
         attributes={name: value for name, value in attributes.items() if isinstance(value, str)},
         account=account,
         region=region,
+        others=others,
     )
 
 

@@ -16,7 +16,8 @@ import typer
 from engine import command_groups
 from starters.cli.environment import StateOption
 from starters.cli.output import CommandError, Format, FormatOption, age, facts, printed, say, table, utc_now, warn
-from starters.cli.processes import execute
+from starters.cli.processes import execute_with_places
+from starters.cli.served_places import places_of_settings
 
 if TYPE_CHECKING:
     from domain.instances.places import Place
@@ -52,7 +53,7 @@ def consume(context: typer.Context, state: StateOption = None) -> None:
         return
     from starters.events.main import run_events
 
-    execute("events", run_events)
+    execute_with_places("events", run_events)
 
 
 def list_dead(queue: QueueOption = "", output: FormatOption = Format.TEXT, state: StateOption = None) -> None:
@@ -133,17 +134,14 @@ def _of_each(queue: str, work: Callable[[SqsQueue, Home], Awaitable[list[T]]]) -
     A region's dead letter queue may serve several queues, and is read once for all of them.
     """
     from activities.aws.places import Places
-    from domain.instances.places import REGION_DEAD, places
+    from domain.instances.places import REGION_DEAD, with_queues
     from engine.errors import Absent, ApiError
     from engine.settings import settings
     from starters.events.dead_letters import LOOKING, source_of
     from starters.events.queues import SqsQueue
 
     known = settings()
-    try:
-        served = places(known.instances_queues)
-    except ValueError as error:
-        raise CommandError(f"PERDURE_INSTANCES_QUEUES: {error}") from error
+    served = with_queues(places_of_settings())
     chosen = [place for place in served if queue in str(place)]
     if not chosen:
         problem = f"no queue's name contains {queue!r}" if known.instances_queues else "no queue is named here"

@@ -19,8 +19,8 @@ import typer
 
 from domain.schema import Document
 from engine import command_groups
-from engine.settings import settings
-from starters.cli.environment import UnusedStateOption
+from starters.cli.environment import StateOption
+from starters.cli.served_places import places_of_settings
 
 if TYPE_CHECKING:
     from activities.aws.permissions import Permission
@@ -87,19 +87,13 @@ def iam(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", metavar="DIR", help="Write the files into this directory.")
     ] = None,
-    state: UnusedStateOption = None,
+    state: StateOption = None,
 ) -> None:
     """Print the IAM policy of the payer, or write the policies for all clouds, with the reason for each call.
 
     The files for EC2 instances are for the places in PERDURE_INSTANCES_QUEUES, if it is set.
     """
-    from domain.instances.places import places
-
-    queues = settings().instances_queues
-    try:
-        files = iam_files(places(queues))
-    except ValueError as error:
-        raise typer.BadParameter(str(error), param_hint="PERDURE_INSTANCES_QUEUES") from error
+    files = iam_files(places_of_settings())
     if output is None:
         typer.echo(files["payer.json"], nl=False)
         return
@@ -121,6 +115,7 @@ def iam_files(places: Sequence[Place] = ()) -> dict[str, str]:
 
 def _instances(places: Sequence[Place]) -> dict[str, str]:
     from domain.instances.permissions import compatibility_document, running_document, setup_document, topologies
+    from domain.instances.places import with_queues
     from domain.instances.topology import topology
 
     roles = sorted({place.role for place in places if place.role})
@@ -128,10 +123,13 @@ def _instances(places: Sequence[Place]) -> dict[str, str]:
     for role in ("", *roles):
         # A role's name may follow a path, and several paths of an account may have roles of the same name.
         suffix = f"-{role.split(':')[4]}-{role.partition(':role/')[2].replace('/', '-')}" if role else ""
-        own = [found for each in places if each.role == role for found in topologies(each)]
+        entered = [each for each in places if each.role == role]
+        own = [found for each in with_queues(entered) for found in topologies(each)]
         own = own if places else [topology("*", "*")]
-        documents[f"instances{suffix}"] = running_document(own, () if role else roles)
-        documents[f"instances-setup{suffix}"] = setup_document(own)
+        sharing = [each for each in entered if each.shares]
+        documents[f"instances{suffix}"] = running_document(own, () if role else roles, sharing)
+        if own:
+            documents[f"instances-setup{suffix}"] = setup_document(own)
     return {f"{name}.json": json.dumps(document, indent=2) + "\n" for name, document in documents.items()}
 
 

@@ -15,11 +15,12 @@ from collections.abc import Collection, Mapping
 from domain.identity import Key
 from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, EC2_INSTANCE, EXTERNAL_KINDS, MACHINE
 from domain.instances.names import InstanceKey, group_of_arn, instance_of_provider_id, region_of_provider_id
-from domain.instances.places import places, served
+from domain.instances.places import served
 from domain.model import Model
 from engine.kube.json import JsonObject, sequence, text
 from engine.temporal import described
 from starters.cli.output import CommandError
+from starters.cli.served_places import places_of
 from starters.cli.session import Session
 from starters.cli.target import Target, usable_outside
 
@@ -47,7 +48,7 @@ async def lifecycle_behind(session: Session, target: Target, obj: JsonObject) ->
         if group is None:
             raise CommandError(f"{target} has no Auto Scaling group yet", "its spec.providerID names the group")
         at = (group.account, group.region)
-        if at not in _served(session) and await described(session.temporal, group.lifecycle) is None:
+        if at not in await _served(session) and await described(session.temporal, group.lifecycle) is None:
             raise CommandError(f"{target} is in {group.account}/{group.region}, which is not served", _SERVED_BY)
         return group.lifecycle_in(session.settings.cluster)
     named = named_in(obj)
@@ -55,7 +56,7 @@ async def lifecycle_behind(session: Session, target: Target, obj: JsonObject) ->
         named = await _of_its_awsmachine(session, target)
     if not usable_outside(named.instance):
         raise CommandError(f"{target} has no instance yet", "its spec.providerID names the instance")
-    found = instance_of(target, named, await _lifecycles_of(session, named.instance), _served(session))
+    found = instance_of(target, named, await _lifecycles_of(session, named.instance), await _served(session))
     return found.lifecycle_in(session.settings.cluster)
 
 
@@ -124,8 +125,8 @@ async def _lifecycles_of(session: Session, instance: str) -> dict[str, bool]:
     return found
 
 
-def _served(session: Session) -> frozenset[tuple[str, str]]:
-    return served(places(session.settings.instances_queues))
+async def _served(session: Session) -> frozenset[tuple[str, str]]:
+    return served(await places_of(session))
 
 
 _SERVED_BY = "PERDURE_INSTANCES_QUEUES names what is served: ACCOUNT/REGION[/QUEUE]"

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import os
 import signal
 from collections.abc import Awaitable, Callable, Sequence
 from typing import TYPE_CHECKING, Annotated
@@ -46,18 +47,18 @@ def worker(only: OnlyOption = "", build_id: BuildOption = "", state: StateOption
     areas = _areas(only)
     from workers.main import run_worker
 
-    execute("worker", lambda settings: run_worker(_of_build(settings, build_id), only=areas))
+    execute_with_places("worker", lambda settings: run_worker(_of_build(settings, build_id), only=areas))
 
 
 def watch(state: StateOption = None) -> None:
     """Watch the cluster and wake the lifecycle of each object that changes."""
-    execute("watch", _watching)
+    execute_with_places("watch", _watching)
 
 
 def run(only: OnlyOption = "", state: StateOption = None) -> None:
     """Run worker, watcher and event consumer in one process, for small installations."""
     areas = _areas(only)
-    execute("run", lambda settings: _together(settings, areas))
+    execute_with_places("run", lambda settings: _together(settings, areas))
 
 
 def version(output: FormatOption = Format.TEXT, state: UnusedStateOption = None) -> None:
@@ -101,6 +102,16 @@ def execute(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
     exit_now(code)
 
 
+def execute_with_places(name: str, process: Callable[[Settings], Awaitable[None]]) -> None:
+    """`execute`, with the places of the AWS provider's clusters where the settings ask for these."""
+    from activities.instances.cluster_places import run_with_cluster_places
+
+    def end() -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+
+    execute(name, lambda settings: run_with_cluster_places(settings, name, process, end))
+
+
 async def _watching(settings: Settings) -> None:
     # It reads the settings when imported, so logging must be configured first.
     from starters.watch.main import run_watcher
@@ -110,7 +121,7 @@ async def _watching(settings: Settings) -> None:
 
 def _refuse_what_nobody_can_mean(found: Settings) -> None:
     """Unknown areas and invalid settings of instances, before connecting to any server."""
-    from domain.instances.places import places
+    from domain.instances.cluster_places import check_entries
     from domain.instances.policy import ReactionPolicy
 
     if unknown := set(found.areas) - set(all_areas()):
@@ -118,7 +129,7 @@ def _refuse_what_nobody_can_mean(found: Settings) -> None:
             f"PERDURE_AREAS names {', '.join(sorted(unknown))}, which is no area",
             f"there are: {', '.join(all_areas())}",
         )
-    for name, read in (("instances_queues", places), ("instances_reactions", ReactionPolicy.of)):
+    for name, read in (("instances_queues", check_entries), ("instances_reactions", ReactionPolicy.of)):
         try:
             read(getattr(found, name))
         except ValueError as error:

@@ -18,7 +18,7 @@ from functools import partial
 from temporalio.client import Client
 
 from activities.aws.places import Places
-from domain.instances.places import Place, places, served
+from domain.instances.places import Place, places, served, with_queues
 from domain.instances.upkeep import key_of
 from engine.health import Health, serve
 from engine.kube import KubeApi
@@ -140,8 +140,9 @@ async def _until_stopped(
 async def _consume_queues(
     settings: Settings, found: Sequence[Place], client: Client, state: _State, teller: Teller, stop: asyncio.Event
 ) -> None:
-    with _threads(settings, found) as threads:
-        state.consumers = _consumers(settings, found, client, teller, threads)
+    queues = with_queues(found)
+    with _threads(settings, queues) as threads:
+        state.consumers = _consumers(settings, queues, client, teller, threads)
         try:
             async with asyncio.TaskGroup() as group:
                 for consumer in state.consumers:

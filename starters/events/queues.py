@@ -142,9 +142,9 @@ class SqsQueue:
             MessageSystemAttributeNames=_SYSTEM_ATTRIBUTES,
             MessageAttributeNames=["All"],
         )
-        account, region, now = self._place.account, self._place.region, datetime.now(UTC)
+        place, now = self._place, datetime.now(UTC)
         found = (each for each in sequence(answer, "Messages") if isinstance(each, Mapping))
-        return [message_of(each, account, region, now) for each in found]
+        return [message_of(each, place.account, place.region, now, place.senders) for each in found]
 
     def _delete(self, receipts: Sequence[Receipt]) -> list[Receipt]:
         entries = [{"Id": str(number), "ReceiptHandle": receipt} for number, receipt in enumerate(receipts)]

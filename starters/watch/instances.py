@@ -10,7 +10,7 @@ from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, INTERRUPTION_POLICY,
 from domain.instances.constants import GROUP_STATE_LABEL, INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.events import InstanceState
 from domain.instances.names import group_of_arn, instance_of_provider_id
-from domain.instances.places import places, served
+from domain.instances.places import places, served, with_queues
 from domain.instances.relations import relations_of
 from domain.instances.upkeep import key_of
 from engine.kube.json import JsonObject, mapping, text
@@ -51,7 +51,7 @@ def opened_for(settings: Settings) -> tuple[Key, ...]:
     """Empty unless Perdure maintains queues and rules."""
     if not settings.instances_setup:
         return ()
-    return tuple(key_of(place, settings.cluster) for place in places(settings.instances_queues))
+    return tuple(key_of(place, settings.cluster) for place in with_queues(places(settings.instances_queues)))
 
 
 def watched_for(settings: Settings) -> tuple[Watched, ...]:

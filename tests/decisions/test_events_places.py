@@ -6,7 +6,7 @@ import pytest
 
 from activities.aws.places import Places
 from domain.instances.names import partition_of
-from domain.instances.places import Place, place_of, places, served
+from domain.instances.places import Place, place_of, places, served, with_queues
 
 ROLE = "arn:aws:iam::210987654321:role/team/perdure"
 
@@ -17,6 +17,10 @@ ROLE = "arn:aws:iam::210987654321:role/team/perdure"
         ("123456789012/eu-central-1", Place(account="123456789012", region="eu-central-1")),
         ("123456789012/eu-central-1/a-b", Place(account="123456789012", region="eu-central-1", queue="a-b")),
         (f"210987654321/us-east-1@{ROLE}", Place(account="210987654321", region="us-east-1", role=ROLE)),
+        (
+            f"210987654321/us-east-1=123456789012/eu-central-1/all@{ROLE}",
+            Place(account="210987654321", region="us-east-1", role=ROLE, shares="123456789012/eu-central-1/all"),
+        ),
     ],
 )
 def test_a_place_is_read(text: str, place: Place) -> None:
@@ -34,6 +38,9 @@ def test_a_place_is_read(text: str, place: Place) -> None:
         "123456789012/eu-central-1@",
         "123456789012/eu-central-1@nobody",
         "123456789012/eu-central-1/a/b",
+        "123456789012/eu-central-1=",
+        "123456789012/eu-central-1=123456789012",
+        "123456789012/eu-central-1/a=123456789012/eu-west-1",
     ],
 )
 def test_what_is_no_place_is_named(text: str) -> None:
@@ -46,6 +53,36 @@ def test_several_queues_of_one_place_are_served_once() -> None:
     assert [place.queue for place in found] == ["perdure-instance-events", "c1-queue"]
     assert served(found) == {("123456789012", "eu-central-1")}
     assert found[1].dead_letters == "c1-queue-dead"
+
+
+def test_accounts_may_share_the_queue_of_one() -> None:
+    found = places(
+        [
+            "123456789012/eu-central-1/all",
+            "210987654321/us-east-1=123456789012/eu-central-1/all",
+            "333333333333/eu-central-1=123456789012/eu-central-1/all",
+        ]
+    )
+    assert served(found) == {
+        ("123456789012", "eu-central-1"),
+        ("210987654321", "us-east-1"),
+        ("333333333333", "eu-central-1"),
+    }
+    (queue,) = with_queues(found)
+    assert queue.senders == {"210987654321", "333333333333"}
+
+
+@pytest.mark.parametrize(
+    "texts",
+    [
+        ["210987654321/us-east-1=123456789012/eu-central-1"],
+        ["210987654321/us-east-1=123456789012/eu-central-1", "123456789012/eu-central-1/another"],
+        ["1" * 12 + "/us-east-1=" + "2" * 12 + "/us-east-1", "2" * 12 + "/us-east-1=" + "1" * 12 + "/us-east-1"],
+    ],
+)
+def test_a_shared_queue_has_an_entry_of_its_own(texts: list[str]) -> None:
+    with pytest.raises(ValueError, match="shares a queue that no other entry names"):
+        places(texts)
 
 
 @pytest.mark.parametrize(

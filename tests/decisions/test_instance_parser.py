@@ -367,6 +367,8 @@ def test_v15_the_last_substitute_of_an_id_is_the_body() -> None:
 )
 def test_an_event_of_another_account_than_its_queue_is_foreign(body: dict[str, Any]) -> None:
     assert ignored(body) == "foreign"
+    assert only(body, others=frozenset({"999999999999"})).account == "999999999999", "the queue is shared"
+    assert ignored(body, others=frozenset({"888888888888"})) == "foreign", "it is shared with others"
 
 
 @pytest.mark.parametrize("field", ["account", "region"])

@@ -131,9 +131,9 @@ class Ground:
         found = self.sqs.get_queue_attributes(QueueUrl=self.url(name or self.place.queue), AttributeNames=names)
         return sum(int(number) for number in found["Attributes"].values())
 
-    async def told(self, instance: str) -> list[str]:
+    async def told(self, instance: str, account: str = PAYER_ACCOUNT_ID) -> list[str]:
         """The events that an instance's workflow was told of."""
-        key = InstanceKey(account=PAYER_ACCOUNT_ID, region=REGION, instance_id=instance)
+        key = InstanceKey(account=account, region=REGION, instance_id=instance)
         told: list[str] = await self._client.get_workflow_handle(key.workflow_id).query("told", result_type=list[str])
         return told
 
@@ -162,6 +162,23 @@ def event(instance: str, state: InstanceState, id_: str = "", account: str = PAY
     """A change of state, as EventBridge sends it."""
     body = json.loads(state_change(instance, state, id_ or f"event-{next(_SERIAL)}", datetime.now(UTC)))
     return json.dumps(body | {"account": account, "region": REGION})
+
+
+async def test_the_events_of_accounts_that_share_a_queue_are_told(ground: Ground) -> None:
+    other = "9" * 12
+    sharing = f"{other}/{REGION}={ground.place}"
+    ground.settings["PERDURE_INSTANCES_QUEUES"] += f",{sharing}"
+    instance, own = await ground.machine(), await ground.machine()
+    ground.make_queues()
+    ground.send(
+        event(instance, InstanceState.RUNNING, "shared", other),
+        event(own, InstanceState.RUNNING, "own"),
+        event(own, InstanceState.STOPPED, "foreign", "8" * 12),
+    )
+    async with ground.consumer():
+        await eventually(lambda: not ground.left(), "all are told or deleted")
+    assert await ground.told(instance, other) == [f"shared/{instance}"]
+    assert await ground.told(own) == [f"own/{own}"]
 
 
 async def test_every_message_ends_where_it_belongs_though_a_consumer_is_killed(

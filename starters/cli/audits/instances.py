@@ -13,7 +13,7 @@ Only mismatches found in both of two looks count, since labels lag by up to half
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
@@ -28,11 +28,13 @@ from domain.instances.verification import Facts
 from domain.reading import read_all
 from engine.errors import Absent
 from starters.cli.audits import Finding, found_twice
+from starters.cli.served_places import places_of
 
 if TYPE_CHECKING:
     from activities.aws.places import Places
     from activities.instances.asking import Ground
     from activities.instances.bulk import Bulk, BulkGroups
+    from domain.instances.places import Place
     from engine.kube import JsonObject
     from starters.cli.session import Session
 
@@ -45,15 +47,14 @@ GIVEN_UP_AFTER = timedelta(minutes=15)
 async def audit(session: Session, *, thorough: bool) -> list[Finding]:
     from activities.aws.places import Places
     from activities.instances.asking import Ground
-    from domain.instances.places import places
 
-    settings = session.settings
-    if not settings.instances_queues:
+    known = await places_of(session)
+    if not known:
         return list(unserved(await _lifecycles(session)))
     callers = Places(connections=8, observing=True)
-    ground = Ground(places(settings.instances_queues), callers)
+    ground = Ground(known, callers)
     found = await found_twice(partial(_look, session, ground), APART)
-    return [*found, *(await asyncio.to_thread(_topologies, session, callers) if thorough else ())]
+    return [*found, *(await asyncio.to_thread(_topologies, session, known, callers) if thorough else ())]
 
 
 async def _look(session: Session, ground: Ground) -> list[Finding]:
@@ -147,15 +148,14 @@ async def _pools(session: Session) -> list[JsonObject]:
         return []
 
 
-def _topologies(session: Session, callers: Places) -> list[Finding]:
+def _topologies(session: Session, known: Sequence[Place], callers: Places) -> list[Finding]:
     from activities.instances.topology import TopologyActivities
-    from domain.instances.places import places
+    from domain.instances.places import with_queues
 
-    settings = session.settings
-    known = places(settings.instances_queues)
-    upkeep = TopologyActivities(known, callers.caller, group_prefix=settings.instances_group_prefix, observing=True)
+    prefix, queues = session.settings.instances_group_prefix, with_queues(known)
+    upkeep = TopologyActivities(queues, callers.caller, group_prefix=prefix, observing=True)
     found = []
-    for place in known:
+    for place in queues:
         looked = upkeep.keep(place, dry=True)
         problems = [*looked.changes, *([looked.trouble] if looked.trouble else [])]
         advice = "a worker with PERDURE_INSTANCES_QUEUES corrects it; is one running, with the rights to do so?"
