@@ -52,7 +52,7 @@ log = logging.getLogger("seed")
 
 
 async def seed_cluster(kube: KubeApi, *namespaces: str) -> None:
-    """Only definitions that differ; namespaces of all areas and the given ones."""
+    """Applies only definitions that differ, and creates the namespaces of all areas and the given ones."""
     listed = (await kube.list(CUSTOM_RESOURCE_DEFINITION)).items
     there = {text(definition, "metadata", "name"): definition for definition in listed if _is_established(definition)}
     differ = [each for each in all_crds(kube.operator_domain) if not _holds(there.get(_name(each)), _applied(each))]

@@ -470,5 +470,5 @@ def _go_environment(unwanted_prefix: str) -> dict[str, str]:
 
 
 def _plain_environment(unwanted_prefix: str) -> dict[str, str]:
-    """Without variables that the program would read as flags."""
+    """Drops variables that the program would read as flags."""
     return {name: value for name, value in os.environ.items() if not name.startswith(unwanted_prefix)}

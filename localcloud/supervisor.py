@@ -154,7 +154,7 @@ class Supervisor:
         self._change(service.name, ServiceState.STARTING)
 
     async def _watch(self, service: Service, exited: asyncio.Task[int]) -> None:
-        """Until it ends; rarely once it is ready."""
+        """Probes until the service ends, rarely once it is ready."""
         assert service.probe is not None
         while not exited.done():
             failure = await asyncio.to_thread(service.probe.failure)
@@ -236,7 +236,7 @@ def tail(path: Path, count: int) -> list[str]:
 
 
 def last_message(log: Path, since: datetime) -> str:
-    """From text or JSON; empty if nothing was written since then."""
+    """Reads text or JSON; returns nothing if nothing was written since then."""
     lines = tail(log, 1)
     if not lines or log.stat().st_mtime < since.timestamp():
         return ""

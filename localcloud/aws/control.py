@@ -112,7 +112,7 @@ class Emulator(DisturbableCloud):
         return [EventFault.model_validate(each) for each in self.request("GET", "event-faults").json()]
 
     def clear(self, fault_id: str | None = None) -> None:
-        """All faults, including those of events, or one fault of calls."""
+        """Removes all faults, including those of events, or one fault of calls."""
         super().clear(fault_id)
         if fault_id is None:
             self.request("DELETE", "event-faults")

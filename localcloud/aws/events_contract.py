@@ -30,7 +30,7 @@ class EventFault(Disturbance):
 
 
 class EventRecord(BaseModel):
-    """With the number of queues that received it."""
+    """A delivered or dropped event, and the number of queues that received it."""
 
     model_config = ConfigDict(frozen=True)
 

@@ -72,7 +72,7 @@ def is_closed(account_id: str) -> bool:
 
 
 def age_seconds(account_id: str) -> float:
-    """By the emulator's clock; infinite for the payer."""
+    """Measured by the emulator's clock; infinite for the payer."""
     account = of_payer().find_account(account_id)
     born = getattr(account, "born_at", None)
     return float("inf") if born is None else runtime.clock.now() - born

@@ -54,7 +54,7 @@ def deed(name: str, doing: Deed) -> None:
 
 
 def later(account: str, region: str, seconds: float, name: str, *arguments: Any) -> None:
-    """In seconds of the emulator's clock; 0 is now. Requires moto's lock."""
+    """Counts seconds of the emulator's clock; 0 is now. Requires moto's lock."""
     if seconds <= 0:
         _deeds[name](account, region, *arguments)
         return

@@ -98,7 +98,7 @@ class Refusal(HTTPException):
         return self._headers
 
     def get_body(self, *_args: Any, **_kwargs: Any) -> str:
-        """For Flask, if moto does not catch the exception."""
+        """Flask calls this if moto does not catch the exception."""
         return self.description or ""
 
 
@@ -178,7 +178,7 @@ def denied(service: str, action: str, caller: str) -> ErrorAnswer:
 
 
 def unknown_key(service: str) -> ErrorAnswer:
-    """For keys that are missing, inactive, or not valid in that region."""
+    """The error for keys that are missing, inactive, or not valid in that region."""
     if service == "ec2":
         return ErrorAnswer("AuthFailure", "AWS was not able to validate the provided access credentials", 401)
     if service == "s3":

@@ -93,7 +93,7 @@ def _lateness(what: str, seconds: float, goal: str, note: str = "") -> Figure:
 
 
 def _cost(cost: Cost, ends: int) -> tuple[Figure, ...]:
-    """From shortly before the first expiry until quiet."""
+    """Measured from shortly before the first expiry until quiet."""
     return (
         Figure(
             row="f",

@@ -93,7 +93,7 @@ async def _held(on: Scene, scaling: Any, instance: str, held_seconds: float) -> 
 
 
 async def _let_go(scaling: Any, instance: str, began: float) -> float:
-    """For how long the hook held the instance."""
+    """Returns for how long the hook held the instance."""
     while await asyncio.to_thread(_lifecycle, scaling, instance) == _WAITING:  # noqa: ASYNC110 - nobody is told
         await asyncio.sleep(2)
     return time.monotonic() - began

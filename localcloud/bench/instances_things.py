@@ -145,7 +145,7 @@ class Scene:
         )
 
     async def stop_silently(self, instances: Sequence[str]) -> None:
-        """Without EC2's events, so that hand-made ones are confirmed."""
+        """Suppresses EC2's events, for hand-made ones that EC2 confirms."""
         self.lab.emulator.event_fault(EventFaultKind.DROP)
         await asyncio.to_thread(self.ec2.stop_instances, InstanceIds=list(instances))
         await self.until(lambda: self._all_stopped(instances))

@@ -86,7 +86,7 @@ class Laboratory:
         return self.deployment.log("audit").stat().st_size
 
     def requests_since(self, mark: int) -> Counter[str]:
-        """By verb and resource, without the ends of watches."""
+        """Counts by verb and resource, without the ends of watches."""
         found: Counter[str] = Counter()
         with self.deployment.log("audit").open("rb") as log:
             log.seek(mark)
@@ -119,7 +119,7 @@ class Laboratory:
         return {service: self._cpu_seconds(service) for service in services}
 
     async def quiet(self) -> None:
-        """Until the worker was idle for a second."""
+        """Waits until the worker was idle for a second."""
         async with asyncio.timeout(PATIENCE_SECONDS):
             before = self._cpu_seconds(WORKER)
             while True:

@@ -123,7 +123,7 @@ def conditions(machine: JsonObject, *, master: bool) -> list[JsonObject]:
 
 
 def metrics() -> list[JsonObject]:
-    """As many as a small machine has, one changing."""
+    """Has as many as a small machine, one of them changing."""
     now = timestamp(datetime.now(UTC))
     values = {"load1": "0.10", "load5": "0.05", "numCPU": "1", "uptime": f"{time.monotonic():.0f}"}
     return [{"type": type_, "value": value, "timestamp": now} for type_, value in values.items()]

@@ -194,7 +194,7 @@ _OWN = ("_at", "token", "key", "id", "secret", "host", "endpoint", "content", "l
 
 
 def holds(world: TenantWorld) -> dict[str, list[str]]:
-    """Without what differs between equal tenants; rows as comparable text."""
+    """Excludes what differs between equal tenants; rows are comparable text."""
     compared = {table: rows for table, rows in world.tables.items() if rows and table not in _OF_ORDER}
     found = {table: sorted(_plain(row, world.name) for row in rows) for table, rows in compared.items()}
     if "keys" in found:

@@ -199,7 +199,7 @@ async def _ready(session: aiohttp.ClientSession, port: int) -> bool:
 
 
 async def _until_calm(lab: Laboratory, mark: int) -> None:
-    """Until a second without requests except the Lease's; Secrets are listed late."""
+    """Waits for a second without requests except the Lease's, since Secrets are listed late."""
     calm, before = 0, -1
     async with asyncio.timeout(PATIENCE_SECONDS):
         while calm < _SETTLED_LOOKS:

@@ -103,7 +103,7 @@ async def scene() -> AsyncIterator[Scene]:
 
 
 async def counted(on: Scene, work: Callable[[], Awaitable[object]]) -> Counted:
-    """Until quiet; the time is the work's own."""
+    """Counts until quiet, but times the work only."""
     await asyncio.to_thread(on.threescale.reset_ledger)
     began = time.monotonic()
     await work()

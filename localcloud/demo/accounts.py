@@ -204,7 +204,7 @@ async def _has_secret(stage: Stage) -> bool:
 
 
 def _who_is(stage: Stage, key: AwsKey) -> str:
-    """Empty if AWS does not know the key."""
+    """Returns an empty account if AWS does not know the key."""
     from botocore.exceptions import ClientError
 
     try:

@@ -139,7 +139,7 @@ def _session(key: AwsKey) -> boto3.Session:
 
 
 def _opens(stage: Stage, key: AwsKey) -> str:
-    """Empty if AWS does not know the key."""
+    """Returns an empty account if AWS does not know the key."""
     from botocore.exceptions import ClientError
 
     try:

@@ -50,7 +50,7 @@ class Comparison:
 
     @property
     def problem(self) -> str:
-        """Is empty if both sides agree."""
+        """The discrepancy; empty if both sides agree."""
         if len(self.held) > 1:
             return "doubled"
         if not self.held:

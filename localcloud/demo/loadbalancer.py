@@ -105,7 +105,7 @@ async def _ask_until_answered(stage: Stage, address: str, began: float) -> None:
 
 
 async def until_complete(stage: Stage, machines: MachineHost, began: float) -> None:
-    """All machines are ready and one holds the address."""
+    """Waits until all machines are ready and one holds the address."""
     await stage.until("its machines are ready", lambda: _ready(stage) == REPLICAS)
     await _one_master(stage, machines, lambda _: True)
     stage.tell(f"{REPLICAS} machines are ready after {time.monotonic() - began:.1f} s")

@@ -21,7 +21,7 @@ _BAD = frozenset({"Failed", "Error", "Bug"})
 
 
 class Lines:
-    """For logs: one line per change of phase, with the blocker if it is known."""
+    """Prints one line per change of phase, with the blocker if it is known."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -62,7 +62,7 @@ class Lines:
 
 
 class LiveTable:
-    """For a terminal: a table below the printed lines."""
+    """Shows a table below the printed lines."""
 
     def __init__(self, console: Console) -> None:
         self._console = console

@@ -77,7 +77,7 @@ class Machine:
 
     @property
     def priority(self) -> int | None:
-        """None if it takes no part in the election."""
+        """Is None if the machine takes no part in the election."""
         if not (self.up and self._fare.keepalived and user_data.KEEPALIVED_SERVICE in self._birth.services):
             return None
         numbers = self._birth.vrrp

@@ -129,7 +129,7 @@ def _make_schemas(programs: OpenStackPrograms, home: Path, narrator: Narrator) -
 
 
 def _migrations() -> list[tuple[str, list[str]]]:
-    """In order. Cells are templates of nova.conf's `[database] connection`."""
+    """Lists commands in order. Cells are templates of nova.conf's `[database] connection`."""
     return [
         ("python", ["-m", "perdure_openstack.databases", *_DATABASES]),
         ("keystone-manage", ["db_sync"]),

@@ -82,7 +82,7 @@ def make_empty(mariadb: MariaDB, data: Path) -> None:
 
 
 def socket_of(data: Path) -> Path:
-    """In a private directory if the path beside the data is too long."""
+    """Is in a private directory if the path beside the data is too long."""
     beside = data / "mariadb.sock"
     if len(os.fsencode(beside)) <= _LONGEST_SOCKET_PATH:
         return beside
@@ -127,7 +127,7 @@ def _unpack(home: Path) -> None:
 
 
 def _download(work: Path) -> None:
-    """With our own package lists if the system has none."""
+    """Uses our own package lists if the system has none."""
     options: list[str] = []
     try:
         wanted = [PACKAGE, *_absent_libraries(options, work)]

@@ -78,7 +78,7 @@ def item(name: str, fields: JsonObject, *, created: bool = False) -> Answer:
 
 
 def collection(plural: str, name: str, each: Sequence[JsonObject], page: Page | None = None) -> Answer:
-    """With page numbers if there is more than one page."""
+    """Has page numbers if there is more than one page."""
     body: JsonObject = {plural: [{name: fields} for fields in each]}
     if page is not None and page.count > 1:
         body["metadata"] = page.metadata
@@ -131,7 +131,7 @@ def _element(name: str, value: JsonValue) -> ElementTree.Element:
 
 
 def _wrapped(plural: str, value: JsonValue) -> list[ElementTree.Element]:
-    """Under its own name, else the list's singular."""
+    """Uses the element's own name, else the list's singular."""
     if isinstance(value, dict) and len(value) == 1:
         ((name, inner),) = value.items()
         if isinstance(inner, dict):

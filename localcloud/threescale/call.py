@@ -113,7 +113,7 @@ class Routes:
 
 
 def shown(call: Call, record: Record, path: str, fields: JsonObject, **links: str) -> JsonObject:
-    """With the fields that all objects end in."""
+    """Adds the fields that all objects end in."""
     return {
         **fields,
         "created_at": record.text("created_at"),

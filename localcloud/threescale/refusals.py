@@ -113,7 +113,7 @@ def forbidden() -> Refused:
 
 
 def forbidden_without_words() -> Refused:
-    """For suspended tenants, and at the limit of products."""
+    """Used for suspended tenants, and at the limit of products."""
     return Refused(Answer(HTTPStatus.FORBIDDEN))
 
 

@@ -58,7 +58,7 @@ class World:
         raise LookupError(f"no tenant {name}")
 
     def tenant_at(self, host: str, port: int) -> Record | None:
-        """By the requested host name or, for localhost, by the port."""
+        """Searches by the requested host name or, for localhost, by the port."""
         name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
         for tenant in self.tenants:
             if tenant["host"] == name.lower():

@@ -62,7 +62,7 @@ def _named() -> Path | None:
 
 
 def _default() -> Path | None:
-    """None if it is not up, or another server is named."""
+    """Returns None if it is not up, or if another server is named."""
     directory = platformdirs.user_state_path("perdure") / "local"
     named = any(os.environ.get(name) for name in _POINTERS)
     return directory if not named and (directory / "env").is_file() else None

@@ -147,7 +147,7 @@ async def _with_pause(session: Session, key: Key, said: Why) -> Why:
 
 
 async def _with_attempts(client: Client, key: Key, said: Why) -> Why:
-    """Only the server knows which running actions are being retried."""
+    """Adds running actions that are being retried, which only the server knows."""
     return said.model_copy(update={"hindrances": (*said.hindrances, *await _attempts_of(client, key))})
 
 
@@ -210,7 +210,7 @@ async def _update(client: Client, key: Key, update: str, result: type[T], *argum
 
 
 def _why_failed(error: WorkflowUpdateFailedError) -> tuple[str, str]:
-    """The cause, and advice; an activity's refusal is the cause of its failure."""
+    """Returns the cause, and advice; an activity's refusal is the cause of its failure."""
     cause: BaseException = error.cause
     while not isinstance(cause, ApplicationError) and cause.__cause__ is not None:
         cause = cause.__cause__
@@ -254,7 +254,7 @@ async def _unanswered(client: Client, key: Key, asked: str) -> CommandError:
 
 
 async def _hindered(client: Client, key: Key, asked: str, symptom: str) -> CommandError:
-    """Its tasks fail, no worker runs it, or only the symptom is known."""
+    """Finds the reason: its tasks fail, no worker runs it, or only the symptom is known."""
     if found := await stuck(client, key):
         return found
     with suppress(RPCError):

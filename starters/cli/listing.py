@@ -143,7 +143,7 @@ def branched(found: Sequence[Row], kept: Sequence[Row], kind: str, namespace: st
 
 
 def _joined(lifecycle: Row, obj: Row | None, readable: frozenset[str]) -> Row:
-    """With its object's age (a long lifecycle continues as new) and pause."""
+    """Adds the object's age (a long lifecycle continues as new) and pause."""
     if obj is not None:
         known = {"created": obj.created, "paused": obj.paused, "owner": lifecycle.owner or obj.owner}
         return lifecycle.model_copy(update=known)

@@ -50,7 +50,7 @@ class CommandError(Exception):
 
 
 def console() -> Console:
-    """Without markup: `[request 1a2b]` and `:key:` are printed literally."""
+    """Prints literally, without markup: `[request 1a2b]`, `:key:`."""
     found = Console(highlight=False, markup=False, emoji=False)
     return found if found.is_terminal else Console(highlight=False, markup=False, emoji=False, width=_PIPE_WIDTH)
 
@@ -81,7 +81,7 @@ def print_json(value: Model | Sequence[Model]) -> None:
 
 
 def printed(value: Model | Sequence[Model], form: Format) -> bool:
-    """By the models' field names; False if the format is text."""
+    """Uses the models' field names; returns False if the format is text."""
     if form is Format.JSON:
         print_json(value)
     elif form is Format.YAML:

@@ -64,7 +64,7 @@ def resume(what: str, reason: str, form: Format) -> None:
 
 
 async def standing(session: ClusterSession) -> Pauses:
-    """Empty if it may not be read, since paused lifecycles report it themselves."""
+    """Returns nothing if it may not be read, since paused lifecycles report it themselves."""
     try:
         return pauses_in(await read_config_map(session, CONFIG_MAP_NAME))
     except Denied:

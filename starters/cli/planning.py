@@ -172,7 +172,7 @@ class SupposedKube(KubeApi):
         limit: int = 500,
         metadata_only: bool = False,
     ) -> AsyncGenerator[Listing, None]:
-        """New objects are in the last page, unless a selector is given."""
+        """Puts new objects into the last page, unless a selector is given."""
         ours = {(where, name): obj for (of, where, name), obj in self._supposed.items() if of == kind.name}
         new = {name: obj for name, obj in ours.items() if namespace in ("", name[0])}
         version = ""

@@ -120,7 +120,7 @@ async def _watching(settings: Settings) -> None:
 
 
 def _refuse_what_nobody_can_mean(found: Settings) -> None:
-    """Unknown areas and invalid settings of instances, before connecting to any server."""
+    """Checks areas and settings of instances before connecting to any server."""
     from domain.instances.cluster_places import check_entries
     from domain.instances.policy import ReactionPolicy
 
@@ -145,7 +145,7 @@ async def _awaited(process: Awaitable[None]) -> None:
 
 
 async def _together(settings: Settings, areas: Sequence[str]) -> None:
-    """One stop event and one health endpoint; when one process ends, so do the others."""
+    """Shares one stop event and one health endpoint; when one process ends, so do the others."""
     from kubernetes.aio.config import ConfigException
 
     from engine.encryption import KeysUnreadable

@@ -84,7 +84,7 @@ def target(kind: str, name: str) -> Target:
 
 
 def _without_object(kind: Kind, name: str) -> Target:
-    """By its name or path (`ACCOUNT/REGION/INSTANCE`), or the only one of its kind."""
+    """Accepts a name or path (`ACCOUNT/REGION/INSTANCE`), or nothing for the only one of its kind."""
     only = standing(kind.name, "", settings().claims_domain)
     if not name and len(only) == 1:
         return Target(kind, only[0].namespace, only[0].name)
@@ -115,7 +115,7 @@ def checked_name(name: str, hint: str = "NAMESPACE/NAME") -> str:
 
 
 def kind_named(word: str) -> Kind:
-    """By kind, plural or short name, in any case, with or without its group (`accounts.example.com`)."""
+    """Accepts kind, plural or short name, in any case, with or without the group (`accounts.example.com`)."""
     domain = settings().claims_domain
     kinds = [kind.under(domain) for kind in all_kinds().values()]
     names = {name: kind for kind in kinds for name in _with_group(kind, _names(kind))}

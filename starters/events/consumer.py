@@ -212,7 +212,7 @@ class Consumer:
         self._in_work.remove(message)
 
     def _tell(self, received: EventBridgeEvent, acknowledgement: Acknowledgement) -> None:
-        """Without the message's body; at INFO if it changed something, or could not."""
+        """Omits the message's body; logs at INFO if the message changed something, or could not."""
         verdict, reason = acknowledgement.verdict, acknowledgement.reason
         for word in acknowledgement.counts:
             metrics.EVENTS.labels(word).inc()
@@ -250,7 +250,7 @@ class Consumer:
         await self._deleted(message)
 
     async def _deleted(self, message: Message) -> None:
-        """With one retry; after another failure it is redelivered as a duplicate."""
+        """Retries once; after another failure the message is redelivered as a duplicate."""
         for _ in range(2):
             if await self._deletions.add(message.receipt_handle):
                 return

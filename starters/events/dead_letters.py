@@ -70,7 +70,7 @@ def source_of(message: Message, dead: str, whose: Place, places: Sequence[Place]
 
 
 async def dead_letters(dead: SqsQueue, *, most: int, home: Home | None = None) -> list[DeadLetter]:
-    """Up to `most`, or those of them with a home; all are given back."""
+    """Returns up to `most`, or those of them with a home; all are given back."""
     found = [message async for message in _received(dead, most)]
     await _given_back(dead, found)
     asked = [message for message in found if home is None or home(message)]
@@ -78,7 +78,7 @@ async def dead_letters(dead: SqsQueue, *, most: int, home: Home | None = None) -
 
 
 async def redrive(dead: SqsQueue, home: Home, chosen: Collection[str], *, most: int) -> list[DeadLetter]:
-    """Those with these ids, or all with a home if no id is given; returns those sent."""
+    """Re-drives those with these ids, or all with a home if no id is given; returns those sent."""
     found = [message async for message in _received(dead, most)]
     sent = []
     try:

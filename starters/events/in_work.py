@@ -56,7 +56,7 @@ class InWork:
             await self._changed.wait()
 
     def oldest_age(self, now: datetime) -> float:
-        """In seconds, of those received within the last minute; 0 if none."""
+        """In seconds, of messages received within the last minute; 0 if there was none."""
         self._forget(self._clock())
         taken = [at for _, at in self._received]
         return max(0.0, (now - min(taken)).total_seconds()) if taken else 0.0

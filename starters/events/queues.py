@@ -39,7 +39,7 @@ class Queue(Protocol):
 
     @property
     def name(self) -> str:
-        """For logs and metrics."""
+        """The name in logs and metrics."""
 
     async def receive(self, most: int) -> list[Message]:
         """Long-poll for messages."""
@@ -110,7 +110,7 @@ class SqsQueue:
         return await self._run(self._hide, entries)
 
     async def bury(self, body: str, attributes: TextAttributes) -> None:
-        """The queue's own, or the region's for queues of the AWS provider."""
+        """Uses the queue's own dead letters, or the region's for queues of the AWS provider."""
         try:
             await self._run(self._send, self._place.dead_letters, body, attributes)
         except Absent:

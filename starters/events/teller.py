@@ -148,7 +148,7 @@ class Teller:
 
     @property
     def troubled(self) -> bool:
-        """Recent hand-overs all failed, so no more messages should be received."""
+        """Whether recent hand-overs all failed, so that no more messages should be received."""
         return self._failures >= TROUBLE_AFTER
 
     async def outcome(self, event: InstanceEvent, receives: int = 1) -> Handled:
@@ -265,7 +265,7 @@ class Teller:
         _answer(batch, outcomes, Outcome.UNAVAILABLE, may_appear=may_appear)
 
     def _settled(self, key: InstanceKey, outcome: Outcome) -> Outcome:
-        """Stale instead of unknown if the instance's object is gone, because it will not appear again."""
+        """Returns stale instead of unknown if the instance's object is gone and will not appear again."""
         gone = outcome is Outcome.UNKNOWN and self._index.remembers(key.instance_id)
         return Outcome.STALE if gone else outcome
 

@@ -103,7 +103,7 @@ class Handover:
             self._queue.put(key)
 
     async def _opened(self, key: Key) -> bool | None:
-        """None if Temporal does not answer, so that the caller wakes it."""
+        """Returns None if Temporal does not answer, so that the caller wakes it."""
         try:
             return self._is_open is not None and await self._is_open(key)
         except Exception:

@@ -21,14 +21,14 @@ ABOUT_TO_END = timedelta(seconds=3)
 
 
 def claim_ending(before: Projection | None, after: Projection | None, index: Index) -> bool:
-    """Its lifespan has expired, or it is gone after a deletion timestamp."""
+    """Whether a claim is being deleted because its lifespan has expired, or is gone after a deletion timestamp."""
     if after is None:
         return before is not None and before.deleting
     return after.deleting and _over(after) and not _let_go(before, after)
 
 
 def handle_ending(before: Projection | None, after: Projection | None, index: Index) -> bool:
-    """It or its claim has expired or is deleted, or it is gone after that."""
+    """Whether a handle is being deleted because it or its claim has expired or is deleted, or is gone after that."""
     if after is None:
         return before is not None and before.deleting
     namespace, _, name = after.fact("claim").partition("/")
@@ -38,7 +38,7 @@ def handle_ending(before: Projection | None, after: Projection | None, index: In
 
 
 def managed_ending(before: Projection | None, after: Projection | None, index: Index, namespace: str) -> bool:
-    """Being deleted, or gone, while its handle (in `namespace`) is deleted."""
+    """Whether it is being deleted, or gone, while its handle (in `namespace`) is deleted."""
     subject = after or before
     if subject is None or (after is not None and not after.deleting):
         return False
@@ -47,7 +47,7 @@ def managed_ending(before: Projection | None, after: Projection | None, index: I
 
 
 def _let_go(before: Projection | None, after: Projection) -> bool:
-    """After a resume no workflow is carrying out its end yet."""
+    """Whether it was just resumed, so that no workflow is carrying out its end yet."""
     return before is not None and bool(before.fact("paused")) and not after.fact("paused")
 
 

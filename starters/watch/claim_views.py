@@ -62,7 +62,7 @@ def duties_for(settings: Settings) -> tuple[Duty, ...]:
 
 
 def wanted_views(index: Index) -> dict[str, JsonObject]:
-    """By name: one for each kind and namespace in which handles have resources."""
+    """Returns specs by name: one for each kind and namespace in which handles have resources."""
     views: dict[str, JsonObject] = {}
     for handle in index.all(RESOURCE_HANDLE.name):
         for reference in handle.fact("references").splitlines():

@@ -63,7 +63,7 @@ class _Projected(Collector):
 
 
 def _families(index: Index) -> Iterable[Metric]:
-    """Each once; an area's error must not suppress the others' metrics."""
+    """Yields each once; an area's error must not suppress the others' metrics."""
     families: dict[str, Metric] = {}
     for gauges in gauges_of_areas():
         try:

@@ -48,7 +48,7 @@ def read_pool(obj: JsonObject) -> View:
 
 
 def opened_for(settings: Settings) -> tuple[Key, ...]:
-    """Empty unless Perdure maintains queues and rules."""
+    """Returns none unless Perdure maintains queues and rules."""
     if not settings.instances_setup:
         return ()
     return tuple(key_of(place, settings.cluster) for place in with_queues(places(settings.instances_queues)))

@@ -176,7 +176,7 @@ class Watched:
 
     @cached_property
     def area(self) -> str:
-        """Of the lifecycles that read its objects; empty if none."""
+        """The area of the lifecycles that read its objects; empty if none."""
         known = all_kinds()
         ends = (kind_name(end) for each in self.relations for end in (*each.referrers, *each.referents))
         return self.kind.area or next((known[name].area for name in ends if name in known and known[name].area), "")
@@ -197,7 +197,7 @@ class Watched:
 
 @cache
 def _watched_while_named(relation: Relation, namespace: str, name: str) -> Watched:
-    """An object, a namespace, or the cluster, as long as objects refer to it."""
+    """Watches an object, a namespace, or the cluster, as long as objects refer to it."""
     end, called = relation.referents[0], relation.watched
     if called is None or isinstance(end, Key):
         raise TypeError(f"{end} is not watched while it is named")
@@ -229,12 +229,12 @@ def _watched_while_named(relation: Relation, namespace: str, name: str) -> Watch
 
 
 def read_nothing(_: JsonObject) -> View:
-    """For objects of which only the relations matter."""
+    """Reads objects of which only the relations matter."""
     return View((), settled=True)
 
 
 def watched_under(settings: Settings) -> tuple[Watched, ...]:
-    """Of all served areas, including those that depend on the settings."""
+    """Covers all served areas, including kinds that depend on the settings."""
     served = areas.modules_served(settings)
     always = [entry for module in served for entry in getattr(module, "WATCHED", ())]
     chosen = [module.watched_for(settings) for module in served if hasattr(module, "watched_for")]

@@ -62,7 +62,7 @@ def read_machine(obj: JsonObject) -> View:
 
 
 def silent_at(machine: Projection) -> float | None:
-    """In seconds of the epoch; None if the machine never reported."""
+    """When the last report expires, in seconds of the epoch; None if the machine never reported."""
     moment = parse_timestamp(machine.fact("oldest report"))
     return (moment + HEALTH_WINDOW).timestamp() + 1 if moment else None
 

@@ -255,7 +255,7 @@ class Mirrors:
             self._leave(whole.followed)
 
     async def _share(self, parts: _Parts) -> None:
-        """Separately or together, depending on the parts' number and our rights."""
+        """Watches the parts separately or together, depending on their number and our rights."""
         allowed, ask_at = False, 0.0
         while True:
             parts.news.clear()
@@ -320,7 +320,7 @@ class Mirrors:
         return (declared for declared in self._declared.values() if declared.entry.name == entry.name)
 
     async def declared_tried(self, seconds: float) -> None:
-        """Until each is listed or known to be missing, at most so many seconds."""
+        """Waits until each is listed or known to be missing, at most so many seconds."""
         with suppress(TimeoutError):
             async with asyncio.timeout(seconds):
                 for declared in tuple(self._declared.values()):
@@ -352,7 +352,7 @@ class Mirrors:
         return {*self._reflectors, *(one.entry.name for one in self._declared.values() if one.task is not None)}
 
     def unlisted(self) -> list[Reflector[Projection]]:
-        """Without kinds that have no CRD and without declared kinds."""
+        """Excludes kinds that have no CRD, and declared kinds."""
         declared = self._declared_names()
         mirrors = self._reflectors.items()
         return [m for name, m in mirrors if m.installed and not m.listed and name not in declared]

@@ -26,7 +26,7 @@ logger = logging.getLogger(__name__)
 
 
 async def tell_of_missing_workers(client: Client, settings: Settings) -> None:
-    """Every minute while this watcher leads; a failed check keeps the last result."""
+    """Checks every minute while this watcher leads; a failed check keeps the last result."""
     try:
         while True:
             try:

@@ -142,7 +142,7 @@ def project(
 
 
 def is_urgent(before: Projection | None, after: Projection | None) -> bool:
-    """The object is being deleted or gone, or a person has requested something."""
+    """Whether the object is being deleted or gone, or a person has requested something."""
     return after is None or after.deleting or (before is not None and before.levers != after.levers)
 
 

@@ -99,7 +99,7 @@ class WakeQueue:
             self.hold(key, seconds)
 
     def gather(self, keys: Iterable[Key], seconds: float) -> None:
-        """Once each, this long after the first of them was gathered."""
+        """Wakes each key once, this long after the first of them was gathered."""
         if not self._gathered:
             asyncio.get_running_loop().call_later(seconds, self._put_gathered)
         self._gathered.update(dict.fromkeys(keys))
@@ -119,7 +119,7 @@ class WakeQueue:
         return sum(key.kind == kind for key in self._outstanding())
 
     async def acknowledged(self) -> None:
-        """Until Temporal has accepted the wakes of all present keys."""
+        """Waits until Temporal has accepted the wakes of all present keys."""
         keys = set(self._outstanding())
         if keys:
             done = asyncio.Event()

@@ -241,7 +241,7 @@ class Watcher:
             self.queue.put_all(keys)
 
     def _wake_itself(self, watched: Watched, before: Projection | None, after: Projection | None, key: Key) -> None:
-        """At once, unless another workflow does its work; a restarted watcher cannot know that."""
+        """Wakes at once, unless another workflow does its work; a restarted watcher cannot know that."""
         patience = watched.patience(before, after) if after is not None and self._adopted else 0.0
         if patience:
             self.queue.hold(key, patience)

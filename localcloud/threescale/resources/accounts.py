@@ -85,7 +85,7 @@ def index(call: Call) -> Answer:
 
 @ROUTES.add("GET", f"{_PATH}/find")
 def find(call: Call) -> Answer:
-    """By name, address or id of a user; the GET may have a JSON body."""
+    """Searches by name, address or id of a user; the GET may have a JSON body."""
     sent = call.parameters
     where: JsonObject = {name: sent.text(name) for name in ("username", "email") if sent.text(name)}
     identifier = sent.integer("user_id")
@@ -120,7 +120,7 @@ def change(call: Call) -> Answer:
 
 @ROUTES.add("DELETE", f"{_PATH}/{{account}}")
 def delete(call: Call) -> Answer:
-    """With users and applications; refused while invoices are open."""
+    """Deletes users and applications, too; refused while invoices are open."""
     account = of(call)
     if account["kind"] != "buyer":
         raise refusals.forbidden()

@@ -142,7 +142,7 @@ def read_plan(call: Call) -> Answer:
 
 @ROUTES.add("PUT", f"{_PATH}/{{application}}/change_plan")
 def change_plan(call: Call) -> Answer:
-    """Within the product; the answer is the plan."""
+    """Accepts plans of the same product; answers with the plan."""
     application = of(call)
     plan = _plan(call, call.parameters.within("application").integer("plan_id"))
     if plan["service_id"] != application["service_id"]:

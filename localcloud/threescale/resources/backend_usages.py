@@ -88,7 +88,7 @@ def delete(call: Call) -> Answer:
 
 
 def normal_path(path: str) -> str:
-    """With a leading slash and no trailing one."""
+    """Starts with a slash and does not end with one."""
     return "/" + path.strip().strip("/")
 
 

@@ -17,7 +17,7 @@ _TABLES = {
 
 @ROUTES.add("GET", "/admin/api/objects/status", json_only=True)
 def read(call: Call) -> Answer:
-    """Empty while it exists in any form, else 404."""
+    """Answers with nothing while the object exists in any form, else 404."""
     kind, text = call.parameters.required("object_type"), call.parameters.required("object_id")
     identifier = int(text) if text.isdigit() else 0
     if kind == "proxy":

@@ -32,7 +32,7 @@ _VOLATILE = ("id", "service_id", "lock_version", "deployed_at", "created_at", "u
 
 
 def deploy(store: Store, service: Record, proxy: Record) -> Record:
-    """To the sandbox; the returned proxy has the time."""
+    """Deploys to the sandbox; returns the proxy with the time."""
     if not store.count(tables.BACKEND_USAGES, service_id=service.id):
         return proxy
     content, metric_ids = _rendered(store, service, proxy)
@@ -145,7 +145,7 @@ def _of(call: Call) -> Record:
 
 
 def _rendered(store: Store, service: Record, proxy: Record) -> tuple[JsonObject, list[JsonValue]]:
-    """Without volatile values; and the metrics that its rules count."""
+    """Excludes volatile values; also returns the metrics that the rules count."""
     rules = _rules(store, service.id, None, "")
     metrics = _listed(store, tables.METRICS, service_id=service.id)
     plans = _listed(store, tables.PLANS, service_id=service.id, kind="application")

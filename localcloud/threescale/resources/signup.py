@@ -56,7 +56,7 @@ def _account_plan(call: Call, sent: Parameters) -> Record | None:
 
 
 def _subscribe(call: Call, account: Record, sent: Parameters) -> None:
-    """To the named plans, and to every default service plan."""
+    """Subscribes to the named plans, and to every default service plan."""
     if sent.text("service_plan_id"):
         subscriptions.subscribe(call.store, account, _plan(call, sent, "service_plan_id", plans.SERVICE))
     for service in call.store.all(tables.SERVICES, tenant_id=call.tenant.id, deleted=None):

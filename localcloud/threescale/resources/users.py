@@ -77,7 +77,7 @@ def check(call: Call, realm: int, values: JsonObject, complaints: Complaints, kn
 
 
 def establish(store: Store, account: Record, values: JsonObject, *, state: str, role: str) -> Record:
-    """Of a password only its presence is kept."""
+    """Keeps of a password only its presence."""
     password = values.pop("password", None)
     return store.insert(
         tables.USERS,
@@ -99,7 +99,7 @@ def values_in(call: Call, sent: Parameters, account: Record) -> JsonObject:
 
 
 class _Users:
-    """Of a developer account, or of the tenant itself."""
+    """The users of a developer account, or of the tenant itself."""
 
     def __init__(self, path: str) -> None:
         ROUTES.add("GET", path)(self.index)

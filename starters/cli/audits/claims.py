@@ -79,7 +79,7 @@ def findings(found: Snapshot) -> Iterator[Finding]:
 
 
 def without_claim(found: Snapshot) -> Iterator[Finding]:
-    """Bound to a claim that does not exist, or that names another handle."""
+    """Handles bound to a claim that does not exist, or that names another handle."""
     for handle in filter(found.stays, found.handles):
         holder = _holder(handle)
         if not holder:
@@ -94,7 +94,7 @@ def without_claim(found: Snapshot) -> Iterator[Finding]:
 
 
 def without_handle(found: Snapshot) -> Iterator[Finding]:
-    """Naming a handle that does not exist, or that is bound to another claim."""
+    """Claims that name a handle that does not exist, or that is bound to another claim."""
     for claim in filter(found.stays, found.claims):
         held = _held(claim)
         if not held or _detached(claim):
@@ -131,7 +131,7 @@ def bound_twice(found: Snapshot) -> Iterator[Finding]:
 
 
 def orphans(found: Snapshot) -> Iterator[Finding]:
-    """With the name of a handle that does not exist, or that does not list them."""
+    """Resources with the name of a handle that does not exist, or that does not list them."""
     for thing in filter(found.stays, found.things):
         name = _handle_of(found.names, thing)
         handle = found.handles_by_name.get(name)
@@ -185,7 +185,7 @@ def without_object(found: Snapshot) -> Iterator[Finding]:
 
 
 def _with_workflows(found: Snapshot) -> Iterator[tuple[Kind, list[JsonObject]]]:
-    """Not claims without a handle (the binder's), nor bound handles."""
+    """Excludes claims without a handle (the binder's), and bound handles."""
     yield RESOURCE_CLAIM, [each for each in found.claims if _held(each) or _detached(each)]
     yield RESOURCE_HANDLE, [each for each in found.handles if _holder(each) not in found.claims_by_path]
     yield RESOURCE_POOL, list(found.pools)

@@ -78,7 +78,7 @@ class Driver(fake.FakeDriver):
 
 
 def start(boots: Boots) -> None:
-    """Without the API; returns when every compute is schedulable."""
+    """Starts everything except the API; returns when every compute is schedulable."""
     global _boots
     _boots = boots
     sys.modules[DRIVER_MODULE] = types.ModuleType(DRIVER_MODULE)

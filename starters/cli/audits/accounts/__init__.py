@@ -114,7 +114,7 @@ def unrecorded(
 
 
 def without_owner(owners: Mapping[MemberAccount, str | None], ours: str) -> Iterable[Finding]:
-    """Each of ours and each untagged one; the others in one line."""
+    """Lists each of ours and each untagged account, and the others in one line."""
     others = Counter(owner for owner in owners.values() if owner is not None and owner != ours)
     if others:
         named = sorted((owner or "an installation without shard-name", count) for owner, count in others.items())
@@ -143,7 +143,7 @@ def doubled(accounts: Sequence[Account], members: Sequence[MemberAccount]) -> It
 
 
 def without_account(accounts: Sequence[Account], members: Sequence[MemberAccount]) -> Iterable[Finding]:
-    """The AWS account does not exist, or is not active."""
+    """Accounts whose AWS account does not exist, or is not active."""
     known = {member.id: member for member in members}
     for account in accounts:
         id_ = account.spec.aws_account_id

@@ -34,7 +34,7 @@ _ADVICE = "find out who uses it; delete it"
 
 
 def federated_findings(sessions: Sessions, kube: BlockingKube, *, thorough: bool) -> list[Finding]:
-    """In the payer's account; with `thorough` also in every account."""
+    """Searches the payer's account; with `thorough` also every account."""
     judging = customers_policies(sessions.payer().iam(), VALIDATION_PATH)
     roles, _ = read_all(AWSFederatedRole, kube.list(AWS_FEDERATED_ROLE).items)
     found = torn(judging, roles)
@@ -90,7 +90,7 @@ def left(
 
 
 def _names_in(sessions: Sessions, account_id: str) -> list[tuple[str, str, str]]:
-    """With the tag; none if the account cannot be entered."""
+    """Includes the tag; returns nothing if the account cannot be entered."""
     try:
         iam = sessions.member(account_id).iam()
         roles = [role["RoleName"] for page in iam.get_paginator("list_roles").paginate() for role in page["Roles"]]

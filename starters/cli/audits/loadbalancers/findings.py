@@ -36,7 +36,7 @@ _NAMED = "delete it, unless it belongs to another cluster or to a person"
 
 @dataclass(frozen=True)
 class Owners:
-    """With the names of the machines that Roles give rights to, by namespace."""
+    """The custom resources, and by namespace the machines that Roles give rights to."""
 
     balancers: tuple[LoadBalancer, ...] = ()
     sets: tuple[LoadBalancerSet, ...] = ()
@@ -122,7 +122,7 @@ def marked_for_nobody(found: Snapshot) -> Iterator[Finding]:
 
 
 def named_for_nobody(found: Snapshot) -> Iterator[Finding]:
-    """Named after a missing owner in one of our namespaces."""
+    """Objects named after a missing owner in one of our namespaces."""
     taken = found.owners.names() | found.before.names()
     ours = {name.partition("/")[0] for name in taken}
     for reference, cloud in found.read:
@@ -147,7 +147,7 @@ def _named(cloud: ProjectCloud) -> Iterator[tuple[str, str, str]]:
 
 
 def _servers_named(cloud: ProjectCloud, owners: Owners) -> Iterator[tuple[str, str, str]]:
-    """Named like machines of an existing LoadBalancer; the names contain no namespace."""
+    """Servers named like machines of an existing LoadBalancer; the names contain no namespace."""
     for balancer in owners.balancers:
         meta = balancer.metadata
         named = re.compile(rf"{re.escape(meta.name)}-[a-z2-7]{{16}}-[0-9a-f]{{5}}")
@@ -193,7 +193,7 @@ def _served(machine: LoadBalancerMachine) -> str:
 
 
 def differing(found: Snapshot, now: datetime) -> Iterator[Finding]:
-    """From the desired state, in the cloud or in the status."""
+    """Owners that differ from the desired state, in the cloud or in the status."""
     clouds = dict(found.read)
     balancers = {cloud_name(each.metadata): each for each in found.owners.balancers}
     for balancer in found.owners.balancers:
