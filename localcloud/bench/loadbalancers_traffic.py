@@ -185,7 +185,7 @@ class Stage:
         await asyncio.to_thread(deployment.wait_service, API_SERVER, other_than_pid=pid)
 
     async def cut_power(self) -> float:
-        """When the machine with the address was killed."""
+        """Kills the machine that holds the address; returns when that was."""
         dead = await self.master()
         await asyncio.to_thread(self.on.machines.fare, Fare(server=f"^{dead.name}$", boots=False))
         while dead.envoy_pid is not None and psutil.pid_exists(dead.envoy_pid):  # noqa: ASYNC110

@@ -73,7 +73,7 @@ class Fleet:
         return self._emulator.announce(kind, self._place.account, self._place.region, instance, **more)
 
     def end(self, group: str) -> None:
-        """Includes instances of an earlier demo."""
+        """Removes what an earlier demo left, including its group."""
         groups = self._client("autoscaling")
         if groups.describe_auto_scaling_groups(AutoScalingGroupNames=[group])["AutoScalingGroups"]:
             groups.delete_auto_scaling_group(AutoScalingGroupName=group, ForceDelete=True)
