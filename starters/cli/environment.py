@@ -1,8 +1,8 @@
 """How a command finds its servers: `--state DIR`, else the environment, else the local deployment.
 
-With `--state`, the variables in the directory's file `env` override the shell's, whose Temporal variables are dropped.
-The default is PERDURE_STATE or, if the environment names neither a cluster nor a Temporal server, the local
-deployment's directory, which is never used silently if the shell, or a pod, points at a real one.
+With `--state`, the directory's file `env` overrides the shell's variables, and the shell's Temporal variables are
+dropped. Without PERDURE_STATE the local deployment's directory is used only if the environment names neither a cluster
+nor a Temporal server, so never silently in place of a real one.
 """
 
 from __future__ import annotations

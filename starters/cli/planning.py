@@ -2,7 +2,7 @@
 
 A server-side dry run returns each object as after an apply. Then the lifecycle's own pass runs in this process, with
 the caller's rights and the objects' cloud credentials, on a cluster view that contains the result, in observe mode.
-What only an open lifecycle remembers (recent requests, refusals) is not known here.
+Recent requests and refusals, which only an open lifecycle remembers, are not known here.
 """
 
 from __future__ import annotations

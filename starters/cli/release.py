@@ -2,7 +2,7 @@
 
 If AWS permanently refuses the cleanup of a deleted claim's account, the claim and its namespace stay. The annotation
 `perdure.dev/let-go` on the Account, with the reason, ends that: a customer's account is left as it is; a pool's stays
-Failed and is not handed out. The Account's lifecycle does the rest.
+Failed and is not handed out.
 """
 
 from __future__ import annotations

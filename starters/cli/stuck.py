@@ -1,11 +1,11 @@
 """Lifecycles whose workflow tasks fail: a worker runs, but its code cannot continue them.
 
-If replaying a history raises, or makes other commands than the history has (`TMPRL1100`), the workflow task fails and
-is retried forever. Meanwhile a query fails once with the cause, then times out, then is refused; an update waits until
-its caller gives up (seen on server 1.32). The cause is in the last WorkflowTaskFailed event and, after five failures,
-in the search attribute `TemporalReportedProblems` (server 1.30 on).
+If replaying a history raises, or makes other commands (`TMPRL1100`), the workflow task is retried forever. Meanwhile a
+query fails once with the cause, then times out, then is refused; an update waits until its caller gives up (seen on
+server 1.32). The cause is in the last WorkflowTaskFailed event and, after five failures, in the search attribute
+`TemporalReportedProblems` (server 1.30 on).
 
-A lifecycle's memory can be read again from its objects, so one that cannot be replayed is terminated and woken.
+Such a lifecycle is terminated and woken, since its memory can be read again from its objects.
 """
 
 from __future__ import annotations

@@ -3,11 +3,10 @@
     browser ──(the page)── Temporal's web UI             temporal workflow show --codec-endpoint URL
        └──── POST /decode, /encode ──► codec server ◄──────────┘ --codec-auth "Bearer ..."
 
-Protocol: docs.temporal.io/codec-server, with payloads as JSON of `temporal.api.common.v1.Payloads`. Temporal's servers
-see neither keys nor plain text.
+Protocol: docs.temporal.io/codec-server, with payloads as JSON of `temporal.api.common.v1.Payloads`.
 
-Access to it exposes every lifecycle. So requests need a token of `PERDURE_CODEC_TOKEN_FILE` (one a line, reread for
-each request), and without that file must come from its own machine. The web UI sends no such token: for it, put an
+Access exposes every lifecycle, so requests need a token of `PERDURE_CODEC_TOKEN_FILE` (one a line, reread for each
+request), and without that file must come from its own machine. For the web UI, which sends no such token, put an
 authenticating proxy in front and set `PERDURE_CODEC_GUARDED`.
 """
 

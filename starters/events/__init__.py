@@ -7,9 +7,6 @@
      └──────── acknowledgement ◄─────────────────────────────────────────────┘
 
 A message is deleted once its events are recorded in their workflows and the labels written or unnecessary
-(`domain/instances/acknowledgement.py`); the workflow does the rest. Until then SQS redelivers it, and workflows
-recognise duplicates. So several consumers may run and any may be killed, without a leader.
-
-`in_work.py` keeps messages invisible, `batches.py` gathers calls of ten, `dead_letters.py` lists and re-drives messages
-that could not be read, `library.py` has the functions of the AWS provider's decision record.
+(`domain/instances/acknowledgement.py`). Until then SQS redelivers it, and workflows recognise duplicates. So several
+consumers may run and any may be killed, without a leader.
 """

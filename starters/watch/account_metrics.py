@@ -1,13 +1,11 @@
 """The account area's gauges, under the aws-account-operator's names, computed from the watcher's index.
 
-Three sets, the first two with the constant label `name="aws-account-operator"`:
+The first two sets have the constant label `name="aws-account-operator"`:
 
-- the replaced operator's (its `pkg/localmetrics`): each scrape rebuilds all series from the Accounts of the operator's
-  namespace and all AccountClaims and AccountPools;
+- the replaced operator's (its `pkg/localmetrics`), from the Accounts of its namespace and all AccountClaims and
+  AccountPools;
 - those still in its documents (`total_...`, exported until June 2020), irregular spellings included;
 - `perdure_...`: lifecycles by phase, reused accounts, why a pool is stalled.
-
-Workers report durations and the number of accounts in the organization (`activities/accounts/metrics.py`).
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
 """Finds objects without a workflow and workflows without an object, by one list of open workflows per kind.
 
-The former are settled objects of the replaced operator, which need a workflow to appear in lists; the latter lost their
-object while no watcher ran. Both are woken slowly, once after each start. Visibility lags, so some wakes are
-superfluous.
+The former are settled objects of the replaced operator; the latter lost their object while no watcher ran. Both are
+woken slowly, once after each start. Visibility lags, so some wakes are superfluous.
 """
 
 from __future__ import annotations

@@ -1,14 +1,12 @@
-"""How areas join the watcher: these names are collected from this package and from other packages' areas.
+"""How areas join the watcher: names that are collected from this package's modules and other packages' areas.
 
-| name | is | collected by |
-|---|---|---|
-| `WATCHED`, `watched_for` | watched kinds; kinds that depend on the settings | `kinds.py` |
-| `opened_for` | lifecycles without an object, woken at each start | `opening.py` |
-| `GAUGES` | metrics | `gauges.py` |
-| `duties_for` | background tasks of the leading watcher | `duties.py` |
+- `WATCHED`, `watched_for`: watched kinds; kinds that depend on the settings (`kinds.py`);
+- `opened_for`: lifecycles without an object, woken at each start (`opening.py`);
+- `GAUGES`: metrics (`gauges.py`);
+- `duties_for`: background tasks of the leading watcher (`duties.py`).
 
-A module that defines any of these except `GAUGES` names its area in `AREA` (empty for none). Modules of areas that the
-settings exclude are skipped.
+A module that defines any of these except `GAUGES` names its area in `AREA` (empty for none), and is skipped if the
+settings exclude the area.
 """
 
 from __future__ import annotations

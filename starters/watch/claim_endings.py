@@ -2,9 +2,9 @@
 
     handle marked ──► resources gone ──► claim marked ──► handle gone ──► claim gone
 
-The workflow that carries out the end makes these changes within tens of milliseconds. Waking it at each would cost four
-more workflow tasks, and one wake would make Temporal retry its last task. An end in progress is recognised by its
-cause: an expired lifespan (the claim has its own timer), or a deleted claim (it has been woken).
+The workflow that carries out the end makes these changes within tens of milliseconds; wakes would cost it four more
+workflow tasks and a retry of its last. An end in progress is recognised by its cause: an expired lifespan (the claim
+has its own timer), or a deleted claim (it has been woken).
 """
 
 from __future__ import annotations

@@ -1,20 +1,18 @@
 """How the resource claims area's kinds are read into projections: what counts as a change, and facts.
 
-Any difference in a status counts: people, older clients and restore tools write it. Perdure's own writes are recognised
-by their field manager (`watcher.py`).
+Any difference in a status counts, since people, older clients and restore tools write it; Perdure's own writes are
+recognised by their field manager (`watcher.py`). The facts are:
 
-| fact | of | meaning |
-|---|---|---|
-| `handle` | claim; managed object | the name of its handle |
-| `unbound` | claim | the binder has to serve it |
-| `detached`, `ignored`, `paused` | claim; handle and pool (the last two) | other lifecycles leave it alone |
-| `stalled` | claim, handle, pool | its status shows a fault |
-| `claim`, `pool` | handle | namespace and name of its claim or pool |
-| `end` | claim, handle | expiry; for a claim the earlier of the shown and the requested one |
-| `free` | handle | not bound to a claim |
-| `kinds`, `references` | handle | resources, one a line: apiVersion and kind; also with namespace and name |
-| `healthy`, `ready` | claim, handle | as in the status, empty while unknown |
-| `minimum` | pool | wanted number of free handles |
+- `handle` of a claim or managed object: its handle's name;
+- `unbound` of a claim: the binder has to serve it;
+- `detached` of a claim, `ignored` and `paused` also of a handle or pool: other lifecycles leave it alone;
+- `stalled` of a claim, handle or pool: its status shows a fault;
+- `claim`, `pool` of a handle: namespace and name;
+- `end` of a claim or handle: expiry, for a claim the earlier of the shown and the requested one;
+- `free` of a handle: not bound to a claim;
+- `kinds`, `references` of a handle: resources, one a line, as apiVersion and kind, or also with namespace and name;
+- `healthy`, `ready` of a claim or handle: as in the status, empty while unknown;
+- `minimum` of a pool: the wanted number of free handles.
 """
 
 from __future__ import annotations

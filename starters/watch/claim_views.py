@@ -1,8 +1,7 @@
 """ResourceWatches: objects that show what is watched for handles. Perdure never reads them.
 
 Poolboy (1.14 on) makes one per apiVersion, kind and namespace of managed resources, and deletes none. The leading
-watcher creates missing ones under Poolboy's names, to keep lists informative, and leaves existing ones unchanged;
-failures are retried minutes later.
+watcher creates missing ones under Poolboy's names, to keep lists informative; failures are retried minutes later.
 """
 
 from __future__ import annotations

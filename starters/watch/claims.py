@@ -1,12 +1,8 @@
 """What the resource claims area watches: its kinds, claims' Namespaces, and the kinds that handles manage.
 
 `domain/claims/__init__.py` says which workflow does an object's work, `domain/claims/relations.py` which further
-lifecycles a change wakes. A managed object's change by others wakes the handle that it names and those that recorded
-it.
-
-A managed kind is watched once per cluster while a handle's resources name it (`declares`). A provider's change may
-concern every claim, and edits come in bursts, so those wakes are gathered. Steps of an end in progress do not wake the
-workflow that carries it out (`claim_endings.py`).
+lifecycles a change wakes. A managed kind is watched once per cluster while a handle's resources name it (`declares`). A
+provider's change may concern every claim, and edits come in bursts, so those wakes are gathered.
 """
 
 from __future__ import annotations

@@ -1,10 +1,8 @@
 """The watched kinds of all areas, as a table.
 
-An area joins with a module here (`accounts.py`, ...) that defines `WATCHED`, or `watched_for` if it depends on the
-settings. An entry is pure: how an object is read into a projection, and which keys a change concerns.
-
-If another object's workflow does an object's work, that object is its *carrier* and gets its wakes, and the object
-needs no workflow. A carrier may have a carrier itself.
+An area joins with a module here that defines `WATCHED`, or `watched_for` if it depends on the settings. An entry is
+pure: how an object is read into a projection, and which keys a change concerns. If another object's workflow does an
+object's work, that object is its *carrier* and gets its wakes. A carrier may have a carrier itself.
 """
 
 from __future__ import annotations

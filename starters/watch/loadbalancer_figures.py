@@ -1,19 +1,15 @@
-"""Facts of load balancers for metrics only.
+"""Facts of load balancers for metrics only; yawol writes `nil` for unset values.
 
-| fact | of | meaning |
-|---|---|---|
-| `info`, `cloud` | LoadBalancer; machine (`cloud`) | label values of its info series, a JSON list |
-| `replicas`, `current`, `ready` | LoadBalancer, set | machines wanted, existing and ready; empty while unknown |
-| `served` | set, machine | its LoadBalancer's name |
-| `owner` | set | its owning LoadBalancer's name |
-| `boot failures` | set | failed boots in a row |
-| `conditions` | machine | type, reason and status of each, a JSON list |
-| `measured` | machine | its agent's measurements, a JSON object of numbers by type |
-| `reported` | machine | its agent's last report, in seconds since 1970 |
-| `phase` | all | the phase in the status |
-| `deleted` | all | its deletion timestamp, in seconds since 1970 |
-
-yawol writes `nil` for unset values.
+- `info` of a LoadBalancer, `cloud` also of a machine: label values of its info series, a JSON list;
+- `replicas`, `current`, `ready` of a LoadBalancer or set: machines wanted, existing and ready; empty while unknown;
+- `served` of a set or machine: its LoadBalancer's name;
+- `owner` of a set: its owning LoadBalancer's name;
+- `boot failures` of a set: failed boots in a row;
+- `conditions` of a machine: type, reason and status of each, a JSON list;
+- `measured` of a machine: its agent's measurements, a JSON object of numbers by type;
+- `reported` of a machine: its agent's last report, in seconds since 1970;
+- `phase`: the phase in the status;
+- `deleted`: the deletion timestamp, in seconds since 1970.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Wakes open lifecycles when their area is paused or resumed.
 
-At a pause each observes, stops what it has begun and shows why; at a resume it continues. Workers watch the ConfigMap
-themselves, with a delay up to the detection of a frozen stream, so lifecycles of a resumed area are woken again after
-that. A new leader repeats recent resumes, as its predecessor may not have sent those wakes.
+At a pause each stops what it has begun and shows why; at a resume it continues. Workers watch the ConfigMap themselves,
+possibly through a frozen stream, so lifecycles of a resumed area are woken again when that must have been detected. A
+new leader repeats recent resumes, as its predecessor may not have sent those wakes.
 """
 
 from __future__ import annotations

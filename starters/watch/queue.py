@@ -1,13 +1,11 @@
 """Keys to wake: each waits at most once, and stays until Temporal has accepted its wake.
 
 A key that is put while its wake is being sent is sent once more, since the workflow may already have observed. A failed
-wake is retried forever, after a delay that doubles from 0.1 to 5 s (following about 10 s of the SDK's own retries),
-without delaying other keys.
+wake is retried forever, after a delay that doubles from 0.1 to 5 s, without delaying other keys.
 
-- *Held* keys wait for a while because another workflow does their work; they count as waiting, for the checkpoint.
+- *Held* keys wait because another workflow does their work; they count as waiting, for the checkpoint.
 - *Gathered* keys are woken once at the end of a burst of changes that each concern thousands.
-- A key *rests* after a wake as long as its wake took, 0.1 to 5 s: more signals would each cost a workflow task (10 ms
-  of CPU, measured) to set a flag that is already set.
+- A key *rests* as long as its wake took, 0.1 to 5 s, since each signal costs a workflow task (10 ms of CPU, measured).
 - *Urgent* keys go first: objects that are being deleted, and people's requests.
 """
 

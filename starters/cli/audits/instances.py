@@ -1,13 +1,11 @@
 """EC2 instances: where labels, EC2 and lifecycles do not agree.
 
-| looked at | found |
-|---|---|
-| EC2, 200 instances a call | AWSMachines with another state in the label; instances unknown to the account |
-| Auto Scaling, 100 groups a call | AWSMachinePools with a wrong label or annotation |
-| the open lifecycles | those of instances that no object names |
-| queues and rules of each account and region (`--thorough`) | differences that the upkeep would correct |
+Findings, if they show in both of two looks, since labels lag by up to half a minute:
 
-Only mismatches found in both of two looks count, since labels lag by up to half a minute.
+- AWSMachines with another state in the label than EC2 (200 instances a call), or unknown to the account;
+- AWSMachinePools with a wrong label or annotation (100 groups a call);
+- lifecycles of instances that no object names;
+- with `--thorough`, differences of queues and rules that the upkeep would correct.
 """
 
 from __future__ import annotations

@@ -1,12 +1,11 @@
 """AWS accounts: the organization against the Account objects, open support cases, and the accounts' content.
 
-| compared | finding |
-|---|---|
-| the organization's accounts | not recorded by any Account, several with one name, missing although recorded |
-| support cases | open although no Account waits for them |
-| with `--thorough`, instances in every account and region | left running by region initialisation |
-| with `--thorough`, IAM users and roles, open quota requests | belong to no living Account |
-| with `--thorough`, places in the organization and tags | differ from the ConfigMap's |
+Findings:
+
+- accounts that no Account records, several with one name, or recorded ones that are missing;
+- open support cases that no Account waits for;
+- with `--thorough`, instances left by region initialisation; IAM users, roles and open quota requests that belong to no
+  living Account; places in the organization and tags that differ from the ConfigMap's.
 
 An account is this installation's by its name (`osd-creds-mgmt-...`) and its tag `owner`, the ConfigMap's `shard-name`;
 other installations' are only counted. An untagged account may belong to any (a worker died before tagging it), so a

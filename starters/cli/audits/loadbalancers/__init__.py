@@ -1,18 +1,16 @@
 """Load balancers: each OpenStack project against the LoadBalancers and machines that own its objects.
 
+Findings, if they show in both of two looks:
+
+- a marked object, or one with our naming, whose owner does not exist;
+- an owner's objects that differ from the desired state, are duplicates, or share their name with others;
+- sets, machines and machines' Roles without their owner;
+- a project's credentials that are missing, wrong or refused.
+
 Perdure's security groups, ports and servers carry their owner's uid; other objects, and yawol's, only its name (rules:
 `domain/loadbalancers/cloud/ownership.py`). A named object without an owner is a question, and only if the name's
-namespace is in this cluster, since clusters may share a project.
-
-| compared | finding |
-|---|---|
-| marked objects, and objects with our naming | the owner does not exist |
-| an owner's objects | differ from the desired state, are duplicates, or share their name with others |
-| sets, machines, machines' Roles | the owner does not exist |
-| a project's credentials | missing, wrong or refused |
-
-`--thorough` adds the projects of all Secrets, for those whose last LoadBalancer is gone. A project costs five lists;
-calls that are not reads are refused. Only mismatches found in both of two looks count.
+namespace is in this cluster, since clusters may share a project. `--thorough` adds the projects of all Secrets, for
+those whose last LoadBalancer is gone. A project costs five lists; calls that are not reads are refused.
 """
 
 from __future__ import annotations
