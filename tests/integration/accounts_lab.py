@@ -163,6 +163,8 @@ class Lab:
     async def configure(self, values: Mapping[str, str | None]) -> None:
         """Change keys of the operator's ConfigMap; None removes one."""
         await self.change(CONFIG_MAP, OPERATOR_NAMESPACE, CONFIG_MAP_NAME, {"data": dict(values)})
+        # The worker hears of it by its watch, and nothing shows when: on a busy machine a claim would come first.
+        await asyncio.sleep(1)
 
     @asynccontextmanager
     async def configured(self, *keys: str) -> AsyncIterator[dict[str, str]]:
