@@ -338,6 +338,11 @@ class Settings(BaseSettings):
         "clusters[/QUEUE][@ROLE NAME] are those of the AWS provider's clusters. Instances are served where there are "
         "some.",
     )
+    instances_nodes: bool = Field(
+        False,
+        description="Serve Nodes of Perdure's own cluster whose instances no AWSMachine and no AWSMachinePool has, for "
+        "clusters without Cluster API. Takes further rights: rbac/instances-nodes.yaml.",
+    )
     instances_reactions: Names = Field(
         (),
         description="What is done about instances that are taken, comma-separated, each as CAUSE=REACTION: causes "

@@ -1,7 +1,7 @@
-"""EC2's state of every AWSMachine's instance, and Auto Scaling's of every AWSMachinePool's group, by hundreds.
+"""EC2's state of every AWSMachine's or Node's instance, Auto Scaling's of every AWSMachinePool's group, by hundreds.
 
-An AWSMachine does not name its account. Its region is in its provider id, and of several accounts in that region, its
-own is the one that knows the instance. An instance that no account knows is reported as missing only if a single
+AWSMachine and Node do not name their account. The region is in the provider id, and of several accounts in that region,
+the instance's own is the one that knows it. An instance that no account knows is reported as missing only if a single
 account could have had it.
 """
 
@@ -18,7 +18,7 @@ from activities.aws.session import Services
 from activities.instances.asking import Ground
 from domain.instances.names import GroupKey, InstanceKey, region_of_provider_id
 from domain.instances.places import Place
-from domain.instances.resources import AWSMachine
+from domain.instances.resources import AWSMachine, Node
 from domain.instances.verification import Facts, Question
 from domain.model import Model
 from engine.errors import ApiError
@@ -45,16 +45,16 @@ class BulkGroups(Model):
 
 async def ask_about_all(
     ground: Ground,
-    machines: Mapping[str, AWSMachine],
+    machines: Mapping[str, AWSMachine | Node],
     moment: datetime,
     progress: Callable[[str], object],
-    account_of: Callable[[AWSMachine], str] = lambda _: "",
+    account_of: Callable[[AWSMachine | Node], str] = lambda _: "",
 ) -> Bulk:
     """Query each account and region about the instances that may be there.
 
     Args:
         ground: the accounts and regions.
-        machines: the AWSMachines by their instance.
+        machines: the AWSMachines and Nodes by their instance.
         moment: the time of the query.
         progress: called before each call.
         account_of: the account of a machine, empty if it is not known.
@@ -121,7 +121,7 @@ def _describe_groups(caller: Services, region: str, groups: Sequence[GroupKey]) 
     return {each: told.get(each.group, {}) for each in groups}
 
 
-def _may_live_in(place: Place, machine: AWSMachine, account: str) -> bool:
+def _may_live_in(place: Place, machine: AWSMachine | Node, account: str) -> bool:
     region = region_of_provider_id(machine.spec.provider_id)
     return region in ("", place.region) and account in ("", place.account)
 

@@ -1,7 +1,7 @@
 """The informer cache of instances' objects, with the indexes by which a pass finds them without a request.
 
     AWSMachine by the id of its instance · AWSMachinePool by the ids of its instances and by its group · Machine by name
-    InterruptionPolicy, all of them
+    Node by the id of its instance, where Nodes are served · InterruptionPolicy, all of them
 
 The cache lags the API server by some milliseconds. A pass says in which version it saw its AWSMachine last, and gets
 nothing older; answers to writes are put in at once. While a stream is broken the cache is not read: passes fail as
@@ -14,10 +14,17 @@ import asyncio
 from collections.abc import Awaitable, Sequence
 
 from activities.instances.cluster_accounts import ClusterAccounts
-from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, INTERRUPTION_POLICY, MACHINE
-from domain.instances.names import GroupKey, InstanceKey, group_of_arn, instance_of_provider_id, region_of_provider_id
+from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, INTERRUPTION_POLICY, MACHINE, NODE
+from domain.instances.names import (
+    GroupKey,
+    InstanceKey,
+    group_of_arn,
+    instance_of_node,
+    instance_of_provider_id,
+    region_of_provider_id,
+)
 from domain.instances.policy import ReactionPolicy
-from domain.instances.resources import AWSMachine, AWSMachinePool, InterruptionPolicy, Machine
+from domain.instances.resources import AWSMachine, AWSMachinePool, InterruptionPolicy, Machine, Node
 from domain.instances.selection import Choice, Selected, choose
 from domain.reading import read_all
 from engine.errors import Unavailable
@@ -46,15 +53,22 @@ def _pool_group(obj: JsonObject) -> tuple[GroupKey, ...]:
     return (found,) if found else ()
 
 
-class InstanceCache(InformerCache):
-    """AWSMachines, AWSMachinePools, Machines and InterruptionPolicies."""
+def _node_instance(obj: JsonObject) -> tuple[str, ...]:
+    found = instance_of_node(text(obj, "spec", "providerID"))
+    return (found,) if found else ()
 
-    def __init__(self, api: KubeApi, store: Store) -> None:
+
+class InstanceCache(InformerCache):
+    """AWSMachines, AWSMachinePools, Machines and InterruptionPolicies; Nodes of Perdure's own cluster if served."""
+
+    def __init__(self, api: KubeApi, store: Store, *, nodes: bool = False) -> None:
         self._machines = store.follow(Followed(AWS_MACHINE), {"instance": _machine_instance})
         self._pools = store.follow(Followed(AWS_MACHINE_POOL), {"instance": _pool_instances, "group": _pool_group})
         self._owners = store.follow(Followed(MACHINE))
         self._policies = store.follow(Followed(INTERRUPTION_POLICY))
-        super().__init__(api, (self._machines, self._pools, self._owners, self._policies))
+        mirrors = [self._machines, self._pools, self._owners, self._policies]
+        self._nodes = store.follow(Followed(NODE), {"instance": _node_instance}) if nodes else None
+        super().__init__(api, (*mirrors, self._nodes) if self._nodes else mirrors)
         # Not awaited: while they cannot be listed the account is unknown, and labels are still written.
         self._accounts = ClusterAccounts(store)
 
@@ -80,11 +94,15 @@ class InstanceCache(InformerCache):
         """Whether an AWSMachine has no instance yet: events of an unknown instance may be for it."""
         return bool(self._machines.find("instance", ""))
 
-    def instances(self) -> dict[str, AWSMachine]:
-        """Every AWSMachine that has an instance, by its id."""
+    def instances(self) -> dict[str, AWSMachine | Node]:
+        """Every AWSMachine that has an instance, and every Node whose instance nothing else names, by its id."""
         ids = [str(each) for each in self._machines.values_of("instance") if each]
         found = (min(self._machines.find("instance", each), key=_precedence) for each in ids)
-        return {each.instance_id: each for each in read_all(AWSMachine, found)[0]}
+        nodes = self._nodes.values_of("instance") if self._nodes else ()
+        alone = (str(each) for each in nodes if not self._named(str(each)))
+        joined = (max(self._nodes_of(each), key=_newest) for each in alone)
+        listed: tuple[AWSMachine | Node, ...] = (*read_all(AWSMachine, found)[0], *read_all(Node, joined)[0])
+        return {each.instance_id: each for each in listed}
 
     def pools(self) -> tuple[AWSMachinePool, ...]:
         """Every AWSMachinePool."""
@@ -112,6 +130,16 @@ class InstanceCache(InformerCache):
         found = min(listed, key=_precedence, default=None)
         return AWSMachinePool.model_validate(found) if found else None
 
+    async def node(self, key: InstanceKey, version: str = "") -> Node | None:
+        """The Node of an instance that neither an AWSMachine nor a pool names, at this version or newer."""
+        nodes = () if self._named(key.instance_id) else self._nodes_of(key.instance_id)
+        listed = [each for each in nodes if region_of_provider_id(text(each, "spec", "providerID")) in ("", key.region)]
+        found: JsonObject | None = max(listed, key=_newest, default=None)
+        if found is not None and version and newer(version, text(found, "metadata", "resourceVersion")):
+            found = await self.fresh(NODE, "", text(found, "metadata", "name"))
+        node = Node.model_validate(found) if found else None
+        return node if node is not None and node.instance_id == key.instance_id else None
+
     def owner(self, machine: AWSMachine) -> Machine | None:
         """The Machine of an AWSMachine."""
         found = self._owners.get(machine.metadata.namespace, machine.machine)
@@ -126,9 +154,16 @@ class InstanceCache(InformerCache):
         found = self._policies.get("", name)
         return next(iter(read_all(InterruptionPolicy, (found,) if found else ())[0]), None)
 
-    def account_of(self, machine: AWSMachine) -> str:
+    def account_of(self, machine: AWSMachine | Node) -> str:
         """The account of the machine's cluster, empty if it is not known."""
         return self._accounts.account_of(machine)
+
+    def _named(self, instance: str) -> bool:
+        """Whether an AWSMachine or a pool anywhere has the instance: its Node is not served by itself."""
+        return bool(self._machines.find("instance", instance) or self._pools.find("instance", instance))
+
+    def _nodes_of(self, instance: str) -> Sequence[JsonObject]:
+        return self._nodes.find("instance", instance) if self._nodes else ()
 
     def _machines_of(self, key: InstanceKey) -> Sequence[JsonObject]:
         return [each for each in self._machines.find("instance", key.instance_id) if self._machine_in(each, key)]
@@ -155,6 +190,11 @@ async def _until(mirror: Mirror, so: Awaitable[None], deadline: float, otherwise
 def _precedence(obj: JsonObject) -> tuple[bool, str]:
     """Sort key: of several objects that name one instance, the oldest one that is not being deleted acts."""
     return bool(text(obj, "metadata", "deletionTimestamp")), text(obj, "metadata", "creationTimestamp")
+
+
+def _newest(obj: JsonObject) -> tuple[bool, str]:
+    """Sort key: of several Nodes with one provider id, the last is the newest that is not being deleted."""
+    return not text(obj, "metadata", "deletionTimestamp"), text(obj, "metadata", "creationTimestamp")
 
 
 def _pool_in(obj: JsonObject, key: InstanceKey) -> bool:

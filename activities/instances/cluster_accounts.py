@@ -12,7 +12,7 @@ from __future__ import annotations
 from domain.instances import AWS_CLUSTER, AWS_CLUSTER_ROLE_IDENTITY, AWS_MANAGED_CONTROL_PLANE
 from domain.instances.constants import CLUSTER_LABEL
 from domain.instances.names import parse_arn
-from domain.instances.resources import AWSMachine
+from domain.instances.resources import AWSMachine, Node
 from engine.kube.json import JsonObject, sequence, text
 from engine.kube.reflector import Name
 from engine.kube.store import Followed, Mirror, Store
@@ -27,8 +27,10 @@ class ClusterAccounts:
         self._identities = store.follow(Followed(AWS_CLUSTER_ROLE_IDENTITY))
         self._clusters = tuple(store.follow(Followed(kind), {"cluster": cluster_names}) for kind in CLUSTER_KINDS)
 
-    def account_of(self, machine: AWSMachine) -> str:
+    def account_of(self, machine: AWSMachine | Node) -> str:
         """The account of the machine's cluster, empty if it is unknown or its objects name several."""
+        if isinstance(machine, Node):
+            return ""
         cluster = (machine.metadata.namespace, machine.cluster)
         accounts = {self._account(obj) for mirror in self._clusters for obj in mirror.find("cluster", cluster)}
         return accounts.pop() if len(accounts) == 1 else ""

@@ -11,11 +11,16 @@ import logging
 from pydantic import ValidationError
 
 from domain.built_in_kinds import LEASE
-from domain.instances import MACHINE
-from domain.instances.constants import CLUSTER_LABEL, DISRUPTIONS_ANNOTATION
+from domain.instances import MACHINE, NODE
+from domain.instances.constants import (
+    CLUSTER_LABEL,
+    DISRUPTIONS_ANNOTATION,
+    NODE_CONTROL_PLANE_LABEL,
+    NODE_GROUP_LABELS,
+)
 from domain.instances.disruptions import Disruption, Ledger, Limit, Turn, group_size, node_group, waits_for
 from domain.instances.names import instance_of_provider_id
-from domain.instances.resources import Machine
+from domain.instances.resources import Machine, Node
 from domain.reading import read_all
 from engine.clock import now
 from engine.errors import Absent, ApiError, Conflict, Unavailable
@@ -42,11 +47,11 @@ class Disruptions:
         self._namespace = namespace
         self._most = most
 
-    async def begin(self, machine: Machine, *, taken: bool, most: int | None = None, policy: str = "") -> Turn:
+    async def begin(self, machine: Machine | Node, *, taken: bool, most: int | None = None, policy: str = "") -> Turn:
         """Enter the machine into the ledger, or return what it waits for. A machine that is already in it may go on.
 
         Args:
-            machine: the machine.
+            machine: the machine; a Node that has none.
             taken: whether AWS is taking its instance right now.
             most: how many of its group may be disrupted at once; None for the settings' number.
             policy: the InterruptionPolicy that says so.
@@ -60,7 +65,7 @@ class Disruptions:
         except ApiError as error:
             if not taken or machine.control_plane:
                 raise
-            log.warning("Machine %s is disrupted without an entry in the ledger: %s", machine.key.path, error)
+            log.warning("%s is disrupted without an entry in the ledger: %s", machine.key.path, error)
             return Turn(at=now())
 
     async def end(self, instance: str) -> None:
@@ -72,7 +77,7 @@ class Disruptions:
             if await self._written(lease, ledger.ended(instance)):
                 return
 
-    async def _begin(self, machine: Machine, limit: Limit, *, taken: bool) -> Turn:
+    async def _begin(self, machine: Machine | Node, limit: Limit, *, taken: bool) -> Turn:
         group = node_group(machine)
         instance = instance_of_provider_id(machine.spec.provider_id)
         for _ in range(_ATTEMPTS):
@@ -93,8 +98,11 @@ class Disruptions:
                 return Turn(at=moment)
         raise Unavailable(f"Lease {self._namespace}/{LEASE_NAME} is written by others all the time")
 
-    async def _members(self, machine: Machine) -> list[Machine]:
+    async def _members(self, machine: Machine | Node) -> list[Machine] | list[Node]:
         """The machines of its node group, from the API server."""
+        if isinstance(machine, Node):
+            nodes = await self._kube.list(NODE, label_selector=_alike(machine))
+            return [each for each in read_all(Node, nodes.items)[0] if node_group(each) == node_group(machine)]
         selector = f"{CLUSTER_LABEL}={machine.cluster}"
         listed = await self._kube.list(MACHINE, machine.metadata.namespace, label_selector=selector)
         group = node_group(machine)
@@ -131,3 +139,11 @@ class Disruptions:
                 raise  # the namespace does not exist
             return False
         return True
+
+
+def _alike(node: Node) -> str:
+    """A label selector of the Nodes that may be of its node group."""
+    if node.control_plane:
+        return NODE_CONTROL_PLANE_LABEL
+    name = next((name for name in NODE_GROUP_LABELS if name in node.metadata.labels), "")
+    return f"{name}={node.pool}" if name else ",".join(f"!{each}" for each in NODE_GROUP_LABELS)

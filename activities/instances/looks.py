@@ -1,6 +1,8 @@
 """The pass over an instance: reads its objects from the cache, and corrects its labels.
 
-    cached objects --> record, machine --> patch_for --> merge patch with the machine's uid, only differences
+    cached objects --> record, object --> patch_for --> merge patch with the object's uid, only differences
+
+The object is the AWSMachine; or a Node of Perdure's own cluster, if no AWSMachine and no machine pool has the instance.
 
 Several AWSMachines may name one instance while one replaces the other, and each is labelled; the oldest one that is not
 being deleted acts.
@@ -19,7 +21,8 @@ from activities.instances import metrics
 from activities.instances.cache import InstanceCache
 from activities.instances.checking import Checks
 from activities.instances.disruptions import Disruptions
-from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, EC2_INSTANCE, MACHINE
+from activities.instances.reports import COMPONENT, report
+from domain.instances import EC2_INSTANCE, MACHINE
 from domain.instances.actions import DeleteOwner, LookAtInstance, TellMachineless, TellRefuted
 from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.disruptions import Turn
@@ -28,7 +31,8 @@ from domain.instances.labels import recalled
 from domain.instances.lifecycle import InstanceMemory, InstanceWorld
 from domain.instances.names import GroupKey, InstanceKey
 from domain.instances.policy import ReactionPolicy
-from domain.instances.resources import AWSMachine, AWSMachinePool, Machine
+from domain.instances.reactions import about
+from domain.instances.resources import AWSMachine, AWSMachinePool, Machine, Node
 from domain.instances.selection import selected
 from domain.writes import JsonPatch
 from engine.clock import now
@@ -37,8 +41,6 @@ from engine.kube import KubeApi
 from engine.kube.events import Said, Subject, event, record
 from engine.kube.json import mapping
 from engine.pauses import paused_area
-
-COMPONENT = "perdure"
 
 
 class LookActivities(Activities):
@@ -67,12 +69,15 @@ class LookActivities(Activities):
         await self._cache.ready()
         key = InstanceKey.of(look.key)
         machine = await self._cache.machine(key, look.version)
-        seen = self._seen(look, machine)
-        if machine is None or look.dry_run:
+        pool = self._pool(look)
+        node = await self._cache.node(key, look.version) if machine is None and pool is None else None
+        seen = self._seen(look, machine, pool, node)
+        labelled = seen.labelled
+        if labelled is None or look.dry_run:
             return seen
-        told = recalled(look.record, machine.metadata) if look.recall else look.record
+        told = recalled(look.record, labelled.metadata) if look.recall else look.record
         known = seen.model_copy(update={"known": InstanceMemory(record=told)})
-        for each in self._cache.siblings(key, machine):
+        for each in self._cache.siblings(key, machine) if machine else ():
             if patch := patch_for(known.model_copy(update={"machine": each}), look.at):
                 await self._patched(each, patch)
         patch = patch_for(known, look.at)
@@ -80,7 +85,7 @@ class LookActivities(Activities):
             return seen
         if told.only_to_check and told.state is not None and STATE_LABEL in mapping(patch, "metadata", "labels"):
             self._checks.expect(told.key, told.state, now())
-        return seen.model_copy(update={"machine": await self._patched(machine, patch)})
+        return seen.model_copy(update={"machine" if machine else "own_node": await self._patched(labelled, patch)})
 
     @activity.defn(name=DeleteOwner.activity)
     async def delete_machine(self, deletion: DeleteOwner) -> Turn:
@@ -112,38 +117,38 @@ class LookActivities(Activities):
 
     @activity.defn(name=TellRefuted.activity)
     async def tell_refuted(self, claim: TellRefuted) -> None:
-        """Count the refuted event, and report it on the AWSMachine."""
+        """Count the refuted event, and report it on the AWSMachine or Node."""
         metrics.REFUTED.inc()
-        if self._observing or not claim.name:
+        if self._observing or claim.about is None:
             return
-        subject = Subject(AWS_MACHINE, claim.namespace, claim.name, claim.uid)
         said = f"AWS does not confirm {claim.cause} of instance {claim.key.name}: nothing is done"
-        await record(self._kube, event(subject, Said("Warning", "EventRefuted", said, COMPONENT), now()))
+        await report(self._kube, claim.about, Said("Warning", "EventRefuted", said, COMPONENT))
 
     @activity.defn(name=TellMachineless.activity)
     async def tell_machineless(self, claim: TellMachineless) -> None:
-        """Report on the AWSMachine or AWSMachinePool that the instance has no Machine to delete."""
+        """Report on the AWSMachine, AWSMachinePool or Node that the instance has no Machine to delete."""
         if self._observing:
             return
-        kind = AWS_MACHINE_POOL if claim.kind == AWS_MACHINE_POOL.name else AWS_MACHINE
-        subject = Subject(kind, claim.namespace, claim.name, claim.uid)
         asker = f"InterruptionPolicy {claim.policy}" if claim.policy else "PERDURE_INSTANCES_REACTIONS"
         said = (
             f"instance {claim.key.name} has no Machine that could be deleted because of {claim.cause}: nothing is "
             f"done. {asker} asks for delete-machine; for instances without a Machine ask for drain"
         )
-        await record(self._kube, event(subject, Said("Warning", "NoMachine", said, COMPONENT), now()))
+        await report(self._kube, claim.about, Said("Warning", "NoMachine", said, COMPONENT))
 
-    def _seen(self, look: LookAtInstance, machine: AWSMachine | None) -> InstanceWorld:
+    def _seen(
+        self, look: LookAtInstance, machine: AWSMachine | None, pool: AWSMachinePool | None, node: Node | None
+    ) -> InstanceWorld:
         owner = self._cache.owner(machine) if machine else None
-        pool, paused = self._pool(look), paused_area(EC2_INSTANCE.area)
-        choice = self._cache.choice(selected(machine, owner, pool, look.tags), self._policy)
+        paused = paused_area(EC2_INSTANCE.area)
+        choice = self._cache.choice(selected(machine, owner, pool, look.tags, node), self._policy)
         return InstanceWorld(
             key=look.key,
             hold=paused,
             machine=machine,
             pool=pool,
             owner=owner,
+            own_node=node,
             policy=choice.policy,
             tag_keys=choice.tag_keys,
             chosen_by=look.tags,
@@ -159,21 +164,18 @@ class LookActivities(Activities):
         holding = (pool for group in groups for pool in self._cache.pools_of(group))
         return self._cache.pool(key) or next(holding, None)
 
-    async def _patched(self, machine: AWSMachine, patch: JsonPatch) -> AWSMachine | None:
-        """Patch the machine's labels; None if it has gone meanwhile."""
-        meta = machine.metadata
+    async def _patched(self, labelled: AWSMachine | Node, patch: JsonPatch) -> AWSMachine | Node | None:
+        """Patch the object's labels; None if it has gone meanwhile."""
+        kind, meta = labelled.kind_of, labelled.metadata
         try:
-            answer = await self._kube.patch(AWS_MACHINE, meta.namespace, meta.name, patch)
+            answer = await self._kube.patch(kind, meta.namespace, meta.name, patch)
         except Absent:
             return None
-        self._cache.learn(AWS_MACHINE, answer)
+        self._cache.learn(kind, answer)
         labels = mapping(patch, "metadata", "labels")
         for label in labels:
             metrics.LABELS.labels(label).inc()
         if taken := labels.get(INTERRUPTION_LABEL):
-            said = Said(
-                "Warning", "InstanceInterruption", f"AWS announced {taken} for {machine.instance_id}", COMPONENT
-            )
-            told = event(Subject.with_metadata(AWS_MACHINE, meta), said, now())
-            await record(self._kube, told)
-        return AWSMachine.model_validate(answer)
+            announced = f"AWS announced {taken} for {labelled.instance_id}"
+            await report(self._kube, about(labelled), Said("Warning", "InstanceInterruption", announced, COMPONENT))
+        return type(labelled).model_validate(answer)

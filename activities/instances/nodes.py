@@ -32,16 +32,17 @@ from activities.defined import Activities
 from activities.instances import metrics
 from activities.instances.disruptions import Disruptions
 from activities.instances.metrics import Outcome
+from activities.instances.reports import COMPONENT, node_subject, report
 from domain.built_in_kinds import NODE, POD
 from domain.decision import earliest
-from domain.instances import AWS_MACHINE, MACHINE
+from domain.instances import MACHINE
 from domain.instances.actions import CordonNode, Done, EmptyNode, FindNode, ReleaseNode
 from domain.instances.constants import CORDONED_ANNOTATION, DO_NOT_DISRUPT, TAINTED_ANNOTATION
 from domain.instances.disruptions import Turn
 from domain.instances.lifecycle import KnownNode
-from domain.instances.names import instance_of_provider_id
+from domain.instances.names import instance_of_node
 from domain.instances.policy import Budgets, Draining, Reaction
-from domain.instances.resources import Machine
+from domain.instances.resources import Machine, Node
 from engine.clock import now
 from engine.errors import Absent, ApiError, Conflict, Invalid
 from engine.kube import SECRET, KubeApi
@@ -51,14 +52,12 @@ from engine.kube.json import JsonObject, mapping, sequence, text
 from engine.kube.sharing import SharedReading
 from engine.settings import Settings
 
-COMPONENT = "perdure"
 EVICT_AGAIN = 5.0
 _ATTEMPTS = 5
 # Kubernetes' default for Pods that do not set one.
 _POD_GRACE = timedelta(seconds=30)
 _MIRROR_POD = "kubernetes.io/config.mirror"
 _ENDED = ("Succeeded", "Failed")
-_AWS = "aws://"
 # A kubeconfig may only contain certificates and tokens inline; these fields refer to programs and files.
 _FOREIGN = ("exec", "auth-provider", "tokenFile", "client-certificate", "client-key")
 
@@ -106,7 +105,7 @@ class NodeActivities(Activities):
     @activity.defn(name=CordonNode.activity)
     async def cordon(self, node: CordonNode) -> Turn:
         """Cordon or taint it once it is its turn; one that is gone or already cordoned needs nothing."""
-        machine = await self._machine(node)
+        machine = await self._machine(node) if node.namespace else await self._own(node)
         turn = Turn(at=now())
         if machine and node.reaction is not Reaction.TAINT:
             turn = await self._disruptions.begin(machine, taken=node.taken, most=node.most, policy=node.policy)
@@ -119,7 +118,7 @@ class NodeActivities(Activities):
                 metrics.reacted(did, node.because)
                 said = Said("Normal", *_marked(node), COMPONENT)
                 await self._tell(api, node, said)
-                if machine and node.about:
+                if isinstance(machine, Machine) and node.about:
                     about = Subject.with_metadata(MACHINE, machine.metadata)
                     await record(self._kube, event(about, said, now()))
         return turn
@@ -168,10 +167,9 @@ class NodeActivities(Activities):
         """Report on AWSMachine and Node what is done to the Node; without a policy nothing is reported."""
         if node.about is None:
             return
-        about = Subject(AWS_MACHINE, node.namespace, node.about.name, node.about.uid)
-        await record(self._kube, event(about, said, now()))
-        # Events of the kubelet use the Node's name as its uid, and `kubectl describe` searches for that.
-        await record(api, event(Subject(NODE, "", node.node, node.node), said, now()))
+        if node.about.kind != NODE.name:
+            await report(self._kube, node.about, said)
+        await record(api, event(node_subject(node.node), said, now()))
 
     @activity.defn(name=ReleaseNode.activity)
     async def uncordon(self, node: ReleaseNode) -> None:
@@ -190,8 +188,17 @@ class NodeActivities(Activities):
         except Absent:
             return None
 
+    async def _own(self, node: CordonNode) -> Node | None:
+        """A Node of Perdure's own cluster; None if it is gone, or if its name belongs to another instance by now."""
+        found = await _node_of_instance(self._kube, node)
+        return Node.model_validate(found) if found else None
+
     @asynccontextmanager
     async def _workload(self, namespace: str, cluster: str) -> AsyncIterator[KubeApi]:
+        """The workload cluster; without a namespace Perdure's own."""
+        if not namespace:
+            yield self._kube
+            return
         name = f"{cluster}-kubeconfig"
         secret = await self._kube.get(SECRET, namespace, name)
         connection = Connection(content=kubeconfig(secret, f"Secret {namespace}/{name}"))
@@ -230,8 +237,7 @@ def kubeconfig(secret: JsonObject, where: str) -> JsonObject:
 
 def instance_of(node: JsonObject) -> str:
     """The EC2 instance that a Node runs on; empty if it is another cloud's, or its providerID is unusable."""
-    provider_id = text(node, "spec", "providerID")
-    return instance_of_provider_id(provider_id) if provider_id.startswith(_AWS) else ""
+    return instance_of_node(text(node, "spec", "providerID"))
 
 
 def ready(node: JsonObject) -> bool:

@@ -20,7 +20,8 @@ from temporalio import activity
 from activities.defined import Activities
 from activities.instances import metrics
 from activities.instances.cache import InstanceCache
-from domain.instances import AWS_MACHINE, INTERRUPTION_POLICY
+from activities.instances.reports import COMPONENT, report
+from domain.instances import INTERRUPTION_POLICY
 from domain.instances.actions import Done, Notify
 from domain.instances.names import InstanceKey
 from domain.instances.notifications import json_body, sentence, slack_body, teams_body, templated_body
@@ -34,7 +35,6 @@ from engine.kube import SECRET, KubeApi
 from engine.kube.events import Said, Subject, event, record
 from engine.kube.secrets import secret_content
 
-COMPONENT = "perdure"
 KEPT_IN = "perdure-notifications"
 TIMEOUT = 10.0
 LONGEST_PAUSE = timedelta(minutes=1)
@@ -133,8 +133,7 @@ class NotificationActivities(Activities):
         said = Said("Warning", "NotificationFailed", f"not sent for {notice.key.name}: {error.message}", COMPONENT)
         await record(self._kube, event(Subject.with_metadata(INTERRUPTION_POLICY, policy.metadata), said, now()))
         if notice.about:
-            about = Subject(AWS_MACHINE, notice.namespace, notice.about.name, notice.about.uid)
-            await record(self._kube, event(about, said, now()))
+            await report(self._kube, notice.about, said)
 
 
 def _body(channel: Notification, notice: Notify) -> str:

@@ -50,7 +50,7 @@ class SweepActivities(Activities):
         await self._cache.ready()
         machines, pools = self._cache.instances(), self._pools()
         if not (machines or pools):
-            return _world(look, "there is no AWSMachine with an instance, and no AWSMachinePool with a group", None)
+            return _world(look, "no AWSMachine or Node has an instance, and no AWSMachinePool has a group", None)
         bulk = await ask_about_all(self._ground, machines, moment, activity.heartbeat, self._cache.account_of)
         differing = {key: facts for each, (key, facts) in bulk.facts.items() if differs(machines[each], facts)}
         if not look.dry_run:

@@ -14,21 +14,21 @@
 | `reactions.py`, `hooks.py`, `steps.py` | what is done about it |
 | `handover.py`, `lifecycle.py`, `decision.py`, `actions.py`, `passes.py` | what the workflows hold, are told, and do |
 | `instance.py`, `observed.py` | the lifecycle: from what is observed to what is to be done now |
-| `labels.py`, `groups.py` | what is written on AWSMachine and AWSMachinePool |
+| `labels.py`, `groups.py` | what is written on AWSMachine, Node and AWSMachinePool |
 | `places.py` | the accounts, regions and queues that are served |
 | `topology.py`, `takeover.py`, `permissions.py` | queues, rules, policies and IAM documents, as content |
 | `upkeep.py` | what of them differs from what stands in AWS, and the lifecycle that keeps them |
 | `selection.py` | which InterruptionPolicy applies to an instance |
 | `migration.py` | values of another handler's chart as an InterruptionPolicy |
-| `resources/` | InterruptionPolicy; of AWSMachine, AWSMachinePool and Machine the fields that are read or written |
+| `resources/` | InterruptionPolicy; of AWSMachine, AWSMachinePool, Machine and Node the fields that are used |
 
-All kinds but InterruptionPolicy belong to Cluster API and its AWS provider: Perdure has no definitions of them to
-install. None has a workflow per object: lifecycles are those of instances and of Auto Scaling groups, found by AWS's
-own names of them.
+All kinds but InterruptionPolicy belong to Cluster API, its AWS provider or Kubernetes: Perdure has no definitions of
+them to install. None has a workflow per object: lifecycles are those of instances and of Auto Scaling groups, found by
+AWS's own names of them.
 
 | what | written by |
 |---|---|
-| AWSMachine, AWSMachinePool, Machine | the AWS provider and Cluster API, but for |
+| AWSMachine, AWSMachinePool, Machine, Node | the AWS provider, Cluster API and the kubelet, but for |
 | labels `ec2-instance-state`, `ec2-instance-interruption`, `perdure.dev/instance-events` | the instance's workflow |
 | label `asg-instance-state` | the group's workflow |
 | queues, dead letters and rules of the places that are served | the place's own workflow |
@@ -61,6 +61,8 @@ def _kind(name: str, group: str, version: str, plural: str = "") -> Kind:
 AWS_MACHINE = _kind("AWSMachine", INFRASTRUCTURE_GROUP, INFRASTRUCTURE_VERSION)
 AWS_MACHINE_POOL = _kind("AWSMachinePool", INFRASTRUCTURE_GROUP, INFRASTRUCTURE_VERSION)
 MACHINE = _kind("Machine", CLUSTER_GROUP, CLUSTER_VERSION)
+# Of Perdure's own cluster, whichever cluster other areas serve.
+NODE = _kind("Node", "", "v1")
 
 # Read for the account of a cluster's machines.
 AWS_CLUSTER = _kind("AWSCluster", INFRASTRUCTURE_GROUP, INFRASTRUCTURE_VERSION)
@@ -71,7 +73,7 @@ AWS_MANAGED_CONTROL_PLANE = _kind("AWSManagedControlPlane", CONTROL_PLANE_GROUP,
 
 INTERRUPTION_POLICY = _kind("InterruptionPolicy", POLICY_GROUP, POLICY_VERSION, "interruptionpolicies")
 
-EXTERNAL_KINDS = (AWS_MACHINE, AWS_MACHINE_POOL, MACHINE)
+EXTERNAL_KINDS = (AWS_MACHINE, AWS_MACHINE_POOL, MACHINE, NODE)
 
 # No custom resources stand behind these.
 EC2_INSTANCE = Kind(name=INSTANCE_WORKFLOW, group="", version="", plural="", area=_AREA, of_cluster=False)

@@ -60,7 +60,7 @@ class LookAtInstance(_InstanceAction):
         record: what events and answers have come to.
         recall: whether the annotation is to be read, as this lifecycle has seen none yet.
         tags: the instance's tags, as far as EC2 was asked for them.
-        version: the resourceVersion in which the AWSMachine was seen last: nothing older is looked at.
+        version: the resourceVersion in which the AWSMachine or Node was seen last: nothing older is looked at.
         dry_run: whether nothing is to be written.
     """
 
@@ -203,7 +203,10 @@ class DeleteOwner(_InstanceAction):
 
 
 class _NodeAction(_InstanceAction):
-    """Something done to a Node of the workload cluster, whose kubeconfig is a Secret of the cluster's namespace."""
+    """Something done to a Node of the workload cluster, whose kubeconfig is a Secret of the cluster's namespace.
+
+    Without a namespace it is a Node of Perdure's own cluster.
+    """
 
     namespace: str
     cluster: str
@@ -245,8 +248,10 @@ class FindNode(_NodeAction):
 
 
 class About(Model):
-    """The AWSMachine on which it is told what is done to a Node, in the namespace of its cluster."""
+    """The object that Events are about: an AWSMachine or AWSMachinePool, or a Node that has neither."""
 
+    kind: str
+    namespace: str = ""
     name: str
     uid: str
 
@@ -262,7 +267,8 @@ class CordonNode(_NodeAction):
         taint: the taint that it gets.
         most: how many machines of its node group may be disrupted at once; None for as many as the settings say.
         policy: the InterruptionPolicy that applies, empty for the settings.
-        about: where Events tell of it, as on Node and Machine; None where no policy applies, and nothing is told.
+        about: its AWSMachine, where Events tell of it as on Node and Machine, or the Node itself; None where no policy
+            applies, and nothing is told.
     """
 
     activity: ClassVar[str] = "instances.cordon"
@@ -357,7 +363,7 @@ class Notify(_InstanceAction):
         cluster: the Cluster of Cluster API.
         machine: the Machine, empty if it has none.
         node: the Node, empty until it has joined.
-        about: the AWSMachine on which a failure is reported; None if it has none.
+        about: the AWSMachine or Node on which a failure is reported; None if it has none.
     """
 
     activity: ClassVar[str] = "instances.notify"
@@ -411,13 +417,16 @@ class Notify(_InstanceAction):
 
 
 class TellRefuted(_InstanceAction):
-    """Count and tell that AWS does not bear out a claim: it is a mistake, or somebody forges events."""
+    """Count and tell that AWS does not bear out a claim: it is a mistake, or somebody forges events.
+
+    Attributes:
+        cause: the claim.
+        about: the object that the Event is about; None if a machine pool alone has the instance.
+    """
 
     activity: ClassVar[str] = "instances.tell_refuted"
     cause: str
-    namespace: str = ""
-    name: str = ""
-    uid: str = ""
+    about: About | None = None
 
     @property
     def slot(self) -> str:
@@ -439,16 +448,13 @@ class TellMachineless(_InstanceAction):
 
     Attributes:
         cause: the reason for the deletion.
-        kind: the kind of the object that the Event is about: AWSMachine or AWSMachinePool.
+        about: the object that the Event is about.
         policy: the InterruptionPolicy that asks for the deletion, empty for the settings.
     """
 
     activity: ClassVar[str] = "instances.tell_machineless"
     cause: str
-    kind: str
-    namespace: str
-    name: str
-    uid: str
+    about: About
     policy: str = ""
 
     @property

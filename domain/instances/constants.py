@@ -24,6 +24,14 @@ POOL_LABEL = f"{CLUSTER_GROUP}/pool-name"
 DEPLOYMENT_LABEL = f"{CLUSTER_GROUP}/deployment-name"
 SET_LABEL = f"{CLUSTER_GROUP}/set-name"
 CONTROL_PLANE_LABEL = f"{CLUSTER_GROUP}/control-plane"
+# A Node's group, where no Machine tells: the first of these that it has. EKS, Karpenter, kOps and eksctl set them.
+NODE_GROUP_LABELS = (
+    "eks.amazonaws.com/nodegroup",
+    "karpenter.sh/nodepool",
+    "kops.k8s.io/instancegroup",
+    "alpha.eksctl.io/nodegroup-name",
+)
+NODE_CONTROL_PLANE_LABEL = "node-role.kubernetes.io/control-plane"
 PAUSED_ANNOTATION = f"{CLUSTER_GROUP}/paused"
 # Told by newer controllers, also while the Cluster's own spec is paused.
 PAUSED_CONDITION = "Paused"

@@ -46,7 +46,7 @@ def look_at(world: InstanceWorld, now: datetime, *, dry_run: bool = False) -> Lo
         record=world.record.model_copy(update={"seen": ()}),  # labels rest on no keys
         recall=not world.known.recalled,
         tags=world.tags,
-        version=world.machine.metadata.resource_version if world.machine else "",
+        version=world.labelled.metadata.resource_version if world.labelled else "",
         dry_run=dry_run,
     )
 

@@ -1,8 +1,9 @@
 """How many machines of one node group are disrupted at the same time: a budget, and the ledger of what is under way.
 
-A node group is a control plane, a MachineDeployment, a MachineSet or a machine pool. A disruption begins when Perdure
-deletes a Machine or cordons its Node; it ends once the Machine is replaced or the Node is used again, after an hour at
-the latest, since a group may have been scaled down meanwhile.
+A node group is a control plane, a MachineDeployment, a MachineSet or a machine pool; of Nodes without Machines a
+managed node group, a node pool, an instance group, or all Nodes whose labels name none. A disruption begins when
+Perdure deletes a Machine or cordons its Node; it ends once the Machine or Node is replaced or the Node is used again,
+after an hour at the latest, since a group may have been scaled down meanwhile.
 
 Two rules:
 
@@ -18,7 +19,7 @@ from collections.abc import Collection, Sequence
 from datetime import datetime, timedelta
 
 from domain.instances.constants import DEPLOYMENT_LABEL, POOL_LABEL, SET_LABEL
-from domain.instances.resources import Machine
+from domain.instances.resources import Machine, Node
 from domain.model import Model
 
 LONGEST_DISRUPTION = timedelta(hours=1)
@@ -57,7 +58,7 @@ class Disruption(Model):
     Attributes:
         instance: its instance.
         name: its Machine, or its Node where it has no Machine.
-        uid: the Machine's, empty without one.
+        uid: of that.
         at: when it began.
         size: how many well machines the group has once it is over.
     """
@@ -91,8 +92,12 @@ class Ledger(Model):
         return Ledger(groups={name: found for name, found in kept.items() if found})
 
 
-def node_group(machine: Machine) -> str:
+def node_group(machine: Machine | Node) -> str:
     """The name of the machine's node group, within all of the management cluster; its own name if it is of none."""
+    if isinstance(machine, Node):
+        if machine.control_plane:
+            return "control plane"
+        return f"node group {machine.pool}" if machine.pool else "Nodes without a group"
     labels, namespace = machine.metadata.labels, machine.metadata.namespace
     if machine.control_plane:
         return f"control plane {namespace}/{machine.cluster}"
@@ -103,8 +108,8 @@ def node_group(machine: Machine) -> str:
 
 
 def waits_for(
-    machine: Machine,
-    members: Sequence[Machine],
+    machine: Machine | Node,
+    members: Sequence[Machine | Node],
     under_way: Sequence[Disruption],
     limit: Limit,
     now: datetime,
@@ -130,7 +135,10 @@ def waits_for(
     elif taken:
         return ""
     there = {each.metadata.uid for each in members}
-    lasting = {each.uid: _disrupted(each, there) for each in under_way if each.uid != uid and lasts(each, members, now)}
+    kind = machine.kind_of.name
+    lasting = {
+        each.uid: _disrupted(kind, each, there) for each in under_way if each.uid != uid and lasts(each, members, now)
+    }
     lasting |= {each.metadata.uid: _unwell(each) for each in others if each.metadata.deleting}
     if len(lasting) < (1 if machine.control_plane else limit.most):
         return ""
@@ -140,40 +148,44 @@ def waits_for(
     return f"{group}: {', '.join([*told[:_MOST_NAMED], *more])}; {reached}"
 
 
-def group_size(machine: Machine, members: Sequence[Machine]) -> int:
+def group_size(machine: Machine | Node, members: Sequence[Machine | Node]) -> int:
     """How many well machines end the machine's disruption: as many as there are now, of a control plane all."""
     return sum(machine.control_plane or _well(each) for each in members)
 
 
-def lasts(disruption: Disruption, members: Sequence[Machine], now: datetime) -> bool:
-    """True until the Machine is gone and the group has as many well machines as before."""
+def lasts(disruption: Disruption, members: Sequence[Machine | Node], now: datetime) -> bool:
+    """True until the Machine or Node is gone and the group has as many well machines as before."""
     if not _young(disruption, now):
         return False
     there = any(each.metadata.uid == disruption.uid for each in members)
     return there or sum(_well(each) for each in members) < disruption.size
 
 
-def _well(machine: Machine) -> bool:
+def _well(machine: Machine | Node) -> bool:
     return machine.node_ready and machine.etcd_healthy and not machine.metadata.deleting
 
 
-def _unwell(machine: Machine) -> str:
+def _unwell(machine: Machine | Node) -> str:
     """What keeps a machine from being well."""
-    name = machine.metadata.name
+    kind, name = machine.kind_of.name, machine.metadata.name
     if machine.metadata.deleting:
-        return f"Machine {name} is being deleted"
+        return f"{kind} {name} is being deleted"
     return (
-        f"the Node of Machine {name} is not ready"
+        f"{_node_of(kind, name)} is not ready"
         if machine.etcd_healthy
-        else f"Machine {name} has an unhealthy etcd member"
+        else f"{kind} {name} has an unhealthy etcd member"
     )
 
 
-def _disrupted(disruption: Disruption, there: Collection[str]) -> str:
+def _disrupted(kind: str, disruption: Disruption, there: Collection[str]) -> str:
     """What a disruption has come to."""
     if disruption.uid in there:
-        return f"the Node of Machine {disruption.name} is cordoned or drained"
-    return f"the replacement of Machine {disruption.name} is not ready"
+        return f"{_node_of(kind, disruption.name)} is cordoned or drained"
+    return f"the replacement of {kind} {disruption.name} is not ready"
+
+
+def _node_of(kind: str, name: str) -> str:
+    return f"Node {name}" if kind == Node.kind_of.name else f"the Node of {kind} {name}"
 
 
 def _young(disruption: Disruption, now: datetime) -> bool:

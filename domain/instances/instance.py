@@ -1,6 +1,6 @@
 """The lifecycle of an instance, from what is observed to what is to be done now.
 
-    Unknown --EC2 answers, its AWSMachine is there--> Live <--> Stopped
+    Unknown --EC2 answers, its object is there--> Live <--> Stopped
        |                                   | a notice            --> Interrupting
        |                                   | a scheduled event   --> MaintenancePlanned --24 h before--> drained
        |                                   | Auto Scaling waits  --> Launching, HookDraining
@@ -49,7 +49,7 @@ class InstanceWork(Model):
     Attributes:
         phase: where it stands.
         why: what is waited for, in words.
-        patch: the merge patch of its AWSMachine; before anything else.
+        patch: the merge patch of its AWSMachine or Node; before anything else.
         steps: what to do now, in this order.
         deadline: the nearest moment at which deciding again may give something else.
         close: nothing is left to do or to look after: the workflow ends.
@@ -76,7 +76,7 @@ def work_for_instance(world: InstanceWorld, now: datetime) -> InstanceWork:
         if over:
             return InstanceWork(phase=InstancePhase.UNMANAGED, close=True)
         # Whether it is anybody's is not known yet, and AWS is not asked on behalf of strangers.
-        return InstanceWork(phase=phase, why="no AWSMachine names this instance yet", deadline=closing)
+        return InstanceWork(phase=phase, why="no object names this instance yet", deadline=closing)
     absence_counts = world.absence_counts
     found = causes(world.record, world.policy, world.facts, now, absence_counts=absence_counts)
     hooks = hooks_of(world, now)
@@ -105,9 +105,9 @@ def work_for_instance(world: InstanceWorld, now: datetime) -> InstanceWork:
 
 def patch_for(world: InstanceWorld, now: datetime) -> JsonPatch:
     """The labels; under Perdure's own pause nothing is written, under Cluster API's they stay truthful."""
-    machine = world.machine
-    held = world.observing or machine is None or paused(machine.metadata)
-    return {} if held or machine is None else label_patch(machine, world.record, now)
+    labelled = world.labelled
+    held = world.observing or labelled is None or paused(labelled.metadata)
+    return {} if held or labelled is None else label_patch(labelled, world.record, now)
 
 
 def _hook_steps(hooks: Sequence[HookWork]) -> Iterator[Action]:

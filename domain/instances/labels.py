@@ -1,4 +1,4 @@
-"""What is written on an AWSMachine: two labels and one annotation, and only when a value changes.
+"""What is written on an AWSMachine, or a Node without one: two labels and one annotation, only when a value changes.
 
 Each edit of a label makes the AWS provider look at the instance again, which is what the state label is for, and costs
 several calls. So the annotation, which says what the labels rest on, is written with a label, or when what it is there
@@ -24,7 +24,7 @@ from domain.instances.constants import (
 from domain.instances.events import EventKind, InstanceState, reckonable
 from domain.instances.ordering import Standing
 from domain.instances.record import Drain, HeldHook, InstanceRecord, Interruption, LastEvent
-from domain.instances.resources import AWSMachine
+from domain.instances.resources import AWSMachine, Node
 from domain.model import Model
 from domain.resource import ObjectMeta
 from domain.writes import JsonPatch
@@ -45,7 +45,7 @@ class Story(Model):
         return self.deadline, self.interruptions, self.cordoned, self.hooks
 
 
-def label_patch(machine: AWSMachine, record: InstanceRecord, now: datetime) -> JsonPatch:
+def label_patch(labelled: AWSMachine | Node, record: InstanceRecord, now: datetime) -> JsonPatch:
     """The merge patch that makes the labels and the annotation true; empty if they are."""
     wanted = {STATE_LABEL: record.state.value if record.state else None}
     if record.state is None:
@@ -53,15 +53,15 @@ def label_patch(machine: AWSMachine, record: InstanceRecord, now: datetime) -> J
         wanted = {}
     value = interruption_label(record, now)
     wanted[INTERRUPTION_LABEL] = value or None
-    labels = {name: text for name, text in wanted.items() if machine.metadata.labels.get(name) != text}
-    before, after = story_of(machine.metadata), _fitting(_story(record, now))
+    labels = {name: text for name, text in wanted.items() if labelled.metadata.labels.get(name) != text}
+    before, after = story_of(labelled.metadata), _fitting(_story(record, now))
     told = labels or before.kept != after.kept
     if not told:
         return {}
     text = _written(after)
     return {
         "metadata": {
-            **({"uid": machine.metadata.uid} if machine.metadata.uid else {}),
+            **({"uid": labelled.metadata.uid} if labelled.metadata.uid else {}),
             **({"labels": labels} if labels else {}),
             "annotations": {EVENTS_ANNOTATION: text},
         }

@@ -19,7 +19,7 @@ from domain.instances.labels import recalled
 from domain.instances.names import InstanceKey
 from domain.instances.policy import ReactionPolicy
 from domain.instances.record import InstanceRecord, answered, fold, hear, opened
-from domain.instances.resources import AWSMachine, AWSMachinePool, Machine
+from domain.instances.resources import AWSMachine, AWSMachinePool, Machine, Node
 from domain.instances.resync import missed_events
 from domain.instances.verification import STOPPED_STATES, Facts, HookTiming
 from domain.levers import paused
@@ -45,10 +45,11 @@ class InstanceMemory(Model):
         record: what events and answers have come to; None before the first.
         facts: what AWS answered last.
         timings: the hooks of its group, by name.
-        recalled: whether an AWSMachine's annotation was read.
+        recalled: whether an AWSMachine's or Node's annotation was read.
         tags: its tags in EC2 that policies name; None until EC2 was asked for them.
         turn: what was said when its turn to be disrupted was asked for last.
         node: its Node, where no Machine names it and it was looked for.
+        left_with: the policy of its Node in Perdure's own cluster, if that was deleted while lifecycle actions wait.
     """
 
     record: InstanceRecord | None = None
@@ -58,6 +59,7 @@ class InstanceMemory(Model):
     tags: dict[str, str | None] | None = None
     node: KnownNode | None = None
     turn: Turn | None = None
+    left_with: ReactionPolicy | None = None
 
 
 class InstanceWorld(World):
@@ -67,6 +69,7 @@ class InstanceWorld(World):
         machine: its AWSMachine, with the labels as they are now.
         pool: its AWSMachinePool.
         owner: its Machine.
+        own_node: its Node in Perdure's own cluster, where neither AWSMachine nor pool names it and Nodes are served.
         policy: what is wanted.
         tag_keys: the tags that this depends on.
         chosen_by: the tags that it was chosen by, as `known.tags`.
@@ -79,12 +82,18 @@ class InstanceWorld(World):
     machine: AWSMachine | None = None
     pool: AWSMachinePool | None = None
     owner: Machine | None = None
+    own_node: Node | None = None
     policy: ReactionPolicy = ReactionPolicy()
     tag_keys: tuple[str, ...] = ()
     chosen_by: dict[str, str | None] | None = None
     observing: bool = False
     may_appear: bool = False
     account_known: bool = False
+
+    @property
+    def labelled(self) -> AWSMachine | Node | None:
+        """The object that has the labels and the annotation."""
+        return self.machine or self.own_node
 
     @property
     def record(self) -> InstanceRecord:
@@ -140,13 +149,17 @@ class InstanceWorld(World):
 
     @property
     def node_name(self) -> str:
-        """Its Node in the workload cluster, empty until it has joined."""
+        """Its Node in its own cluster, empty until it has joined."""
+        if self.own_node is not None:
+            return self.own_node.metadata.name
         named = self.owner.node if self.owner else ""
         return named or (self.known.node.name if self.known.node else "")
 
     @property
     def node_ready(self) -> bool:
         """Whether its Node has joined and is ready."""
+        if self.own_node is not None:
+            return self.own_node.node_ready
         return self.owner.node_ready if self.owner else bool(self.known.node and self.known.node.ready)
 
     @property
@@ -156,6 +169,8 @@ class InstanceWorld(World):
         for kind, each in held:
             if each is not None and (each.paused or paused(each.metadata)):
                 return f"{kind} {each.metadata.name} is paused"
+        if self.own_node is not None and paused(self.own_node.metadata):
+            return f"Node {self.own_node.metadata.name} is paused"
         return ""
 
     @property
@@ -163,14 +178,24 @@ class InstanceWorld(World):
         """Why no reaction may run, empty if one may."""
         if paused_object := self.paused:
             return paused_object
-        if self.machine is not None and self.machine.metadata.deleting:
-            return f"AWSMachine {self.machine.metadata.name} is being deleted"
+        labelled = self.labelled
+        if labelled is not None and labelled.metadata.deleting:
+            return f"{labelled.kind_of.name} {labelled.metadata.name} is being deleted"
         return ""
 
     @property
     def managed(self) -> bool:
-        """True if the instance is somebody's."""
-        return self.machine is not None or self.pool is not None
+        """True if the instance is somebody's.
+
+        The hooks of a Node that is deleted are completed all the same: Auto Scaling would wait for their time-out.
+        """
+        return self.labelled is not None or self.pool is not None or self._left
+
+    @property
+    def _left(self) -> bool:
+        """Whether its Node was deleted, and Auto Scaling still waits."""
+        record, alone = self.known.record, self.labelled is None and self.pool is None
+        return alone and self.known.left_with is not None and record is not None and bool(record.open_hooks)
 
     @property
     def node_wanted(self) -> bool:
@@ -178,7 +203,8 @@ class InstanceWorld(World):
         record, policy = self.record, self.policy
         stops = policy.stopped.of_node and record.state in STOPPED_STATES
         reasons = record.open_hooks or record.interruptions or record.planned or stops
-        return self.managed and self.owner is None and policy.needs_node and bool(reasons)
+        grouped = (self.machine or self.pool) is not None
+        return grouped and self.owner is None and policy.needs_node and bool(reasons)
 
     @property
     def node_sought(self) -> bool:
@@ -188,23 +214,28 @@ class InstanceWorld(World):
 
     @property
     def workload(self) -> dict[str, str]:
-        """The namespace and name of the Cluster whose Node it is; both empty if it is nobody's."""
+        """The namespace and name of the Cluster whose Node it is; both empty for a Node of Perdure's own cluster."""
         owner = self.machine or self.pool
         return {"namespace": owner.metadata.namespace if owner else "", "cluster": owner.cluster if owner else ""}
 
     @property
     def owned_by(self) -> str:
         """The object that it is shown with in lists."""
-        owner = self.machine or self.pool
+        owner = self.machine or self.pool or self.own_node
         return owner.key.path if owner else ""
 
     def recall(self, before: Self) -> Self:
         """What was seen, with what is known; the annotation counts once, when it is seen first."""
         known = before.known
-        if self.machine is not None and not known.recalled and known.record is not None:
-            record = recalled(known.record, self.machine.metadata)
+        if self.labelled is not None and not known.recalled and known.record is not None:
+            record = recalled(known.record, self.labelled.metadata)
             known = known.model_copy(update={"record": record, "recalled": True})
-        return self.model_copy(update={"refusals": before.refusals, "known": known})
+        if before.own_node is not None and self.own_node is None:
+            known = known.model_copy(update={"left_with": before.policy})
+        elif self.own_node is not None and known.left_with is not None:
+            known = known.model_copy(update={"left_with": None})
+        world = self.model_copy(update={"refusals": before.refusals, "known": known})
+        return world.model_copy(update={"policy": known.left_with}) if world._left else world
 
     def begun(self, now: datetime) -> Self:
         """This world with a record, a new one if the run before has left none."""

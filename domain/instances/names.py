@@ -94,6 +94,11 @@ def instance_of_provider_id(provider_id: str) -> str:
     return provider_id.rsplit("/", 1)[-1] if _PROVIDER_ID.fullmatch(provider_id) else ""
 
 
+def instance_of_node(provider_id: str) -> str:
+    """The EC2 instance that a Node with this provider id runs on; empty for other clouds and unusable ids."""
+    return instance_of_provider_id(provider_id) if provider_id.startswith("aws://") else ""
+
+
 def region_of_provider_id(provider_id: str) -> str:
     """The region of the zone in a provider id, local zones' too (`us-west-2-lax-1a`); empty if it names none."""
     found = _ZONE_OF_PROVIDER_ID.match(provider_id)

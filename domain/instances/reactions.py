@@ -27,6 +27,7 @@ from domain.instances.events import InstanceState
 from domain.instances.hooks import HookWork, served, work_for_hook
 from domain.instances.lifecycle import InstanceWorld
 from domain.instances.policy import Reaction, Taint, Tainting
+from domain.instances.resources import AWSMachine, AWSMachinePool, Node
 from domain.instances.verification import Question, Verdict, may_be_late
 
 _OPEN_VERDICTS = (Verdict.UNASKED, Verdict.NOT_YET)
@@ -178,19 +179,20 @@ def _notices(world: InstanceWorld, cause: Cause) -> tuple[Notify, ...]:
 
 def _machineless(world: InstanceWorld, cause: Cause) -> TellMachineless | None:
     """The report that the instance has no Machine, once for each cause; none if the Machine it had is gone already."""
-    record, held = world.record, world.machine or world.pool
+    record, held = world.record, world.labelled or world.pool
     gone = (world.machine is not None and world.machine.machine) or (world.turn is not None and not world.turn.why)
     if held is None or gone or cause.name in record.machineless or (record.state and record.state.final):
         return None
-    named = held.metadata.model_dump(include={"namespace", "name", "uid"})
-    told = {"key": world.key, "cause": cause.name, "kind": held.kind_of.name, "policy": world.policy.name}
-    return TellMachineless.model_validate({**told, **named})
+    return TellMachineless(key=world.key, cause=cause.name, about=about(held), policy=world.policy.name)
+
+
+def about(held: AWSMachine | AWSMachinePool | Node) -> About:
+    """The object for an Event."""
+    return About(kind=held.kind_of.name, **held.metadata.model_dump(include={"namespace", "name", "uid"}))
 
 
 def _about(world: InstanceWorld) -> About | None:
-    machine = world.machine
-    told = machine is not None and world.policy.name
-    return About(name=machine.metadata.name, uid=machine.metadata.uid) if told and machine else None
+    return about(world.labelled) if world.labelled and world.policy.name else None
 
 
 def _taint(tainting: Tainting, cause: Cause) -> Taint | None:
@@ -198,9 +200,8 @@ def _taint(tainting: Tainting, cause: Cause) -> Taint | None:
 
 
 def _refuted(world: InstanceWorld, names: Iterable[str]) -> tuple[Action, ...]:
-    machine = world.machine.metadata if world.machine else None
-    named = {"namespace": machine.namespace, "name": machine.name, "uid": machine.uid} if machine else {}
-    return tuple(TellRefuted(key=world.key, cause=name, **named) for name in dict.fromkeys(names))
+    told = about(world.labelled) if world.labelled else None
+    return tuple(TellRefuted(key=world.key, cause=name, about=told) for name in dict.fromkeys(names))
 
 
 def _begun(world: InstanceWorld, cause: str) -> bool:

@@ -3,13 +3,14 @@
 | change of | wakes |
 |---|---|
 | AWSMachine | its instance: when it gets one, is paused or goes, when somebody edits our labels; a new one: the sweep |
+| Node, if served | its instance: when it gets one, is ready, is paused or goes, when somebody edits our labels |
 | Machine | the instance of its AWSMachine: when its Node has joined or is ready, when it is paused or goes |
 | AWSMachinePool | its group: when it has got one, when somebody edits our label; its instances: as its pause changes |
 | InterruptionPolicy | the instances of the clusters, else of the namespaces, else all, that it selects |
 
-None of the kinds has a workflow by its own name, and what Perdure writes there itself wakes no lifecycle. An AWSMachine
-does not say its account: where instances of several accounts are served in its region it wakes none, and its instance
-is found by its events and the sweep.
+None of the kinds has a workflow by its own name, and what Perdure writes there itself wakes no lifecycle. AWSMachine
+and Node do not say their account: where instances of several accounts are served in the region they wake none, and the
+instance is found by its events and the sweep.
 """
 
 from __future__ import annotations
@@ -17,9 +18,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable, Iterable
 from functools import cache
+from typing import ClassVar
 
-from domain.identity import Key
-from domain.instances import THE_SWEEP
+from domain.identity import Key, Kind
+from domain.instances import NODE, THE_SWEEP
 from domain.instances.constants import (
     EVENTS_ANNOTATION,
     GROUP_STATE_LABEL,
@@ -28,7 +30,7 @@ from domain.instances.constants import (
     STATE_LABEL,
 )
 from domain.instances.names import InstanceKey, region_of_provider_id
-from domain.instances.resources import AWSMachine, AWSMachinePool, InterruptionPolicy, Machine
+from domain.instances.resources import AWSMachine, AWSMachinePool, InterruptionPolicy, Machine, Node
 from domain.levers import PAUSED
 from domain.relations import Linked, News, On, Relation, Whom
 from domain.resource import ObjectMeta
@@ -37,15 +39,21 @@ _ALL = ("all", "")
 _HOLDS = (PAUSED_ANNOTATION, PAUSED)
 
 
+class WatchedNode(Node):
+    """A Node in the watcher: its index has another name than that of load balancers' Nodes, of whatever cluster."""
+
+    kind_of: ClassVar[Kind] = NODE.model_copy(update={"name": "Node of an instance"})
+
+
 @cache
-def relations_of(served: frozenset[tuple[str, str]]) -> tuple[Relation, ...]:
-    """The relations where instances of these accounts and regions are served."""
+def relations_of(served: frozenset[tuple[str, str]], *, nodes: bool = False) -> tuple[Relation, ...]:
+    """The relations where instances of these accounts and regions are served; `nodes`: also Nodes by themselves."""
     accounts: defaultdict[str, set[str]] = defaultdict(set)
     for account, region in served:
         accounts[region].add(account)
     only = {region: next(iter(found)) for region, found in accounts.items() if len(found) == 1}
 
-    def instance(machine: AWSMachine) -> Iterable[Key]:
+    def instance(machine: AWSMachine | Node) -> Iterable[Key]:
         region, instance_id = region_of_provider_id(machine.spec.provider_id), machine.instance_id
         if region not in only or not instance_id:
             return []
@@ -62,15 +70,16 @@ def relations_of(served: frozenset[tuple[str, str]]) -> tuple[Relation, ...]:
         return [each.lifecycle for each in keys]
 
     its_instance = Relation(of=AWSMachine, to=(), by=instance, told=News(_machine, ours=False))
+    nodes_instance = Relation(of=WatchedNode, to=(), by=instance, told=News(_node, ours=False))
     its_instances = Relation(
         of=AWSMachinePool,
         to=(),
         by=instances,
         told=News(_held, ours=False, on=frozenset({On.CHANGES}), linked=Linked.NEVER),
     )
+    ends = (its_instance, its_instances, *((nodes_instance,) if nodes else ()))
     return (
-        its_instance,
-        its_instances,
+        *ends,
         *(
             Relation(
                 of=end.of,
@@ -79,8 +88,9 @@ def relations_of(served: frozenset[tuple[str, str]]) -> tuple[Relation, ...]:
                 known_as=_selects,
                 matters=News(lambda policy: policy.spec.model_dump_json(), whom=Whom.NONE, onward=(end,)),
             )
-            for end in (its_instance, its_instances)
+            for end in ends
         ),
+        *((Relation(of=WatchedNode, to=THE_SWEEP, told=News(on=frozenset({On.COMES}))),) if nodes else ()),
         Relation(of=AWSMachine, to=THE_SWEEP, told=News(on=frozenset({On.COMES}))),
         Relation(
             of=AWSMachine,
@@ -93,8 +103,10 @@ def relations_of(served: frozenset[tuple[str, str]]) -> tuple[Relation, ...]:
     )
 
 
-def _scopes(found: AWSMachine | AWSMachinePool) -> Iterable[Hashable]:
+def _scopes(found: AWSMachine | AWSMachinePool | Node) -> Iterable[Hashable]:
     """By what of it policies may select an object; `_selects` is the other side."""
+    if isinstance(found, Node):
+        return (_ALL,)
     return _ALL, ("cluster", found.cluster), ("namespace", found.metadata.namespace)
 
 
@@ -109,6 +121,13 @@ def _machine(machine: AWSMachine) -> Hashable:
     meta = machine.metadata
     labels = tuple(meta.labels.get(name) for name in (STATE_LABEL, INTERRUPTION_LABEL))
     return machine.instance_id, labels, meta.annotations.get(EVENTS_ANNOTATION), _held(machine), meta.deleting
+
+
+def _node(node: Node) -> Hashable:
+    meta = node.metadata
+    labels = tuple(meta.labels.get(name) for name in (STATE_LABEL, INTERRUPTION_LABEL))
+    told = labels, meta.annotations.get(EVENTS_ANNOTATION), meta.annotations.get(PAUSED)
+    return node.instance_id, told, node.node_ready, meta.deleting
 
 
 def _owner(machine: Machine) -> Hashable:

@@ -17,7 +17,7 @@ from domain.instances.events import EventKind, HealthNotice, InstanceEvent, Inst
 from domain.instances.health import Effect, effect_of
 from domain.instances.labels import story_of
 from domain.instances.record import InstanceRecord, Planned
-from domain.instances.resources import AWSMachine
+from domain.instances.resources import AWSMachine, Node
 from domain.instances.verification import Facts, Question, ScheduledEvent
 
 _OURS = "ec2:"
@@ -32,12 +32,12 @@ _TYPES = {
 }
 
 
-def differs(machine: AWSMachine, facts: Facts) -> bool:
+def differs(labelled: AWSMachine | Node, facts: Facts) -> bool:
     """True if EC2 says otherwise than the labels, or a lifecycle action is open: is there a workflow that knows it?"""
-    labels = machine.metadata.labels
+    labels = labelled.metadata.labels
     state = facts.state if facts.found and facts.state else InstanceState.TERMINATED
     told = labels.get(INTERRUPTION_LABEL, "")
-    story = story_of(machine.metadata)
+    story = story_of(labelled.metadata)
     if story.hooks and not state.final:
         return True  # somebody has to complete them
     return labels.get(STATE_LABEL) != state.value or _plan_differs(told, story.deadline, facts)

@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping
 
 from domain.instances.constants import DEPLOYMENT_LABEL, POOL_LABEL, SET_LABEL
 from domain.instances.policy import ReactionPolicy
-from domain.instances.resources import AWSMachine, AWSMachinePool, InterruptionPolicy, Machine
+from domain.instances.resources import AWSMachine, AWSMachinePool, InterruptionPolicy, Machine, Node
 from domain.model import Model
 
 # As the value of a tag in a selector: whatever its value is.
@@ -39,11 +39,13 @@ def selected(
     owner: Machine | None,
     pool: AWSMachinePool | None,
     tags: Mapping[str, str | None] | None,
+    node: Node | None = None,
 ) -> Selected:
     """What the instance of some objects is selected by."""
-    objects = [each for each in (pool, machine, owner) if each is not None]
+    objects = [each for each in (pool, machine, owner, node) if each is not None]
     labels = {name: value for each in objects for name, value in each.metadata.labels.items()}
     pools = {labels[name] for name in (DEPLOYMENT_LABEL, SET_LABEL, POOL_LABEL) if name in labels}
+    pools |= {node.pool} if node and node.pool else set()
     return Selected(
         clusters=tuple(dict.fromkeys(each.cluster for each in objects if each.cluster)),
         namespace=objects[0].metadata.namespace if objects else "",

@@ -1,7 +1,7 @@
-"""Objects of Cluster API and its AWS provider: their instance's lifecycle reports about them.
+"""Nodes, and objects of Cluster API and its AWS provider: their instance's lifecycle reports about them.
 
     Machine ──► its instance, by its own provider id or its AWSMachine's ┐
-    AWSMachine ──► its instance ─────────────────────────────────────────┴─► Ec2Instance ACCOUNT/REGION/INSTANCE
+    AWSMachine, Node ──► its instance ───────────────────────────────────┴─► Ec2Instance ACCOUNT/REGION/INSTANCE
     AWSMachinePool ──► its group, by the group's ARN ──────────────────────► AutoScalingGroup ACCOUNT/REGION/GROUP
 
 An instance with a lifecycle is found by its id, which is unique in AWS; for one without, the account must be the only
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 
 from domain.identity import Key
-from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, EC2_INSTANCE, EXTERNAL_KINDS, MACHINE
+from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, EC2_INSTANCE, EXTERNAL_KINDS, MACHINE, NODE
 from domain.instances.names import InstanceKey, group_of_arn, instance_of_provider_id, region_of_provider_id
 from domain.instances.places import served
 from domain.model import Model
@@ -52,6 +52,8 @@ async def lifecycle_behind(session: Session, target: Target, obj: JsonObject) ->
             raise CommandError(f"{target} is in {group.account}/{group.region}, which is not served", _SERVED_BY)
         return group.lifecycle_in(session.settings.cluster)
     named = named_in(obj)
+    if target.kind == NODE and not text(obj, "spec", "providerID").startswith(_OF_AWS):
+        raise CommandError(f"{target} is no instance of EC2", "its spec.providerID does not begin with aws:")
     if target.kind == MACHINE and not (named.instance and text(obj, "spec", "providerID").startswith(_OF_AWS)):
         named = await _of_its_awsmachine(session, target)
     if not usable_outside(named.instance):

@@ -10,7 +10,7 @@ from typing import Annotated
 import typer
 
 from domain.identity import Kind, all_kinds, standing
-from domain.instances import EXTERNAL_KINDS
+from domain.instances import EXTERNAL_KINDS, NODE
 from engine.settings import settings
 from starters.cli.completing import complete_kinds, complete_objects
 
@@ -23,8 +23,8 @@ _OUTSIDE = re.compile(r"[A-Za-z0-9_.-]+(/[A-Za-z0-9_.-]+)+")
 # Short names of Kubernetes' own kinds.
 _KUBERNETES = {"svc": "service"}
 
-# Short names of Cluster API and its AWS provider.
-_CLUSTER_API = {"awsm": "awsmachine", "awsmp": "awsmachinepool", "ma": "machine"}
+# Short names of Nodes, and of Cluster API and its AWS provider.
+_CLUSTER_API = {"awsm": "awsmachine", "awsmp": "awsmachinepool", "ma": "machine", "no": "node"}
 
 KindArgument = Annotated[
     str,
@@ -75,6 +75,8 @@ def target(kind: str, name: str) -> Target:
         return _without_object(found, name)
     if not name:
         raise typer.BadParameter(f"Missing argument: which {found.name}?", param_hint="NAMESPACE/NAME")
+    if found == NODE:
+        return Target(found, "", checked_name(name, "NAME"))
     namespace, slash, short = name.partition("/")
     if not (slash and namespace and short) or "/" in short:
         raise typer.BadParameter(f"{name!r} is not of the form NAMESPACE/NAME", param_hint="NAMESPACE/NAME")
@@ -102,7 +104,7 @@ def usable_outside(name: str) -> bool:
 
 
 def _of_others(word: str) -> Kind | None:
-    """A kind of Cluster API, for which an instance's lifecycle reports."""
+    """Node or a kind of Cluster API, for which an instance's lifecycle reports."""
     names = {name: kind for kind in EXTERNAL_KINDS for name in _with_group(kind, _names(kind))}
     return names.get(_CLUSTER_API.get(word.lower(), word.lower()))
 

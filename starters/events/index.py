@@ -1,4 +1,4 @@
-"""The cluster's instances: AWSMachines and AWSMachinePools, indexed by instance id, host and group.
+"""The cluster's instances: AWSMachines, AWSMachinePools, and Nodes if served, indexed by instance id, host and group.
 
 A region's rules deliver all its instances' events, most of them irrelevant here. A deleted object's instance is
 remembered for a while: EC2 reports its end at about the same time, and that event must not be kept for a later object.
@@ -11,9 +11,15 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from sys import intern
 
-from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL
+from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, NODE
 from domain.instances.events import InstanceEvent
-from domain.instances.names import GroupKey, group_of_arn, instance_of_provider_id, region_of_provider_id
+from domain.instances.names import (
+    GroupKey,
+    group_of_arn,
+    instance_of_node,
+    instance_of_provider_id,
+    region_of_provider_id,
+)
 from domain.instances.routing import group_of
 from engine.kube.api import KubeApi
 from engine.kube.indexer import Indexer
@@ -27,13 +33,13 @@ _GONE_REMEMBERED = 10_000
 
 @dataclass(frozen=True, slots=True)
 class Holder:
-    """The search keys of an AWSMachine or AWSMachinePool.
+    """The search keys of an AWSMachine, AWSMachinePool or Node.
 
     Attributes:
         name: namespace and name.
         resource_version: of the version that was read.
         instances: instance ids.
-        region: a machine's, empty if unknown.
+        region: a machine's or Node's, empty if unknown.
         host: the dedicated host of a machine's instance.
         group: a pool's Auto Scaling group.
         expectant: a machine that has no instance yet.
@@ -81,6 +87,21 @@ def pool(obj: JsonObject) -> Holder:
     )
 
 
+def node(obj: JsonObject) -> Holder:
+    """Read a Node.
+
+    One without an instance does not count as expecting one: it may be on another provider, and never get any.
+    """
+    provider_id = text(obj, "spec", "providerID")
+    instance = instance_of_node(provider_id)
+    return Holder(
+        name=_name(obj),
+        resource_version=text(obj, "metadata", "resourceVersion"),
+        instances=(instance,) if instance else (),
+        region=intern(region_of_provider_id(provider_id)),
+    )
+
+
 def _name(obj: JsonObject) -> Name:
     return intern(text(obj, "metadata", "namespace")), text(obj, "metadata", "name")
 
@@ -100,6 +121,7 @@ class Index:
                 "group": lambda holder: (holder.group,) if holder.group is not None else (),
             }
         )
+        self.nodes: Indexer[Holder] = Indexer({"instance": lambda holder: holder.instances})
         self._gone: dict[str, None] = {}
 
     def knows(self, event: InstanceEvent) -> bool:
@@ -125,10 +147,11 @@ class Index:
         return bool(self.machines.values_of("expectant"))
 
     def __len__(self) -> int:
-        return len(self.machines) + len(self.pools)
+        return len(self.machines) + len(self.pools) + len(self.nodes)
 
     def _holders(self, instance_id: str) -> list[Holder]:
-        return [*self.machines.find("instance", instance_id), *self.pools.find("instance", instance_id)]
+        kept = (self.machines, self.pools, self.nodes)
+        return [holder for each in kept for holder in each.find("instance", instance_id)]
 
     def changed(self, before: Holder | None, after: Holder | None) -> None:
         """Remember the instances that no object has any more."""
@@ -142,10 +165,11 @@ class Index:
 
 
 class Feed:
-    def __init__(self, api: KubeApi, index: Index, timing: Timing | None = None) -> None:
-        self._reflectors = (
-            Reflector(api, Followed(AWS_MACHINE), machine, index.machines, self, timing=timing),
-            Reflector(api, Followed(AWS_MACHINE_POOL), pool, index.pools, self, timing=timing),
+    def __init__(self, api: KubeApi, index: Index, timing: Timing | None = None, *, nodes: bool = False) -> None:
+        followed = [(AWS_MACHINE, machine, index.machines), (AWS_MACHINE_POOL, pool, index.pools)]
+        followed += [(NODE, node, index.nodes)] if nodes else []
+        self._reflectors = tuple(
+            Reflector(api, Followed(kind), read, kept, self, timing=timing) for kind, read, kept in followed
         )
         self._index = index
         self._settled = asyncio.Event()

@@ -1,7 +1,7 @@
 """The consumer's process: list the instances, connect, consume every queue, until SIGTERM.
 
-Any number may run. It is ready once AWSMachines and AWSMachinePools are listed, and while Temporal and the API server
-answer. In observe mode nothing is received, since the replaced system would miss it.
+Any number may run. It is ready once AWSMachines, AWSMachinePools (and Nodes, if served) are listed, and while Temporal
+and the API server answer. In observe mode nothing is received, since the replaced system would miss it.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ async def _consume(settings: Settings, found: Sequence[Place], health: Health, s
     health.add(PROCESS, dead=state.dead, unready=state.unready, notes=state.notes)
     async with await KubeApi.open(settings, PROCESS) as api, api_server_reached(health, api, PROCESS):
         index = Index()
-        feed = state.feed = Feed(api, index)
+        feed = state.feed = Feed(api, index, nodes=settings.instances_nodes)
         metrics.INDEXED.set_function(lambda: len(index))
         await first_of(_until_stopped(settings, found, index, feed, state, health, stop), feed.run())
 

@@ -9,9 +9,9 @@ from domain.identity import Key
 from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, INTERRUPTION_POLICY, MACHINE
 from domain.instances.constants import GROUP_STATE_LABEL, INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.events import InstanceState
-from domain.instances.names import group_of_arn, instance_of_provider_id
+from domain.instances.names import group_of_arn, instance_of_node, instance_of_provider_id
 from domain.instances.places import places, served, with_queues
-from domain.instances.relations import relations_of
+from domain.instances.relations import WatchedNode, relations_of
 from domain.instances.upkeep import key_of
 from engine.kube.json import JsonObject, mapping, text
 from engine.kube.store import Followed
@@ -36,6 +36,21 @@ def read_machine(obj: JsonObject) -> View:
     )
 
 
+def read_node(obj: JsonObject) -> View:
+    """Read a Node; it is settled once its label shows a state, or if it is no instance of EC2."""
+    state = text(obj, "metadata", "labels", STATE_LABEL)
+    instance = instance_of_node(text(obj, "spec", "providerID"))
+    return View(
+        fingerprint=(),
+        settled=not instance or state in set(InstanceState),
+        facts={
+            "instance": instance,
+            "state": state,
+            "interruption": text(obj, "metadata", "labels", INTERRUPTION_LABEL),
+        },
+    )
+
+
 def read_pool(obj: JsonObject) -> View:
     """The object is settled once its status shows a state."""
     labels = mapping(obj, "metadata", "labels")
@@ -57,8 +72,10 @@ def opened_for(settings: Settings) -> tuple[Key, ...]:
 def watched_for(settings: Settings) -> tuple[Watched, ...]:
     if not settings.instances_queues:
         return ()
-    relations = relations_of(served(places(settings.instances_queues)))
+    nodes = settings.instances_nodes
+    relations = relations_of(served(places(settings.instances_queues)), nodes=nodes)
     reads = {
+        **({WatchedNode.kind_of: read_node} if nodes else {}),
         AWS_MACHINE: read_machine,
         AWS_MACHINE_POOL: read_pool,
         MACHINE: read_nothing,

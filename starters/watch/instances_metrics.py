@@ -1,4 +1,4 @@
-"""The numbers of AWSMachines and AWSMachinePools by state, from the watcher's index."""
+"""The numbers of AWSMachines, Nodes and AWSMachinePools by state, from the watcher's index."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from prometheus_client import Metric
 from prometheus_client.core import GaugeMetricFamily
 
 from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL
+from domain.instances.relations import WatchedNode
 from starters.watch.index import Index
 
 
@@ -18,10 +19,17 @@ def instance_gauges(index: Index) -> Iterator[Metric]:
         "AWSMachines by what their labels tell; without an instance none is told.",
         labels=["state", "interruption"],
     )
-    told = ((each.fact("state"), each.fact("interruption")) for each in index.all(AWS_MACHINE.name))
-    for labels, number in sorted(Counter(told).items()):
-        machines.add_metric(labels, number)
-    yield machines
+    nodes = GaugeMetricFamily(
+        "perdure_instances_nodes",
+        "Nodes on EC2 by what their labels tell, where PERDURE_INSTANCES_NODES serves them.",
+        labels=["state", "interruption"],
+    )
+    served = [each for each in index.all(WatchedNode.kind_of.name) if each.fact("instance")]
+    for family, found in ((machines, index.all(AWS_MACHINE.name)), (nodes, served)):
+        told = Counter((each.fact("state"), each.fact("interruption")) for each in found)
+        for labels, number in sorted(told.items()):
+            family.add_metric(labels, number)
+        yield family
     pools = GaugeMetricFamily("perdure_instances_pools", "AWSMachinePools by what their label tells.", labels=["state"])
     for state, number in sorted(Counter(each.fact("state") for each in index.all(AWS_MACHINE_POOL.name)).items()):
         pools.add_metric([state], number)

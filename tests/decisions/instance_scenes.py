@@ -13,7 +13,7 @@ from domain.instances.lifecycle import InstanceMemory, InstanceWorld, KnownNode
 from domain.instances.names import InstanceKey
 from domain.instances.policy import Reaction, ReactionPolicy
 from domain.instances.record import InstanceRecord, answered, fold, opened
-from domain.instances.resources import AWSMachine, Machine
+from domain.instances.resources import AWSMachine, Machine, Node
 from domain.instances.transport import Message
 from domain.instances.verification import Facts, Question
 
@@ -157,6 +157,14 @@ def machine(**metadata: Any) -> AWSMachine:
     return AWSMachine.model_validate({"metadata": meta, "spec": {"providerID": f"aws:///eu-central-1a/{ID}"}})
 
 
+def node(name: str = "node-0", *, ready: bool = True, **metadata: Any) -> Node:
+    """A Node of the own cluster."""
+    meta = {"name": name, "uid": "u-n"} | metadata
+    conditions = [{"type": "Ready", "status": str(ready)}]
+    spec = {"providerID": f"aws:///eu-central-1a/{ID}"}
+    return Node.model_validate({"metadata": meta, "spec": spec, "status": {"conditions": conditions}})
+
+
 def owner(node: str = "node-0", *, ready: bool = False, **metadata: Any) -> Machine:
     meta = {"name": "m-0", "namespace": "clusters", "uid": "u-m"} | metadata
     status = {"nodeRef": {"name": node}} if node else {}
@@ -171,9 +179,9 @@ def deleting_all(**changes: Any) -> ReactionPolicy:
     return ReactionPolicy(**(dict.fromkeys(names, Reaction.DELETE_MACHINE) | changes))
 
 
-def observed(known: InstanceRecord, node: str = "", **changes: Any) -> InstanceWorld:
-    """The world of an instance; `node` where no Machine names its Node."""
-    named = KnownNode(at=T0, name=node) if node else None
+def observed(known: InstanceRecord, joined: str = "", **changes: Any) -> InstanceWorld:
+    """The world of an instance; `joined` where no Machine names its Node."""
+    named = KnownNode(at=T0, name=joined) if joined else None
     memory = {name: changes.pop(name) for name in ("facts", "timings", "turn") if name in changes}
     whole = {"key": KEY.lifecycle, "machine": machine(), "owner": owner()} | changes
     return InstanceWorld(known=InstanceMemory(record=known, node=named, **memory), **whole)

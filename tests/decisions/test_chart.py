@@ -601,6 +601,8 @@ def test_the_files_are_those_of_the_kustomize_base() -> None:
 
 # Installed where a value asks for them.
 PATTERNS = {"managed-kinds.yaml", "accounts-secrets.yaml", "instances-kubeconfigs.yaml", "threescale-secrets.yaml"}
+# Installed as they are where a setting asks for them.
+OF_SETTINGS = {"instances-nodes.yaml"}
 
 
 def test_every_file_of_rights_has_its_area() -> None:
@@ -608,8 +610,9 @@ def test_every_file_of_rights_has_its_area() -> None:
     rights = DEPLOY / "rbac"
     installed = set(yaml.safe_load((rights / "kustomization.yaml").read_text())["resources"])
     audits = set(yaml.safe_load((rights / "audits" / "kustomization.yaml").read_text())["resources"])
-    assert set(told) == installed | audits
-    assert {path.name for path in rights.glob("*.yaml")} == installed | PATTERNS | {"kustomization.yaml"}
+    assert set(told) == installed | audits | OF_SETTINGS
+    files = {path.name for path in rights.glob("*.yaml")}
+    assert files == installed | PATTERNS | OF_SETTINGS | {"kustomization.yaml"}
     assert {path.name for path in (rights / "audits").glob("*.yaml")} == audits | {"kustomization.yaml"}
     assert audits == {"audits.yaml", *(f"{area}-audits.yaml" for area in areas())}
     assert set(told.values()) == {*areas(), "every"}

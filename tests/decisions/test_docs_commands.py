@@ -65,7 +65,7 @@ def silence(command: Any) -> None:
         if not name:
             kind_named(str(kind))
         else:
-            target(str(kind), str(name).replace("NAMESPACE/NAME", "a/b").replace("/NAME", "/b"))
+            target(str(kind), str(name).replace("NAMESPACE", "a").replace("NAME", "b"))
 
     command.callback = check
     for below in getattr(command, "commands", {}).values():

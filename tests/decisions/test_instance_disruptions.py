@@ -19,7 +19,7 @@ from activities.instances.looks import LookActivities
 from domain.built_in_kinds import EVENT
 from domain.identity import Kind
 from domain.instances import MACHINE
-from domain.instances.actions import CordonNode, DeleteOwner, TellMachineless
+from domain.instances.actions import About, CordonNode, DeleteOwner, TellMachineless
 from domain.instances.constants import CONTROL_PLANE_LABEL, DEPLOYMENT_LABEL
 from domain.instances.disruptions import Disruption, Limit, Turn, lasts, waits_for
 from domain.instances.instance import work_for_instance
@@ -203,16 +203,17 @@ async def test_of_three_machines_named_by_one_event_one_is_deleted(labels: dict[
     assert all(going[0]["metadata"]["name"] in why for why in waiting)
 
 
-@pytest.mark.parametrize("kind", ["AWSMachine", "AWSMachinePool"])
+@pytest.mark.parametrize("kind", ["AWSMachine", "AWSMachinePool", "Node"])
 @pytest.mark.parametrize(("policy", "asker"), [("web", "InterruptionPolicy web"), ("", "PERDURE_INSTANCES_REACTIONS")])
 async def test_an_event_names_who_asks_for_a_deletion_without_a_machine(kind: str, policy: str, asker: str) -> None:
     kube = MemoryKube()
     key = InstanceKey(account=ACCOUNT, region=REGION, instance_id="i-a").lifecycle
-    claim = TellMachineless(key=key, cause="x", kind=kind, namespace="c", name="mp", uid="u", policy=policy)
+    about = About(kind=kind, namespace="" if kind == "Node" else "c", name="mp", uid="u")
+    claim = TellMachineless(key=key, cause="x", about=about, policy=policy)
     await ActivityEnvironment().run(worker(kube).tell_machineless, claim)
     (told,) = (await kube.list(EVENT)).items
-    about = told["involvedObject"]
-    assert (about["kind"], about["name"], told["reason"]) == (kind, "mp", "NoMachine")
+    found = told["involvedObject"]
+    assert (found["kind"], found["name"], told["reason"]) == (kind, "mp", "NoMachine")
     assert asker in told["message"]
 
 

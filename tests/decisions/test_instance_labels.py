@@ -127,6 +127,7 @@ def test_the_kinds_belong_to_others() -> None:
         ("infrastructure.cluster.x-k8s.io", "awsmachines", False),
         ("infrastructure.cluster.x-k8s.io", "awsmachinepools", False),
         ("cluster.x-k8s.io", "machines", False),
+        ("", "nodes", False),
     ]
 
 

@@ -27,6 +27,7 @@ from instance_scenes import (
 )
 
 from domain.instances.actions import (
+    About,
     AskInstance,
     BeatHook,
     Because,
@@ -73,7 +74,8 @@ def asked(done: InstanceWork) -> tuple[Question, ...]:
 
 
 def refutation(cause: str) -> TellRefuted:
-    return TellRefuted(key=KEY.lifecycle, cause=cause, namespace="clusters", name="am-0", uid="u-am")
+    told = About(kind="AWSMachine", namespace="clusters", name="am-0", uid="u-am")
+    return TellRefuted(key=KEY.lifecycle, cause=cause, about=told)
 
 
 def labels(done: InstanceWork) -> dict[str, Any]:
@@ -628,10 +630,10 @@ def test_a_hook_is_asked_about_before_the_node_is_drained() -> None:
 def test_an_instance_of_a_pool_without_machines_is_drained_by_its_node() -> None:
     pool = AWSMachinePool.model_validate({"metadata": {"name": GROUP, "namespace": "clusters", "uid": "u-p"}})
     because = Because(sort="hook", since=at(5))
-    done = hooked(record(hook(5)), 10, machine=None, owner=None, pool=pool, node="node-7")
+    done = hooked(record(hook(5)), 10, machine=None, owner=None, pool=pool, joined="node-7")
     assert done.steps == (CordonNode(**NODE | {"node": "node-7"}, cause=hook(5).key, taken=True, because=because),)
     known = cordoned(record(hook(5)), hook(5).key, "node-7")
-    begun = hooked(known, 10, machine=None, owner=None, pool=pool, node="node-7")
+    begun = hooked(known, 10, machine=None, owner=None, pool=pool, joined="node-7")
     until = at(5 + 48 * 3600 - 60)
     assert begun.steps == (EmptyNode(**NODE | {"node": "node-7"}, cause=hook(5).key, until=until, because=because),)
     assert done.patch == {}

@@ -230,7 +230,7 @@ def test_a_deletion_without_a_machine_is_reported_once(held: dict[str, Any], kin
     world = observed(record(spot(4)), policy=chosen, facts=marked(6), **held)
     (told,) = (each for each in work_for_instance(world, at(7)).steps if not isinstance(each, AskInstance))
     assert isinstance(told, TellMachineless)
-    assert (told.kind, told.name, told.policy) == (kind, name, "fleet")
+    assert (told.about.kind, told.about.name, told.policy) == (kind, name, "fleet")
     after = work_for_instance(told.fold(world, None), at(8))
     assert [each for each in after.steps if not isinstance(each, AskInstance)] == []
     assert after.why == f"has no Machine to delete because of {spot(4).key}: nothing is done"
@@ -262,7 +262,7 @@ def test_a_weaker_reaction_follows_the_report_that_there_is_no_machine() -> None
     wished = ReactionPolicy(spot=Reaction.DELETE_MACHINE, terminating_hook=Reaction.DRAIN)
     answer = facts(6, spot=True, spot_code="marked-for-termination", group="c1-mp-0", lifecycle="Terminating:Wait")
     known = machineless(record(spot(4), hook(5)), spot(4).key)
-    assert isinstance(step(known, 7, policy=wished, facts=answer, node="node-0", **GROUP_ONLY), CordonNode)
+    assert isinstance(step(known, 7, policy=wished, facts=answer, joined="node-0", **GROUP_ONLY), CordonNode)
 
 
 def test_the_strongest_of_two_reactions_is_done() -> None:
@@ -472,7 +472,12 @@ async def test_what_is_done_to_a_node_is_told_on_node_machine_and_awsmachine_onc
     meta = {"name": "m-0", "labels": {DEPLOYMENT_LABEL: "md-0"}}
     await workload.kube.create(MACHINE, {"metadata": meta, "spec": {"clusterName": "c1"}}, "c")
     marking = CordonNode(
-        **WHERE, machine="m-0", taken=True, reaction=reaction, taint=OURS, about=About(name="am-0", uid="u")
+        **WHERE,
+        machine="m-0",
+        taken=True,
+        reaction=reaction,
+        taint=OURS,
+        about=About(kind="AWSMachine", namespace="c", name="am-0", uid="u"),
     )
     for _ in range(2):
         await run(workload.cordon, marking)
@@ -481,7 +486,7 @@ async def test_what_is_done_to_a_node_is_told_on_node_machine_and_awsmachine_onc
 
 
 def emptying(**changes: Any) -> EmptyNode:
-    return EmptyNode(**(WHERE | {"about": About(name="am-0", uid="u")} | changes))
+    return EmptyNode(**(WHERE | {"about": About(kind="AWSMachine", namespace="c", name="am-0", uid="u")} | changes))
 
 
 async def test_pods_are_evicted_with_the_grace_period_that_is_wished_for() -> None:

@@ -441,7 +441,7 @@ def test_machines_and_pools_are_counted_by_what_their_labels_tell() -> None:
         index.of(AWS_MACHINE.name)["c", f"m{number}"] = seen(machine(labels))
     pool = {"metadata": {"name": "p", "namespace": "c", "labels": {GROUP_STATE_LABEL: "in-service"}}}
     index.of(AWS_MACHINE_POOL.name)["c", "p"] = seen(pool, AWS_MACHINE_POOL.name)
-    machines, pools = instance_gauges(index)
+    machines, _, pools = instance_gauges(index)
     assert {tuple(each.labels.values()): each.value for each in machines.samples} == {
         ("running", ""): 1,
         ("running", "rebalance"): 1,

@@ -20,7 +20,7 @@ from webhook import CONFIDENTIAL, Webhook, serving
 from activities.instances import notifications
 from activities.instances.cache import InstanceCache
 from activities.instances.notifications import KEPT_IN, NotificationActivities
-from domain.instances import INTERRUPTION_POLICY
+from domain.instances import AWS_MACHINE, INTERRUPTION_POLICY
 from domain.instances.actions import About, Notify
 from domain.instances.names import InstanceKey
 from domain.instances.policy import CauseSort, Reaction
@@ -47,7 +47,7 @@ class Lab:
         self.kube, self.namespace, self.cache = kube, namespace, cache
         self.activities = NotificationActivities(kube, cache, namespace)
         self.policy = f"p-{uuid4().hex[:8]}"
-        self.machine = About(name=f"am-{uuid4().hex[:8]}", uid="u-am")
+        self.machine = About(kind=AWS_MACHINE.name, namespace=namespace, name=f"am-{uuid4().hex[:8]}", uid="u-am")
 
     async def channel(self, **channel: Any) -> None:
         spec = {"notify": [{"name": "chat", **channel}]}

@@ -4,6 +4,7 @@ from domain.instances.resources.aws_machine import AWSMachine, AWSMachineSpec
 from domain.instances.resources.aws_machine_pool import AWSMachinePool, AWSMachinePoolSpec
 from domain.instances.resources.interruption_policy import InterruptionPolicy
 from domain.instances.resources.machine import Machine, MachineSpec, MachineStatus, NodeReference
+from domain.instances.resources.node import Node
 
 __all__ = [
     "AWSMachine",
@@ -14,5 +15,6 @@ __all__ = [
     "Machine",
     "MachineSpec",
     "MachineStatus",
+    "Node",
     "NodeReference",
 ]

@@ -42,14 +42,16 @@ Names = Annotated[tuple[str, ...], Marker(list_type="atomic")]
 class Selector(KubeModel):
     """Which instances the policy is for: those that fit every field that is given; all if none is.
 
+    A Node without Cluster API belongs to no cluster and no namespace.
+
     Of several policies that fit an instance the most specific one applies: the first of pools, tags, labels, clusters
     and namespaces that one names and the other does not decides; then more tags or labels; then the name's order.
     """
 
     clusters: Names = Field((), description="Names of Clusters of Cluster API.")
     namespaces: Names = Field((), description="Namespaces of their AWSMachines or AWSMachinePools.")
-    pools: Names = Field((), description="Names of their MachineDeployment, MachineSet, or machine pool.")
-    labels: dict[str, str] = Field({}, description="Labels of their Machine, AWSMachine or AWSMachinePool.")
+    pools: Names = Field((), description="Names of their MachineDeployment, MachineSet, machine pool, or Node group.")
+    labels: dict[str, str] = Field({}, description="Labels of their Machine, AWSMachine, AWSMachinePool, or Node.")
     tags: dict[str, str] = Field({}, description="Tags of the instance in EC2; * is any value.")
 
 

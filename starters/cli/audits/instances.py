@@ -2,7 +2,7 @@
 
 Findings, if they show in both of two looks, since labels lag by up to half a minute:
 
-- AWSMachines with another state in the label than EC2 (200 instances a call), or unknown to the account;
+- AWSMachines and Nodes with another state in the label than EC2 (200 instances a call), or unknown to the account;
 - AWSMachinePools with a wrong label or annotation (100 groups a call);
 - lifecycles of instances that no object names;
 - with `--thorough`, differences of queues and rules that the upkeep would correct.
@@ -16,12 +16,12 @@ from datetime import UTC, datetime, timedelta
 from functools import partial
 from typing import TYPE_CHECKING
 
-from domain.identity import Key, task_queue
-from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, EC2_INSTANCE
+from domain.identity import Key, Kind, task_queue
+from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, EC2_INSTANCE, NODE
 from domain.instances.constants import GROUP_STATE_LABEL, INSTANCE_WORKFLOW, STATE_LABEL
 from domain.instances.groups import group_differs
 from domain.instances.names import InstanceKey
-from domain.instances.resources import AWSMachine, AWSMachinePool
+from domain.instances.resources import AWSMachine, AWSMachinePool, Node
 from domain.instances.verification import Facts
 from domain.reading import read_all
 from engine.errors import Absent
@@ -58,12 +58,14 @@ async def audit(session: Session, *, thorough: bool) -> list[Finding]:
 async def _look(session: Session, ground: Ground) -> list[Finding]:
     from activities.instances.bulk import ask_about_all, ask_about_groups
 
-    listed = await session.kube.list(AWS_MACHINE)
-    readable, malformed = read_all(AWSMachine, listed.items)
-    pools, _ = read_all(AWSMachinePool, await _pools(session))
-    machines = {each.instance_id: each for each in readable if each.instance_id}
-    bulk = await ask_about_all(ground, machines, datetime.now(UTC), lambda _: None)
+    readable, malformed = read_all(AWSMachine, await _objects(session, AWS_MACHINE))
+    pools, _ = read_all(AWSMachinePool, await _objects(session, AWS_MACHINE_POOL))
+    nodes, _ = read_all(Node, await _objects(session, NODE) if session.settings.instances_nodes else ())
+    machines: dict[str, AWSMachine | Node] = {each.instance_id: each for each in readable if each.instance_id}
     named = {*machines, *(each for pool in pools for each in pool.instance_ids)}
+    alone = {each.instance_id: each for each in nodes if each.instance_id and each.instance_id not in named}
+    machines, named = {**machines, **alone}, {*named, *alone}
+    bulk = await ask_about_all(ground, machines, datetime.now(UTC), lambda _: None)
     groups = await ask_about_groups(ground, {pool.group for pool in pools if pool.group}, lambda _: None)
     odd = (Finding(area=AREA, subject=each.key.path, problem=each.problem, advice="correct it") for each in malformed)
     open_ = await _lifecycles(session)
@@ -82,7 +84,7 @@ def unserved(open_: Collection[object]) -> Iterator[Finding]:
         )
 
 
-def findings(machines: Mapping[str, AWSMachine], bulk: Bulk) -> Iterator[Finding]:
+def findings(machines: Mapping[str, AWSMachine | Node], bulk: Bulk) -> Iterator[Finding]:
     for trouble in bulk.troubles:
         yield Finding(area=AREA, subject="EC2", problem=trouble, advice="the instances there could not be read")
     for instance, machine in machines.items():
@@ -108,7 +110,7 @@ def pool_findings(pools: Iterable[AWSMachinePool], groups: BulkGroups) -> Iterat
             yield Finding(area=AREA, subject=pool.key.path, problem=problem, advice=f"{advice}; is a worker running?")
 
 
-def _problem(machine: AWSMachine, key: InstanceKey, facts: Facts) -> str:
+def _problem(machine: AWSMachine | Node, key: InstanceKey, facts: Facts) -> str:
     told = machine.metadata.labels.get(STATE_LABEL, "nothing")
     if not facts.found:
         return "" if told == "terminated" else f"EC2 does not know {key.instance_id}, and its label says {told}"
@@ -120,7 +122,7 @@ def strangers(open_: Iterable[tuple[Key, datetime]], named: set[str], moment: da
     """Lifecycles of instances that no object names."""
     for key, since in open_:
         if key.name not in named and moment - since > GIVEN_UP_AFTER:
-            problem = "no AWSMachine and no AWSMachinePool has this instance, and its lifecycle is open"
+            problem = "no AWSMachine, AWSMachinePool or served Node has this instance, and its lifecycle is open"
             advice = "it ends by itself an hour after its last event; perdure why says what it waits for"
             yield Finding(area=AREA, subject=key.path, problem=problem, advice=advice)
 
@@ -138,10 +140,10 @@ async def _lifecycles(session: Session) -> list[tuple[Key, datetime]]:
     return found
 
 
-async def _pools(session: Session) -> list[JsonObject]:
-    """Pools are an optional kind, so it may be missing."""
+async def _objects(session: Session, kind: Kind) -> list[JsonObject]:
+    """All of a kind; none if it is not installed."""
     try:
-        return (await session.kube.list(AWS_MACHINE_POOL)).items
+        return (await session.kube.list(kind)).items
     except Absent:
         return []
 

@@ -27,7 +27,7 @@ workers is not watched, and instances are served where PERDURE_INSTANCES_QUEUES 
   "accounts-policy.yaml" "accounts" "loadbalancers-policy.yaml" "loadbalancers" "threescale-policy.yaml" "threescale"
   "claims.yaml" "claims"
   "loadbalancers.yaml" "loadbalancers" "loadbalancers-people.yaml" "loadbalancers" "services.yaml" "loadbalancers"
-  "instances.yaml" "instances" "events.yaml" "instances"
+  "instances.yaml" "instances" "events.yaml" "instances" "instances-nodes.yaml" "instances"
   "threescale.yaml" "threescale" "threescale-people.yaml" "threescale"
   "audits.yaml" "every" "accounts-audits.yaml" "accounts" "claims-audits.yaml" "claims"
   "loadbalancers-audits.yaml" "loadbalancers" "instances-audits.yaml" "instances" "threescale-audits.yaml" "threescale"

@@ -1,0 +1,72 @@
+"""Node: an instance of Perdure's own cluster that no AWSMachine and no machine pool has. We label and drain it."""
+
+from __future__ import annotations
+
+from typing import ClassVar
+
+from pydantic import Field, field_validator
+
+from domain.identity import Kind
+from domain.instances import NODE
+from domain.instances.constants import NODE_CONTROL_PLANE_LABEL, NODE_GROUP_LABELS
+from domain.instances.names import instance_of_node
+from domain.resource import Condition, CustomResource, KubeModel, condition_of
+
+_READY = "Ready"
+
+
+class NodeSpec(KubeModel):
+    """What the Node runs on."""
+
+    provider_id: str = Field("", alias="providerID")
+
+
+class NodeStatus(KubeModel):
+    """Of a status the condition Ready alone: observations are part of histories."""
+
+    conditions: tuple[Condition, ...] = ()
+
+    @field_validator("conditions", mode="before")
+    @classmethod
+    def _only_ready(cls, found: object) -> object:
+        listed = found if isinstance(found, list | tuple) else ()
+        return [each for each in listed if not isinstance(each, dict) or each.get("type") == _READY]
+
+
+class Node(CustomResource):
+    """A Node of Perdure's own cluster."""
+
+    kind_of: ClassVar[Kind] = NODE
+
+    spec: NodeSpec = NodeSpec()
+    status: NodeStatus = NodeStatus()
+
+    @property
+    def instance_id(self) -> str:
+        """The EC2 instance; empty if there is none yet, or it is another cloud's."""
+        return instance_of_node(self.spec.provider_id)
+
+    @property
+    def cluster(self) -> str:
+        """No Cluster of Cluster API."""
+        return ""
+
+    @property
+    def pool(self) -> str:
+        """The name of its node group, node pool or instance group; empty if no label tells."""
+        return next((self.metadata.labels[name] for name in NODE_GROUP_LABELS if name in self.metadata.labels), "")
+
+    @property
+    def control_plane(self) -> bool:
+        """True for Nodes that run the cluster's own API servers."""
+        return NODE_CONTROL_PLANE_LABEL in self.metadata.labels
+
+    @property
+    def node_ready(self) -> bool:
+        ready = condition_of(self.status.conditions, _READY)
+        return ready is not None and ready.status == "True"
+
+    @property
+    def etcd_healthy(self) -> bool:
+        """A Node does not say how its etcd member is."""
+        return True

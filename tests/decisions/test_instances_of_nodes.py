@@ -1,0 +1,535 @@
+"""Instances of a cluster without Cluster API: a Node with the provider id takes the AWSMachine's place."""
+
+from __future__ import annotations
+
+import asyncio
+from datetime import timedelta
+from typing import Any, cast
+
+import pytest
+from instance_scenes import ACCOUNT, EVERYTHING, ID, KEY, REGION, at, facts, hook, node, observed, record, spot, state
+from memory_kube import MemoryKube
+from temporalio.testing import ActivityEnvironment
+
+from activities.instances.asking import Ground
+from activities.instances.cache import InstanceCache
+from activities.instances.checking import Checks
+from activities.instances.disruptions import Disruptions
+from activities.instances.looks import LookActivities
+from activities.instances.nodes import NodeActivities
+from domain.built_in_kinds import EVENT, POD
+from domain.identity import Key
+from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, NODE, THE_SWEEP
+from domain.instances.actions import (
+    About,
+    CordonNode,
+    EmptyNode,
+    EndHook,
+    LookAtInstance,
+    ReleaseNode,
+    TellMachineless,
+    TellRefuted,
+)
+from domain.instances.constants import (
+    CORDONED_ANNOTATION,
+    EVENTS_ANNOTATION,
+    INTERRUPTION_LABEL,
+    NODE_CONTROL_PLANE_LABEL,
+    STATE_LABEL,
+)
+from domain.instances.decision import decide_instance
+from domain.instances.disruptions import Disruption, Limit, Turn, node_group, waits_for
+from domain.instances.events import InstanceEvent
+from domain.instances.instance import patch_for, work_for_instance
+from domain.instances.lifecycle import InstanceWorld
+from domain.instances.names import InstanceKey
+from domain.instances.phases import InstancePhase
+from domain.instances.policy import Reaction, ReactionPolicy
+from domain.instances.record import InstanceRecord, cordoned, opened
+from domain.instances.resources import InterruptionPolicy, Node
+from domain.instances.selection import choose, selected
+from engine.kube import KubeApi
+from engine.kube.json import JsonObject, mapping
+from engine.settings import Settings
+from starters.events.index import Holder, Index
+from starters.events.index import node as read_node
+from starters.watch.index import Index as Watch
+from starters.watch.instances import watched_for
+from starters.watch.instances_metrics import instance_gauges
+from starters.watch.kinds import Watched
+
+EKS = "eks.amazonaws.com/nodegroup"
+DRAINS = ReactionPolicy(name="p", spot=Reaction.DRAIN, terminating_hook=Reaction.DRAIN, terminated=Reaction.DRAIN)
+TAKEN = {"spot": True, "spot_code": "marked-for-termination"}
+PAUSED = {"perdure.dev/paused": "true"}
+GOING: dict[str, Any] = {"deletionTimestamp": "2026-05-04T10:00:00Z", "finalizers": ["x"]}
+THE_NODE = About(kind="Node", name="node-0", uid="u-n")
+
+
+def alone(known: InstanceRecord, found: Node | None = None, **changes: Any) -> InstanceWorld:
+    """The world of an instance that has a Node alone."""
+    return observed(known, machine=None, owner=None, **({"own_node": found or node()} | changes))
+
+
+# --- what is decided ---
+
+
+def test_a_node_has_the_labels_and_the_annotation_of_an_awsmachine() -> None:
+    world = alone(record(spot(4)), facts=facts(5, **TAKEN))
+    done = work_for_instance(world, at(6))
+    assert done.phase is InstancePhase.INTERRUPTING
+    metadata: Any = done.patch["metadata"]
+    assert metadata["uid"] == "u-n"
+    assert metadata["labels"] == {STATE_LABEL: "running", INTERRUPTION_LABEL: "spot-terminate"}
+    assert EVENTS_ANNOTATION in metadata["annotations"]
+
+
+def test_a_node_tells_what_its_workflow_forgot() -> None:
+    before = alone(record(spot(4)))
+    story: Any = patch_for(before, at(5))["metadata"]
+    again = alone(opened(KEY, at(60)), node(annotations=story["annotations"], labels=story["labels"]))
+    known = again.recall(observed(opened(KEY, at(60)), machine=None, owner=None))
+    assert known.record.interruptions == before.record.interruptions
+
+
+def test_a_confirmed_spot_notice_cordons_and_then_drains_the_node_in_its_own_cluster() -> None:
+    world = alone(record(spot(4)), policy=DRAINS, facts=facts(5, **TAKEN))
+    (first,) = work_for_instance(world, at(6)).steps
+    assert isinstance(first, CordonNode)
+    assert (first.namespace, first.cluster, first.node, first.machine) == ("", "", "node-0", "")
+    assert (first.taken, first.about) == (True, THE_NODE)
+    (second,) = work_for_instance(first.fold(world, Turn(at=at(6))), at(7)).steps
+    assert isinstance(second, EmptyNode)
+    assert (second.namespace, second.node, second.about) == ("", "node-0", THE_NODE)
+
+
+def test_a_notice_that_aws_does_not_confirm_touches_no_node_and_is_told_on_it() -> None:
+    world = alone(record(spot(4)), policy=DRAINS, facts=facts(5, spot=False))
+    assert work_for_instance(world, at(6)).steps == (TellRefuted(key=KEY.lifecycle, cause=spot(4).key, about=THE_NODE),)
+
+
+def test_a_node_that_is_used_again_is_released_in_its_own_cluster() -> None:
+    drained = cordoned(record(), "gone", "node-0", at(1))
+    (step,) = work_for_instance(alone(drained, policy=DRAINS, facts=facts(2)), at(3)).steps
+    assert isinstance(step, ReleaseNode)
+    assert (step.namespace, step.node) == ("", "node-0")
+
+
+def test_a_deletion_of_a_machine_is_not_possible_and_told_on_the_node() -> None:
+    policy = ReactionPolicy(name="p", spot=Reaction.DELETE_MACHINE)
+    (step,) = work_for_instance(alone(record(spot(4)), policy=policy, facts=facts(5, **TAKEN)), at(6)).steps
+    assert step == TellMachineless(key=KEY.lifecycle, cause=spot(4).key, about=THE_NODE, policy="p")
+
+
+@pytest.mark.parametrize(
+    ("metadata", "why"),
+    [({"annotations": PAUSED}, "Node node-0 is paused"), (GOING, "Node node-0 is being deleted")],
+)
+def test_a_node_that_is_paused_or_deleted_by_somebody_else_is_not_touched(metadata: dict[str, Any], why: str) -> None:
+    world = alone(record(spot(4)), node(**metadata), policy=DRAINS, facts=facts(5, **TAKEN))
+    done = work_for_instance(world, at(6))
+    assert (done.why, done.steps) == (why, ())
+
+
+def test_absence_in_an_account_that_never_knew_the_instance_proves_no_end() -> None:
+    """A Node does not say its account; a forged event may name any that is served."""
+    forged = record(state("terminated", 4), live_at=None)
+    denied = facts(5, found=False)
+    world = alone(forged, policy=DRAINS).told(denied, {})
+    assert not world.absence_counts
+    assert work_for_instance(world, at(6)).steps == ()
+    found = alone(record(state("terminated", 4)), policy=DRAINS).told(denied, {})
+    assert found.absence_counts
+
+
+def test_the_lifecycle_is_shown_with_the_node() -> None:
+    assert decide_instance(alone(record()), at(1)).owner == "Node/-/node-0"
+
+
+# --- lifecycle hooks ---
+
+
+def waiting(seconds: float) -> Any:
+    return facts(seconds, asked=EVERYTHING, group="c1-mp-0", lifecycle="Terminating:Wait")
+
+
+def test_a_hook_waits_for_the_drain_and_is_completed_after_it() -> None:
+    world = alone(record(hook(4)), policy=DRAINS, facts=waiting(5))
+    steps = work_for_instance(world, at(6)).steps
+    assert [type(each) for each in steps] == [CordonNode]
+    drained = world.with_record(cordoned(world.record, hook(4).key, "node-0", at(9)))
+    (end,) = work_for_instance(drained, at(10)).steps
+    assert isinstance(end, EndHook)
+    assert end.outcome == "CONTINUE"
+
+
+def test_a_launch_is_completed_once_the_node_is_ready() -> None:
+    launching, policy = record(hook(4, "launching")), ReactionPolicy(launching_hook=True)
+    held = facts(5, group="c1-mp-0", lifecycle="Pending:Wait")
+    assert not any(
+        isinstance(each, EndHook)
+        for each in work_for_instance(alone(launching, node(ready=False), policy=policy, facts=held), at(6)).steps
+    )
+    (end,) = work_for_instance(alone(launching, node(ready=True), policy=policy, facts=held), at(6)).steps
+    assert isinstance(end, EndHook)
+
+
+def test_the_hook_of_a_node_that_is_deleted_is_completed_by_the_policy_that_it_had() -> None:
+    """Nobody would complete it otherwise, and Auto Scaling would wait for its time-out."""
+    before = alone(record(hook(4)), policy=DRAINS, facts=waiting(5))
+    gone = observed(before.record, machine=None, owner=None).recall(before)
+    (end,) = work_for_instance(gone, at(7)).steps
+    assert isinstance(end, EndHook)
+    # The workflow carries what it knows into its next run; the world is observed again.
+    later = observed(gone.record, machine=None, owner=None)
+    later = later.recall(InstanceWorld(key=KEY.lifecycle, known=gone.known))
+    assert [type(each) for each in work_for_instance(later, at(8)).steps] == [EndHook]
+    ended = end.fold(gone, None)
+    done = gone.with_record(gone.record.model_copy(update={"hooks": {}}))
+    assert not done.managed
+    assert ended.managed
+
+
+def test_a_node_that_is_gone_without_a_hook_is_nobodys() -> None:
+    before = alone(record(), policy=DRAINS)
+    gone = observed(before.record, machine=None, owner=None).recall(before)
+    assert not gone.managed
+    assert work_for_instance(gone, at(5)).why == "no object names this instance yet"
+
+
+# --- which policy ---
+
+
+@pytest.mark.parametrize(
+    ("selector", "fits"),
+    [
+        ({}, True),
+        ({"labels": {"team": "web"}}, True),
+        ({"labels": {"team": "db"}}, False),
+        ({"pools": ["ng-1"]}, True),
+        ({"pools": ["ng-2"]}, False),
+        ({"clusters": ["prod"]}, False),
+        ({"namespaces": ["default"]}, False),
+    ],
+)
+def test_a_policy_selects_nodes_by_their_labels_and_groups(selector: dict[str, Any], fits: bool) -> None:
+    spec = {"selector": selector, "reactions": {"spot": "drain"}}
+    policy = InterruptionPolicy.model_validate({"metadata": {"name": "p"}, "spec": spec})
+    whom = selected(None, None, None, {}, node(labels={"team": "web", EKS: "ng-1"}))
+    assert bool(choose([policy], whom, ReactionPolicy()).policy.name) is fits
+
+
+# --- how many at once ---
+
+
+def one(name: str, labels: dict[str, str], *, ready: bool = True, **metadata: Any) -> Node:
+    return node(name, ready=ready, uid=f"uid-{name}", labels=labels, **metadata)
+
+
+def begun(name: str, seconds: float = 0) -> Disruption:
+    return Disruption(instance=f"i-{name}", name=name, uid=f"uid-{name}", at=at(seconds), size=3)
+
+
+MANAGED = {EKS: "ng-1"}
+CONTROL_PLANE = {NODE_CONTROL_PLANE_LABEL: ""}
+
+
+@pytest.mark.parametrize(
+    ("labels", "group"),
+    [
+        (MANAGED, "node group ng-1"),
+        ({"karpenter.sh/nodepool": "spot", "alpha.eksctl.io/nodegroup-name": "x"}, "node group spot"),
+        ({"kops.k8s.io/instancegroup": "nodes-a"}, "node group nodes-a"),
+        ({"alpha.eksctl.io/nodegroup-name": "ng-2"}, "node group ng-2"),
+        ({}, "Nodes without a group"),
+        ({**MANAGED, **CONTROL_PLANE}, "control plane"),
+    ],
+)
+def test_a_node_is_of_the_group_that_its_labels_tell(labels: dict[str, str], group: str) -> None:
+    assert node_group(one("a", labels)) == group
+
+
+@pytest.mark.parametrize(
+    ("labels", "others", "under_way", "taken", "waits"),
+    [
+        (MANAGED, [one("b", MANAGED)], [], False, ""),
+        (MANAGED, [one("b", MANAGED)], [begun("b")], False, "node group ng-1: Node b is cordoned or drained"),
+        (MANAGED, [one("b", MANAGED)], [begun("b")], True, ""),
+        (MANAGED, [one("b", MANAGED, **GOING)], [], False, "node group ng-1: Node b is being deleted"),
+        (MANAGED, [], [begun("b")], False, "node group ng-1: the replacement of Node b is not ready"),
+        (MANAGED, [], [begun("b", -3600)], False, ""),
+        ({}, [one("b", {})], [begun("b")], False, "Nodes without a group: Node b is cordoned or drained"),
+        (CONTROL_PLANE, [one("b", CONTROL_PLANE)], [], True, ""),
+        (CONTROL_PLANE, [one("b", CONTROL_PLANE, ready=False)], [], True, "control plane: Node b is not ready"),
+        (CONTROL_PLANE, [one("b", CONTROL_PLANE)], [begun("b")], True, "control plane: Node b is cordoned or drained"),
+    ],
+)
+def test_a_node_waits_for_its_group(
+    labels: dict[str, str], others: list[Node], under_way: list[Disruption], taken: bool, waits: str
+) -> None:
+    first = one("a", labels)
+    why = waits_for(first, [first, *others], under_way, Limit(most=1), at(0), taken=taken)
+    assert why.partition(";")[0] == waits
+
+
+class Selecting(MemoryKube):
+    """An API server that takes label selectors seriously, and answers so late that others get in between."""
+
+    async def list(self, kind: Any, namespace: str = "", **how: Any) -> Any:
+        found = await super().list(kind, namespace)
+        await asyncio.sleep(0.01)
+        for term in filter(None, how.get("label_selector", "").split(",")):
+            name, equals, value = term.removeprefix("!").partition("=")
+            labels = [mapping(each, "metadata", "labels") for each in found.items]
+            fits = [
+                (each.get(name) == value if equals else (name in each) is not term.startswith("!")) for each in labels
+            ]
+            found.items[:] = [each for each, fit in zip(found.items, fits, strict=True) if fit]
+        return found
+
+
+@pytest.mark.parametrize("labels", [MANAGED, {}, CONTROL_PLANE], ids=["a node group", "none", "a control plane"])
+async def test_of_three_nodes_of_a_group_one_is_cordoned_at_a_time(labels: dict[str, str]) -> None:
+    kube = Selecting()
+    api = cast("KubeApi", kube)
+    ready = {"conditions": [{"type": "Ready", "status": "True"}]}
+    others = {"x": {EKS: "another"}, "y": {}, "z": {"karpenter.sh/nodepool": "p"}}
+    names = ("a", "b", "c")
+    for name, found in {**dict.fromkeys(names, labels), **others}.items():
+        spec = {"providerID": f"aws:///{REGION}a/i-{name}"}
+        await kube.create(NODE, {"metadata": {"name": name, "labels": found}, "spec": spec, "status": ready})
+
+    async def cordon(name: str) -> Turn:
+        activities = NodeActivities(api, Settings(), Disruptions(api, "perdure", 1))
+        key = InstanceKey(account=ACCOUNT, region=REGION, instance_id=f"i-{name}").lifecycle
+        turn: Turn = await ActivityEnvironment().run(
+            activities.cordon, CordonNode(key=key, namespace="", cluster="", node=name, cause="c")
+        )
+        return turn
+
+    turns = await asyncio.gather(*(cordon(name) for name in names))
+    listed = (await kube.list(NODE)).items
+    marked = [each["metadata"]["name"] for each in listed if mapping(each, "spec").get("unschedulable")]
+    assert len(marked) == 1
+    assert sum(marked[0] in turn.why for turn in turns) == 2
+    assert not (await cordon("x")).why or not labels.get(EKS)
+
+
+# --- what is done ---
+
+
+def looks(kube: MemoryKube, *, nodes: bool = True, policy: ReactionPolicy = DRAINS) -> LookActivities:
+    known = InstanceCache(kube, kube, nodes=nodes)  # type: ignore[arg-type]
+    checks = Checks(Ground((), kube), kube, timedelta(hours=1))  # type: ignore[arg-type]
+    turns = Disruptions(kube, "perdure", 1)  # type: ignore[arg-type]
+    return LookActivities(kube, known, checks, policy, turns, observing=False)  # type: ignore[arg-type]
+
+
+async def joined(kube: MemoryKube, name: str = "node-0", provider_id: str = f"aws:///{REGION}a/{ID}") -> None:
+    await kube.create(NODE, {"metadata": {"name": name}, "spec": {"providerID": provider_id}})
+
+
+async def seen(activities: LookActivities, *events: InstanceEvent) -> InstanceWorld:
+    look = LookAtInstance(key=KEY.lifecycle, at=at(9), record=record(*events))
+    world: InstanceWorld = await ActivityEnvironment().run(activities.look, look)
+    return world
+
+
+async def labels_of(kube: MemoryKube, name: str = "node-0") -> dict[str, object]:
+    return dict(mapping(await kube.get(NODE, "", name), "metadata", "labels"))
+
+
+async def test_an_observation_labels_the_node_and_tells_of_the_interruption_on_it() -> None:
+    kube = MemoryKube()
+    activities = looks(kube)
+    await joined(kube)
+    world = await seen(activities, spot(4))
+    assert world.own_node is not None
+    assert world.own_node.metadata.labels[STATE_LABEL] == "running"
+    assert (await labels_of(kube))[INTERRUPTION_LABEL] == "spot-terminate"
+    (told,) = (await kube.list(EVENT)).items
+    involved = told["involvedObject"]
+    assert (told["reason"], involved["kind"], involved["name"], involved["uid"]) == (
+        "InstanceInterruption",
+        "Node",
+        "node-0",
+        "node-0",
+    )
+
+
+async def test_nodes_are_left_alone_unless_they_are_served() -> None:
+    kube = MemoryKube()
+    await joined(kube)
+    world = await seen(looks(kube, nodes=False), spot(4))
+    assert not world.managed
+    assert await labels_of(kube) == {}
+
+
+@pytest.mark.parametrize("kind", [AWS_MACHINE, AWS_MACHINE_POOL])
+async def test_an_instance_of_cluster_api_goes_by_its_objects_also_where_nodes_are_served(kind: Any) -> None:
+    kube = MemoryKube()
+    activities = looks(kube)
+    await joined(kube)
+    provider_id = f"aws:///{REGION}a/{ID}"
+    spec = {"providerID": provider_id} if kind is AWS_MACHINE else {"providerIDList": [provider_id]}
+    await kube.create(kind, {"metadata": {"name": "m"}, "spec": spec}, "c")
+    world = await seen(activities, spot(4))
+    assert world.own_node is None
+    assert world.managed
+    assert await labels_of(kube) == {}
+
+
+@pytest.mark.parametrize(
+    "provider_id",
+    [f"aws:///us-east-1a/{ID}", f"gce:///{REGION}a/{ID}", f"aws:///{REGION}a/i-0000000000000dead", "", ID],
+    ids=["another region", "another cloud", "another instance", "none", "no provider id"],
+)
+async def test_a_node_of_another_instance_is_not_taken_for_it(provider_id: str) -> None:
+    kube = MemoryKube()
+    activities = looks(kube)
+    await joined(kube, provider_id=provider_id)
+    assert not (await seen(activities)).managed
+    assert await labels_of(kube) == {}
+
+
+async def test_of_two_nodes_with_one_provider_id_the_newer_one_counts() -> None:
+    """A machine that is installed anew may join under another name."""
+    kube = MemoryKube()
+    activities = looks(kube)
+    for name, made in (("old", "2026-05-04T09:00:00Z"), ("new", "2026-05-04T10:00:00Z")):
+        await joined(kube, name)
+        await kube.patch(NODE, "", name, {"metadata": {"creationTimestamp": made}})
+    world = await seen(activities)
+    assert world.node_name == "new"
+    assert await labels_of(kube, "old") == {}
+
+
+async def test_the_sweep_compares_nodes_that_nothing_else_names() -> None:
+    kube = MemoryKube()
+    known = InstanceCache(kube, kube, nodes=True)  # type: ignore[arg-type]
+    await joined(kube)
+    await joined(kube, "of-a-machine", f"aws:///{REGION}a/i-m")
+    await kube.create(AWS_MACHINE, {"metadata": {"name": "m"}, "spec": {"instanceID": "i-m"}}, "c")
+    assert {each: type(found).__name__ for each, found in known.instances().items()} == {
+        ID: "Node",
+        "i-m": "AWSMachine",
+    }
+
+
+async def test_a_node_of_the_own_cluster_is_cordoned_emptied_and_released_without_a_kubeconfig() -> None:
+    kube = _Evicting()
+    api = cast("KubeApi", kube)
+    activities = NodeActivities(api, Settings(), Disruptions(api, "perdure", 1))
+    await joined(kube)
+    await kube.create(POD, {"metadata": {"name": "web"}, "spec": {"nodeName": "node-0"}}, "n")
+    which: Any = {"key": KEY.lifecycle, "namespace": "", "cluster": "", "node": "node-0", "about": THE_NODE}
+    await ActivityEnvironment().run(activities.cordon, CordonNode(cause="c", **which))
+    assert mapping(await kube.get(NODE, "", "node-0"), "metadata", "annotations")[CORDONED_ANNOTATION] == "c"
+    await ActivityEnvironment().run(activities.drain, EmptyNode(cause="c", **which))
+    assert (await kube.list(POD)).items == []
+    del which["about"]
+    await ActivityEnvironment().run(activities.uncordon, ReleaseNode(**which))
+    assert "unschedulable" not in mapping(await kube.get(NODE, "", "node-0"), "spec")
+    told = [(each["reason"], each["involvedObject"]["kind"]) for each in (await kube.list(EVENT)).items]
+    assert told == [("NodeCordoned", "Node"), ("NodeDrained", "Node")]
+
+
+class _Evicting(MemoryKube):
+    """An API server that evicts at once."""
+
+    async def create_under(self, kind: Any, namespace: str, name: str, what: str, body: JsonObject) -> JsonObject:
+        return await self.delete(kind, namespace, name)
+
+
+# --- what events and changes reach ---
+
+
+def test_the_consumer_knows_the_instances_of_nodes() -> None:
+    index = Index()
+
+    def holder(provider_id: str) -> Holder:
+        meta = {"name": "node-0", "resourceVersion": "1"}
+        return read_node({"metadata": meta, "spec": {"providerID": provider_id}})
+
+    found = holder(f"aws:///{REGION}a/{ID}")
+    index.nodes[found.name] = found
+    index.changed(None, found)
+    assert index.knows(state("stopped", 1))
+    assert not index.knows(state("stopped", 1, region="us-east-1"))
+    assert len(index) == 1
+    del index.nodes[found.name]
+    index.changed(found, None)
+    assert not index.knows(state("stopped", 1))
+    assert index.remembers(ID)
+    for other in ("", "gce:///z/i-1"):
+        assert holder(other).instances == ()
+        assert not holder(other).expectant
+
+
+def watched(kind: str, *, nodes: bool = True) -> Watched:
+    settings = Settings(instances_queues=(f"{ACCOUNT}/{REGION}",), instances_nodes=nodes)
+    return next(each for each in watched_for(settings) if each.kind.plural == kind)
+
+
+def woken(before: JsonObject | None, after: JsonObject | None) -> set[Key]:
+    entry = watched("nodes")
+    was, is_now = (entry.project("", each) if each else None for each in (before, after))
+    return entry.relatives(was, is_now, Watch())
+
+
+def a_node(version: str = "1", *, ready: str = "False", beat: str = "1", **metadata: Any) -> JsonObject:
+    condition = {"type": "Ready", "status": ready, "lastHeartbeatTime": f"2026-05-04T10:00:0{beat}Z"}
+    pressure = {"type": "MemoryPressure", "status": "False", "lastHeartbeatTime": f"2026-05-04T10:00:0{beat}Z"}
+    meta = {"name": "node-0", "uid": "u", "resourceVersion": version} | metadata
+    spec = {"providerID": f"aws:///{REGION}a/{ID}"}
+    return {"metadata": meta, "spec": spec, "status": {"conditions": [condition, pressure]}}
+
+
+@pytest.mark.parametrize(
+    ("change", "wakes"),
+    [
+        ({"ready": "True"}, True),
+        ({"labels": {STATE_LABEL: "stopped"}}, True),
+        ({"annotations": PAUSED}, True),
+        (GOING, True),
+        ({"beat": "9"}, False),
+        ({"labels": {"team": "web"}}, False),
+    ],
+)
+def test_a_change_of_a_node_wakes_its_instance_and_a_heartbeat_does_not(change: dict[str, Any], wakes: bool) -> None:
+    assert woken(a_node(), a_node("2", **change)) == ({KEY.lifecycle} if wakes else set())
+
+
+def test_a_node_that_comes_wakes_its_instance_and_the_sweep() -> None:
+    assert woken(None, a_node()) == {KEY.lifecycle, THE_SWEEP}
+    assert woken(a_node(), None) == {KEY.lifecycle}
+
+
+@pytest.mark.parametrize(
+    ("selector", "wakes"), [({}, True), ({"labels": {"a": "b"}}, True), ({"clusters": ["c"]}, False)]
+)
+def test_a_change_of_a_policy_wakes_the_nodes_that_it_may_select(selector: JsonObject, wakes: bool) -> None:
+    index, nodes = Watch(), watched("nodes")
+    index.of(nodes.name)["", "node-0"] = nodes.project("", a_node())
+    policies = watched("interruptionpolicies")
+
+    def policy(**reactions: str) -> Any:
+        spec = {"selector": selector, "reactions": reactions}
+        return policies.project("", {"metadata": {"name": "p", "uid": "u"}, "spec": spec})
+
+    found = policies.relatives(policy(), policy(spot="drain"), index)
+    assert found == ({KEY.lifecycle} if wakes else set())
+
+
+def test_nodes_are_not_watched_unless_they_are_served() -> None:
+    with pytest.raises(StopIteration):
+        watched("nodes", nodes=False)
+
+
+def test_nodes_are_counted_by_what_their_labels_tell_if_they_are_of_ec2() -> None:
+    index, nodes = Watch(), watched("nodes")
+    elsewhere = {"metadata": {"name": "b", "labels": {STATE_LABEL: "running"}}, "spec": {"providerID": "gce:///z/i-1"}}
+    for obj in (a_node(labels={STATE_LABEL: "running"}), elsewhere):
+        index.of(nodes.name)["", obj["metadata"]["name"]] = nodes.project("", obj)
+    (family,) = (each for each in instance_gauges(index) if each.name == "perdure_instances_nodes")
+    assert [(each.labels["state"], each.value) for each in family.samples] == [("running", 1)]
