@@ -347,8 +347,8 @@ class Settings(BaseSettings):
         (),
         description="What is done about instances that are taken, comma-separated, each as CAUSE=REACTION: causes "
         "`terminated`, `stopped`, `spot`, `ending`, `reboot`, `maintenance`, `terminating-hook`, reactions `label`, "
-        "`taint`, `cordon`, `drain`, `delete-machine`; and `launching-hook=true`. An InterruptionPolicy takes "
-        "precedence for the instances that it selects.",
+        "`taint`, `cordon`, `drain`, `terminate-instance`, `delete-machine`; and `launching-hook=true`. An "
+        "InterruptionPolicy takes precedence for the instances that it selects.",
     )
     instances_disruptions: int = Field(
         1,

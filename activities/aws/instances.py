@@ -26,6 +26,7 @@ MOST_GROUPS = 100
 _MOST_STATUSES = 100
 _MOST_IN_GROUPS = 50
 _MOST_ACTIVITIES = 20
+_ENDING = (InstanceState.SHUTTING_DOWN, InstanceState.TERMINATED)
 
 
 class _AutoScaling(Protocol):
@@ -55,6 +56,8 @@ class _Ec2(Protocol):
     def describe_spot_instance_requests(self, **what: object) -> Answer: ...
 
     def describe_instance_status(self, **what: object) -> Answer: ...
+
+    def terminate_instances(self, *, InstanceIds: Sequence[str]) -> Answer: ...  # noqa: N803
 
 
 class GroupFound(Model):
@@ -133,6 +136,29 @@ def complete_hook(caller: Services, region: str, group: str, hook: str, token: s
             LifecycleActionResult=result,
         )
     )
+
+
+def terminate(caller: Services, region: str, account: str, instance_id: str) -> bool:
+    """TerminateInstances; False if the instance is gone or ends already.
+
+    Raises:
+        Invalid: EC2 does not know it as this account's, in this region.
+    """
+    ec2 = _ec2(caller, region)
+    for answer in _parts(ec2.describe_instances, Filters=[{"Name": "instance-id", "Values": [instance_id]}]):
+        for reservation in sequence(answer, "Reservations"):
+            for each in sequence(reservation, "Instances"):
+                if text(each, "InstanceId") != instance_id:
+                    continue
+                zone, owner = text(each, "Placement", "AvailabilityZone"), text(reservation, "OwnerId")
+                if owner != account or not zone.startswith(region):
+                    where = f"account {owner}'s in {zone}, not {account}'s in {region}"
+                    raise Invalid(f"{instance_id} is {where}: it is not terminated", code="NotTheInstance")
+                if text(each, "State", "Name") in _ENDING:
+                    return False
+                ec2.terminate_instances(InstanceIds=[instance_id])
+                return True
+    return False
 
 
 def _answer_hook(call: _Call) -> bool:

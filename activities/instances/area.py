@@ -17,6 +17,7 @@ from activities.instances.looks import LookActivities
 from activities.instances.nodes import NodeActivities
 from activities.instances.notifications import NotificationActivities
 from activities.instances.sweeps import SweepActivities
+from activities.instances.terminations import TerminationActivities
 from activities.instances.topology import TopologyActivities
 from domain.instances.places import places, with_queues
 from domain.instances.policy import ReactionPolicy
@@ -29,6 +30,7 @@ ACTIVITIES = (
     LookActivities,
     AskActivities,
     NodeActivities,
+    TerminationActivities,
     NotificationActivities,
     GroupActivities,
     SweepActivities,
@@ -53,6 +55,7 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
         *LookActivities(kube, cache, checks, policy, disruptions, observing=observing).all(),
         *AskActivities(ground).all(),
         *NodeActivities(kube, settings, disruptions).all(),
+        *TerminationActivities(kube, ground).all(),
         *GroupActivities(kube, cache, ground, observing=observing).all(),
         *SweepActivities(client, cache, ground, settings.sweep or SWEEP).all(),
         *TopologyActivities(

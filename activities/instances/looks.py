@@ -22,15 +22,15 @@ from activities.instances.cache import InstanceCache
 from activities.instances.checking import Checks
 from activities.instances.disruptions import Disruptions
 from activities.instances.reports import COMPONENT, report
-from domain.instances import EC2_INSTANCE, MACHINE
-from domain.instances.actions import DeleteOwner, LookAtInstance, TellMachineless, TellRefuted
+from domain.instances import EC2_INSTANCE, MACHINE, NODE
+from domain.instances.actions import DeleteOwner, LookAtInstance, TellImpossible, TellRefuted
 from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.disruptions import Turn
 from domain.instances.instance import patch_for
 from domain.instances.labels import recalled
 from domain.instances.lifecycle import InstanceMemory, InstanceWorld
 from domain.instances.names import GroupKey, InstanceKey
-from domain.instances.policy import ReactionPolicy
+from domain.instances.policy import Reaction, ReactionPolicy
 from domain.instances.reactions import about
 from domain.instances.resources import AWSMachine, AWSMachinePool, Machine, Node
 from domain.instances.selection import selected
@@ -124,17 +124,21 @@ class LookActivities(Activities):
         said = f"AWS does not confirm {claim.cause} of instance {claim.key.name}: nothing is done"
         await report(self._kube, claim.about, Said("Warning", "EventRefuted", said, COMPONENT))
 
-    @activity.defn(name=TellMachineless.activity)
-    async def tell_machineless(self, claim: TellMachineless) -> None:
-        """Report on the AWSMachine, AWSMachinePool or Node that the instance has no Machine to delete."""
+    @activity.defn(name=TellImpossible.activity)
+    async def tell_impossible(self, claim: TellImpossible) -> None:
+        """Report on the AWSMachine, AWSMachinePool or Node that the reaction is not possible."""
         if self._observing:
             return
         asker = f"InterruptionPolicy {claim.policy}" if claim.policy else "PERDURE_INSTANCES_REACTIONS"
-        said = (
-            f"instance {claim.key.name} has no Machine that could be deleted because of {claim.cause}: nothing is "
-            f"done. {asker} asks for delete-machine; for instances without a Machine ask for drain"
-        )
-        await report(self._kube, claim.about, Said("Warning", "NoMachine", said, COMPONENT))
+        if claim.reaction is Reaction.TERMINATE_INSTANCE:
+            reason, is_not = "NotTerminated", f"is Cluster API's, and is not terminated because of {claim.cause}"
+            advice = "for machines of Cluster API ask for delete-machine or drain"
+        else:
+            reason, is_not = "NoMachine", f"has no Machine that could be deleted because of {claim.cause}"
+            alone = " or terminate-instance" if claim.about.kind == NODE.name else ""
+            advice = f"for instances without a Machine ask for drain{alone}"
+        said = f"instance {claim.key.name} {is_not}: nothing is done. {asker} asks for {claim.reaction}; {advice}"
+        await report(self._kube, claim.about, Said("Warning", reason, said, COMPONENT))
 
     def _seen(
         self, look: LookAtInstance, machine: AWSMachine | None, pool: AWSMachinePool | None, node: Node | None

@@ -20,9 +20,10 @@ from domain.instances.record import (
     cordoned,
     heartbeat_sent,
     hook_ended,
-    machineless,
+    impossible,
     notified,
     refuted,
+    terminated,
     uncordoned,
 )
 from domain.instances.verification import Facts, HookTiming, Question
@@ -331,6 +332,36 @@ class EmptyNode(_NodeAction):
         return world.with_record(cordoned(world.record, self.cause, self.node, result.at))
 
 
+class TerminateInstance(_NodeAction):
+    """Terminate the instance of a drained Node in Perdure's own cluster.
+
+    Attributes:
+        uid: the Node's.
+        cause: why.
+        about: where an Event tells of it; None where no policy applies.
+    """
+
+    activity: ClassVar[str] = "instances.terminate"
+    queue: ClassVar[str] = Queue.INSTANCES_AWS
+    result: ClassVar[type[Model] | None] = Done
+
+    uid: str
+    cause: str
+    about: About | None = None
+    because: Because | None = None
+
+    @property
+    def summary(self) -> str:
+        """For the timeline."""
+        return f"terminate {self.key.name} of node {self.node} because of {self.cause}"
+
+    def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
+        """Asked for; EC2 tells how far it is."""
+        if not isinstance(result, Done):
+            return world
+        return world.with_record(terminated(world.record, self.cause, self.node, result.at))
+
+
 class ReleaseNode(_NodeAction):
     """Use the Node again."""
 
@@ -443,18 +474,20 @@ class TellRefuted(_InstanceAction):
         return world.with_record(refuted(world.record, self.cause))
 
 
-class TellMachineless(_InstanceAction):
-    """Report that a Machine was to be deleted, and the instance has none.
+class TellImpossible(_InstanceAction):
+    """Report a reaction that is not possible: no Machine can be deleted, or Cluster API has the instance.
 
     Attributes:
-        cause: the reason for the deletion.
+        cause: the reason for the reaction.
         about: the object that the Event is about.
-        policy: the InterruptionPolicy that asks for the deletion, empty for the settings.
+        reaction: to delete a Machine, or to terminate an instance.
+        policy: the InterruptionPolicy that asks for it, empty for the settings.
     """
 
-    activity: ClassVar[str] = "instances.tell_machineless"
+    activity: ClassVar[str] = "instances.tell_impossible"
     cause: str
     about: About
+    reaction: Reaction = Reaction.DELETE_MACHINE
     policy: str = ""
 
     @property
@@ -465,8 +498,8 @@ class TellMachineless(_InstanceAction):
     @property
     def summary(self) -> str:
         """For the timeline."""
-        return f"no Machine to delete because of {self.cause}: nothing is done"
+        return f"{self.reaction} because of {self.cause} is not possible: nothing is done"
 
     def fold(self, world: InstanceWorld, result: Model | None) -> InstanceWorld:  # type: ignore[override]
         """It is not reported again."""
-        return world.with_record(machineless(world.record, self.cause))
+        return world.with_record(impossible(world.record, self.cause))

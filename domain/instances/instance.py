@@ -28,6 +28,7 @@ from domain.instances.hooks import HookWork
 from domain.instances.labels import label_patch
 from domain.instances.lifecycle import InstanceWorld
 from domain.instances.phases import InstancePhase, phase_of
+from domain.instances.policy import Reaction
 from domain.instances.reactions import (
     hook_unproven,
     hook_untimed,
@@ -218,7 +219,10 @@ def _told(world: InstanceWorld, found: Sequence[Cause], hooks: Sequence[HookWork
     unsure = [cause for cause in found if unproven(world, cause, now)]
     if unsure:
         return f"asks AWS to confirm {unsure[0].name}"
-    if machineless := [cause.name for cause in found if cause.name in world.record.machineless]:
-        return f"has no Machine to delete because of {machineless[0]}: nothing is done"
+    for cause in found:
+        if cause.name in world.record.impossible:
+            if cause.reaction is Reaction.TERMINATE_INSTANCE:
+                return f"belongs to Cluster API, and is not terminated because of {cause.name}: nothing is done"
+            return f"has no Machine to delete because of {cause.name}: nothing is done"
     later = [cause for cause in found if cause.from_ > now]
     return f"a scheduled event; Perdure acts at {later[0].from_:%Y-%m-%dT%H:%MZ}" if later else ""

@@ -30,6 +30,7 @@ DESCRIBE = (
     "ec2:DescribeSpotInstanceRequests",
 )
 ANSWER_HOOKS = ("autoscaling:CompleteLifecycleAction", "autoscaling:RecordLifecycleActionHeartbeat")
+TERMINATE = ("ec2:TerminateInstances",)
 SET_UP_QUEUES = (
     "sqs:CreateQueue",
     "sqs:GetQueueAttributes",
@@ -84,6 +85,11 @@ def setup_document(places: Sequence[Topology]) -> Document:
     return _document(*_setting_up(places))
 
 
+def terminating_document(places: Sequence[tuple[str, str]]) -> Document:
+    """What the reaction terminate-instance needs beside the running document, in these accounts and regions."""
+    return _document(_statement("Terminate", TERMINATE, [_instances(*place) for place in places]))
+
+
 def compatibility_document(place: Topology) -> Document:
     """Both, also for the queues and rules that the AWS provider has made in the place. Nothing there is deleted."""
     queue = place.queue.model_copy(update={"arn": place.queue.arn.replace(place.queue.name, _PROVIDER_QUEUE)})
@@ -122,6 +128,10 @@ def _where(place: Topology) -> tuple[str, str]:
 
 def _groups(account: str, region: str) -> str:
     return f"arn:{partition_of(region)}:autoscaling:{region}:{account}:autoScalingGroup:*:autoScalingGroupName/*"
+
+
+def _instances(account: str, region: str) -> str:
+    return f"arn:{partition_of(region)}:ec2:{region}:{account}:instance/*"
 
 
 def _statement(sid: str, actions: Sequence[str], resources: Sequence[str]) -> Document:

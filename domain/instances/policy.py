@@ -20,13 +20,15 @@ class Reaction(StrEnum):
     """What is done, from the weakest to the strongest.
 
     Deleting the Machine makes Cluster API cordon, drain and replace it, with no access to the workload cluster; what is
-    done to the Node goes through the workload cluster's kubeconfig, and replaces nothing.
+    done to the Node goes through the workload cluster's kubeconfig, and replaces nothing. Terminating the instance is
+    for Nodes without Cluster API: it follows a drain, and Auto Scaling or Karpenter replaces the instance.
     """
 
     LABEL = "label"
     TAINT = "taint"
     CORDON = "cordon"
     DRAIN = "drain"
+    TERMINATE_INSTANCE = "terminate-instance"
     DELETE_MACHINE = "delete-machine"
 
     @property
@@ -37,7 +39,7 @@ class Reaction(StrEnum):
     @property
     def of_node(self) -> bool:
         """Whether it is done to the Node."""
-        return self in (Reaction.TAINT, Reaction.CORDON, Reaction.DRAIN)
+        return self not in (Reaction.LABEL, Reaction.DELETE_MACHINE)
 
 
 class Budgets(StrEnum):
@@ -211,6 +213,12 @@ class ReactionPolicy(Model):
             cause = str(error.errors()[0]["loc"][0])
             known = "one of " + ", ".join(Reaction) if isinstance(cls().model_dump()[cause], Reaction) else "its kind"
             raise ValueError(f"{cause}={chosen[cause]}: that is not {known}") from error
+
+    @property
+    def for_hook(self) -> Reaction:
+        """The reaction to a terminating hook, whose completion ends the instance."""
+        hook = self.terminating_hook
+        return Reaction.DRAIN if hook is Reaction.TERMINATE_INSTANCE else hook
 
     def for_spot(self, action: str) -> Reaction:
         """The reaction to a notice of Spot."""

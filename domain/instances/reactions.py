@@ -19,8 +19,9 @@ from domain.instances.actions import (
     EmptyNode,
     Notify,
     ReleaseNode,
-    TellMachineless,
+    TellImpossible,
     TellRefuted,
+    TerminateInstance,
 )
 from domain.instances.causes import OF_STATES, Cause, unlisted_plans
 from domain.instances.events import InstanceState
@@ -75,7 +76,7 @@ def notifications(
 def unproven(world: InstanceWorld, cause: Cause, now: datetime) -> bool:
     """Whether something would be done or sent because of the cause if AWS confirmed it."""
     due = cause.from_ <= now and not world.paused
-    if not due or cause.verdict not in _OPEN_VERDICTS or _begun(world, cause.name):
+    if not due or cause.verdict not in _OPEN_VERDICTS or _begun(world, cause.name, cause.reaction):
         return False
     reacts = cause.wanted and not world.hindrance and _step(world, cause) is not None
     return reacts or bool(_notices(world, cause))
@@ -102,7 +103,7 @@ def hook_untimed(world: InstanceWorld, hook: HookWork) -> bool:
 def _strongest(world: InstanceWorld, due: Sequence[Cause], hooks: Sequence[HookWork]) -> Action | None:
     wanted = [*due, *(_cause_of(hook, world) for hook in hooks if hook.drain)]
     for cause in sorted(wanted, key=lambda each: -each.reaction.strength):
-        proven = cause.verdict is Verdict.CONFIRMED or _begun(world, cause.name)
+        proven = cause.verdict is Verdict.CONFIRMED or _begun(world, cause.name, cause.reaction)
         step = _step(world, cause) if proven else None
         if step is not None:
             return step
@@ -114,7 +115,7 @@ def _cause_of(hook: HookWork, world: InstanceWorld) -> Cause:
     held = hook.held
     return Cause(
         name=held.key,
-        reaction=world.policy.terminating_hook,
+        reaction=world.policy.for_hook,
         claimed_at=held.received_at,
         from_=held.received_at,
         deadline=hook.limit,
@@ -134,22 +135,31 @@ def _step(world: InstanceWorld, cause: Cause) -> Action | None:
     because = Because(sort=cause.sort, since=cause.claimed_at)
     told = {"key": world.key, "cause": cause.name, "because": because}
     room = {"taken": cause.taken, "most": policy.most, "policy": policy.name}
+    terminates = cause.reaction is Reaction.TERMINATE_INSTANCE
+    if terminates and world.own_node is None:
+        return _impossible(world, cause)
     if cause.reaction is Reaction.DELETE_MACHINE:
         if owner is None:
-            return _machineless(world, cause)
+            return _impossible(world, cause)
         named = owner.metadata.model_dump(include={"namespace", "name", "uid"})
         return DeleteOwner.model_validate({**told, **named, **room})
     drain, node = record.drain, world.node_name
-    if (drain and drain.covers(cause.reaction)) or not node or record.state is InstanceState.TERMINATED:
+    done = drain is not None and drain.covers(cause.reaction)
+    if done or not node or record.state is InstanceState.TERMINATED:
         return None
     which = {**told, "node": node, "about": _about(world), **world.workload}
+    # An annotation alone may say that the Node is drained: it is made sure of.
+    if terminates and world.own_node and drain and drain.covers(Reaction.DRAIN) and not drain.recalled:
+        ends = record.state is not None and record.state.final
+        return None if ends else TerminateInstance.model_validate({**which, "uid": world.own_node.metadata.uid})
+    reaction = Reaction.DRAIN if terminates else cause.reaction
     # The cordon is remembered: a drain that has begun goes on without asking AWS again.
     begun = drain is not None and (drain.node, drain.cause, drain.done_at) == (node, cause.name, None)
-    if begun and cause.reaction is Reaction.DRAIN:
+    if begun and reaction is Reaction.DRAIN:
         return EmptyNode.model_validate({**which, "until": cause.deadline, "how": policy.draining})
     marking = {
         "machine": owner.metadata.name if owner else "",
-        "reaction": cause.reaction,
+        "reaction": reaction,
         "taint": _taint(policy.tainting, cause),
         **room,
     }
@@ -177,13 +187,16 @@ def _notices(world: InstanceWorld, cause: Cause) -> tuple[Notify, ...]:
     return tuple(notice for notice in notices if notice.id not in world.record.notified)
 
 
-def _machineless(world: InstanceWorld, cause: Cause) -> TellMachineless | None:
-    """The report that the instance has no Machine, once for each cause; none if the Machine it had is gone already."""
-    record, held = world.record, world.labelled or world.pool
+def _impossible(world: InstanceWorld, cause: Cause) -> TellImpossible | None:
+    """The report that the reaction is not possible, once for each cause; none if the Machine it had is gone already."""
+    record, held, reaction = world.record, world.labelled or world.pool, cause.reaction
     gone = (world.machine is not None and world.machine.machine) or (world.turn is not None and not world.turn.why)
-    if held is None or gone or cause.name in record.machineless or (record.state and record.state.final):
+    gone = gone and reaction is Reaction.DELETE_MACHINE
+    if held is None or gone or cause.name in record.impossible or (record.state and record.state.final):
         return None
-    return TellMachineless(key=world.key, cause=cause.name, about=about(held), policy=world.policy.name)
+    return TellImpossible(
+        key=world.key, cause=cause.name, about=about(held), reaction=reaction, policy=world.policy.name
+    )
 
 
 def about(held: AWSMachine | AWSMachinePool | Node) -> About:
@@ -204,10 +217,12 @@ def _refuted(world: InstanceWorld, names: Iterable[str]) -> tuple[Action, ...]:
     return tuple(TellRefuted(key=world.key, cause=name, about=told) for name in dict.fromkeys(names))
 
 
-def _begun(world: InstanceWorld, cause: str) -> bool:
-    """True if the Node is being drained for this cause, which AWS has borne out then."""
+def _begun(world: InstanceWorld, cause: str, reaction: Reaction = Reaction.DRAIN) -> bool:
+    """True if the Node is being drained for this cause, which AWS has borne out then; a termination needs it anew."""
     drain = world.record.drain
-    return drain is not None and not drain.recalled and drain.cause == cause
+    if drain is None or drain.recalled or drain.cause != cause:
+        return False
+    return reaction is not Reaction.TERMINATE_INSTANCE or drain.done_at is None
 
 
 def _emptied(world: InstanceWorld) -> bool:
@@ -218,7 +233,7 @@ def _emptied(world: InstanceWorld) -> bool:
     if world.policy.terminating_hook is Reaction.DELETE_MACHINE:
         return world.owner is None
     nowhere = not world.node_name and not world.node_sought
-    return nowhere or (record.drain is not None and record.drain.covers(world.policy.terminating_hook))
+    return nowhere or (record.drain is not None and record.drain.covers(world.policy.for_hook))
 
 
 def _over(world: InstanceWorld, due: Sequence[Cause]) -> bool:

@@ -113,7 +113,7 @@ class InstanceRecord(Model):
         hooks: lifecycle actions by token.
         refuted: how many claims EC2 has not borne out, so far.
         refuted_causes: those of them that would have been reacted to.
-        machineless: causes for which a Machine was to be deleted, and there was none: told already.
+        impossible: causes whose reaction is not possible, as for a Machine where there is none: told already.
         seen: the keys folded last.
         notified: notifications that were sent or given up, each as channel and cause.
     """
@@ -135,7 +135,7 @@ class InstanceRecord(Model):
     last: LastEvent | None = None
     refuted: int = 0
     refuted_causes: tuple[str, ...] = ()
-    machineless: tuple[str, ...] = ()
+    impossible: tuple[str, ...] = ()
     seen: tuple[str, ...] = ()
     notified: tuple[str, ...] = ()
 
@@ -323,9 +323,15 @@ def refuted(record: InstanceRecord, cause: str) -> InstanceRecord:
     return record.model_copy(update={"refuted": record.refuted + 1, "refuted_causes": causes})
 
 
-def machineless(record: InstanceRecord, cause: str) -> InstanceRecord:
-    """The record once it was reported that the instance has no Machine to delete because of `cause`."""
-    return record.model_copy(update={"machineless": _with_last(record.machineless, cause, _MOST_NOTICES * 2)})
+def impossible(record: InstanceRecord, cause: str) -> InstanceRecord:
+    """The record once it was reported that the reaction to `cause` is not possible."""
+    return record.model_copy(update={"impossible": _with_last(record.impossible, cause, _MOST_NOTICES * 2)})
+
+
+def terminated(record: InstanceRecord, cause: str, node: str, at: datetime) -> InstanceRecord:
+    """The record once EC2 was told to terminate the instance because of `cause`: EC2 is asked how it stands."""
+    done = cordoned(record, cause, node, at, Reaction.TERMINATE_INSTANCE)
+    return done.model_copy(update={"ask_at": at, "only_to_check": False})
 
 
 def heartbeat_sent(record: InstanceRecord, token: str, at: datetime) -> InstanceRecord:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 import pytest
 import typer
 from instance_scenes import ACCOUNT, ID, REGION
 
 from domain.identity import Kind
-from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, MACHINE
+from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, MACHINE, NODE
 from domain.instances.names import InstanceKey
-from starters.cli.machines import Named, instance_of, named_in, owner_of
+from starters.cli.machines import Named, instance_of, lifecycle_behind, named_in, owner_of
 from starters.cli.output import CommandError
+from starters.cli.session import Session
 from starters.cli.target import kind_named, target
 
 HERE = (ACCOUNT, REGION)
@@ -36,6 +39,21 @@ def id_of(account: str, region: str) -> str:
 )
 def test_an_object_of_cluster_api_is_named_as_kubectl_names_it(word: str, kind: Kind) -> None:
     assert target(word, "c/m").kind == kind
+
+
+@pytest.mark.parametrize("word", ["node", "Node", "nodes", "no"])
+def test_a_node_is_named_without_a_namespace(word: str) -> None:
+    asked = target(word, "ip-10-0-1-7.eu-central-1.compute.internal")
+    assert (asked.kind, asked.namespace) == (NODE, "")
+    assert str(asked) == "Node ip-10-0-1-7.eu-central-1.compute.internal"
+    with pytest.raises(typer.BadParameter, match="not a valid name"):
+        target(word, "c/m")
+
+
+async def test_a_node_of_another_cloud_has_no_lifecycle() -> None:
+    elsewhere = {"spec": {"providerID": "gce:///zone/i-1"}}
+    with pytest.raises(CommandError, match="no instance of EC2"):
+        await lifecycle_behind(cast("Session", None), target("node", "a"), elsewhere)
 
 
 def test_a_kind_of_cluster_api_has_no_lifecycles_to_list() -> None:

@@ -94,8 +94,21 @@ def test_each_role_of_the_setting_may_be_assumed_and_has_policies_of_its_own() -
     assert "events:PutRule" in instances(queues, "instances-setup-222222222222-capa-events")
 
 
+def test_only_its_own_document_lets_instances_be_terminated_and_only_in_the_places_served() -> None:
+    queues = "111111111111/eu-central-1,222222222222/us-gov-west-1@arn:aws-us-gov:iam::222222222222:role/r"
+    files = iam_files(places(queues.split(",")))
+    allowing = [name for name, text in files.items() if name.startswith("instances") and "ec2:Terminate" in text]
+    assert allowing == ["instances-terminate.json", "instances-terminate-222222222222-r.json"]
+    assert instances(queues, "instances-terminate") == {
+        "ec2:TerminateInstances": ["arn:aws:ec2:eu-central-1:111111111111:instance/*"]
+    }
+    assert instances(queues, "instances-terminate-222222222222-r") == {
+        "ec2:TerminateInstances": ["arn:aws-us-gov:ec2:us-gov-west-1:222222222222:instance/*"]
+    }
+
+
 def test_the_policies_for_any_place_hold_in_every_partition() -> None:
-    for name in ("instances", "instances-setup", "instances-compatibility"):
+    for name in ("instances", "instances-setup", "instances-compatibility", "instances-terminate"):
         text = (DEPLOYED / f"{name}.json").read_text()
-        assert "arn:*:sqs:" in text
+        assert "arn:*:" in text
         assert "arn:aws:" not in text

@@ -19,7 +19,7 @@ from activities.instances.looks import LookActivities
 from domain.built_in_kinds import EVENT
 from domain.identity import Kind
 from domain.instances import MACHINE
-from domain.instances.actions import About, CordonNode, DeleteOwner, TellMachineless
+from domain.instances.actions import About, CordonNode, DeleteOwner, TellImpossible
 from domain.instances.constants import CONTROL_PLANE_LABEL, DEPLOYMENT_LABEL
 from domain.instances.disruptions import Disruption, Limit, Turn, lasts, waits_for
 from domain.instances.instance import work_for_instance
@@ -209,8 +209,8 @@ async def test_an_event_names_who_asks_for_a_deletion_without_a_machine(kind: st
     kube = MemoryKube()
     key = InstanceKey(account=ACCOUNT, region=REGION, instance_id="i-a").lifecycle
     about = About(kind=kind, namespace="" if kind == "Node" else "c", name="mp", uid="u")
-    claim = TellMachineless(key=key, cause="x", about=about, policy=policy)
-    await ActivityEnvironment().run(worker(kube).tell_machineless, claim)
+    claim = TellImpossible(key=key, cause="x", about=about, policy=policy)
+    await ActivityEnvironment().run(worker(kube).tell_impossible, claim)
     (told,) = (await kube.list(EVENT)).items
     found = told["involvedObject"]
     assert (found["kind"], found["name"], told["reason"]) == (kind, "mp", "NoMachine")

@@ -32,7 +32,7 @@ from domain.instances.actions import (
     EndHook,
     LookAtInstance,
     ReleaseNode,
-    TellMachineless,
+    TellImpossible,
 )
 from domain.instances.constants import CLUSTER_LABEL, CONTROL_PLANE_LABEL, DEPLOYMENT_LABEL, POOL_LABEL
 from domain.instances.decision import decide_instance
@@ -40,7 +40,7 @@ from domain.instances.disruptions import Turn
 from domain.instances.instance import work_for_instance
 from domain.instances.lifecycle import InstanceWorld
 from domain.instances.policy import Budgets, Draining, Reaction, ReactionPolicy, Taint, TaintEffect, Tainting
-from domain.instances.record import InstanceRecord, answered, cordoned, machineless
+from domain.instances.record import InstanceRecord, answered, cordoned, impossible
 from domain.instances.resources import AWSMachinePool, InterruptionPolicy
 from domain.instances.selection import Selected, choose, selected
 from domain.instances.verification import HookTiming, Question
@@ -229,7 +229,7 @@ def test_a_deletion_without_a_machine_is_reported_once(held: dict[str, Any], kin
     chosen = choose([policy("fleet", reactions={"spot": "delete-machine"})], CAPITAL, ReactionPolicy()).policy
     world = observed(record(spot(4)), policy=chosen, facts=marked(6), **held)
     (told,) = (each for each in work_for_instance(world, at(7)).steps if not isinstance(each, AskInstance))
-    assert isinstance(told, TellMachineless)
+    assert isinstance(told, TellImpossible)
     assert (told.about.kind, told.about.name, told.policy) == (kind, name, "fleet")
     after = work_for_instance(told.fold(world, None), at(8))
     assert [each for each in after.steps if not isinstance(each, AskInstance)] == []
@@ -261,7 +261,7 @@ def test_a_machine_that_is_gone_already_needs_no_report() -> None:
 def test_a_weaker_reaction_follows_the_report_that_there_is_no_machine() -> None:
     wished = ReactionPolicy(spot=Reaction.DELETE_MACHINE, terminating_hook=Reaction.DRAIN)
     answer = facts(6, spot=True, spot_code="marked-for-termination", group="c1-mp-0", lifecycle="Terminating:Wait")
-    known = machineless(record(spot(4), hook(5)), spot(4).key)
+    known = impossible(record(spot(4), hook(5)), spot(4).key)
     assert isinstance(step(known, 7, policy=wished, facts=answer, joined="node-0", **GROUP_ONLY), CordonNode)
 
 

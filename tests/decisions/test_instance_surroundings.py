@@ -69,7 +69,7 @@ def test_a_policy_is_spelt_as_causes_and_reactions() -> None:
     ("text", "said"),
     [
         ("sopt=drain", "'sopt' is not of the form CAUSE=REACTION"),
-        ("spot", "spot=: that is not one of label, taint, cordon, drain, delete-machine"),
+        ("spot", "spot=: that is not one of label, taint, cordon, drain, terminate-instance, delete-machine"),
         ("rebalance=delete-machine", "rebalance=delete-machine: EC2 has no call that confirms this event"),
         ("capacity-reservation=drain", "capacity-reservation=drain: EC2 has no call that confirms this event"),
         ("spot=explode", "spot=explode: that is not one of label"),

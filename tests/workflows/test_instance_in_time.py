@@ -40,6 +40,7 @@ from domain.instances.actions import (
     Notify,
     ReleaseNode,
     TellRefuted,
+    TerminateInstance,
 )
 from domain.instances.constants import INTERRUPTION_LABEL, STATE_LABEL
 from domain.instances.disruptions import Turn
@@ -50,7 +51,7 @@ from domain.instances.labels import recalled
 from domain.instances.lifecycle import InstanceMemory, InstanceWorld, KnownNode
 from domain.instances.names import InstanceKey
 from domain.instances.policy import CauseSort, Channel, Reaction, ReactionPolicy
-from domain.instances.resources import AWSMachine, Machine
+from domain.instances.resources import AWSMachine, Machine, Node
 from domain.instances.verification import Facts, HookTiming, Question, ScheduledEvent
 from domain.why import Why
 from domain.writes import patched
@@ -78,6 +79,7 @@ class OneInstance:
         self.owner: Machine | None = Machine.model_validate(
             {"metadata": {"name": "m", "namespace": "c", "uid": "2"}, "status": {"nodeRef": {"name": "node"}}}
         )
+        self.joined: Node | None = None  # without Cluster API
         self.facts: dict[str, Any] = {"state": InstanceState.RUNNING}
         self.timings = {"drain": HookTiming(heartbeat_timeout=timedelta(hours=1))}
         self.kubernetes_down = self.workload_down = self.webhook_down = False
@@ -92,11 +94,19 @@ class OneInstance:
             }
         )
 
+    def join_alone(self) -> None:
+        """Be an instance of a cluster without Cluster API."""
+        self.machine = self.owner = None
+        spec = {"providerID": f"aws:///{REGION}a/{self.key.instance_id}"}
+        meta = {"name": "node", "uid": "3", "resourceVersion": "1"}
+        self.joined = Node.model_validate({"metadata": meta, "spec": spec})
+
     def did(self, what: str) -> list[datetime]:
         return [moment for name, moment in self.done if name == what]
 
     def label(self, name: str = STATE_LABEL) -> str | None:
-        return self.machine.metadata.labels.get(name) if self.machine else None
+        labelled = self.machine or self.joined
+        return labelled.metadata.labels.get(name) if labelled else None
 
     # --- activities ---
 
@@ -107,15 +117,27 @@ class OneInstance:
     async def look(self, look: LookAtInstance) -> InstanceWorld:
         if self.kubernetes_down:
             raise Unavailable("the API server does not answer")
-        seen = InstanceWorld(key=look.key, machine=self.machine, owner=self.owner, policy=self.policy, may_appear=True)
-        if self.machine is None or look.dry_run:
+        seen = InstanceWorld(
+            key=look.key,
+            machine=self.machine,
+            owner=self.owner,
+            own_node=self.joined,
+            policy=self.policy,
+            may_appear=True,
+        )
+        labelled = seen.labelled
+        if labelled is None or look.dry_run:
             return seen
-        record = recalled(look.record, self.machine.metadata) if look.recall else look.record
+        record = recalled(look.record, labelled.metadata) if look.recall else look.record
         patch = patch_for(seen.model_copy(update={"known": InstanceMemory(record=record)}), look.at)
         if patch:
             self.done.append(("patch", look.at))
-            self.machine = patched(self.machine, patch, str(int(self.machine.metadata.resource_version) + 1))
-        return seen.model_copy(update={"machine": self.machine})
+            version = str(int(labelled.metadata.resource_version) + 1)
+            if self.machine is not None:
+                self.machine = patched(self.machine, patch, version)
+            elif self.joined is not None:
+                self.joined = patched(self.joined, patch, version)
+        return seen.model_copy(update={"machine": self.machine, "own_node": self.joined})
 
     @activity.defn(name=AskInstance.activity)
     async def ask(self, question: AskInstance) -> Answer:
@@ -154,6 +176,12 @@ class OneInstance:
     @activity.defn(name=EmptyNode.activity)
     async def drain(self, node: EmptyNode) -> Done:
         self._note("drain")
+        return Done(at=now())
+
+    @activity.defn(name=TerminateInstance.activity)
+    async def terminate(self, termination: TerminateInstance) -> Done:
+        self._note("terminate")
+        self.facts |= {"state": InstanceState.SHUTTING_DOWN}
         return Done(at=now())
 
     @activity.defn(name=ReleaseNode.activity)
@@ -224,7 +252,7 @@ async def instance(env: WorkflowEnvironment, case: str = "", **policy: Any) -> A
     """An instance with workers of its own; its history is kept under the name of the `case`, where there is one."""
     one = OneInstance(env, ReactionPolicy(**policy))
     looks = [one.delete, one.find, one.cordon, one.drain, one.uncordon, one.refuted]
-    calls = [one.ask, one.heartbeat, one.complete]
+    calls = [one.ask, one.heartbeat, one.complete, one.terminate]
     async with (
         Worker(
             env.client,
@@ -321,6 +349,36 @@ async def test_what_ec2_says_counts_more_than_an_event_and_is_asked_for_only_whe
         await one.hand_over(doubtful)
         await one.until(lambda: one.label() == "running", "the answer's label")
         assert len(one.did("ask")) == 1
+
+
+async def test_the_instance_of_a_node_is_drained_and_terminated_once(env: WorkflowEnvironment) -> None:
+    async with instance(env, spot=Reaction.TERMINATE_INSTANCE) as one:
+        one.join_alone()
+        one.facts |= {"spot": True, "spot_code": "marked-for-termination"}
+        await one.hand_over(await one.event(EventKind.SPOT, action="terminate"))
+        await one.until(lambda: one.label() == "shutting-down", "the end is labelled")
+        steps = [what for what, _ in one.done if what in ("cordon", "drain", "terminate")]
+        assert steps == ["cordon", "drain", "terminate"]
+        await one.hand_over(await one.state("terminated"))
+        assert one.label() == "terminated"
+        one.joined = None
+        await env.sleep(timedelta(hours=2))
+        await one.closed()
+        assert len(one.did("terminate")) == 1
+        assert len(one.did("ask")) < 10
+
+
+async def test_the_hook_of_a_node_that_somebody_deletes_is_completed(env: WorkflowEnvironment) -> None:
+    async with instance(env, terminating_hook=Reaction.DRAIN) as one:
+        one.join_alone()
+        one.facts |= {"group": GROUP, "lifecycle": "Pending:Wait"}
+        action = HookAction(name="drain", token="t-1", transition="terminating", destination="EC2")
+        await one.hand_over(await one.event(EventKind.TERMINATING, group=GROUP, hook=action))
+        assert not one.did("complete t-1 CONTINUE")
+        one.joined = None
+        await wake(env.client, one.key.lifecycle)
+        await one.until(lambda: bool(one.did("complete t-1 CONTINUE")), "the hook is completed")
+        assert not one.did("cordon")
 
 
 @pytest.mark.complete

@@ -16,9 +16,10 @@ _READY = "Ready"
 
 
 class NodeSpec(KubeModel):
-    """What the Node runs on."""
+    """What the Node runs on, and whether it is cordoned."""
 
     provider_id: str = Field("", alias="providerID")
+    unschedulable: bool = False
 
 
 class NodeStatus(KubeModel):

@@ -89,6 +89,7 @@ def test_every_call_for_instances_is_declared_and_every_declaration_is_called() 
         *instances.BURY,
         *instances.DESCRIBE,
         *instances.ANSWER_HOOKS,
+        *instances.TERMINATE,
         *instances.SET_UP_QUEUES,
         *instances.SET_UP_RULES,
         *instances.FIND_RULES,

@@ -17,18 +17,22 @@ from activities.instances.checking import Checks
 from activities.instances.disruptions import Disruptions
 from activities.instances.looks import LookActivities
 from activities.instances.nodes import NodeActivities
+from activities.instances.terminations import TerminationActivities
 from domain.built_in_kinds import EVENT, POD
 from domain.identity import Key
 from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, NODE, THE_SWEEP
 from domain.instances.actions import (
     About,
+    AskInstance,
     CordonNode,
+    Done,
     EmptyNode,
     EndHook,
     LookAtInstance,
     ReleaseNode,
-    TellMachineless,
+    TellImpossible,
     TellRefuted,
+    TerminateInstance,
 )
 from domain.instances.constants import (
     CORDONED_ANNOTATION,
@@ -39,7 +43,7 @@ from domain.instances.constants import (
 )
 from domain.instances.decision import decide_instance
 from domain.instances.disruptions import Disruption, Limit, Turn, node_group, waits_for
-from domain.instances.events import InstanceEvent
+from domain.instances.events import InstanceEvent, InstanceState
 from domain.instances.instance import patch_for, work_for_instance
 from domain.instances.lifecycle import InstanceWorld
 from domain.instances.names import InstanceKey
@@ -48,6 +52,7 @@ from domain.instances.policy import Reaction, ReactionPolicy
 from domain.instances.record import InstanceRecord, cordoned, opened
 from domain.instances.resources import InterruptionPolicy, Node
 from domain.instances.selection import choose, selected
+from engine.errors import Absent, Invalid
 from engine.kube import KubeApi
 from engine.kube.json import JsonObject, mapping
 from engine.settings import Settings
@@ -118,7 +123,7 @@ def test_a_node_that_is_used_again_is_released_in_its_own_cluster() -> None:
 def test_a_deletion_of_a_machine_is_not_possible_and_told_on_the_node() -> None:
     policy = ReactionPolicy(name="p", spot=Reaction.DELETE_MACHINE)
     (step,) = work_for_instance(alone(record(spot(4)), policy=policy, facts=facts(5, **TAKEN)), at(6)).steps
-    assert step == TellMachineless(key=KEY.lifecycle, cause=spot(4).key, about=THE_NODE, policy="p")
+    assert step == TellImpossible(key=KEY.lifecycle, cause=spot(4).key, about=THE_NODE, policy="p")
 
 
 @pytest.mark.parametrize(
@@ -144,6 +149,186 @@ def test_absence_in_an_account_that_never_knew_the_instance_proves_no_end() -> N
 
 def test_the_lifecycle_is_shown_with_the_node() -> None:
     assert decide_instance(alone(record()), at(1)).owner == "Node/-/node-0"
+
+
+# --- the instance is terminated ---
+
+ENDS = ReactionPolicy(name="p", spot=Reaction.TERMINATE_INSTANCE, terminating_hook=Reaction.TERMINATE_INSTANCE)
+
+
+def drained(at_second: float, **changes: Any) -> InstanceRecord:
+    known = cordoned(record(spot(4)), spot(4).key, "node-0", at(at_second))
+    assert known.drain is not None
+    return known.model_copy(update={"drain": known.drain.model_copy(update=changes)})
+
+
+def test_an_instance_is_terminated_after_its_node_is_cordoned_and_drained() -> None:
+    world = alone(record(spot(4)), policy=ENDS, facts=facts(5, **TAKEN))
+    (first,) = work_for_instance(world, at(6)).steps
+    assert isinstance(first, CordonNode)
+    assert first.reaction is Reaction.DRAIN
+    world = first.fold(world, Turn(at=at(6)))
+    (second,) = work_for_instance(world, at(7)).steps
+    assert isinstance(second, EmptyNode)
+    world = second.fold(world, Done(at=at(8)))
+    (third,) = work_for_instance(world, at(9)).steps
+    assert isinstance(third, TerminateInstance)
+    assert (third.node, third.uid, third.cause, third.about) == ("node-0", "u-n", spot(4).key, THE_NODE)
+    # EC2 is asked how it goes on, and it is terminated once.
+    world = third.fold(world, Done(at=at(10)))
+    (asked,) = work_for_instance(world, at(11)).steps
+    assert isinstance(asked, AskInstance)
+    assert work_for_instance(world.told(facts(11, **TAKEN), {}), at(12)).steps == ()
+
+
+def test_aws_confirms_the_cause_anew_before_the_instance_is_terminated() -> None:
+    """A drain takes its time, and the notice may be withdrawn meanwhile."""
+    late = alone(drained(300), policy=ENDS, facts=facts(5, **TAKEN))
+    assert [type(each) for each in work_for_instance(late, at(301)).steps] == [AskInstance]
+    confirmed = late.told(facts(302, **TAKEN), {})
+    assert [type(each) for each in work_for_instance(confirmed, at(303)).steps] == [TerminateInstance]
+    refuted = late.told(facts(302, spot=False), {})
+    assert not [each for each in work_for_instance(refuted, at(303)).steps if isinstance(each, TerminateInstance)]
+
+
+@pytest.mark.parametrize(
+    ("changes", "first"),
+    [
+        ({}, TerminateInstance),
+        ({"recalled": True}, CordonNode),
+        ({"done_at": None}, EmptyNode),
+        ({"reaction": Reaction.CORDON}, CordonNode),
+        ({"reaction": Reaction.TERMINATE_INSTANCE}, None),
+    ],
+)
+def test_only_a_drain_that_this_lifecycle_has_made_lets_an_instance_be_terminated(
+    changes: dict[str, Any], first: type | None
+) -> None:
+    """The annotation that says so can be written by all who may edit the Node."""
+    world = alone(drained(5, **changes), policy=ENDS, facts=facts(6, **TAKEN))
+    assert [type(each) for each in work_for_instance(world, at(7)).steps] == ([first] if first else [])
+
+
+@pytest.mark.parametrize("state", [InstanceState.SHUTTING_DOWN, InstanceState.TERMINATED])
+def test_an_instance_that_ends_by_itself_is_not_terminated(state: InstanceState) -> None:
+    world = alone(drained(5), policy=ENDS, facts=facts(6, **TAKEN)).told(facts(7, state.value, **TAKEN), {})
+    assert work_for_instance(world, at(8)).steps == ()
+
+
+def test_an_instance_of_cluster_api_is_not_terminated_and_that_is_told_once() -> None:
+    world = observed(record(spot(4)), policy=ENDS, facts=facts(5, **TAKEN))
+    (told,) = work_for_instance(world, at(6)).steps
+    machine = About(kind="AWSMachine", namespace="clusters", name="am-0", uid="u-am")
+    assert told == TellImpossible(
+        key=KEY.lifecycle, cause=spot(4).key, about=machine, reaction=Reaction.TERMINATE_INSTANCE, policy="p"
+    )
+    after = work_for_instance(told.fold(world, None), at(7))
+    assert after.steps == ()
+    assert after.why == f"belongs to Cluster API, and is not terminated because of {spot(4).key}: nothing is done"
+
+
+def test_a_hook_drains_and_is_completed_where_termination_is_asked_for() -> None:
+    """Its completion terminates the instance."""
+    world = alone(record(hook(4)), policy=ENDS, facts=waiting(5))
+    (first,) = work_for_instance(world, at(6)).steps
+    assert isinstance(first, CordonNode)
+    drained = world.with_record(cordoned(world.record, hook(4).key, "node-0", at(9)))
+    assert [type(each) for each in work_for_instance(drained, at(10)).steps] == [EndHook]
+
+
+NODE_TO_END: dict[str, Any] = {
+    "metadata": {"name": "node-0"},
+    "spec": {"providerID": f"aws:///{REGION}a/{ID}", "unschedulable": True},
+}
+
+
+class Ec2:
+    """EC2 with one instance."""
+
+    def __init__(self, **changes: Any) -> None:
+        self.terminated: list[str] = []
+        self.found: dict[str, Any] = {"id": ID, "owner": ACCOUNT, "zone": f"{REGION}a", "state": "running", **changes}
+
+    def describe_instances(self, **_: object) -> Any:
+        each = self.found
+        placed = {"Placement": {"AvailabilityZone": each["zone"]}, "State": {"Name": each["state"]}}
+        return {"Reservations": [{"OwnerId": each["owner"], "Instances": [{"InstanceId": each["id"], **placed}]}]}
+
+    def terminate_instances(self, *, InstanceIds: list[str]) -> Any:  # noqa: N803
+        self.terminated += InstanceIds
+        return {}
+
+    # As the place with its AWS clients.
+
+    def caller(self, *_: str) -> Any:
+        return self
+
+    def client(self, *_: str) -> Any:
+        return self
+
+
+async def terminated(kube: MemoryKube, ec2: Ec2, uid: str = "") -> list[str]:
+    uid = uid or str((await kube.get(NODE, "", "node-0"))["metadata"]["uid"])
+    action = TerminateInstance(
+        key=KEY.lifecycle, namespace="", cluster="", node="node-0", uid=uid, cause="c", about=THE_NODE
+    )
+    activities = TerminationActivities(cast("KubeApi", kube), cast("Ground", ec2))
+    await ActivityEnvironment().run(activities.terminate, action)
+    return ec2.terminated
+
+
+async def test_the_instance_of_the_node_is_terminated_and_told_of_on_it() -> None:
+    kube = MemoryKube()
+    await kube.create(NODE, NODE_TO_END)
+    assert await terminated(kube, Ec2()) == [ID]
+    (told,) = (await kube.list(EVENT)).items
+    assert (told["reason"], told["involvedObject"]["name"]) == ("InstanceTerminated", "node-0")
+
+
+@pytest.mark.parametrize(
+    ("node", "why"),
+    [
+        ({"spec": {"providerID": f"aws:///{REGION}a/i-0000000000000dead"}}, "another one by now"),
+        ({"spec": {"providerID": f"aws:///us-east-1a/{ID}"}}, "another region"),
+        ({"spec": {"unschedulable": None}}, "used again"),
+        ({"metadata": {"annotations": PAUSED}}, "paused"),
+        ({"metadata": GOING}, "being deleted"),
+    ],
+)
+async def test_an_instance_is_left_alone_if_its_node_has_changed(node: dict[str, Any], why: str) -> None:
+    kube, ec2 = MemoryKube(), Ec2()
+    await kube.create(NODE, NODE_TO_END)
+    await kube.patch(NODE, "", "node-0", node)
+    with pytest.raises(Invalid, match=why):
+        await terminated(kube, ec2)
+    assert ec2.terminated == []
+
+
+async def test_an_instance_is_left_alone_if_another_node_has_the_name_or_none() -> None:
+    kube, ec2 = MemoryKube(), Ec2()
+    with pytest.raises(Absent):
+        await terminated(kube, ec2, "u-n")
+    await kube.create(NODE, NODE_TO_END)
+    with pytest.raises(Invalid, match="another one by now"):
+        await terminated(kube, ec2, "u-n")
+    assert ec2.terminated == []
+
+
+@pytest.mark.parametrize("elsewhere", [{"owner": "999999999999"}, {"zone": "us-east-1a"}])
+async def test_an_instance_of_another_account_or_region_is_left_alone(elsewhere: dict[str, str]) -> None:
+    kube, ec2 = MemoryKube(), Ec2(**elsewhere)
+    await kube.create(NODE, NODE_TO_END)
+    with pytest.raises(Invalid, match="it is not terminated"):
+        await terminated(kube, ec2)
+    assert ec2.terminated == []
+
+
+@pytest.mark.parametrize("found", [{"state": "shutting-down"}, {"state": "terminated"}, {"id": "i-other"}])
+async def test_an_instance_that_ends_or_is_gone_is_not_terminated_again(found: dict[str, str]) -> None:
+    kube, ec2 = MemoryKube(), Ec2(**found)
+    await kube.create(NODE, NODE_TO_END)
+    assert await terminated(kube, ec2) == []
+    assert (await kube.list(EVENT)).items == []
 
 
 # --- lifecycle hooks ---

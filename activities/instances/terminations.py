@@ -1,0 +1,68 @@
+"""Terminates instances of drained Nodes.
+
+Nothing is more irreversible, so everything that the decision rested on is read again first: the Node from the API
+server, by its uid, and with the instance and region in its provider id; the instance from EC2, in the account and
+region of the event. Whether AWS confirms the cause was decided within the last minute.
+"""
+
+from __future__ import annotations
+
+import asyncio
+
+from temporalio import activity
+
+from activities.aws.instances import terminate
+from activities.defined import Activities
+from activities.instances import metrics
+from activities.instances.asking import Ground
+from activities.instances.reports import COMPONENT, report
+from domain.instances import NODE
+from domain.instances.actions import Done, TerminateInstance
+from domain.instances.names import InstanceKey, region_of_provider_id
+from domain.instances.resources import Node
+from domain.levers import paused
+from engine.clock import now
+from engine.errors import Invalid
+from engine.kube import KubeApi
+from engine.kube.events import Said
+
+
+class TerminationActivities(Activities):
+    """The one activity."""
+
+    def __init__(self, kube: KubeApi, ground: Ground) -> None:
+        self._kube = kube
+        self._ground = ground
+
+    @activity.defn(name=TerminateInstance.activity)
+    async def terminate(self, termination: TerminateInstance) -> Done:
+        """Terminate it; one that has ended, or is about to, needs nothing.
+
+        Raises:
+            Absent: the Node is gone.
+            Invalid: the Node is another one by now, uncordoned, paused, or being deleted; or the instance is elsewhere.
+        """
+        key = InstanceKey.of(termination.key)
+        node = Node.model_validate(await self._kube.get(NODE, "", termination.node))
+        if why := _unlike(node, key, termination.uid):
+            raise Invalid(f"Node {termination.node} {why}: {key.instance_id} is not terminated", code="NotTheInstance")
+        caller = self._ground.caller(key.account, key.region)
+        if await asyncio.to_thread(terminate, caller, key.region, key.account, key.instance_id):
+            metrics.reacted("terminate-instance", termination.because)
+            if termination.about:
+                said = f"instance {key.instance_id} is terminated because of {termination.cause}"
+                await report(self._kube, termination.about, Said("Warning", "InstanceTerminated", said, COMPONENT))
+        return Done(at=now())
+
+
+def _unlike(node: Node, key: InstanceKey, uid: str) -> str:
+    """What speaks against the Node; empty if nothing does."""
+    if node.metadata.uid != uid or node.instance_id != key.instance_id:
+        return "is another one by now"
+    if region_of_provider_id(node.spec.provider_id) not in ("", key.region):
+        return "is in another region"
+    if node.metadata.deleting:
+        return "is being deleted"
+    if not node.spec.unschedulable:
+        return "is used again"
+    return "is paused" if paused(node.metadata) else ""
