@@ -14,7 +14,6 @@ from activities.instances.checking import Checks
 from activities.instances.disruptions import Disruptions
 from activities.instances.groups import GroupActivities
 from activities.instances.looks import LookActivities
-from activities.instances.machines import MachineActivities
 from activities.instances.nodes import NodeActivities
 from activities.instances.notifications import NotificationActivities
 from activities.instances.sweeps import SweepActivities
@@ -29,7 +28,6 @@ from engine.kube.store import Store
 SWEEP = timedelta(minutes=10)
 ACTIVITIES = (
     LookActivities,
-    MachineActivities,
     AskActivities,
     NodeActivities,
     TerminationActivities,
@@ -54,8 +52,7 @@ async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callab
     stack.push_async_callback(notifications.close)
     return [
         *notifications.all(),
-        *LookActivities(kube, cache, checks, policy, observing=observing).all(),
-        *MachineActivities(kube, cache, disruptions).all(),
+        *LookActivities(kube, cache, checks, policy, disruptions, observing=observing).all(),
         *AskActivities(ground).all(),
         *NodeActivities(kube, settings, disruptions).all(),
         *TerminationActivities(kube, ground).all(),

@@ -10,7 +10,7 @@ import logging
 
 from pydantic import ValidationError
 
-from domain.built_in_kinds import LEASE
+from domain.built_in_kinds import LEASE, POD
 from domain.instances import MACHINE, NODE
 from domain.instances.constants import (
     CLUSTER_LABEL,
@@ -25,7 +25,7 @@ from domain.reading import read_all
 from engine.clock import now
 from engine.errors import Absent, ApiError, Conflict, Unavailable
 from engine.kube import KubeApi
-from engine.kube.json import JsonObject, text
+from engine.kube.json import JsonObject, sequence, text
 
 LEASE_NAME = "perdure-instance-disruptions"
 _ATTEMPTS = 10
@@ -102,11 +102,18 @@ class Disruptions:
         """The machines of its node group, from the API server."""
         if isinstance(machine, Node):
             nodes = await self._kube.list(NODE, label_selector=_alike(machine))
-            return [each for each in read_all(Node, nodes.items)[0] if node_group(each) == node_group(machine)]
+            found = [each for each in read_all(Node, nodes.items)[0] if node_group(each) == node_group(machine)]
+            return await self._with_etcd(found) if machine.control_plane else found
         selector = f"{CLUSTER_LABEL}={machine.cluster}"
         listed = await self._kube.list(MACHINE, machine.metadata.namespace, label_selector=selector)
         group = node_group(machine)
         return [each for each in read_all(Machine, listed.items)[0] if node_group(each) == group]
+
+    async def _with_etcd(self, nodes: list[Node]) -> list[Node]:
+        """The Nodes with the health of their etcd members, which run as static Pods where kubeadm made the cluster."""
+        pods = await self._kube.list(POD, "kube-system", label_selector="component=etcd")
+        unwell = {text(pod, "spec", "nodeName") for pod in pods.items if not is_ready(pod)}
+        return [each.model_copy(update={"etcd_healthy": each.metadata.name not in unwell}) for each in nodes]
 
     async def _read(self) -> tuple[JsonObject | None, Ledger]:
         try:
@@ -139,6 +146,12 @@ class Disruptions:
                 raise  # the namespace does not exist
             return False
         return True
+
+
+def is_ready(obj: JsonObject) -> bool:
+    """Whether a Node or Pod says that it is ready."""
+    conditions = sequence(obj, "status", "conditions")
+    return any(text(each, "type") == "Ready" and text(each, "status") == "True" for each in conditions)
 
 
 def _alike(node: Node) -> str:

@@ -46,14 +46,13 @@ class Outcome(StrEnum):
 
     DONE = "done"
     WAITS = "waits"  # for the budget of its node group; asked again every 20 seconds
-    INCOMPLETE = "incomplete"  # time was over, and Pods were left on the Node, or the replacement was not ready
+    INCOMPLETE = "incomplete"  # time was over, and Pods were left on the Node
     FORCED = "forced"  # time was over, and the Pods left were deleted
-    REFUSED = "refused"  # a Machine was deleted without a replacement that was wanted first
 
 
-def reacted(reaction: str, because: Because | None, outcome: Outcome = Outcome.DONE, *, timed: bool = True) -> None:
+def reacted(reaction: str, because: Because | None, outcome: Outcome = Outcome.DONE) -> None:
     """Count a reaction, and measure the time since its event was received unless it still waits."""
     cause = because.sort if because else ""
     REACTIONS.labels(reaction, cause, outcome).inc()
-    if timed and because and outcome not in (Outcome.WAITS, Outcome.REFUSED):
+    if because and outcome is not Outcome.WAITS:
         REACTION_SECONDS.labels(reaction, cause).observe((now() - because.since).total_seconds())

@@ -30,7 +30,7 @@ from temporalio import activity
 
 from activities.defined import Activities
 from activities.instances import metrics
-from activities.instances.disruptions import Disruptions
+from activities.instances.disruptions import Disruptions, is_ready
 from activities.instances.metrics import Outcome
 from activities.instances.reports import COMPONENT, node_subject, report
 from domain.built_in_kinds import NODE, POD
@@ -240,14 +240,8 @@ def instance_of(node: JsonObject) -> str:
     return instance_of_node(text(node, "spec", "providerID"))
 
 
-def ready(node: JsonObject) -> bool:
-    """Whether a Node says that it is ready."""
-    conditions = sequence(node, "status", "conditions")
-    return any(text(each, "type") == "Ready" and text(each, "status") == "True" for each in conditions)
-
-
 def _known(node: JsonObject) -> KnownNode:
-    return KnownNode(at=now(), name=text(node, "metadata", "name"), ready=ready(node))
+    return KnownNode(at=now(), name=text(node, "metadata", "name"), ready=is_ready(node))
 
 
 async def _node_of_instance(api: KubeApi, node: CordonNode | EmptyNode | FindNode | ReleaseNode) -> JsonObject | None:

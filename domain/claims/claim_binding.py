@@ -4,8 +4,8 @@
     validated --> approval pending, values refused, faults: shown in the status
           '-> a handle that names it already | the best free one | a new one --> status --> its resources
 
-A free handle is bound with its resourceVersion as precondition, so that not even two binders can bind it twice. A new
-handle's name derives from the claim's uid, so a repeated creation finds it.
+A chosen free handle is removed from the index, and bound with its resourceVersion as precondition, so that not even two
+binders can bind it twice. A new handle's name derives from the claim's uid, so a repeated creation finds it.
 """
 
 from __future__ import annotations
@@ -45,13 +45,19 @@ _WITH_HANDLE = "status with its handle"
 
 
 def wanted_of(plan: ClaimPlan) -> Wanted:
+    """The claim's requirements for a handle."""
     resources = (
         WantedResource(entry.provider, entry.name, entry.template, entry.match_ignore) for entry in plan.wanted
     )
     return Wanted(tuple(resources), pool=plan.wanted_pool, provider=plan.provider)
 
 
+# --- actions ---
+
+
 class OfClaim(ClaimsAction):
+    """An action for a claim with its wanted status."""
+
     key: Key
     at: datetime
     claim: GivenObject
@@ -59,11 +65,13 @@ class OfClaim(ClaimsAction):
 
 
 class Taken(Model):
-    """Attributes:
-    name: the chosen handle, empty if none matches.
-    handle: None if it was not available.
-    unusable: why this handle cannot be bound.
-    fault: why no handle can be bound.
+    """The result of an attempt to bind a free handle.
+
+    Attributes:
+        name: the chosen one, empty if none matches.
+        handle: the bound handle; None if it was not available.
+        unusable: why this handle cannot be bound.
+        fault: why no handle can be bound.
     """
 
     name: str = ""
@@ -73,7 +81,7 @@ class Taken(Model):
 
 
 class TakeHandle(OfClaim):
-    """The best one, except those passed over."""
+    """Bind the best free handle to the claim, except those passed over."""
 
     activity: ClassVar[str] = "claims.take_handle"
     title: ClassVar[str] = "bind a free handle"
@@ -98,14 +106,14 @@ class TakeHandle(OfClaim):
 
 
 class Created(Model):
-    """`handle` is None if its name is taken. `fault`: why none can be created."""
+    """The handle created for a claim; None if its name is taken. `fault`: why none can be created."""
 
     handle: GivenObject | None = None
     fault: Fault | None = None
 
 
 class CreateHandle(OfClaim):
-    """Finds the handle of an earlier attempt."""
+    """Create a handle for the claim, or find the one of an earlier attempt."""
 
     activity: ClassVar[str] = "claims.create_handle"
     title: ClassVar[str] = "create a handle for the claim"
@@ -145,7 +153,11 @@ def _without_free(world: Claim) -> Claim:
     return world.model_copy(update={"none_free": True})
 
 
+# --- the decision ---
+
+
 def decide(world: Claim, now: datetime) -> Decision:
+    """The binder's next actions for the claim."""
     claim, plan = world.claim, world.validation
     if (interrupted := disturbed(world)) is not None:
         return interrupted
@@ -174,7 +186,7 @@ def decide(world: Claim, now: datetime) -> Decision:
 
 
 def lacks(world: Claim) -> Wanted | None:
-    """None unless only another handle or an edit can help."""
+    """The claim's requirements, if it waits and only another handle or an edit can help."""
     waits = world.none_free and not world.handle and not world.halted and world.validation.creation is None
     return wanted_of(world.validation) if waits and not world.validation.by_clock else None
 
@@ -195,7 +207,7 @@ def _without_handle(world: Claim, now: datetime) -> Decision:
         return binding.doing(TakeHandle(passed_over=passed_over, **common))
     if plan.creation is not None:
         return binding.doing(CreateHandle(salt=world.salt, **common))
-    # It waits for a free handle: none may be created.
+    # No free handle matches, and none may be created: the claim waits.
     status = with_own_stalled(plan.status, None, world.question.now, bound=False)
     write = PutStatus(kind=RESOURCE_CLAIM, before=world.own, after={**world.own, "status": status})
     waits = standing.waits_for_free(plan, now + world.cadence.faulty)
@@ -203,7 +215,10 @@ def _without_handle(world: Claim, now: datetime) -> Decision:
 
 
 def _bound(world: Claim) -> PutStatus:
-    """Handle and lifespan, which always appear together; the maximum lifespans are added when they are rendered."""
+    """The write of handle and lifespan into the claim's status, which always appear together.
+
+    The maximum lifespans are added when they are rendered.
+    """
     claim, handle, now = world.validated, world.handle, world.question.now
     ready = value_at(handle, "status", "ready") is True
     lifespan = bound_status(Terms(), end_of_handle(handle), ready=ready, now=_bound_at(claim, handle, now))

@@ -1,7 +1,8 @@
 """The parts of a claim's status that come from its handle: resources, health, readiness, summary, lifespan.
 
-They are written after the handle's status. The claim shows complete live objects, which users read instead of having
-permissions on them. The claim's own fields stay.
+They are written after the handle's status, so that everything shown by the claim is on the handle. The claim shows
+complete live objects, which users read instead of having permissions on them. The claim's own fields stay: provider and
+values, validation errors, names, and the time of first readiness.
 """
 
 from __future__ import annotations
@@ -16,7 +17,10 @@ _COPIED = ("healthy", "ready", "summary")
 
 
 def claim_resources(claim: JsonObject, handle: JsonObject, states: Sequence[JsonObject | None]) -> list[JsonObject]:
-    """`handle` has the new status. Existing names are kept."""
+    """The claim's `status.resources`: the handle's entries with provider, validation error and object.
+
+    `handle` has the new status. Existing names are kept; missing entries are added.
+    """
     before = objects_at(claim, "status", "resources")
     specs = objects_at(handle, "spec", "resources")
     shown = objects_at(handle, "status", "resources")
@@ -41,7 +45,10 @@ def _claim_entry(before: JsonObject, provider: JsonObject, shown: JsonObject, st
 def claim_status(
     claim: JsonObject, handle: JsonObject, states: Sequence[JsonObject | None], lifespan: JsonObject
 ) -> JsonObject:
-    """`handle` has the new status. Health, readiness and summary are removed if the handle lacks them."""
+    """The claim's status from its handle's new status.
+
+    `lifespan` comes from `mirrored_lifespan`. Health, readiness and summary are removed if the handle lacks them.
+    """
     before = object_at(claim, "status")
     status = object_at(handle, "status")
     copied: JsonObject = {field: status[field] for field in _COPIED if field in status}
@@ -62,7 +69,7 @@ def mirrored_lifespan(
     relative_maximum: str | None,
     first_ready: str | None,
 ) -> JsonObject:
-    """The handle's end, and its maxima normalized for the claim's schema.
+    """The claim's `status.lifespan`: the handle's end, and its maxima normalized for the claim's schema.
 
     `first_ready` is recorded if the handle has become ready; recorded start and readiness never change.
     """

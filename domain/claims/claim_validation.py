@@ -46,6 +46,7 @@ class Claim(HandleWorld):
     """A claim and its handle during a pass; `handle` is empty while there is none.
 
     Attributes:
+        claim_observed: the claim as observed.
         claim_read: the claim is freshly read and the handle cached, because it has expired.
         claim_plan: the claim's wanted object; None if unknown.
         validated_again: the plan was made again in this pass, from its written statuses.
@@ -80,12 +81,12 @@ class Claim(HandleWorld):
 
     @property
     def own(self) -> JsonObject:
-        """As stored."""
+        """The stored claim."""
         return self.claim_observed if self.plans_only else self.question.claim or {}
 
     @property
     def validation(self) -> ClaimPlan:
-        """Unchanged if unknown."""
+        """The claim's wanted object; unchanged if unknown."""
         return self.claim_plan or ClaimPlan(status=object_at(self.claim, "status"))
 
     @property
@@ -95,7 +96,7 @@ class Claim(HandleWorld):
 
     @property
     def validated(self) -> JsonObject:
-        """With the wanted status, written or not."""
+        """The claim with its wanted status, written or not."""
         return {**self.own, "status": self.validation.status}
 
     def stored(self, kind: str, obj: JsonObject) -> HandleWorld:
@@ -105,19 +106,21 @@ class Claim(HandleWorld):
         return after.model_copy(update={"claim_before": obj}) if begins else after
 
     def at_fault(self, fault: Fault) -> Claim:
-        """With a fault found after its plan."""
+        """The claim with a fault found after its plan."""
         status = {**self.validation.status, **only(object_at(self.own, "status"), "conditions")}
         return self.model_copy(update={"claim_plan": faulty_plan(status, fault, self.question.now)})
 
 
 class Validated(Model):
-    """`assigned` are the providers of its entries (list mode)."""
+    """The claim's wanted object, and the providers of its entries (list mode)."""
 
     plan: Annotated[ClaimPlan, SkipValidation] = ClaimPlan()
     assigned: tuple[str, ...] = ()
 
 
 class Validate(ClaimsAction):
+    """Find out the claim's wanted object."""
+
     activity: ClassVar[str] = "claims.validate_claim"
     title: ClassVar[str] = "validate the claim"
     result: ClassVar[type[Model] | None] = Validated
@@ -147,6 +150,7 @@ class Validate(ClaimsAction):
 
 
 def to_validate(world: Claim) -> tuple[Action, ...]:
+    """The next actions until the claim's own object is as wanted."""
     plan, claim = world.claim_plan, world.own
     if plan is None:
         return (validate(world),)
@@ -164,11 +168,12 @@ def to_validate(world: Claim) -> tuple[Action, ...]:
 
 
 def validate(world: Claim) -> Validate:
+    """The validation of the stored claim."""
     return Validate(key=world.key, at=world.question.now, claim=world.own, handle=world.handle or None)
 
 
 def not_begun(claim: JsonObject, now: datetime) -> Decision | None:
-    """None after the claim's start, or if it is unreadable, which is a fault."""
+    """The decision before the claim's start; None afterwards, or if it is unreadable, which is a fault."""
     try:
         start = start_of(claim)
     except UnreadableMoment:
@@ -177,12 +182,14 @@ def not_begun(claim: JsonObject, now: datetime) -> Decision | None:
 
 
 def notices(world: Claim) -> tuple[Notice, ...]:
+    """Events about news in the claim's status."""
     if world.claim_plan is None or (world.binds and not world.halted):
         return ()
     return tuple(_notices(world.claim_observed, world.claim_plan))
 
 
 def faulty_plan(status: JsonObject, fault: Fault, now: datetime) -> ClaimPlan:
+    """The plan of a claim with a fault and nothing else."""
     return ClaimPlan(status=with_own_stalled(status, fault, now, bound=False), halt=Halt.FAULT, fault=fault)
 
 
@@ -200,6 +207,7 @@ def _messages(conditions: Sequence[JsonObject]) -> str:
 
 
 def _prepared(names: DomainNames, claim: JsonObject, plan: ClaimPlan) -> JsonObject:
+    """The claim with our finalizer and its plan's additions."""
     prepared = in_hand(names, RESOURCE_CLAIM, claim)
     for part, added in (("annotations", plan.annotations), ("labels", plan.labels)):
         if added:

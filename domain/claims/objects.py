@@ -1,6 +1,7 @@
 """Access to free-form JSON: absent values, and values of unexpected types, read as empty.
 
-No function here changes its arguments.
+Templates, variables and live objects have no schema of their own; the API server enforces the other types. No function
+here changes its arguments.
 """
 
 from __future__ import annotations
@@ -13,11 +14,12 @@ from pydantic import JsonValue, SkipValidation
 from domain.levers import is_paused
 
 JsonObject = dict[str, JsonValue]
-# An object from the API server, not validated again.
+# In a model: an object from the API server, not validated again.
 GivenObject = Annotated[JsonObject, SkipValidation]
 
 
 def value_at(value: JsonValue, *path: str) -> JsonValue:
+    """The value at the path of keys; None if a step is missing."""
     for key in path:
         if not isinstance(value, dict):
             return None
@@ -26,17 +28,19 @@ def value_at(value: JsonValue, *path: str) -> JsonValue:
 
 
 def object_at(value: JsonValue, *path: str) -> JsonObject:
+    """The object at the path, `{}` if there is none."""
     found = value_at(value, *path)
     return found if isinstance(found, dict) else {}
 
 
 def objects_at(value: JsonValue, *path: str) -> list[JsonObject]:
-    """Entries that are no objects become `{}`, so that indices stay valid."""
+    """The list at the path; entries that are no objects become `{}`, so that indices stay valid."""
     found = value_at(value, *path)
     return [item if isinstance(item, dict) else {} for item in found] if isinstance(found, list) else []
 
 
 def text_at(value: JsonValue, *path: str) -> str:
+    """The string at the path, `""` if there is none."""
     found = value_at(value, *path)
     return found if isinstance(found, str) else ""
 
@@ -54,7 +58,7 @@ def paused(value: JsonValue) -> bool:
 
 
 def present(**fields: JsonValue) -> JsonObject:
-    """Status fields are absent, not null."""
+    """An object without unknown fields: status fields are absent, not null."""
     return {name: value for name, value in fields.items() if value is not None}
 
 

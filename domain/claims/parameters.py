@@ -2,8 +2,9 @@
 
 Accepted values are sticky: they stay in the claim's `status.provider.parameterValues` even if they are removed from the
 spec, would be refused today, or their parameter is gone. An unchanged value is never validated again, a rendered
-default (a generated password) stays, and a rejected edit changes nothing until corrected. The claim's spec is never
-completed. Faults of the provider are included, so that a claim always shows why it waits.
+default (a generated password) stays, and a rejected edit changes nothing until corrected. Each pass evaluates the
+user's and the accepted values; the claim's spec is never completed. Clients compare the error texts in `constants`.
+Faults of the provider (an unusable default template or schema) are included, so that a claim always shows why it waits.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from domain.model import Model
 
 
 class Accepted(Model):
-    """The complete current values."""
+    """The complete current values, for handles and templates."""
 
     values: dict[str, JsonValue]
 
@@ -36,9 +37,9 @@ def settle_parameters(scene: Scene, provider: JsonObject) -> Accepted | Rejected
 
 
 def provider_status(claim: JsonObject, outcome: Accepted | Rejected) -> JsonObject:
-    """Accepted values stay beside the errors of an edit.
+    """The complete `status.provider`: accepted values stay beside the errors of an edit.
 
-    It must replace the old `status.provider`, because a merge would keep removed members.
+    It must replace the old one, because a merge would keep removed members.
     """
     status: JsonObject = {"name": text_at(claim, "spec", "provider", "name")}
     if isinstance(outcome, Accepted):
@@ -49,13 +50,13 @@ def provider_status(claim: JsonObject, outcome: Accepted | Rejected) -> JsonObje
 
 
 def _accepted(claim: JsonObject | None) -> JsonObject | None:
-    """None before the first acceptance."""
+    """The accepted values; None before the first acceptance."""
     values = value_at(claim, "status", "provider", "parameterValues")
     return values if isinstance(values, dict) else None
 
 
 class _Settling:
-    """`values` start with the user's and are completed."""
+    """One evaluation; `values` start with the user's and are completed."""
 
     def __init__(self, scene: Scene, provider: JsonObject) -> None:
         self.scene = scene
@@ -78,7 +79,7 @@ class _Settling:
         return Rejected(errors=tuple(self.errors)) if self.errors else Accepted(values=self._complete_values())
 
     def _complete(self, parameter: JsonObject) -> None:
-        """The accepted value, else the default; a default template sees the values before it."""
+        """Use the accepted value, else the default; a default template sees the values before it."""
         name = text_at(parameter, "name")
         if self.accepted is not None and name in self.accepted:
             self.values[name] = self.accepted[name]
@@ -115,7 +116,7 @@ class _Settling:
         self._validate(parameter, name)
 
     def _validate(self, parameter: JsonObject, name: str) -> None:
-        """Checks are skipped after a violation of the schema."""
+        """The schema first; checks are skipped after a violation."""
         value = self.values[name]
         schema = value_at(parameter, "validation", "openAPIV3Schema")
         what = f"ResourceProvider {self.provider_name}, schema of parameter {name}"
@@ -148,5 +149,5 @@ class _Settling:
         return self.accepted is not None and name in self.accepted and same(self.accepted[name], self.values[name])
 
     def _complete_values(self) -> JsonObject:
-        """Accepted values of removed parameters are never dropped."""
+        """Includes the accepted values of removed parameters, which are never dropped."""
         return {**(self.accepted or {}), **self.values}

@@ -13,7 +13,7 @@ from domain.identity import Key
 from domain.model import Model
 from domain.passes import Pass, PassedWorld
 
-# Tens of requests at most; missed heartbeats reveal a dead worker much earlier.
+# A pass makes tens of requests at most; missed heartbeats reveal a dead worker much earlier.
 LONGEST_PASS = timedelta(minutes=2)
 # Claims in one message to the binder or in one batch's input: 50 KB.
 MOST_ASKED = 200
@@ -25,6 +25,7 @@ class Cadence(Model):
     Attributes:
         by_clock: the interval for time-dependent templates.
         refresh: the interval for changes without events.
+        faulty: the interval for faults.
     """
 
     by_clock: timedelta = timedelta(0)
@@ -37,17 +38,19 @@ class Cadence(Model):
 
 
 class ObjectKnown(Model):
-    """The last settled wish, and repeated changes by others. Losing it costs a pass."""
+    """The memory of a claim's or handle's workflow: the last settled wish, and repeated changes by others. Losing it
+    costs a pass.
+    """
 
     honoured: Wish | None = None
     struggle: Struggle = Struggle()
 
 
 class ObjectWorld(PassedWorld):
-    """`at` is when the pass began.
+    """The result of a pass over a claim or handle; `at` is when it began.
 
     During binding the binder and the claim's own workflow report concurrently: the newer result counts. A claim that
-    has asked the binder accepts any answer.
+    has asked the binder accepts any answer, because it knows nothing itself.
     """
 
     known: ObjectKnown = ObjectKnown()
@@ -60,13 +63,13 @@ class ObjectWorld(PassedWorld):
         return self
 
     def heard(self, told: ObjectWorld) -> ObjectWorld:
-        """After a report by another workflow."""
+        """This world after a report by another workflow."""
         stale = self.at is not None and told.at is not None and told.at < self.at
         return self if stale and self.decision.phase != BINDING else told.recall(self.model_copy(update={"at": None}))
 
 
 class PoolKnown(Model):
-    """The last deletion of unhealthy handles. Losing it costs a handle."""
+    """The memory of a pool's workflow: the last deletion of unhealthy handles. Losing it costs a handle."""
 
     gave_up: datetime | None = None
 
@@ -76,13 +79,13 @@ class PoolWorld(PassedWorld):
 
 
 class BinderKnown(Model):
-    """Claims that have asked and were not answered yet."""
+    """The memory of the binder's workflow: claims that have asked and were not answered yet."""
 
     asked: tuple[Key, ...] = ()
 
 
 class BinderWorld(PassedWorld):
-    """`more`: the batch stopped before all claims were handled."""
+    """The result of a batch; `more`: it stopped before all claims were handled."""
 
     known: BinderKnown = BinderKnown()
     more: bool = False
@@ -93,7 +96,7 @@ class BinderWorld(PassedWorld):
 
 
 class _Pass(Pass):
-    """After a wake it reads everything from the API server."""
+    """A pass over one object; after a wake it reads everything from the API server."""
 
     queue: ClassVar[str] = Queue.CLAIMS
     start_to_close: ClassVar[timedelta] = LONGEST_PASS
@@ -106,16 +109,22 @@ class _ObjectPass(_Pass):
 
 
 class PassClaim(_ObjectPass):
+    """Reconcile a claim, its handle and their resources; without a handle ask the binder."""
+
     activity: ClassVar[str] = "claims.pass_claim"
     title: ClassVar[str] = "reconcile the claim, its handle and their resources"
 
 
 class PassHandle(_ObjectPass):
+    """Reconcile a handle without a claim, and its resources."""
+
     activity: ClassVar[str] = "claims.pass_handle"
     title: ClassVar[str] = "reconcile the handle and its resources"
 
 
 class PassPool(_Pass):
+    """Count the pool's handles, create missing ones, delete unhealthy ones, write the status."""
+
     activity: ClassVar[str] = "claims.pass_pool"
     title: ClassVar[str] = "count the pool's handles, create missing and delete surplus ones, write the status"
     result: ClassVar[type[Model] | None] = PoolWorld
@@ -124,13 +133,16 @@ class PassPool(_Pass):
 
 
 class Asked(Model):
-    """At most `MOST_ASKED`."""
+    """Claims without a handle, at most `MOST_ASKED`."""
 
     claims: tuple[Key, ...]
 
 
 class Serve(Action):
-    """For some seconds. `asked` are handled in any case, at most `MOST_ASKED`."""
+    """Bind claims without a handle for some seconds, as they come, and delete expired ones.
+
+    `asked` are handled in any case, at most `MOST_ASKED`.
+    """
 
     activity: ClassVar[str] = "claims.serve"
     title: ClassVar[str] = "bind or create handles for claims without one, delete claims that have expired"
@@ -151,6 +163,7 @@ def idle(
     deadline: datetime | None = None,
     at_deadline: str = "",
 ) -> Decision:
+    """A decision without actions until a wake or the deadline."""
     return Decision(
         phase=phase,
         outcome=Outcome.SETTLED,

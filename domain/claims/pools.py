@@ -1,8 +1,9 @@
 """The numbers of handles that a pool creates and deletes.
 
-A pool keeps `minAvailable` unclaimed handles; `maxUnready` limits unready ones, which every new handle is at first.
-Pools never scale down. Unhealthy replacements are deleted at the pace of Poolboy's polls, otherwise a failing provider
-would cause endless creations and deletions.
+A pool keeps `minAvailable` unclaimed handles, including unready ones; `maxUnready` limits unready ones, which every new
+handle is at first. Unhealthy ones are deleted if configured, and replaced from the current spec. Pools never scale
+down. Unhealthy replacements are deleted at the pace of Poolboy's polls, otherwise a failing provider would cause
+endless creations and deletions.
 
 A ResourcePoolScaling adds `count` handles once, at its time, after the minimum is met:
 
@@ -39,7 +40,10 @@ LONGEST_REST = timedelta(seconds=2)
 
 
 class PoolHandle(Model):
-    """None is unknown. `scaling` names the scaling that created it. A `paused` one counts, and is not deleted."""
+    """An unclaimed handle of the pool; None is unknown. `scaling` names the scaling that created it.
+
+    A `paused` one counts, and is not deleted.
+    """
 
     name: str
     created: datetime
@@ -50,6 +54,8 @@ class PoolHandle(Model):
 
 
 class Scaling(Model):
+    """A ResourcePoolScaling of the pool, with its progress."""
+
     name: str
     uid: str = ""
     count: int = 0
@@ -67,22 +73,25 @@ class Wants(Model):
 
 
 class NewHandle(Model):
-    """For a scaling with its uid and serial number."""
+    """A handle to create; for a scaling with its uid and serial number."""
 
     scaling: str = ""
     scaling_uid: str = ""
     serial: int | None = None
 
     def slot(self, number: int) -> str:
+        """The slot of its creation within a pass."""
         return f"create handle {number}" if self.serial is None else f"create handle {self.serial} of {self.scaling}"
 
 
 class PoolPlan(Model):
-    """Attributes:
-    scalings: changed statuses, after the creation of `create`.
-    giving_back: statuses to write before `delete`.
-    begins_at: when the next scaling begins.
-    gives_up_at: when spared unhealthy handles are deleted.
+    """The changes of a pool.
+
+    Attributes:
+        scalings: changed statuses, after the creation of `create`.
+        giving_back: statuses to write before `delete`.
+        begins_at: when the next scaling begins.
+        gives_up_at: when spared unhealthy handles are deleted.
     """
 
     delete: tuple[str, ...] = ()
@@ -103,10 +112,10 @@ def plan(
     pace: timedelta = MANAGE_POOLS_INTERVAL,
     made: Collection[str] = (),
 ) -> PoolPlan:
-    """`handles` are free ones that are not being deleted.
+    """The changes that the pool needs now.
 
-    `gave_up` is the last deletion of unhealthy ones: newer ones are spared for `pace`. `made` are the slots of new
-    handles that no status counts yet.
+    `handles` are free ones that are not being deleted. `gave_up` is the last deletion of unhealthy ones: newer ones are
+    spared for `pace`. `made` are the slots of new handles that no status counts yet.
     """
     unhealthy = _unhealthy(wants, handles)
     at_once = gave_up is None or now >= gave_up + pace
@@ -129,7 +138,7 @@ def plan(
 
 
 def pool_status(kept: Iterable[PoolHandle], made: Iterable[str]) -> JsonObject:
-    """Including new handles; unknown values are absent."""
+    """The pool's `resourceHandles` and `resourceHandleCount`, including new ones; unknown values are absent."""
     shown = sorted(kept, key=lambda handle: (handle.created, handle.name))
     entries: list[JsonValue] = [
         present(healthy=handle.healthy, name=handle.name, ready=handle.ready) for handle in shown
@@ -142,11 +151,14 @@ def pool_status(kept: Iterable[PoolHandle], made: Iterable[str]) -> JsonObject:
     }
 
 
+# --- reading objects ---
+
+
 def rest(handles: int) -> timedelta:
     """The least time between passes over a pool with this many free handles.
 
-    Each change of a handle requests a pass, which writes all of them into the status. A single change is still handled
-    at once.
+    Each pass counts all handles and writes them into the status, and each change of one requests a pass. A single
+    change is still handled at once.
     """
     return min(LONGEST_REST, handles * REST_PER_HANDLE) if handles >= MANY else timedelta(0)
 
@@ -161,7 +173,7 @@ def wants_of(pool: JsonObject) -> Wants:
 
 
 def pool_handle(names: DomainNames, handle: JsonObject, pool: JsonObject) -> PoolHandle | None:
-    """None if another's, bound, being deleted or ignored."""
+    """A ResourceHandle as counted by the pool; None if another's, bound, being deleted or ignored."""
     owner = object_at(handle, "spec", "resourcePool")
     ours = all(text_at(owner, field) == text_at(pool, "metadata", field) for field in ("name", "namespace"))
     labels = object_at(handle, "metadata", "labels")
@@ -180,7 +192,7 @@ def pool_handle(names: DomainNames, handle: JsonObject, pool: JsonObject) -> Poo
 
 
 def scaling_of(scaling: JsonObject, pool: JsonObject) -> Scaling | None:
-    """None if another's, being deleted, or without a readable time."""
+    """A ResourcePoolScaling of the pool; None if another's, being deleted, or without a readable time."""
     name = text_at(scaling, "spec", "resourcePool", "name")
     here = text_at(scaling, "metadata", "namespace") == text_at(pool, "metadata", "namespace")
     if name != text_at(pool, "metadata", "name") or not here or is_deleting(scaling):
@@ -214,17 +226,20 @@ def scaling_status(scaling: Scaling) -> JsonObject:
     }
 
 
+# --- arithmetic ---
+
+
 def _unhealthy(wants: Wants, handles: Iterable[PoolHandle]) -> tuple[PoolHandle, ...]:
     return tuple(h for h in handles if wants.delete_unhealthy and h.healthy is False and not h.paused)
 
 
 def _older(handle: PoolHandle, moment: datetime | None) -> bool:
-    """In whole seconds."""
+    """Whether the handle was created before that second."""
     return moment is not None and handle.created < whole_seconds(moment)
 
 
 def _given_back(scaling: Scaling, handles: Iterable[PoolHandle], given_up: Iterable[PoolHandle]) -> Scaling:
-    """The slots of newly deleted unhealthy handles are free again."""
+    """The scaling with the slots of newly deleted unhealthy handles free again."""
     new = tuple(h.name for h in given_up if h.scaling == scaling.name and h.name not in scaling.given_back)
     if not new:
         return scaling
@@ -253,7 +268,7 @@ def _still_lacking(scaling: Scaling) -> Iterable[NewHandle]:
 
 
 def _advanced(scaling: Scaling, made: Collection[str]) -> Scaling:
-    """Counts its created handles, up to the first gap: serial numbers are used once."""
+    """The scaling with its created handles, up to the first gap: serial numbers are used once."""
     new = next(each for each in count() if _numbered(scaling, scaling.serials + each).slot(0) not in made)
     return scaling.model_copy(update={"made": scaling.made + new, "serials": scaling.serials + new}) if new else scaling
 

@@ -1,3 +1,5 @@
+"""The common part of questions to the evaluator."""
+
 from __future__ import annotations
 
 from datetime import datetime
@@ -8,7 +10,7 @@ from domain.model import Model
 
 
 class Question(Model):
-    """`providers` are potentially relevant ones, by name."""
+    """The time, the names with the domain, and potentially relevant providers by name."""
 
     now: datetime
     names: DomainNames

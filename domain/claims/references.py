@@ -1,3 +1,5 @@
+"""References between claims, handles and pools, in the configured domain, and the keys of their lifecycles."""
+
 from __future__ import annotations
 
 from domain.claims.domain_names import DomainNames

@@ -1,9 +1,10 @@
 """Validation of claims' values against a provider's `openAPIV3Schema`; the message is the validator's own text.
 
-The dialect is OpenAPI 3.0: JSON Schema draft 4 with `nullable`; `format` is not enforced. The first violation is
-reported, in the order of the schema's keywords, as in the replaced operator. The API server does not check these
-schemas. Unknown keywords are ignored; unusable ones (an unknown `type`, a broken `pattern` or reference) are a
-`SchemaError` of the provider. References are resolved only within the schema.
+Schemas are in a provider's `validation` (a list-mode claim's template) and in a parameter's (one value). The dialect is
+OpenAPI 3.0: JSON Schema draft 4 with `nullable`; `format` is not enforced. The first violation is reported, in the
+order of the schema's keywords, as in the replaced operator. The API server does not check these schemas. Unknown
+keywords are ignored, as before; unusable ones (an unknown `type`, a broken `pattern` or reference) are a `SchemaError`
+of the provider. References are resolved only within the schema.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ CACHED_SCHEMAS = 512
 
 
 class SchemaError(Exception):
-    pass
+    """The schema is unusable; the text has the reason in one line."""
 
 
 def violation(schema: JsonValue, value: JsonValue, what: str = "") -> str | None:
-    """A multi-line text; None if valid.
+    """The first violation's multi-line text; None if valid.
 
     A `pattern` may run endlessly: `what` is announced first, so that the process that ends it can name it.
 
@@ -42,13 +43,14 @@ def violation(schema: JsonValue, value: JsonValue, what: str = "") -> str | None
         error = next(_validator(json.dumps(schema)).iter_errors(value), None)
         return None if error is None else _bounded(str(error))
     except Exception as error:
-        # Any exception of the library (its own, re.error, TypeError, RecursionError) is caused by the schema.
+        # Any exception of the library (its own, re.error, TypeError, RecursionError) is caused by the schema: the value
+        # is plain JSON.
         raise SchemaError(f"openAPIV3Schema cannot be used: {_reason(schema, error)}") from error
 
 
 @lru_cache(CACHED_SCHEMAS)
 def _validator(schema: str) -> Any:
-    """Cached by the schema's text, because the order of keys determines the first violation."""
+    """The validator, cached by the schema's text, because the order of keys determines the first violation."""
     return OAS30Validator(json.loads(schema), registry=Registry())
 
 

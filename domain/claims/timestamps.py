@@ -12,7 +12,7 @@ from domain.claims.objects import JsonObject, text_at, value_at
 
 
 def start_of(claim: JsonObject) -> datetime:
-    """From its status (the binding), else its spec, else its creation. Nothing is done before.
+    """The claim's start: from its status (the binding), else its spec, else its creation. Nothing is done before.
 
     Raises:
         UnreadableMoment: the spec's start is not a time.
@@ -31,25 +31,27 @@ def base_of(claim: JsonObject) -> datetime:
 
 
 def requested_end_of(claim: JsonObject) -> datetime | None:
-    """Raises:
-    UnreadableMoment: it is not a time.
+    """The requested end.
+
+    Raises:
+        UnreadableMoment: it is not a time.
     """
     asked = text_at(claim, "spec", "lifespan", "end")
     return parse_moment(asked, "spec.lifespan.end") if asked else None
 
 
 def born(resource: JsonObject) -> datetime:
-    """An object not created yet counts as the oldest."""
+    """The creation time; an object not created yet counts as the oldest."""
     return _recorded(resource, "metadata", "creationTimestamp") or EARLIEST
 
 
 def end_of_handle(handle: JsonObject) -> datetime | None:
-    """None if never, or if unreadable."""
+    """When the handle is deleted, bound or free; None if never, or if unreadable."""
     return _recorded(handle, "spec", "lifespan", "end")
 
 
 def end_of_detached(claim: JsonObject) -> datetime | None:
-    """None if the claim is not detached or has no end."""
+    """When a detached claim is deleted; None if it is not detached or has no end."""
     detached = value_at(claim, "status", "resourceHandle", "detached") is True
     return _recorded(claim, "status", "lifespan", "end") if detached else None
 
@@ -68,11 +70,12 @@ def agreed_end(claim: JsonObject | None, handle: JsonObject | None) -> datetime 
 
 
 def ahead(moment: datetime | None, now: datetime) -> datetime | None:
+    """The time if it is in the future, else None."""
     return None if passed(moment, now) else moment
 
 
 def passed(moment: datetime | None, now: datetime) -> bool:
-    """False for None."""
+    """Whether the time has come; False for None."""
     return moment is not None and moment <= now
 
 

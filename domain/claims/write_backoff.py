@@ -1,8 +1,9 @@
 """Backoff when another controller reverts a claim's or handle's changes of a live object.
 
-The first changes are made at once, because a person may have caused them; from the sixth identical change on, the pause
-between passes grows. The same applies to objects that are deleted after each creation. Pauses never delay an expiry.
-Patches without effect on the API server (a removed default) do not count.
+A provider's update filters may allow fields that another controller sets: each write wakes the other side. The first
+changes are made at once, because a person may have caused them; from the sixth identical change on, the pause between
+passes grows. The same applies to objects that are deleted after each creation. Pauses never delay an expiry. Patches
+without effect on the API server (a removed default) do not count.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ FORGOTTEN = timedelta(seconds=30)
 
 
 class Struggle(Model):
-    """Consecutive passes with the same changes, by digest, and the last time."""
+    """The number of consecutive passes with the same changes, by digest, and the last time."""
 
     changes: str = ""
     times: int = 0
@@ -36,6 +37,7 @@ def whole(index: int, definition: JsonObject) -> Operations:
 
 
 def struggle_after(before: Struggle, made: Sequence[Operations], now: datetime) -> Struggle:
+    """The state after a pass with these changes."""
     if before.at is None or now - before.at > FORGOTTEN:
         before = Struggle()
     if not made:
@@ -46,7 +48,7 @@ def struggle_after(before: Struggle, made: Sequence[Operations], now: datetime) 
 
 
 def rest_in(struggle: Struggle, now: datetime, deadline: datetime | None) -> timedelta:
-    """Not beyond the deadline."""
+    """The least time until the next pass, not beyond the deadline."""
     more = struggle.times - AT_ONCE
     if more <= 0:
         return timedelta(0)

@@ -14,7 +14,7 @@ from domain.model import Model
 
 
 class ObjectsWorld(World):
-    """`wrote` are the marks of this pass's writes."""
+    """A world with objects of the area. `wrote` are the marks of this pass's writes."""
 
     wrote: tuple[str, ...] = ()
 
@@ -22,7 +22,7 @@ class ObjectsWorld(World):
         raise NotImplementedError(f"{type(self).__name__} holds no {kind}")
 
     def to_write(self, *writes: PutObject) -> tuple[PutObject, ...]:
-        """Each once in a pass, because the API server may drop unknown fields."""
+        """The writes that change something; each once in a pass, because the API server may drop unknown fields."""
         return tuple(each for each in writes if each.mark not in self.wrote and each.differs)
 
 
@@ -30,17 +30,19 @@ W = TypeVar("W", bound=ObjectsWorld)
 
 
 class ClaimsAction(Action):
+    """An action on the area's own workers."""
+
     queue: ClassVar[str] = Queue.CLAIMS
 
 
 class Stored(Model):
-    """As returned by the API server."""
+    """An object as returned by the API server."""
 
     obj: GivenObject
 
 
 class PutObject(ClaimsAction):
-    """Only if different."""
+    """Write an object's metadata and spec, if different."""
 
     activity: ClassVar[str] = "claims.put"
     result: ClassVar[type[Model] | None] = Stored
@@ -75,7 +77,7 @@ class PutObject(ClaimsAction):
 
 
 class PutStatus(PutObject):
-    """Only if different, after everything that it reports."""
+    """Write an object's status, if different, after everything that it reports."""
 
     activity: ClassVar[str] = "claims.put_status"
     last: ClassVar[bool] = True
@@ -88,7 +90,7 @@ class PutStatus(PutObject):
 
 
 class LetGo(PutObject):
-    """The lifecycle ends afterwards."""
+    """Remove our finalizers; the lifecycle ends afterwards."""
 
     activity: ClassVar[str] = "claims.let_go"
     last: ClassVar[bool] = True
@@ -97,6 +99,7 @@ class LetGo(PutObject):
 
 
 def let_go(names: DomainNames, kind: Kind, obj: JsonObject) -> tuple[LetGo, ...]:
+    """Remove our finalizers, if the object has any."""
     if not is_in_hand(names, obj):
         return ()
     return (LetGo(kind=kind, before=obj, after=with_metadata(obj, finalizers=others_finalizers(names, obj))),)

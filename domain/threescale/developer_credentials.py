@@ -1,3 +1,5 @@
+"""Passwords and email addresses of developers."""
+
 from __future__ import annotations
 
 import re

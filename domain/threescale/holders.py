@@ -1,6 +1,7 @@
-"""Objects that manage the same entry in 3scale, because both adopted it, or one was copied with its annotation.
+"""Objects that manage the same entry in 3scale.
 
-If one is deleted, the entry is left to the other.
+Two objects with the same name and tenant may have the same id, because both adopted it, or one was copied with its
+annotation. If one is deleted, the entry is left to the other.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from domain.resource import ObjectMeta
 
 
 class Holder(Model):
-    """Another object that may have the same entry, and that entry's id."""
+    """Another object, and the id of its entry."""
 
     metadata: ObjectMeta
     id: int
 
 
 def holder_of(id_: int, holders: Iterable[Holder]) -> ObjectMeta | None:
-    """Only one that is not being deleted."""
+    """Another object with this id that is not being deleted."""
     return next((each.metadata for each in holders if each.id == id_ and not each.metadata.deleting), None)

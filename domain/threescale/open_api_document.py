@@ -1,8 +1,9 @@
 """Strict parsing of an OpenAPI document.
 
-The text is JSON or YAML, and untrusted: it is refused if it is too long, too deep, too large after resolving aliases,
-or if an object has a duplicate key, which parsers treat differently. References must stay within the document. YAML
-dates stay texts, as in JSON.
+The text is JSON or YAML, and untrusted: it comes from a Secret or a web page. It is refused if it is too long, too
+deep, too large after resolving aliases, or if an object has a duplicate key, which parsers treat differently. Only the
+needed parts are read, by the rules of OpenAPI 3. References must stay within the document. YAML dates stay texts, as in
+JSON.
 """
 
 from __future__ import annotations
@@ -24,7 +25,7 @@ from domain.schema import Json, JsonObject
 MOST_BYTES = 2 * 1024 * 1024
 DEEPEST = 100
 MOST_NODES = 200_000
-# A longer chain of references is a cycle.
+# The longest chain of references; a longer one is a cycle.
 _MOST_STEPS = 8
 
 PRODUCT_EXTENSION = "x-3scale-product"
@@ -35,7 +36,7 @@ _VARIABLE = re.compile(r"\{([^{}]+)\}")
 
 
 class Unreadable(Exception):  # noqa: N818 - what it says, as in engine.errors
-    pass
+    """Why the text is not a usable OpenAPI document."""
 
 
 class _Strict(Model):
@@ -64,13 +65,13 @@ class Server(_Strict):
 
     @property
     def address(self) -> str:
-        """With the defaults of its variables."""
+        """The address with the defaults of its variables."""
         known = self.variables
         return _VARIABLE.sub(lambda found: known[found[1]].default if found[1] in known else found[0], self.url)
 
 
 class Scheme(_Strict):
-    """`name` and `in` of a key, `flows` of OAuth 2."""
+    """A security scheme: `name` and `in` of a key, `flows` of OAuth 2."""
 
     type: str
     name: str = ""
@@ -86,7 +87,7 @@ class Operation(_Strict):
 
 
 class Call(Model):
-    """The verb is in capitals."""
+    """An operation with its verb, in capitals, and its path."""
 
     verb: str
     path: str
@@ -94,7 +95,7 @@ class Call(Model):
 
 
 class Api(Model):
-    """`calls` are sorted by path and verb."""
+    """The used parts of a document; `calls` are sorted by path and verb."""
 
     info: Info
     server: Server | None
@@ -110,7 +111,7 @@ class Api(Model):
 
     @property
     def base_path(self) -> str:
-        """Of the first server, without a trailing slash."""
+        """The path of the first server, without a trailing slash."""
         return unquote(urlsplit(self.server.address if self.server else "").path).removesuffix("/")
 
 
@@ -129,7 +130,7 @@ class _Root(_Strict):
 
 
 def read_api(text: str) -> Api:
-    """Results are cached, because a long document takes seconds.
+    """Parse the API; results are cached, because a long document takes seconds.
 
     Raises:
         Unreadable: with the problem.
@@ -142,6 +143,7 @@ def read_api(text: str) -> Api:
 
 @lru_cache(maxsize=32)
 def _read(text: str) -> Api | str:
+    """The API, or the problem."""
     try:
         return _api(parsed(text))
     except Unreadable as problem:
@@ -164,8 +166,10 @@ def _api(document: JsonObject) -> Api:
 
 
 def parsed(text: str) -> JsonObject:
-    """Raises:
-    Unreadable: with the problem.
+    """The document as JSON.
+
+    Raises:
+        Unreadable: with the problem.
     """
     if len(text.encode()) > MOST_BYTES:
         raise Unreadable(f"longer than {MOST_BYTES} bytes")
@@ -186,7 +190,7 @@ def _instead_of_object(text: str, whole: Json) -> str:
 
 
 class _Loader(yaml.CSafeLoader):
-    """Refuses duplicate keys and keeps dates as texts."""
+    """A safe loader that refuses duplicate keys and keeps dates as texts."""
 
     yaml_implicit_resolvers = {
         first: [(tag, pattern) for tag, pattern in listed if tag != "tag:yaml.org,2002:timestamp"]
@@ -269,6 +273,7 @@ def _operation(value: Json, where: str) -> Operation:
 
 
 def _schemes(document: JsonObject, security: Iterable[JsonObject]) -> Iterable[Scheme]:
+    """The schemes of the API's global security requirements."""
     components = document.get("components")
     known = components.get("securitySchemes") if isinstance(components, dict) else None
     for name in (name for requirement in security for name in requirement):
@@ -279,6 +284,7 @@ def _schemes(document: JsonObject, security: Iterable[JsonObject]) -> Iterable[S
 
 
 def _followed(document: JsonObject, item: JsonObject) -> JsonObject:
+    """The target of its references, or itself."""
     for _ in range(_MOST_STEPS):
         reference = item.get("$ref")
         if not isinstance(reference, str):
@@ -322,6 +328,7 @@ def _place(document: JsonObject, reference: str) -> JsonObject:
 
 
 def _usable(servers: tuple[Server, ...]) -> Server | None:
+    """The first server."""
     if not servers:
         return None
     try:

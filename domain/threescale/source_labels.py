@@ -1,7 +1,8 @@
 """Labels that link an OpenAPI and its document's Secret, as the replaced operator sets them.
 
-Perdure needs neither; people, tools, and the operator after a rollback use them. A Secret that the worker may not label
-stays unchanged.
+The operator watches only labelled Secrets, and finds the OpenAPI by the Secret's uid in a label. Perdure watches every
+referenced Secret and needs neither; people, tools, and the operator after a rollback use them. A Secret that the worker
+may not label stays unchanged.
 """
 
 from __future__ import annotations
@@ -15,11 +16,13 @@ SOURCE_UID = "apimanager.apps.3scale.net/oas-source-secret-uid"
 
 
 class SourceSecret(Model):
+    """The Secret of an OpenAPI: its uid, and whether it has the label."""
+
     uid: str
     labelled: bool = False
 
 
 def source_noted(meta: ObjectMeta, source: SourceSecret | None) -> JsonPatch:
-    """Labels the OpenAPI with its Secret's uid, or removes the label; empty if unchanged."""
+    """The patch that labels the OpenAPI with its Secret's uid, or removes the label; empty if unchanged."""
     uid = source.uid if source else None
     return {} if meta.labels.get(SOURCE_UID) == uid else {"metadata": {"labels": {SOURCE_UID: uid}}}

@@ -19,6 +19,7 @@ import asyncio
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from sys import intern
 from types import TracebackType
 
@@ -35,7 +36,10 @@ Listener = Callable[[JsonObject | None, JsonObject | None], None]
 
 @dataclass(frozen=True)
 class Followed:
-    """What one mirror holds; `called` is its name in metrics and logs if the kind's name is ambiguous."""
+    """What one mirror holds; `called` is its name in metrics and logs if the kind's name is ambiguous.
+
+    `without` are fields of the status that no reader needs, such as the images of a Node: five sixths of it (measured).
+    """
 
     kind: Kind
     namespace: str = ""
@@ -43,6 +47,7 @@ class Followed:
     field_selector: str = ""
     metadata_only: bool = False
     called: str = ""
+    without: frozenset[str] = frozenset()
 
     @property
     def name(self) -> str:
@@ -79,7 +84,8 @@ class Mirror:
         self._gone: dict[str, None] = {}  # uids, in the order of their going
         self._listeners: list[Listener] = []
         self._known = asyncio.Event()
-        self._reflector: Reflector[Entry] = Reflector(api, followed, _entry, self._entries, self, timing=timing)
+        self._read = partial(_entry, without=followed.without)
+        self._reflector: Reflector[Entry] = Reflector(api, followed, self._read, self._entries, self, timing=timing)
 
     @property
     def listed(self) -> bool:
@@ -141,7 +147,7 @@ class Mirror:
 
         The answer may come after the object was deleted; then nothing would remove it again.
         """
-        seen = _entry(obj)
+        seen = self._read(obj)
         if _uid(seen) in self._gone:
             return
         before = self._entries.get(seen.name)
@@ -255,11 +261,13 @@ def _uid(entry: Entry) -> str:
     return text(entry.object, "metadata", "uid")
 
 
-def _entry(obj: JsonObject) -> Entry:
+def _entry(obj: JsonObject, without: frozenset[str] = frozenset()) -> Entry:
     """The object without its managedFields, its larger half, which no pass reads."""
     metadata = {name: value for name, value in mapping(obj, "metadata").items() if name != "managedFields"}
     name = (text(metadata, "namespace"), text(metadata, "name"))
     kept: JsonObject = {**obj, "metadata": metadata}
+    if without and "status" in obj:
+        kept["status"] = {name: value for name, value in mapping(obj, "status").items() if name not in without}
     with suppress(RecursionError):  # nested beyond reason: it is kept as it came, and the mirror goes on
         kept = _sharing(kept)
     return Entry(name, text(metadata, "resourceVersion"), kept)

@@ -9,6 +9,7 @@ from domain.identity import Kind
 from engine.kube.api import KubeApi
 from engine.kube.store import Followed, Mirror, _entry
 
+LISTS = frozenset({"images"})
 KIND = Kind(name="Thing", group="things.example", version="v1", plural="things", area="")
 
 
@@ -30,6 +31,16 @@ def test_objects_that_were_read_apart_share_their_texts_and_are_otherwise_as_rea
         assert one[0] is other[0]
     assert kept[0]["spec"]["kept"]["provider"] is kept[1]["spec"]["kept"]["provider"]
     assert kept[0]["spec"]["kept"]["many"][0] is kept[1]["spec"]["kept"]["many"][0]
+
+
+def test_a_mirror_leaves_out_what_no_reader_needs() -> None:
+    lean, whole = (Mirror(cast("KubeApi", None), Followed(KIND, without=each)) for each in (LISTS, frozenset[str]()))
+    found = {**read("a"), "status": {"images": ["x"] * 50, "phase": "Ready"}}
+    for mirror in (lean, whole):
+        mirror.learn(found)
+        mirror.learn(read("b"))
+    assert [mirror.get("ns", "a")["status"] for mirror in (lean, whole)] == [{"phase": "Ready"}, found["status"]]  # type: ignore[index]
+    assert "status" not in cast("dict[str, Any]", lean.get("ns", "b"))
 
 
 def test_an_object_nested_beyond_reason_is_kept_as_it_came() -> None:

@@ -18,6 +18,7 @@ from activities.instances.disruptions import Disruptions
 from activities.instances.looks import LookActivities
 from activities.instances.nodes import NodeActivities
 from activities.instances.terminations import TerminationActivities
+from domain import built_in_kinds
 from domain.built_in_kinds import EVENT, POD
 from domain.identity import Key
 from domain.instances import AWS_MACHINE, AWS_MACHINE_POOL, NODE, THE_SWEEP
@@ -55,6 +56,7 @@ from domain.instances.selection import choose, selected
 from engine.errors import Absent, Invalid
 from engine.kube import KubeApi
 from engine.kube.json import JsonObject, mapping
+from engine.kube.store import Followed
 from engine.settings import Settings
 from starters.events.index import Holder, Index
 from starters.events.index import node as read_node
@@ -500,13 +502,39 @@ async def test_of_three_nodes_of_a_group_one_is_cordoned_at_a_time(labels: dict[
     assert not (await cordon("x")).why or not labels.get(EKS)
 
 
+@pytest.mark.parametrize("ready", ["True", "False"])
+async def test_a_control_plane_node_waits_for_the_etcd_members_of_the_others(ready: str) -> None:
+    kube = Selecting()
+    conditions = {"conditions": [{"type": "Ready", "status": "True"}]}
+    for name in "ab":
+        spec = {"providerID": f"aws:///{REGION}a/i-{name}"}
+        await kube.create(
+            NODE, {"metadata": {"name": name, "labels": CONTROL_PLANE}, "spec": spec, "status": conditions}
+        )
+        etcd = {"conditions": [{"type": "Ready", "status": ready if name == "b" else "False"}]}
+        meta = {"name": f"etcd-{name}", "labels": {"component": "etcd"}}
+        await kube.create(POD, {"metadata": meta, "spec": {"nodeName": name}, "status": etcd}, "kube-system")
+    first = Node.model_validate(await kube.get(NODE, "", "a"))
+    turn = await _asked(Disruptions(cast("KubeApi", kube), "perdure", 1), first)
+    assert turn.why == ("" if ready == "True" else "control plane: Node b has an unhealthy etcd member")
+
+
+async def _asked(disruptions: Disruptions, first: Node) -> Turn:
+    async def begin() -> Turn:
+        return await disruptions.begin(first, taken=True)
+
+    turn: Turn = await ActivityEnvironment().run(begin)
+    return turn
+
+
 # --- what is done ---
 
 
 def looks(kube: MemoryKube, *, nodes: bool = True, policy: ReactionPolicy = DRAINS) -> LookActivities:
     known = InstanceCache(kube, kube, nodes=nodes)  # type: ignore[arg-type]
     checks = Checks(Ground((), kube), kube, timedelta(hours=1))  # type: ignore[arg-type]
-    return LookActivities(kube, known, checks, policy, observing=False)  # type: ignore[arg-type]
+    turns = Disruptions(kube, "perdure", 1)  # type: ignore[arg-type]
+    return LookActivities(kube, known, checks, policy, turns, observing=False)  # type: ignore[arg-type]
 
 
 async def joined(kube: MemoryKube, name: str = "node-0", provider_id: str = f"aws:///{REGION}a/{ID}") -> None:
@@ -717,3 +745,9 @@ def test_nodes_are_counted_by_what_their_labels_tell_if_they_are_of_ec2() -> Non
         index.of(nodes.name)["", obj["metadata"]["name"]] = nodes.project("", obj)
     (family,) = (each for each in instance_gauges(index) if each.name == "perdure_instances_nodes")
     assert [(each.labels["state"], each.value) for each in family.samples] == [("running", 1)]
+
+
+def test_nodes_are_watched_apart_from_those_of_load_balancers() -> None:
+    """One process may serve both, of different clusters; the watcher's index goes by these names."""
+    assert watched("nodes").name != Followed(built_in_kinds.NODE).name
+    assert not watched("nodes").kind.served

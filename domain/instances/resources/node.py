@@ -41,6 +41,8 @@ class Node(CustomResource):
 
     spec: NodeSpec = NodeSpec()
     status: NodeStatus = NodeStatus()
+    # No field of the API: what the Pod of its etcd member says.
+    etcd_healthy: bool = True
 
     @property
     def instance_id(self) -> str:
@@ -66,8 +68,3 @@ class Node(CustomResource):
     def node_ready(self) -> bool:
         ready = condition_of(self.status.conditions, _READY)
         return ready is not None and ready.status == "True"
-
-    @property
-    def etcd_healthy(self) -> bool:
-        """A Node does not say how its etcd member is."""
-        return True

@@ -1,0 +1,154 @@
+"""A cluster without Cluster API: Nodes on the emulator's EC2, by real SQS and EventBridge, under the roles in deploy/.
+
+Worker, watcher and event consumer are processes. The API server knows none of Cluster API's kinds, unless another test
+of the same deployment has made them.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack
+from pathlib import Path
+from uuid import uuid4
+
+import pytest
+import yaml
+from product import process
+from service_accounts import apply, kubeconfig_of
+from waiting import eventually
+
+from domain.identity import Kind
+from domain.instances import INTERRUPTION_POLICY, NODE
+from domain.instances.constants import CORDONED_ANNOTATION, STATE_LABEL
+from domain.instances.places import place_of
+from engine.errors import Absent
+from engine.kube import EVENT, POD, KubeApi
+from engine.kube.json import mapping, text
+from localcloud.aws.contract import PAYER_ACCOUNT_ID
+from localcloud.aws.control import Emulator
+from localcloud.demo.fleet import Fleet
+from localcloud.deployment import Deployment
+
+pytestmark = [pytest.mark.integration, pytest.mark.timeout(400)]
+
+REGION = "us-east-1"
+PLACE = f"{PAYER_ACCOUNT_ID}/{REGION}"
+DEPLOY = Path(__file__).parents[2] / "deploy"
+RIGHTS = ("worker", "watch", "events", "pauses", "instances", "instances-nodes")
+SERVICE_ACCOUNT = Kind(name="ServiceAccount", group="", version="v1", plural="serviceaccounts", area="")
+
+
+class Cluster:
+    """A cluster whose Nodes are instances of the emulator's EC2."""
+
+    def __init__(self, kube: KubeApi, fleet: Fleet, namespace: str) -> None:
+        self.kube = kube
+        self.fleet = fleet
+        self.namespace = namespace
+
+    async def join(self, instance: str) -> str:
+        """The instance's Node, as its kubelet makes it, and a Pod on it."""
+        name = f"node-{uuid4().hex[:8]}"
+        ready = {"type": "Ready", "status": "True", "reason": "KubeletReady"}
+        spec = {"providerID": f"aws:///{self.fleet.zone}/{instance}"}
+        meta = {"name": name, "labels": {"of": self.namespace}}
+        await self.kube.create(NODE, {"metadata": meta, "spec": spec, "status": {"conditions": [ready]}})
+        containers = [{"name": "c", "image": "none"}]
+        pod = {"nodeName": name, "terminationGracePeriodSeconds": 0, "containers": containers}
+        await self.kube.create(POD, {"metadata": {"name": name}, "spec": pod}, self.namespace)
+        return name
+
+    async def policy(self, **reactions: str) -> None:
+        spec = {"selector": {"labels": {"of": self.namespace}}, "reactions": reactions}
+        await self.kube.create(INTERRUPTION_POLICY, {"metadata": {"name": self.namespace}, "spec": spec})
+
+    async def labelled(self, node: str, label: str, value: str) -> None:
+        async def true() -> bool:
+            found = await self.kube.get(NODE, "", node)
+            return text(found, "metadata", "labels", label) == value
+
+        await eventually(true, f"{node} has {label}={value}")
+
+    async def emptied(self, node: str) -> None:
+        """Wait until the Node is cordoned by Perdure and its Pod evicted."""
+
+        async def so() -> bool:
+            try:
+                await self.kube.get(POD, self.namespace, node)
+            except Absent:
+                return True
+            return False
+
+        await eventually(so, f"{node} is empty")
+        found = await self.kube.get(NODE, "", node)
+        assert mapping(found, "spec")["unschedulable"] is True
+        assert CORDONED_ANNOTATION in mapping(found, "metadata", "annotations")
+
+    async def told(self, node: str) -> set[str]:
+        """The reasons of the Events about the Node."""
+        found = (await self.kube.list(EVENT, "default")).items
+        return {text(each, "reason") for each in found if text(each, "involvedObject", "name") == node}
+
+
+@pytest.fixture(scope="module")
+async def fleet(
+    deployment: Deployment, kube: KubeApi, tmp_path_factory: pytest.TempPathFactory
+) -> AsyncIterator[Fleet]:
+    """The product's processes under the roles of deploy/, and the instances that they serve."""
+    env, directory = deployment.env(), tmp_path_factory.mktemp("kubeconfigs")
+    for file in ("namespaces.yaml", *(f"rbac/{name}.yaml" for name in RIGHTS)):
+        for obj in yaml.safe_load_all((DEPLOY / file).read_text()):
+            await apply(kube, obj)
+    settings = {"PERDURE_AREAS": "instances", "PERDURE_INSTANCES_QUEUES": PLACE, "PERDURE_INSTANCES_NODES": "true"}
+    async with AsyncExitStack() as stack:
+        patched = stack.enter_context(pytest.MonkeyPatch.context())
+        for name in ("AWS_ENDPOINT_URL", "AWS_ACCESS_KEY_ID", "AWS_SECRET_ACCESS_KEY"):
+            patched.setenv(name, env[name])
+        for command in ("worker", "watch", "events"):
+            path = directory / command
+            kubeconfig = await kubeconfig_of(kube, Path(env["KUBECONFIG"]), "perdure", f"perdure-{command}", path)
+            await stack.enter_async_context(process(deployment, command, KUBECONFIG=str(kubeconfig), **settings))
+        found = Fleet(place_of(PLACE), stack.enter_context(Emulator(env["AWS_ENDPOINT_URL"])))
+        await eventually(lambda: asyncio.to_thread(found.is_heard), "the place has its queue and rules")
+        yield found
+
+
+@pytest.fixture
+async def cluster(kube: KubeApi, fleet: Fleet, namespace: str) -> AsyncIterator[Cluster]:
+    await kube.create(SERVICE_ACCOUNT, {"metadata": {"name": "default"}}, namespace)
+    yield Cluster(kube, fleet, namespace)
+    for kind in (INTERRUPTION_POLICY, NODE):
+        for each in (await kube.list(kind)).items:
+            if namespace in (text(each, "metadata", "name"), text(each, "metadata", "labels", "of")):
+                await kube.delete(kind, "", text(each, "metadata", "name"))
+
+
+async def test_the_hook_of_a_node_is_completed_once_it_is_drained(cluster: Cluster) -> None:
+    await cluster.policy(terminatingHook="drain")
+    group = f"g-{uuid4().hex[:8]}"
+    instance = await asyncio.to_thread(cluster.fleet.launch_group, group)
+    node = await cluster.join(instance)
+    await cluster.labelled(node, STATE_LABEL, "running")
+    await asyncio.to_thread(cluster.fleet.shrink, group)
+    await cluster.emptied(node)
+
+    async def ended() -> bool:
+        return await asyncio.to_thread(cluster.fleet.is_terminated, instance)
+
+    await eventually(ended, "the hook is completed and the instance terminated")
+    await cluster.labelled(node, STATE_LABEL, "terminated")
+
+
+async def test_an_instance_is_terminated_after_its_node_is_drained(
+    cluster: Cluster,
+) -> None:
+    await cluster.policy(spot="terminate-instance")
+    instance = await asyncio.to_thread(cluster.fleet.launch, spot=True)
+    node = await cluster.join(instance)
+    await cluster.labelled(node, STATE_LABEL, "running")
+    await asyncio.to_thread(cluster.fleet.announce, "spot", instance)
+    await cluster.emptied(node)
+    await eventually(lambda: asyncio.to_thread(cluster.fleet.is_terminated, instance), "the instance is terminated")
+    await cluster.labelled(node, STATE_LABEL, "terminated")
+    assert {"NodeDrained", "InstanceTerminated"} <= await cluster.told(node)
