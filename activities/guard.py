@@ -86,7 +86,7 @@ class CallGuard:
                 raise self._silence(spread(self.tried_delay))  # one call tests whether it answers
             if self._calling >= self._most:
                 raise Throttled(
-                    f"{self._whom}: {self._calling} calls are under way, as many as one {self.one} may have",
+                    f"{self._whom}: {self._calling} calls are running, the limit for one {self.one}",
                     code=self.busy,
                     delay=spread(self.full_delay),
                 )
@@ -116,8 +116,8 @@ class CallGuard:
 
     def _silence(self, delay: timedelta) -> Throttled:
         return Throttled(
-            f"{self._whom}: {self._silences} calls in a row had no answer, nothing is sent for a moment. Look at the "
-            f"network between here and {self.cloud}, and at {self.cloud}'s health.",
+            f"{self._whom}: {self._silences} calls in a row had no answer, so nothing is sent for a while. Check the "
+            f"network between this process and {self.cloud}, and {self.cloud}'s health.",
             code=self.silent,
             delay=delay,
         )

@@ -149,7 +149,9 @@ class Inline(Generic[W]):
                 if rounds > MOST_ROUNDS:
                     names = ", ".join(action.summary for action in served)
                     path = state.world.key.path
-                    raise Unavailable(f"{path}: no end after {MOST_ROUNDS} rounds of: {names}", code="NoEnd")
+                    raise Unavailable(
+                        f"{path}: its decisions did not settle in {MOST_ROUNDS} rounds of: {names}", code="NoEnd"
+                    )
                 state = await (self._act_in_order if self.in_order else self._act)(state, served)
             until = state.pauses_until(step.decision, now()) if self.in_order or not served else None
             if until is None and served and not (state.world.refusals and self.observe is None):

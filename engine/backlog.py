@@ -49,7 +49,8 @@ async def of_queues(client: Client, queues: Iterable[tuple[str, str]], now: date
         return Backlog(
             what=f"{stats.approximate_backlog_count} {kind} tasks in the queue {queue}",
             since=now - age,
-            why="workers take fewer than come: they, Temporal or the API server get too little CPU, or more are needed",
+            why="workers start fewer tasks than arrive: they, Temporal or the API server lack CPU, or more workers are "
+            "needed",
         )
 
     found = await asyncio.gather(*(one(queue, kind) for queue, kind in sorted(queues)))
@@ -71,13 +72,13 @@ async def _of_one(client: Client, key: Key, now: datetime) -> list[Backlog]:
         return []
     raw, who = found.raw_description, key.path
     backlogs = [
-        Backlog(what=f"{who}: {waits_for}", since=None, why="they are served in batches, one after the other")
+        Backlog(what=f"{who}: {waits_for}", since=None, why="they are served in batches, one after another")
         for waits_for in found.typed_search_attributes.get(OP_WAITS_FOR) or ()
     ]
     task = raw.pending_workflow_task
     if raw.HasField("pending_workflow_task") and task.attempt > 1:
         since = task.original_scheduled_time.ToDatetime(UTC)
-        why = f"attempt {task.attempt}: no worker has carried it out in time, or its code failed"
+        why = f"attempt {task.attempt}: no worker has completed it in time, or its code failed"
         backlogs.append(Backlog(what=f"{who}: its next step", since=since, why=why))
     return [*backlogs, *(told for each in raw.pending_activities if (told := _of_activity(who, each, now)))]
 
@@ -87,7 +88,7 @@ def _of_activity(who: str, activity: PendingActivityInfo, now: datetime) -> Back
     if activity.attempt > 1:
         why = f"attempt {activity.attempt}; the one before: {activity.last_failure.message or 'not heard of in time'}"
     elif now - since > LONG:
-        why = "it lasts longer than usual: too little CPU, or the other side is slow"
+        why = "it takes longer than usual: too little CPU, or the called API is slow"
     else:
         return None
     return Backlog(what=f"{who}: {activity.activity_type.name}", since=since, why=why)

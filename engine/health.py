@@ -123,7 +123,7 @@ async def listen(runner: web.BaseRunner, host: str, port: int, variables: str) -
     try:
         await web.TCPSite(runner, host, port).start()
     except OSError as error:
-        raise AddressUnusable(f"{host}:{port} cannot be listened on ({variables}): {_reason(error)}") from error
+        raise AddressUnusable(f"cannot listen on {host}:{port} ({variables}): {_reason(error)}") from error
 
 
 def _reason(error: OSError) -> str:

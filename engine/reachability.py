@@ -121,7 +121,7 @@ async def api_server_reached(health: Health, api: KubeApi, process: str) -> Asyn
         except Unavailable as error:
             raise NotReached(error.message) from error
         except ApiError as error:
-            log.debug("the API server does not let us ask whether it is ready: %s", error)
+            log.debug("the API server denies the request for its readiness: %s", error)
 
     def due(ago: float) -> bool:
         return api.failed_since_answer or min(ago, api.quiet) > API_SERVER_QUIET

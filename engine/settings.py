@@ -73,18 +73,18 @@ class Settings(BaseSettings):
     areas: Names = Field(
         (),
         description="The areas that are served, comma-separated: `accounts`, `claims`, `instances`, `loadbalancers`, "
-        "`threescale`; empty for all. What is not served is neither watched nor asked for.",
+        "`threescale`; empty for all. Other areas are not watched.",
     )
     cluster: str = Field(
         "",
-        description="Name of the watched cluster, where several share a Temporal namespace: the ids of its workflows "
-        "and the names of its task queues begin with it, so its workers take no other cluster's work.",
+        description="Name of the watched cluster, needed if several share a Temporal namespace: workflow ids and task "
+        "queues begin with it, so a cluster's workers serve only this cluster.",
     )
 
     # What it tells.
     log_level: Literal["DEBUG", "INFO", "WARNING", "ERROR"] = Field("INFO", description="Least severe logged level.")
     listen_host: str = Field(
-        "127.0.0.1", description="Address that health, metrics and the codec server listen on; 0.0.0.0 in a pod."
+        "127.0.0.1", description="Address on which health, metrics and the codec server listen; 0.0.0.0 in a pod."
     )
     health_port: int = Field(0, ge=0, le=65535, description="Port of /healthz, /readyz and /metrics; 0 serves none.")
     metrics_port: int = Field(
@@ -93,56 +93,59 @@ class Settings(BaseSettings):
     otel_endpoint: str = Field(
         "",
         validation_alias=AliasChoices("OTEL_EXPORTER_OTLP_ENDPOINT"),
-        description="Base URL of an OTLP/HTTP collector; empty traces nothing.",
+        description="Base URL of an OTLP/HTTP collector; empty for no traces.",
     )
 
     # Temporal. Where it is, TLS and API keys are Temporal's own variables.
     temporal_api_key_file: str = Field(
-        "", description="File with the API key for Temporal, read again every 30 s; goes before TEMPORAL_API_KEY."
+        "",
+        description="File with the API key for Temporal, read again every 30 s; takes precedence over "
+        "TEMPORAL_API_KEY.",
     )
     temporal_keys: str = Field(
         "",
-        description="Directory of the keys that encrypt payloads, such as a mounted Secret; empty encrypts nothing.",
+        description="Directory of the keys that encrypt payloads, such as a mounted Secret; empty for no encryption.",
     )
     codec_port: int = Field(8090, ge=0, le=65535, description="Port of the codec server.")
     codec_origins: Names = Field(
         ("http://localhost:8233",),
-        description="Origins of Temporal's web UI, comma-separated, such as https://temporal.example.com: pages of "
-        "these may read the codec server's answers.",
+        description="Origins of Temporal's web UI, comma-separated, such as https://temporal.example.com, whose "
+        "pages may read the codec server's answers.",
     )
     codec_token_file: str = Field(
         "",
-        description="File with the tokens, one a line, by which the codec server answers; read for each request. "
-        "Without it the server answers its own machine only.",
+        description="File with the tokens that the codec server accepts, one per line; read for each request. "
+        "Without it, the server answers only its own machine.",
     )
     codec_guarded: bool = Field(
-        False, description="The codec server answers whoever reaches it: a proxy before it lets in only who may read."
+        False,
+        description="The codec server answers every caller, because a proxy before it admits authorised ones only.",
     )
 
     # Every process.
     drain: Duration = Field(
         timedelta(seconds=30),
         gt=timedelta(0),
-        description="How long activities, receives and messages in work may take to end after SIGTERM.",
+        description="How long running activities, receives and messages may take to end after SIGTERM.",
     )
     sweep: Duration = Field(
         timedelta(0),
         ge=timedelta(0),
-        description="How often everything is compared in bulk with what should be there; 0 leaves it to each API: "
+        description="Interval of the sweeps, which compare all objects in bulk; 0 for the default of each API: "
         "AWS Organizations and OpenStack projects 5 minutes, EC2 10 minutes, 3scale tenants an hour.",
     )
     call_timeout: Duration = Field(
         timedelta(0),
         ge=timedelta(0),
-        description="Longest wait for one answer of OpenStack or 3scale; 0 leaves it at 20 s and 30 s.",
+        description="Longest wait for one answer of OpenStack or 3scale; 0 for 20 s and 30 s.",
     )
 
     # The worker.
     worker_cached_workflows: int = Field(
-        250, description="Workflows kept in memory; at least what is active within minutes, about 100 KiB each."
+        250, description="Workflows kept in memory, about 100 KiB each; at least those that are active within minutes."
     )
     worker_organization_rate: float = Field(
-        4.0, description="Organizations and Support activities started per second over all workers of the cluster."
+        4.0, description="Organizations and Support activities started per second by all workers of the cluster."
     )
     worker_openstack_rate_per_project: float = Field(
         20.0, gt=0, description="OpenStack calls per second in one project and worker, on average over a few seconds."
@@ -154,8 +157,8 @@ class Settings(BaseSettings):
     )
     worker_build_id: str = Field(
         "",
-        description="The workers' version: with one, a lifecycle stays on the version that its run began on and moves "
-        "between runs; without one any worker takes any task.",
+        description="The workers' version. With one, a lifecycle stays on the version of its run and moves to another "
+        "one between runs; without one, any worker takes any task.",
     )
 
     # The watcher.
@@ -166,21 +169,22 @@ class Settings(BaseSettings):
     accounts_poll: Duration = Field(
         timedelta(seconds=60),
         gt=timedelta(0),
-        description="Pause between two looks at what AWS does without an event: support cases at most this, regions "
-        "that are being enabled up to 5 times it, quota requests up to 10 times it.",
+        description="Interval of polls of AWS for progress without events: at most this for support cases, up to 5 "
+        "times for regions that are being enabled, up to 10 times for quota requests.",
     )
     accounts_create_budget: int = Field(
-        30, description="Most accounts created within an hour, whatever asks; the last brake against a runaway loop."
+        30, description="Most accounts created within an hour; the last safeguard against a runaway loop."
     )
     accounts_email_domain: str = Field("redhat.com", description="Domain of the accounts' e-mail addresses.")
     accounts_rotate_keys: bool = Field(True, description="Give a released account new access keys before it is reused.")
     accounts_protected: Names = Field(
-        (), description="AWS account ids, comma-separated, that no action may ever touch (payers are always refused)."
+        (), description="AWS account ids, comma-separated, that no action may change (payers are always refused)."
     )
     accounts_dev_mode: Literal["", "local", "cluster"] = Field(
         "",
         validation_alias=AliasChoices("FORCE_DEV_MODE"),
-        description="The replaced operator's development mode: no account, case, quota or opt-in is asked of AWS.",
+        description="The replaced operator's development mode: no account, case, quota or opt-in is requested from "
+        "AWS.",
     )
 
     # Resource claims.
@@ -198,17 +202,17 @@ class Settings(BaseSettings):
     claims_cluster_domain: str = Field(
         "",
         validation_alias=AliasChoices("CLUSTER_DOMAIN"),
-        description="The label `cluster_domain` of the metrics that have it, as in Poolboy's.",
+        description="Value of the metrics' label `cluster_domain`, as in Poolboy.",
     )
     claims_interval: Duration = Field(
         timedelta(seconds=60),
         validation_alias=AliasChoices("MANAGE_CLAIMS_INTERVAL"),
-        description="Longest time until what depends on the clock alone is looked at again, for claims.",
+        description="Longest time until values that depend on the clock are computed again, for claims.",
     )
     claims_handles_interval: Duration = Field(
         timedelta(seconds=60),
         validation_alias=AliasChoices("MANAGE_HANDLES_INTERVAL"),
-        description="The same for handles: templates that depend on the clock or on chance are rendered so often.",
+        description="The same for handles: how often templates that depend on the clock or on chance are rendered.",
     )
     claims_pools_interval: Duration = Field(
         timedelta(seconds=10),
@@ -218,7 +222,7 @@ class Settings(BaseSettings):
     claims_refresh_interval: Duration = Field(
         timedelta(minutes=10),
         validation_alias=AliasChoices("RESOURCE_REFRESH_INTERVAL"),
-        description="Interval of the slow look at what no watch tells.",
+        description="Interval of the periodic pass, for changes that no watch reports.",
     )
     claims_older_templates: bool = Field(
         False,
@@ -231,51 +235,51 @@ class Settings(BaseSettings):
         validation_alias=AliasChoices("PERDURE_LOADBALANCERS_API_ENDPOINT", "API_ENDPOINT"),
         description="The Kubernetes API as load balancers' machines reach it, such as https://api.example.com:443.",
     )
-    loadbalancers_ntp_pools: Names = Field((), description="Pools that machines take the time from, comma-separated.")
+    loadbalancers_ntp_pools: Names = Field((), description="NTP pools of the machines, comma-separated.")
     loadbalancers_ntp_servers: Names = Field(
-        (), description="Servers that they take it from; with neither, pool.ntp.org."
+        (), description="NTP servers of the machines, comma-separated; with neither, pool.ntp.org."
     )
     loadbalancers_agent_interval: Duration = Field(
-        timedelta(0), description="How often machines' agents report, 5 to 170 s; 0 leaves it to them."
+        timedelta(0), description="How often machines' agents report, 5 to 170 s; 0 for their own default."
     )
     loadbalancers_boot_timeout: Duration = Field(
         timedelta(minutes=10), description="How long a machine may take from its creation to its first report."
     )
     loadbalancers_deletion_grace: Duration = Field(
-        timedelta(minutes=2), description="How long a machine that is given up may still recover."
+        timedelta(minutes=2), description="How long an unhealthy machine may recover before it is deleted."
     )
 
     # What Services become: the variables and flags of yawol's cloud controller. Read by `activities.loadbalancers`.
     loadbalancers_namespace: str = Field(
         "",
         validation_alias=AliasChoices("PERDURE_LOADBALANCERS_NAMESPACE", "CLUSTER_NAMESPACE"),
-        description="Where the LoadBalancers of Services are, and the Secret with the OpenStack credentials. Services "
-        "are served where this, the Secret and both networks are given.",
+        description="Namespace of the LoadBalancers of Services and of the Secret with the OpenStack credentials. "
+        "Services are served if this, the Secret and both networks are set.",
     )
     loadbalancers_secret_name: str = Field(
         "",
         validation_alias=AliasChoices("PERDURE_LOADBALANCERS_SECRET_NAME", "SECRET_NAME"),
-        description="The Secret with the OpenStack credentials.",
+        description="Name of the Secret with the OpenStack credentials.",
     )
     loadbalancers_floating_net_id: str = Field(
         "",
         validation_alias=AliasChoices("PERDURE_LOADBALANCERS_FLOATING_NET_ID", "FLOATING_NET_ID"),
-        description="The network that floating IPs come from.",
+        description="Id of the network of floating IPs.",
     )
     loadbalancers_network_id: str = Field(
         "",
         validation_alias=AliasChoices("PERDURE_LOADBALANCERS_NETWORK_ID", "NETWORK_ID"),
-        description="The network of load balancers and their machines.",
+        description="Id of the network of load balancers and their machines.",
     )
     loadbalancers_subnet_id: str = Field(
         "",
         validation_alias=AliasChoices("PERDURE_LOADBALANCERS_SUBNET_ID", "SUBNET_ID"),
-        description="Its subnet; empty leaves the choice to Neutron.",
+        description="Id of its subnet; empty lets Neutron choose.",
     )
     loadbalancers_flavor_id: str = Field(
         "",
         validation_alias=AliasChoices("PERDURE_LOADBALANCERS_FLAVOR_ID", "FLAVOR_ID"),
-        description="The machines' flavor.",
+        description="Id of the machines' flavor.",
     )
     loadbalancers_flavor_name: str = Field(
         "",
@@ -290,7 +294,7 @@ class Settings(BaseSettings):
     loadbalancers_image_id: str = Field(
         "",
         validation_alias=AliasChoices("PERDURE_LOADBALANCERS_IMAGE_ID", "IMAGE_ID"),
-        description="The machines' image.",
+        description="Id of the machines' image.",
     )
     loadbalancers_image_name: str = Field(
         "",
@@ -305,20 +309,21 @@ class Settings(BaseSettings):
     loadbalancers_availability_zone: str = Field(
         "",
         validation_alias=AliasChoices("PERDURE_LOADBALANCERS_AVAILABILITY_ZONE", "AVAILABILITY_ZONE"),
-        description="The machines' availability zone; empty leaves it to Nova.",
+        description="The machines' availability zone; empty lets Nova choose.",
     )
     loadbalancers_internal: bool = Field(
         False,
         validation_alias=AliasChoices("PERDURE_LOADBALANCERS_INTERNAL", "INTERNAL_LB"),
-        description="Load balancers have no floating IP unless their Service says otherwise.",
+        description="Load balancers have no floating IP unless their Service asks for one.",
     )
     loadbalancers_classes: Names = Field(
-        (), description="Classes of Services that are served, comma-separated; with none, `stackit.cloud/yawol`."
+        (), description="Served classes of Services, comma-separated; empty for `stackit.cloud/yawol`."
     )
     loadbalancers_unclassed: bool = Field(True, description="Serve Services without a class, too.")
     loadbalancers_release_foreign: bool = Field(
         False,
-        description="Take our finalizer off a Service whose class went elsewhere; false leaves it, as yawol does.",
+        description="Remove our finalizer from a Service whose class has changed to another one; false keeps it, as "
+        "yawol does.",
     )
     loadbalancers_target_kubeconfig: str = Field(
         "",
@@ -326,7 +331,7 @@ class Settings(BaseSettings):
     )
     loadbalancers_yawol_namespace: str = Field(
         "kube-system",
-        description="Where yawol's controllers ran: nothing is done for a kind while the lease of its leader is live.",
+        description="Namespace of yawol's controllers: a kind is left alone while the lease of its leader is live.",
     )
 
     # EC2 instances.
@@ -345,7 +350,7 @@ class Settings(BaseSettings):
     )
     instances_reactions: Names = Field(
         (),
-        description="What is done about instances that are taken, comma-separated, each as CAUSE=REACTION: causes "
+        description="Reactions to instances that AWS takes, comma-separated, each as CAUSE=REACTION: causes "
         "`terminated`, `stopped`, `spot`, `ending`, `reboot`, `maintenance`, `terminating-hook`, reactions `label`, "
         "`taint`, `cordon`, `drain`, `terminate-instance`, `delete-machine`; and `launching-hook=true`. An "
         "InterruptionPolicy takes precedence for the instances that it selects.",
@@ -353,31 +358,31 @@ class Settings(BaseSettings):
     instances_disruptions: int = Field(
         1,
         ge=1,
-        description="How many machines of one node group scheduled events may have deleted or drained at the same "
-        "time; the others wait. A control plane always loses one at a time, while its others are well. The Lease of "
-        "this stands in PERDURE_WATCH_LEASE_NAMESPACE.",
+        description="How many machines of one node group may be deleted or drained at the same time because of "
+        "scheduled events; the others wait. A control plane loses one at a time, and only while its others are "
+        "healthy. The count is kept in a Lease in PERDURE_WATCH_LEASE_NAMESPACE.",
     )
     instances_setup: bool = Field(
         True,
-        description="Keep the queues, dead letters and rules of PERDURE_INSTANCES_QUEUES in AWS; "
-        "false where somebody else does.",
+        description="Create and correct the queues, dead-letter queues and rules of PERDURE_INSTANCES_QUEUES in AWS; "
+        "false if they are managed elsewhere.",
     )
     instances_group_prefix: str = Field(
-        "", description="Only events of Auto Scaling groups whose name begins so; empty for all."
+        "", description="Only events of Auto Scaling groups whose name begins with this; empty for all."
     )
 
     # The event consumer.
     events_visibility: Duration = Field(
         timedelta(seconds=60),
         ge=timedelta(seconds=5),
-        description="How long a received message is out of others' sight; renewed while it is in work.",
+        description="How long a received message is invisible to other consumers; renewed while it is handled.",
     )
 
     # 3scale.
     threescale_operator_namespace: str = Field(
         "",
-        description="Where the 3scale operator ran: nothing is done while its leader's lease is live. Empty for the "
-        "namespace of each object.",
+        description="Namespace of the 3scale operator: nothing is done while the lease of its leader is live. Empty "
+        "for the namespace of each object.",
     )
 
     @property

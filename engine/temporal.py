@@ -257,5 +257,5 @@ def _runtime(metrics_address: str, *, json_logs: bool | None) -> Runtime:
         return Runtime(telemetry=TelemetryConfig(logging=lines, metrics=metrics))
     except ValueError as error:
         raise AddressUnusable(
-            f"{metrics_address} cannot be listened on (PERDURE_LISTEN_HOST, PERDURE_METRICS_PORT): {error}"
+            f"cannot listen on {metrics_address} (PERDURE_LISTEN_HOST, PERDURE_METRICS_PORT): {error}"
         ) from error

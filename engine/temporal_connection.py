@@ -91,7 +91,7 @@ class Connection(ServiceClient):
             try:
                 await self.renew(settings)
             except TemporalRefused as refused:
-                log.warning("what has changed cannot be used, the connection stays as it is: %s", refused)
+                log.warning("the changed credentials cannot be used, the connection stays unchanged: %s", refused)
 
     async def renew(self, settings: Settings) -> bool:
         """Apply what has changed since the last check; True if something had.
@@ -105,10 +105,10 @@ class Connection(ServiceClient):
             return False
         if config.tls == self.config.tls and config.api_key:
             self.update_api_key(config.api_key)
-            log.info("Temporal is called with another API key from now on")
+            log.info("Temporal is called with the new API key from now on")
         else:
             self._made = await _connected(config)
-            log.info("connected to Temporal anew, with %s", _told(config))
+            log.info("connected to Temporal again, with %s", _told(config))
         self.config = config
         for follower in self._followers:
             follower()
@@ -126,7 +126,7 @@ def read_config(settings: Settings) -> ClientConnectConfig:
         if settings.temporal_api_key_file:
             found["api_key"] = Path(settings.temporal_api_key_file).read_text().strip()
     except (OSError, RuntimeError, ValueError) as error:
-        raise TemporalRefused(f"how Temporal is reached cannot be read: {error}") from error
+        raise TemporalRefused(f"the settings of the connection to Temporal cannot be read: {error}") from error
     if found.get("api_key"):
         found.setdefault("tls", True)
     found.setdefault("target_host", DEFAULT_ADDRESS)
@@ -150,25 +150,25 @@ async def _connected(config: ConnectConfig) -> ServiceClient:
     except RuntimeError as error:
         said, told = str(error), _told(config)
         raise TemporalRefused(
-            f"Temporal at {config.target_host} {_meaning(said, by_tls=_by_tls(config))}; we came with {told}: {said}"
+            f"Temporal at {config.target_host} {_meaning(said, by_tls=_by_tls(config))}; connected with {told}: {said}"
         ) from error
 
 
-_WANTS_CERTIFICATE = "ends the connection: it wants a certificate of ours, by an authority that it knows"
-_WANTS_TLS = "does not speak to us without TLS, it seems (TEMPORAL_TLS=true)"
+_WANTS_CERTIFICATE = "closes the connection: it requires a client certificate of an authority that it trusts"
+_WANTS_TLS = "seems to require TLS (TEMPORAL_TLS=true)"
 # Parts of the SDK's messages, and their meaning; the first match is used.
 _MEANINGS = (
-    ("Unauthenticated", "does not take our API key"),
-    ("PermissionDenied", "knows us, and does not let us in"),
-    ("UnknownIssuer", "shows a certificate of an authority that we do not know (TEMPORAL_TLS_SERVER_CA_CERT_PATH)"),
-    ("BadSignature", "shows a certificate of an authority that we do not know (TEMPORAL_TLS_SERVER_CA_CERT_PATH)"),
-    ("NotValidForName", "shows a certificate for another name (TEMPORAL_TLS_SERVER_NAME)"),
-    ("Expired", "shows a certificate that has expired, or refuses ours for that"),
+    ("Unauthenticated", "refuses the API key"),
+    ("PermissionDenied", "accepts the credentials, but denies access"),
+    ("UnknownIssuer", "has a certificate of an unknown authority (TEMPORAL_TLS_SERVER_CA_CERT_PATH)"),
+    ("BadSignature", "has a certificate of an unknown authority (TEMPORAL_TLS_SERVER_CA_CERT_PATH)"),
+    ("NotValidForName", "has a certificate for another name (TEMPORAL_TLS_SERVER_NAME)"),
+    ("Expired", "has an expired certificate, or refuses the client certificate as expired"),
     # In TLS 1.3 a server checks our certificate after the handshake has succeeded for us, and then only closes.
     ("connection closed", _WANTS_CERTIFICATE),
     ("fatal alert", _WANTS_CERTIFICATE),
     ("h2 protocol error", _WANTS_TLS),
-    ("InvalidContentType", "speaks no TLS (TEMPORAL_TLS=false)"),
+    ("InvalidContentType", "does not use TLS (TEMPORAL_TLS=false)"),
 )
 # A server that refuses the handshake sends an alert and closes; either may be noticed first.
 _HUNG_UP = ("BrokenPipe", "ConnectionReset", "connection closed", "connection was not ready")
@@ -199,7 +199,7 @@ def _told(config: ConnectConfig) -> str:
     tls = config.tls
     parts = ["TLS" if _by_tls(config) else "no TLS"]
     if isinstance(tls, TLSConfig):
-        parts += ["a certificate of ours"] if tls.client_cert else []
-        parts += ["the authority that was given"] if tls.server_root_ca_cert else []
+        parts += ["a client certificate"] if tls.client_cert else []
+        parts += ["the given authority"] if tls.server_root_ca_cert else []
     parts += ["an API key"] if config.api_key else []
     return ", ".join(parts)

@@ -130,8 +130,8 @@ async def _register(client: Client, retention: timedelta) -> None:
     except RPCError as error:
         if error.status in _REFUSED:
             raise NamespaceUnfit(
-                f"there is no namespace {client.namespace!r}, and these credentials may not make it ({error.message}); "
-                "in Temporal Cloud it is made there: tcld namespace create, or Terraform"
+                f"namespace {client.namespace!r} does not exist, and these credentials may not create it "
+                f"({error.message}); in Temporal Cloud, create it there: tcld namespace create, or Terraform"
             ) from error
         if error.status is not RPCStatusCode.ALREADY_EXISTS:
             raise

@@ -60,7 +60,7 @@ class _Edge(ActivityInboundInterceptor):
             _count(began, error)
             failure = to_application_error(error)
             if failure.type == ErrorType.BUG.value:
-                log.exception("%s failed with a bug of ours", activity.info().activity_type)
+                log.exception("%s failed by a bug in Perdure", activity.info().activity_type)
                 metrics.BUGS.labels(metrics.subject(), activity.info().activity_type).inc()
             raise failure from _cause(error, failure)
         _count(began, None)

@@ -31,7 +31,7 @@ class Replayed(Model):
     run: str = ""
     events: int
     failure: str = ""
-    """Why today's code does not go through it; empty when it does."""
+    """Why the current code does not fit it; empty if it does."""
 
 
 def recorded(directory: Path) -> list[WorkflowHistory]:
@@ -45,7 +45,7 @@ def recorded(directory: Path) -> list[WorkflowHistory]:
         try:
             histories.append(WorkflowHistory.from_json(path.stem, path.read_text()))
         except Exception as error:
-            raise ValueError(f"{path} is no history: {error}") from error
+            raise ValueError(f"{path} is not a history: {error}") from error
     return histories
 
 

@@ -112,7 +112,7 @@ class AccountPoolWorkflow(Passes[PoolWorld]):
             memory = memory.model_copy(update={"bonds_seen": False})
         return PassPool(key=self.key, memory=memory, seen=dict(self._seen), dry_run=dry_run)
 
-    @workflow.signal(description="One of its Accounts gives way to another, never having had an AWS account.")
+    @workflow.signal(description="One of its Accounts is deleted without ever having had an AWS account.")
     def died(self, account: Key) -> None:
         known = self.world.known
         if account.name not in known.died:
@@ -141,11 +141,11 @@ class OrganizationWorkflow(Passes[OrganizationWorld]):
         self._asked: dict[tuple[str, str], None] = {}  # in order of arrival
         self._asking = False
 
-    @workflow.query(description="How many more accounts there may be; nothing before the first count.")
+    @workflow.query(description="How many more accounts may be created; nothing before the first count.")
     def room(self) -> Room | None:
         return self.world.known.room
 
-    @workflow.update(description="The OU ids of legal entities, created where there is none.")
+    @workflow.update(description="The OU ids of legal entities; missing OUs are created.")
     async def units(self, request: UnitsRequest) -> Units:
         """Fails with the organization's own answer."""
         base, refused = request.base, dict[str, UnitRefused]()

@@ -87,7 +87,7 @@ class ResourceClaimWorkflow(Passes[ObjectWorld]):
 
     retryable_phases = RETRYABLE
 
-    @workflow.signal(description="The binder has served the claim: this is how it stands.")
+    @workflow.signal(description="The binder has served the claim; this is its state.")
     def served(self, world: ObjectWorld) -> None:
         """Take the status over, unless a newer one is known."""
         self.tell(self.world.heard(world))

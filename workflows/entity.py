@@ -409,9 +409,7 @@ class Entity(Generic[W]):
         await workflow.wait_condition(lambda: self._looked >= wanted)
         return OBSERVE not in self.world.refusals
 
-    @workflow.update(
-        description="Try again what has failed or was refused; refused itself when there is nothing to retry."
-    )
+    @workflow.update(description="Retry what has failed or was refused; fails if there is nothing to retry.")
     async def retry(self, reason: str) -> str:
         """Write the retry on the object, where it outlives this workflow; it is honoured once."""
         await workflow.wait_condition(lambda: self.decision is not None)

@@ -74,12 +74,12 @@ _ACCOUNT_READY = _histogram(
 ).labels(OPERATOR)
 _CLAIM_READY = _histogram(
     "account_claim_ready_duration_seconds",
-    "From an AccountClaim's first look for an account to its being served.",
+    "From an AccountClaim's first search for an account to its being Ready.",
     (1, 5, 10, 20, 30, 45, 60, 120),
 ).labels(OPERATOR)
 _CLAIM_PENDING = _histogram(
     "account_claim_pending_duration_seconds",
-    "The age of an AccountClaim at each look at it while it is pending.",
+    "The age of an AccountClaim at each observation while it is pending.",
     (60, 120, 240, 300, 600),
 ).labels(OPERATOR)
 _CLEANUP = _histogram(
@@ -94,12 +94,12 @@ _CUSTOMERS_ACCOUNT_READY = _histogram(
 ).labels(OPERATOR)
 _CUSTOMERS_CLAIM_READY = _histogram(
     "account_claim_ccs_ready_duration_seconds",
-    "From the creation of an AccountClaim on a customer's account to its being served.",
+    "From the creation of an AccountClaim on a customer's account to its being Ready.",
     _OF_CUSTOMERS,
 ).labels(OPERATOR)
 _CUSTOMERS_CLAIM_PENDING = _histogram(
     "account_claim_ccs_pending_duration_seconds",
-    "The age of an AccountClaim on a customer's account at each look at it while it is pending.",
+    "The age of an AccountClaim on a customer's account at each observation while it is pending.",
     (60, 120, 240, 300, 600),
 ).labels(OPERATOR)
 _CLOSED = Counter(f"{PREFIX}accounts_closed", "Released accounts that were closed.", ["name"]).labels(OPERATOR)

@@ -180,7 +180,7 @@ class PoolActivities(Activities):
             link: JsonPatch = {"spec": {"accountLink": account.metadata.name}}
             bound = await self._read.write_to(ACCOUNT_CLAIM, claim.key, link)
         except (Conflict, Absent) as error:
-            log.info("binding %s to %s: %s", account.metadata.name, claim.metadata.name, error)
+            log.info("Account %s was not bound to claim %s: %s", account.metadata.name, claim.metadata.name, error)
             await self._unbind_if_alone(binding)
             return False
         await self._hand_over_now(AccountClaim.model_validate(bound), linked, view)

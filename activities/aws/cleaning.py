@@ -139,7 +139,7 @@ class Sweep:
         if self._left:
             told = "; ".join(f"{item.kind} {item.name}: {item.error.message}" for item in self._left[:_TOLD])
             more = f"; and {len(self._left) - _TOLD} more" if len(self._left) > _TOLD else ""
-            message = f"{self._where}: {len(self._left)} left. {told}{more}"
+            message = f"{self._where}: {len(self._left)} not deleted. {told}{more}"
             if all(item.error.type in RETRIED_BY_SERVER for item in self._left):
                 raise Unavailable(message, code=self._left[0].error.code, delay=attempt.growing((5, 15, 30, 60)))
             raise Conflict(message, code=NOT_CLEAN)
@@ -177,7 +177,7 @@ def _end_instances(ec2: EC2Client, sweep: Sweep) -> bool:
             return True
         attempt.pause(seconds)
     for instance in set(_instance_states(ec2)) - refused:
-        sweep.leave("instance", instance, Unavailable("it does not terminate", code="StillEnding"))
+        sweep.leave("instance", instance, Unavailable("it has not terminated within ten minutes", code="StillEnding"))
     return True
 
 
@@ -334,7 +334,9 @@ def _objects_left(count: int, example: ErrorTypeDef) -> ApiError:
     """One error per bucket, of its first object's kind: a bucket may hold millions."""
     code = example.get("Code", "Unsuccessful")
     said = f"{code}: {example.get('Message', 'no message')}"
-    return error_class(code, 400)(f"{count} objects stay, e.g. {example.get('Key', '')}: {said}", code=code)
+    return error_class(code, 400)(
+        f"{count} objects could not be deleted, e.g. {example.get('Key', '')}: {said}", code=code
+    )
 
 
 def _delete_hosted_zones(route53: Route53Client, sweep: Sweep) -> None:

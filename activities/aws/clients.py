@@ -71,7 +71,7 @@ class _CallersCredentials(Credentials):
     def get_frozen_credentials(self) -> ReadOnlyCredentials:
         caller = _CALLER.get(None)
         if caller is None:
-            raise NoCallerError("an AWS client was used without saying who calls")
+            raise NoCallerError("an AWS client was used without a caller")
         return caller
 
 

@@ -101,16 +101,16 @@ def tag_account(sessions: Sessions, action: TagAccount) -> None:
     except (Throttled, Unavailable) as error:
         if attempt.number() < _TAGGING_ATTEMPTS:
             raise
-        log.warning("account %s stays untagged: %s", action.account_id, error.message)
+        log.warning("AWS account %s stays untagged: %s", action.account_id, error.message)
     except ApiError as error:
-        log.warning("account %s stays untagged: %s", action.account_id, error.message)
+        log.warning("AWS account %s stays untagged: %s", action.account_id, error.message)
 
 
 def _left_to_tag(payer: Payer, action: TagAccount) -> dict[str, str]:
     """Leave out all tags if another owner is named, and the owner's if we have no name."""
     owner = owner_of(payer, action.account_id)
     if owner not in {None, action.tags.get(OWNER_TAG)}:
-        log.warning("account %s keeps its tags: its owner is %r", action.account_id, owner)
+        log.warning("AWS account %s is not tagged: its tags name another owner, %r", action.account_id, owner)
         return {}
     return {name: value for name, value in action.tags.items() if value or name != OWNER_TAG}
 
@@ -132,8 +132,8 @@ def _refuse_expired(action: CreateAccount) -> None:
     now = attempt.started_at()
     if now >= action.until:
         raise Invalid(
-            f"the permit to create account {action.name} was valid until {action.until:%H:%M:%S} UTC: nothing was "
-            "asked of AWS, a new permit is needed",
+            f"the permit to create account {action.name} was valid until {action.until:%H:%M:%S} UTC: no "
+            "account was requested from AWS, and a new permit is needed",
             code=PERMIT_EXPIRED,
         )
 
@@ -171,7 +171,8 @@ def _failed(sessions: Sessions, action: AwaitAccount, reason: str) -> CreatedAcc
         if account_id:
             return CreatedAccount(created_account_id=account_id)
         raise Invalid(
-            f"{what}: this address belongs to an account that is closed, not Perdure's, or of another Account",
+            f"{what}: this address belongs to an account that is closed, is not Perdure's, or is recorded by another "
+            "Account",
             code=reason,
         )
     if reason in _ASK_ANEW:

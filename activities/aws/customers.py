@@ -57,7 +57,7 @@ def customer_in(sessions: Sessions, secret: SecretReference, partition: str, acc
     if opened != account_id:
         raise Denied(
             f"the keys in Secret {secret.namespace}/{secret.name} open account {opened}, not {account_id}, where this "
-            "was begun: nothing is done. Put back keys of that account, or create the object again.",
+            "object was set up: nothing is changed. Restore keys of that account, or create the object again.",
             code=WRONG_ACCOUNT,
         )
     return found

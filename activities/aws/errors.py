@@ -176,7 +176,7 @@ def api_error(call: Call, error: BaseException) -> ApiError:
         said = _cut(str(error))
         return Unavailable(f"{call}: no answer, {said}. The next attempt finds out whether it took effect.", code=name)
     if isinstance(error, ResponseParserError):
-        return Unavailable(f"{call}: an answer that cannot be read, {_cut(str(error))}.", code=name)
+        return Unavailable(f"{call}: the answer cannot be parsed, {_cut(str(error))}.", code=name)
     if isinstance(error, BotoCoreError):
         return Invalid(f"{call}: not sent, {_cut(str(error))}. Correct the value that it names.", code=name)
     raise error

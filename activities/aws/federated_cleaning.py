@@ -124,9 +124,9 @@ def _clean(caller: Services, action: RevokeAccess, *, own: bool) -> None:
     if role is not None:
         if not (own or _is_the_accesses(role, action)):
             raise Denied(
-                f"role {action.role} in account {action.account_id} is not this access's, by its tag {ACCESS_TAG} "
-                f"or, without one, by trusting {action.principal}: it is left alone. Delete it there, or release the "
-                "access by hand.",
+                f"role {action.role} in account {action.account_id} is not this access's: its tag {ACCESS_TAG} "
+                f"does not name the access, nor, without a tag, does it trust {action.principal}. It is not deleted. "
+                "Delete it in the account, or release the access with `perdure abandon`.",
                 code=FOREIGN_ROLE,
             )
         _strip(iam, action, attached)

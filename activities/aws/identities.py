@@ -132,8 +132,8 @@ def _ensure_user(iam: IAMClient, user: str, tags: Mapping[str, str]) -> bool:
         if not _marked(found.get("Tags", []), tags):
             marks = ", ".join(f"{name}={tags.get(name, '')}" for name in OWNER_TAGS)
             raise Conflict(
-                f"{found['Arn']} exists without Perdure's tags ({marks}) and is left alone. Delete it, "
-                "or add these tags to hand it and its keys over.",
+                f"{found['Arn']} exists without Perdure's tags ({marks}) and is not changed. Delete "
+                "it, or add these tags so that Perdure takes the user and its keys over.",
                 code="ForeignUser",
             ) from error
         return False

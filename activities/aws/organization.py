@@ -143,8 +143,8 @@ def _move_from_where_it_is(payer: Payer, account_id: str, root: str, base: str, 
         return
     if parent != root and _parent(payer, parent) != base:
         raise Denied(
-            f"account {account_id} stands in {parent}, neither the root nor a unit under {base}. "
-            f"Perdure did not put it there: move it to {root} or {unit} by hand.",
+            f"account {account_id} is in {parent}, which is neither the root nor a unit under {base}. "
+            f"Perdure did not move it there: move it to {root} or {unit} by hand.",
             code="ForeignParent",
         ) from error
     _move(payer, account_id, parent, unit)

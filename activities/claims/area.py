@@ -49,7 +49,7 @@ log = logging.getLogger(__name__)
 async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callable[..., object]]:
     """Make every activity, with its caches and evaluators, which the stack closes."""
     if ignored := present_variables(IGNORED_VARIABLES):
-        log.info("accepted and without effect here: %s", ", ".join(ignored))
+        log.info("these variables have no effect in Perdure: %s", ", ".join(ignored))
     settings, client, kube = clients.settings, clients.temporal, clients.kube
     metrics.listen(settings.claims_cluster_domain)
     wake_up = partial(wake, client)

@@ -190,11 +190,11 @@ class BinderActivities(Activities):
                 raise as_error(refusal)
             return key, world
         except TimeoutError:
-            log.warning("%s could not be ended with others in time", key)
+            log.warning("%s was not ended by its batch in time; its own workflow ends it", key)
         except ApiError as error:
-            log.warning("%s could not be ended with others: %s", key, error.message)
+            log.warning("%s was not ended by its batch, its own workflow ends it: %s", key, error.message)
         except Exception:  # a bug must not delay the others
-            log.exception("%s could not be ended with others", key)
+            log.exception("%s was not ended by its batch; its own workflow ends it", key)
         with suppress(RPCError):
             await self._wake(key)
         return None

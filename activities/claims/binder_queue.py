@@ -176,7 +176,7 @@ class BinderQueue:
         try:
             free = free_handle(self.cache.names, handle) if handle is not None else None
         except TooDeep:
-            log.warning("ResourceHandle %s has a template nested beyond reason: no claim is bound to it", name)
+            log.warning("ResourceHandle %s has a template that is nested too deeply: no claim is bound to it", name)
             free = None
         if free is None:
             self.free.remove(name)

@@ -107,9 +107,12 @@ def fault_of_evaluation(error: Beyond | EvaluationBug | ValidationError, of: obj
     if isinstance(error, Beyond):
         return error.fault
     if isinstance(error, ValidationError):  # JSON input is refused for its depth only
-        return Fault(reason=TOO_DEEP, message="the object, or one that belongs to it, is nested too deeply to be read")
+        return Fault(reason=TOO_DEEP, message="the object, or a related one, is nested too deeply to be parsed")
     log.error("%s could not be evaluated: %s", of, error)
-    return Fault(reason=BUG, message="its templates met a bug in Perdure; the worker's log has the details")
+    return Fault(
+        reason=BUG,
+        message="a bug in Perdure prevents the evaluation of its templates; the worker's log has the details",
+    )
 
 
 FUNCTIONS = (plan_claim, plan_binding, plan_pool_handle, plan_handle)

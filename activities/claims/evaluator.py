@@ -40,7 +40,7 @@ MEMORY_MIB = 256
 PENALTY = timedelta(minutes=10)
 MOST_REMEMBERED = 10_000
 
-_CROWDED = "too many wait for templates that exceeded a limit of time or memory; they are tried again"
+_CROWDED = "not evaluated, as too many calls that exceeded a limit are waiting; tried again later"
 
 Q = TypeVar("Q", bound=Model)
 M = TypeVar("M", bound=Model)
@@ -170,7 +170,7 @@ class Evaluator:
         try:
             return await self._attempt(number, request, name)
         except Gone as gone:
-            log.warning("An evaluating process is gone, calling once more: %s", gone)
+            log.warning("An evaluator process has died; its call is repeated once: %s", gone)
         try:
             return await self._attempt(number, request, name, fresh=True)  # idle processes may have died as well
         except Gone as gone:
@@ -187,7 +187,7 @@ class Evaluator:
             status = await self._nursery.reap(process)
             if status == -signal.SIGALRM:
                 raise EvaluationLimit(what, self._too_long) from None
-            raise Gone(what, f"brought its process down ({_ending(status)})") from None
+            raise Gone(what, f"crashed its process ({_ending(status)})") from None
         except TimeoutError:
             what = process.place() or name
             self._end(process)
@@ -220,5 +220,5 @@ def _name(function: Callable[..., Model]) -> str:
 
 def _ending(status: int | None) -> str:
     if status is None:
-        return "how is not known"
+        return "cause unknown"
     return f"signal {signal.Signals(-status).name}" if status < 0 else f"exit status {status}"

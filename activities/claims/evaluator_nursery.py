@@ -158,7 +158,7 @@ class Nursery:
                 return await _answer(self._control, ORDER_SECONDS)
             except (OSError, Gone) as error:
                 await self._end()
-                raise Gone("the process that starts them", "is gone") from error
+                raise Gone("the process that forks the evaluators", "has died") from error
 
     async def _start(self) -> socket.socket:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
@@ -185,9 +185,7 @@ class Nursery:
         except (OSError, Gone) as error:
             ours.close()
             await self._end()
-            raise RuntimeError(
-                "the process that starts the evaluating ones did not start; it says why on stderr"
-            ) from error
+            raise RuntimeError("the process that forks the evaluators did not start; its stderr says why") from error
         if "failed" in answer:
             ours.close()
             await self._end()

@@ -122,7 +122,7 @@ class Managed:
                     raise
             there = _seen(await self._api.get(kind, namespace, name))
             if owner := await self._other_owner(handle, there):
-                return Fault(reason="ResourceOwned", message=f"{where} belongs to ResourceHandle {owner}, which exists")
+                return Fault(reason="ResourceOwned", message=f"{where} belongs to another ResourceHandle, {owner}")
             return there
         except Absent as error:
             if error.code == NO_SUCH_KIND:

@@ -36,24 +36,24 @@ _OURS = frozenset(kind.name for kind in KINDS) | {"ClaimBinder"}
 
 _BOUND = Histogram(
     "perdure_resource_claim_bound_seconds",
-    "From the moment at which a claim could have had a handle to its having one.",
+    "From the time when a claim could have got a handle until it has one.",
     ["pool", "made"],
     buckets=(1, 2, 5, 10, 30, 60, 300, 1800, 7200, 86400),
 )
 _READY = Histogram(
     "perdure_resource_claim_ready_seconds",
-    "From the moment at which a claim could have had a handle to its being ready for the first time.",
+    "From the time when a claim could have got a handle until it is ready for the first time.",
     ["pool"],
     buckets=(1, 2, 5, 10, 30, 60, 300, 900, 1800, 3600, 7200, 14400, 43200, 86400),
 )
 _LATENESS = Histogram(
     "perdure_resource_expiry_lateness_seconds",
-    "From the end of a lifespan to the deletion that it asks for.",
+    "From the end of a lifespan to the resulting deletion.",
     ["kind"],
     buckets=(0.1, 0.25, 0.5, 1, 2, 5, 10, 60, 300, 3600),
 )
-_MISSES = Counter("perdure_resource_bind_misses", "Handles that were chosen for a claim and could not be had.")
-_INVALID = Counter("perdure_resource_claim_validation_failures", "Claims refused for what they ask for.", ["provider"])
+_MISSES = Counter("perdure_resource_bind_misses", "Handles that were chosen for a claim and could not be bound.")
+_INVALID = Counter("perdure_resource_claim_validation_failures", "Claims whose spec was refused.", ["provider"])
 # As in Poolboy's library.
 _PROCESS_TIME = Histogram(
     "poolboy_process_time_seconds",

@@ -160,7 +160,7 @@ class PoolActivities(Activities):
         try:
             settled = await self._tools.reconciliation.settle(new)
         except ApiError as error:
-            log.info("%s: %s; its own lifecycle goes on with it", key, error.message)
+            log.info("%s: %s; its own lifecycle continues", key, error.message)
             return Made(handle=pool_handle(names, handle, pool))
         return Made(
             handle=pool_handle(names, settled.handle, pool), opened=Opened(key=key, world=self._world(key, settled))

@@ -88,7 +88,7 @@ class SetActivities(Activities):
             return FoundMachine(machine=machine)
         there = await self._ground.cache.fresh(LOAD_BALANCER_MACHINE, namespace, create.name)
         if there is None:
-            raise Conflict(f"LoadBalancerMachine {namespace}/{create.name} has just gone")
+            raise Conflict(f"LoadBalancerMachine {namespace}/{create.name} has just been deleted")
         machine = LoadBalancerMachine.model_validate(there)
         return FoundMachine(machine=machine if selects(machine_set, machine) else None)
 

@@ -67,7 +67,7 @@ def _credentials(kube: BlockingKube, namespace: str, name: str) -> Credentials:
         secret = kube.get(SECRET, namespace, name)
         if not is_token_of(secret, name):
             raise Invalid(
-                f"Secret {namespace}/{name} is not the token of the machine's ServiceAccount: nothing of it is used. "
+                f"Secret {namespace}/{name} is not the token of the machine's ServiceAccount and is not used. "
                 "Delete it, or the machine, which its set replaces under another name.",
                 code=FOREIGN_SECRET,
             )

@@ -22,10 +22,10 @@ from prometheus_client.registry import Collector
 from activities.openstack.errors import Call
 from engine.errors import ApiError
 
-TOKENS = Counter("perdure_openstack_tokens", "Tokens asked of Keystone.")
+TOKENS = Counter("perdure_openstack_tokens", "Tokens requested from Keystone.")
 REFUSALS = Counter(
     "perdure_openstack_refusals",
-    "Calls to OpenStack that did not do what was asked.",
+    "Calls to OpenStack that were refused or had no answer.",
     ["api", "object", "operation", "error"],
 )
 

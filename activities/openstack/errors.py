@@ -40,7 +40,7 @@ _SPACE = re.compile(r"\s+")
 _HINTS: Mapping[str, str] = {
     QUOTA: "Ask for a higher quota, or free what is not needed.",
     "ExternalGatewayForFloatingIPNotFound": "The network needs a router with a gateway to the external network.",
-    "PolicyNotAuthorized": "The project's policy does not let these credentials do it.",
+    "PolicyNotAuthorized": "The project's policy does not allow this call with these credentials.",
     UNAUTHORIZED: "Keystone rejects these credentials: check the Secret.",
 }
 
@@ -78,7 +78,7 @@ def no_answer(call: Call, error: BaseException) -> Unavailable:
 
 def unreadable(call: Call, why: str) -> Unavailable:
     """A success with an unusable body."""
-    return Unavailable(f"{call}: an answer that cannot be read, {shortened(why)}", code=UNREADABLE)
+    return Unavailable(f"{call}: the answer cannot be parsed, {shortened(why)}", code=UNREADABLE)
 
 
 def shortened(words: str) -> str:

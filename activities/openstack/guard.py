@@ -49,7 +49,7 @@ class Guard(CallGuard):
         self._saved, self._counted_at = min(grown, self._rate * SAVED_SECONDS), now
         if self._saved < 1:
             raise Throttled(
-                f"{self._whom}: more calls than the {self._rate:g} a second that one project may have",
+                f"{self._whom}: more than {self._rate:g} calls a second, the limit for one project",
                 code=SPENT,
                 delay=spread(timedelta(seconds=(1 - self._saved) / self._rate) + FULL_DELAY),
             )

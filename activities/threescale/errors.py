@@ -63,7 +63,7 @@ def no_answer(call: Call, error: BaseException) -> Unavailable:
 
 
 def unreadable(call: Call, text: str) -> Unavailable:
-    return Unavailable(f"{call}: an answer that cannot be read, {len(text)} characters", code=UNREADABLE)
+    return Unavailable(f"{call}: the answer is not JSON ({len(text)} characters)", code=UNREADABLE)
 
 
 @contextmanager

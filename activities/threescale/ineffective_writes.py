@@ -25,7 +25,7 @@ class Repeats:
     def refuse(self, write: Write) -> None:
         """Raises `Denied` for a write that was made too often."""
         if self._made[_alike(write)] >= MOST:
-            message = f"3scale takes {write.method} {write.path}, but stores other values than were sent"
+            message = f"3scale accepts {write.method} {write.path}, but stores other values than were sent"
             raise Denied(f"{message}: {', '.join(sorted(write.fields)) or 'its state'}", code=KEPT_OTHERWISE)
 
     def made(self, write: Write) -> None:

@@ -37,8 +37,8 @@ _SECONDS = (
     *(0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0),
     *(1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 3.5, 4.0, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60),
 )
-_PASSES = Counter("controller_runtime_reconcile", "Passes by how they ended.", ["controller", "result"])
-_ERRORS = Counter("controller_runtime_reconcile_errors", "Passes that ended with something refused.", ["controller"])
+_PASSES = Counter("controller_runtime_reconcile", "Passes by their result.", ["controller", "result"])
+_ERRORS = Counter("controller_runtime_reconcile_errors", "Passes that ended with a refusal.", ["controller"])
 _TIME = Histogram("controller_runtime_reconcile_time_seconds", "Duration of a pass.", ["controller"], buckets=_SECONDS)
 _ACTIVE = Gauge("controller_runtime_active_workers", "Passes under way.", ["controller"])
 _CALLS = Counter("perdure_threescale_calls", "Calls of 3scale's API.", ["kind", "method", "status"])
@@ -52,7 +52,11 @@ _REFUSALS = Counter("perdure_threescale_refusals", "Calls that were refused or h
 _DRIFT = Gauge("perdure_threescale_drift", "Objects that differed at the last sweep.", ["tenant"])
 _LOST = Gauge("perdure_threescale_without_owner", "Marked objects without an owner at the last sweep.", ["tenant"])
 _SWEPT = Gauge("perdure_threescale_swept_timestamp_seconds", "When a tenant was last swept.", ["tenant"])
-_VERSION = Gauge("threescale_version_info", "The version of what looks after 3scale.", ["operator_version", "version"])
+_VERSION = Gauge(
+    "threescale_version_info",
+    "The version of Perdure, under the 3scale operator's name.",
+    ["operator_version", "version"],
+)
 _VERSION.labels(version("perdure"), version("perdure")).set(1)
 
 

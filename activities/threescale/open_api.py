@@ -92,7 +92,7 @@ class OpenApiSubject(Subject[OpenApi]):
         try:
             await self.secrets.label(*place, WATCHED_BY)
         except ApiError as error:
-            log.info("%s: its Secret gets no label: %s", self.resource.key.path, error.message)
+            log.info("%s: its Secret could not be labelled: %s", self.resource.key.path, error.message)
         return {"source": source.model_copy(update={"labelled": True})}
 
     async def _write_child(self, child: WriteChild) -> None:

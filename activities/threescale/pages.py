@@ -52,7 +52,7 @@ async def _fetched(http: httpx.AsyncClient, url: str) -> str:
         finally:
             await answer.aclose()
         if await _private(where) and not origin:
-            raise Denied(f"{_shown(url)}: leads to {_shown(where)}, inside the network: enter that address itself")
+            raise Denied(f"{_shown(url)}: redirects to {_shown(where)}, inside the network: name that address itself")
     raise Unavailable(f"{_shown(url)}: more than {_MOST_REDIRECTS} redirects")
 
 

@@ -90,7 +90,7 @@ class SweepActivities(Activities):
         if not objects:
             return _world(look, "there is nothing in 3scale", None)
         if due is None:
-            return _world(look, "what was just changed is in sync", moment + interval)
+            return _world(look, "the first sweep comes one interval after the first object", moment + interval)
         if moment < due:
             return _world(look, "all tenants have been compared", due)
         secrets = self._ground.secrets()
@@ -171,7 +171,7 @@ class SweepActivities(Activities):
             if each.metadata.uid in known or not is_listed(each, lists) or await self._is_left_alone(each):
                 continue
             if now() > ends:
-                unread.append(f"{tenant.accounts[0].url} was not compared to its end within {COMPARES_FOR}")
+                unread.append(f"{tenant.accounts[0].url} was not compared completely within {COMPARES_FOR}")
                 break
             try:
                 if await comparison.differs(each):

@@ -71,7 +71,7 @@ class TenantSubject(Subject[Tenant]):
             found = await self.secrets.content(where, reference.name)
             if found and found.values.get(TOKEN_KEY) and not TOKEN_SECRET_LABELS.items() <= found.labels.items():
                 message = (
-                    f"Secret {where}/{reference.name} holds a token that no Tenant has put there: it is not "
+                    f"Secret {where}/{reference.name} has a token that no Tenant has written: it is not "
                     "overwritten. Name another Secret in spec.tenantSecretRef, or delete this one."
                 )
                 raise Denied(message, code="SecretNotOurs")
@@ -87,7 +87,9 @@ class TenantSubject(Subject[Tenant]):
                 await self.secrets.put(dict(secret))
                 break
             except ApiError as error:
-                log.warning("%s: the Secret with its token: %s", self.resource.key.path, error.message)
+                log.warning(
+                    "%s: its token could not be written into its Secret yet: %s", self.resource.key.path, error.message
+                )
                 if attempt + 1 == MOST_ATTEMPTS:
                     raise
                 await asyncio.sleep(1)

@@ -78,7 +78,7 @@ class Share:
             self._seats.release()
 
     def _full(self) -> Throttled:
-        message = f"3scale at {self._address}: as many objects are being reconciled as one tenant may have at once"
+        message = f"3scale at {self._address}: the limit of concurrent reconciliations of one tenant is reached"
         return Throttled(message, code=Guard.busy, delay=self._turns.away(time.monotonic() - self._moved))
 
 

@@ -176,7 +176,7 @@ def _wanting(world: AccountWorld, now: datetime, email: str) -> Decision:
         if limit not in LIMIT_CODES:
             return world.waiting(f"waits for {asks}", "Organization")
         if zombie_at and now >= zombie_at:
-            return _discard(world, f"AWS gave no account within 25 minutes: {limit}")
+            return _discard(world, f"AWS created no account within 25 minutes: {limit}")
         why = f"AWS refused to create the account ({limit}): waits for {asks}"
         return world.waiting(why, "Organization", deadline=zombie_at, at=at)
     if zombie_at and now >= zombie_at:

@@ -320,7 +320,7 @@ class TakeBack(ClaimsAction):
     """
 
     activity: ClassVar[str] = "claims.take_back"
-    title: ClassVar[str] = "take back what was made beside the handle's end"
+    title: ClassVar[str] = "delete resources that were created while the handle was deleted"
     result: ClassVar[type[Model] | None] = TakenBack
 
     handle: GivenObject

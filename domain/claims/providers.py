@@ -218,7 +218,7 @@ class _Expansion:
         self.evaluated += 1
         way = " → ".join(step for step, _ in self.way)
         if ring:
-            raise ProviderError(name, f"links to itself without end: {way}")
+            raise ProviderError(name, f"links to itself: {way}")
         if len(self.way) > DEEPEST_LINK:
             raise ProviderError(self.way[0][0], f"links deeper than {DEEPEST_LINK} providers: {way}")
         if self.evaluated > MOST_PROVIDERS:

@@ -119,7 +119,7 @@ def _provided(world: BalancerWorld, own: tuple[LoadBalancerSet, ...], now: datet
     )
     moments = looked_again(world, plan.problem)
     if rollout.deadline:
-        moments.append(Moment(at=rollout.deadline, then="the old machines are taken away, if the new ones serve"))
+        moments.append(Moment(at=rollout.deadline, then="the old machines are deleted, if the new ones serve"))
     doing = "; ".join(each.summary for each in (*looks, *steps))
     return _decision(
         world,

@@ -231,7 +231,7 @@ def _outdated(machine_set: LoadBalancerSet, alive: Sequence[MachineStanding]) ->
 
 
 def _silence(fleet: Fleet) -> str:
-    return f"none of {fleet.reported} machines reports: the API server may be out of their reach, so none is deleted"
+    return f"none of {fleet.reported} machines reports: they may not reach the API server, so none is deleted"
 
 
 def config_fault(alive: Sequence[MachineStanding], now: datetime, timings: Timings) -> str:

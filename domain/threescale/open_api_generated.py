@@ -37,7 +37,7 @@ from domain.threescale.resources.shared import AuthenticationFlow, OpenIdConnect
 from domain.writes import merge
 
 NO_SECURITY = "No security requirements are found in OAS"
-FLOWS_OF_DOCUMENT = "OIDC flows of the spec are left aside: the OAuth 2 flows of the OAS say which are open"
+FLOWS_OF_DOCUMENT = "OIDC flows of the spec are ignored: the OAuth 2 flows of the OAS decide"
 
 _NOT_WORD = re.compile(r"\W", re.ASCII)
 _NOT_ALPHANUMERIC = re.compile(r"[^a-zA-Z0-9]")

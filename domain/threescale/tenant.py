@@ -214,9 +214,9 @@ def _strange(observed: ObservedTenant, item: FoundTenant) -> Blocker:
     reference = tenant.spec.tenant_secret_ref
     where = f"{reference.namespace or tenant.metadata.namespace}/{reference.name}"
     return waiting(
-        f"at {tenant.spec.system_master_url} tenant {item.id} is {item.org_name} at {item.address}, not "
-        f"{tenant.spec.organization_name} at the address in Secret {where}: give this Tenant its own master again, "
-        f"or put the address of tenant {item.id} into that Secret, or retain what it has in 3scale and delete it",
+        f"tenant {item.id} of {tenant.spec.system_master_url} is {item.org_name} at {item.address}, not "
+        f"{tenant.spec.organization_name} at the address in Secret {where}. Correct spec.systemMasterUrl, or put the "
+        f"address of tenant {item.id} into that Secret, or set perdure.dev/retain and delete this Tenant",
         f"Secret/{where}",
     )
 

@@ -61,7 +61,9 @@ class EncryptionCodec(PayloadCodec):
         try:
             return Payload.FromString(AESGCM(key).decrypt(nonce, sealed, key_id.encode()))
         except (InvalidTag, ValueError, DecodeError) as error:
-            raise Undecryptable(f"the key {key_id!r} does not open what was written with a key of that name") from error
+            raise Undecryptable(
+                f"the key {key_id!r} cannot decrypt data that was encrypted with a key of that name"
+            ) from error
 
 
 def data_converter(settings: Settings) -> DataConverter:

@@ -83,10 +83,10 @@ class KeyRing:
         try:
             self._keys, self._writing = read_keys(self._directory)
         except KeysUnreadable as error:
-            log.warning("the keys stay as they are: %s", error)
+            log.warning("the keys stay unchanged: %s", error)
             return
         if self._writing != before:
-            log.info("encrypting with %s, before with %s", self._writing or "no key", before or "no key")
+            log.info("encrypting with key %s instead of %s", self._writing or "no key", before or "no key")
 
 
 def read_keys(directory: Path) -> tuple[Mapping[str, bytes], str]:

@@ -125,7 +125,7 @@ class LeaderElection:
                     if self._holder == self._identity:
                         await self._give_back()
         except (ApiError, TimeoutError) as error:
-            log.info("the lease was not given back: %s", error)
+            log.info("the lease was not released: %s", error)
 
     @property
     def _holder(self) -> str:

@@ -75,4 +75,4 @@ async def _first_list(mirror: Mirror) -> None:
         async with asyncio.timeout(PATIENCE):
             await mirror.settled()
     except TimeoutError:
-        log.error("what is paused cannot be read, so nothing is: %s", mirror.trouble)
+        log.error("the pauses cannot be read, so nothing is paused: %s", mirror.trouble)

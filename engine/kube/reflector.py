@@ -204,7 +204,7 @@ class Reflector(Generic[M]):
         if self.unserved > self._timing.unserved.total_seconds():
             lacks = "has no watch" if self.listed else "is not listed"
             why = self.trouble or "no answer"
-            yield f"{self.selection.name} {lacks} for {self.unserved:.0f} s, and its changes go unnoticed: {why}"
+            yield f"{self.selection.name} {lacks} for {self.unserved:.0f} s, and its changes are not noticed: {why}"
 
     async def _mirror(self) -> None:
         failures = 0
@@ -349,14 +349,14 @@ class Reflector(Generic[M]):
             self._not_installed(error)
         else:
             RECONNECTS.labels(self.selection.name).inc()
-            log.info("%s; going on from version %s", error, self.position or "none")
+            log.info("%s; continuing from version %s", error, self.position or "none")
             self._broken_streams += 1
             if self._broken_streams >= STREAMS_BEFORE_RELIST:
                 self._broken_streams = 0
                 self.position = ""
 
     def _throttled(self, error: Throttled) -> None:
-        log.info("%s; asking again from version %s", error, self.position or "none")
+        log.info("%s; watching again from version %s", error, self.position or "none")
         if time.monotonic() - self.last_sign > THROTTLED_WITHOUT_TROUBLE:
             self.trouble = error.message
 

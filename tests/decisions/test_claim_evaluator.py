@@ -149,7 +149,7 @@ async def test_memory_is_limited(evaluator: Evaluator) -> None:
 
 
 async def test_a_function_that_brings_its_process_down_does_so_twice_and_is_told(evaluator: Evaluator) -> None:
-    with pytest.raises(EvaluationLimit, match=r"brought its process down \(signal SIGABRT\)"):
+    with pytest.raises(EvaluationLimit, match=r"crashed its process \(signal SIGABRT\)"):
         await evaluator.call(misbehave, Deed(name="die"), Rendered)
     assert (await evaluator.call(render, Rendering(template="x"), Rendered)).value == "x"
 
@@ -277,7 +277,7 @@ async def test_who_is_turned_away_from_the_slow_lane_is_told_why(hasty: Evaluato
     done, pending = await asyncio.wait(more, timeout=1)
     assert (len(done), len(pending)) == (8 - SLOW_LANE, SLOW_LANE)
     assert {str(each.exception()) for each in done} == {
-        "templates of a: too many wait for templates that exceeded a limit of time or memory; they are tried again"
+        "templates of a: not evaluated, as too many calls that exceeded a limit are waiting; tried again later"
     }
     (met,) = await asyncio.gather(*endless(hasty, "a/1"), return_exceptions=True)
     await given_up(list(pending))

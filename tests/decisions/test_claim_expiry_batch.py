@@ -304,7 +304,7 @@ async def test_one_that_cannot_be_ended_holds_up_nobody_and_looks_at_itself(
     await ended.batch()
     assert ended.told == [("plain", False)]
     assert sorted(key.name for key in ended.woken if key != BINDER) == ["bug", "unanswered"]
-    assert "users/unanswered could not be ended with others: no answer" in caplog.text
+    assert "users/unanswered was not ended by its batch, its own workflow ends it: no answer" in caplog.text
 
 
 async def test_ends_leave_places_to_the_claims_that_wait(ended: Area) -> None:

@@ -234,7 +234,7 @@ def test_a_failing_template_names_its_place() -> None:
 
 def test_providers_that_link_in_a_ring_are_an_error_that_names_it() -> None:
     ring = [linking("a", {"name": "b"}), linking("b", {"name": "c"}), linking("c", {"name": "a"})]
-    with pytest.raises(ProviderError, match="ResourceProvider a: links to itself without end: a → b → c → a"):
+    with pytest.raises(ProviderError, match="ResourceProvider a: links to itself: a → b → c → a"):
         resource_list(scene(*ring), "a")
 
 

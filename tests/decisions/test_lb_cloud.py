@@ -376,7 +376,7 @@ def test_a_floating_ip_that_was_kept_is_told_and_taken_when_it_is_named() -> Non
     while not any(type(step).__name__ == "CreateFloatingIp" for step in plan.steps):
         project.carry_out(plan.steps)
         plan = plan_cloud(of, project.of_balancer(), NOW)
-    told = f"floating IP 203.0.113.99 is named {NAME}, but nothing shows that it is ours: it is left alone"
+    told = f"floating IP 203.0.113.99 is described as {NAME} without this LoadBalancer's mark: it is not used"
     assert [notice.message for notice in plan.notices] == [told]
     of, _ = settle(fresh(existingFloatingIP="203.0.113.99"), project)
     assert (of.status.floating_id, list(project.floating)) == ("kept", ["kept"])

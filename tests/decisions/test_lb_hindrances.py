@@ -327,7 +327,7 @@ def test_a_server_that_takes_long_to_go_is_told_after_ten_minutes() -> None:
     began = parse_timestamp(DELETED["deletionTimestamp"])
     assert began is not None
     decision = decide_machine(world, NOW)
-    assert (decision.deadline, decision.at_deadline) == (began + timedelta(minutes=10), "say that it takes long")
+    assert (decision.deadline, decision.at_deadline) == (began + timedelta(minutes=10), "report that it takes long")
     late = decide_machine(world, began + timedelta(minutes=10)).actions
     (told,) = (each for each in late if isinstance(each, TellPeople))
     assert told.about.kind == "LoadBalancerMachine"

@@ -65,7 +65,7 @@ def test_a_busy_port_is_one_line_that_names_its_variable(command: str, of: str, 
         begun = begin(command, **{f"PERDURE_{of}_PORT": str(port)}, KUBECONFIG=str(kubeconfig_to_nowhere(tmp_path)))
     assert begun.returncode == 1
     (line,) = begun.stderr.splitlines()
-    assert f"{command} cannot start: 127.0.0.1:{port} cannot be listened on" in line
+    assert f"{command} cannot start: cannot listen on 127.0.0.1:{port}" in line
     assert f"(PERDURE_LISTEN_HOST, PERDURE_{of}_PORT)" in line
 
 
@@ -75,7 +75,7 @@ def test_the_codec_servers_busy_port_is_one_line(tmp_path: Path) -> None:
         begun = begin("codec", PERDURE_CODEC_PORT=str(port), PERDURE_TEMPORAL_KEYS=str(keys))
     assert begun.returncode == 1
     (line,) = begun.stderr.splitlines()
-    assert f"127.0.0.1:{port} cannot be listened on (PERDURE_LISTEN_HOST, PERDURE_CODEC_PORT)" in line
+    assert f"cannot listen on 127.0.0.1:{port} (PERDURE_LISTEN_HOST, PERDURE_CODEC_PORT)" in line
 
 
 # Refused, as the directory holds files that are not its own.

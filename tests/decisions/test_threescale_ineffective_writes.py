@@ -16,7 +16,7 @@ def test_a_write_that_changes_nothing_is_told_and_others_go_on() -> None:
     for _ in range(MOST):
         repeats.refuse(CHANGE)
         repeats.made(CHANGE)
-    with pytest.raises(Denied, match=r"3scale takes PUT services/5, but stores other values than were sent: name"):
+    with pytest.raises(Denied, match=r"3scale accepts PUT services/5, but stores other values than were sent: name"):
         repeats.refuse(CHANGE)
 
     repeats.refuse(CHANGE.model_copy(update={"fields": {"name": "shop"}}))

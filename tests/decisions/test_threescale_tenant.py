@@ -256,7 +256,7 @@ def test_at_another_master_the_tenant_with_its_id_is_a_strangers(going: bool) ->
     found = on(after(moved, {"metadata": GOING}) if going else moved, found=known(**STRANGER), secret=KEPT)
 
     assert (found.reads, found.writes, found.drops_finalizer) == ((), (), False)
-    assert "tenant 5 is Other" in found.why
+    assert "is Other at" in found.why
     assert found.waits_for == ("Secret/shop/acme-acme",)
 
 

@@ -71,7 +71,7 @@ def present(token: str, **labels: str) -> dict[str, Any]:
 
 async def test_a_strangers_token_is_not_overwritten_and_no_tenant_made() -> None:
     kube = Trials(present("a stranger's", app="another"))
-    with pytest.raises(Denied, match="Secret shop/acme-acme holds a token that no Tenant has put there"):
+    with pytest.raises(Denied, match="Secret shop/acme-acme has a token that no Tenant has written"):
         await subject(kube, "ACME").prepare(CREATION)
     assert kube.asked == []
 

@@ -82,4 +82,4 @@ def test_nothing_to_replay_is_no_success(tmp_path: Path) -> None:
     assert ended.returncode == 1
     assert "there is no history to replay" in ended.stderr
     (tmp_path / "odd.json").write_text("{}x")
-    assert "odd.json is no history" in replay(ROOT, str(tmp_path)).stderr
+    assert "odd.json is not a history" in replay(ROOT, str(tmp_path)).stderr

@@ -104,14 +104,14 @@ async def test_with_certificate_and_key_we_are_let_in(come: Come, files: dict[st
 async def test_who_is_not_let_in_is_told_why(come: Come, files: dict[str, str], key_file: Path, tmp_path: Path) -> None:
     strangers = hand_out(certificates(tmp_path / "strange"), tmp_path / "strangers")
     authority = {name: path for name, path in files.items() if "SERVER_CA" in name}
-    assert "an authority that we do not know" in await refused(come(strangers, key_file))
-    assert "it wants a certificate of ours" in await refused(come(authority, key_file))
+    assert "a certificate of an unknown authority" in await refused(come(strangers, key_file))
+    assert "it requires a client certificate" in await refused(come(authority, key_file))
     unknown = await refused(come(strangers | authority, key_file))
-    assert "it wants a certificate of ours, by an authority that it knows" in unknown
+    assert "it requires a client certificate of an authority that it trusts" in unknown
     wrong = tmp_path / "wrong-key"
     wrong.write_text("another-key")
     said = await refused(come(files, wrong))
-    assert "does not take our API key" in said
+    assert "refuses the API key" in said
     assert "another-key" not in said
     alone = {name: path for name, path in files.items() if "KEY_PATH" not in name}
     assert "a client certificate needs its key" in await refused(come(alone, key_file))
@@ -128,7 +128,7 @@ def test_the_command_line_comes_with_the_same_proofs(
     key_file.write_text("another-key")
     refused = perdure(temporal, "default", "temporal", "versions", **proofs)
     assert refused.returncode == 1
-    assert f"error: Temporal at {gate} does not take our API key" in refused.stderr
+    assert f"error: Temporal at {gate} refuses the API key" in refused.stderr
 
 
 async def test_what_a_command_answers_has_no_lines_of_the_sdk_among_it(
@@ -154,22 +154,22 @@ async def test_what_a_command_answers_has_no_lines_of_the_sdk_among_it(
 async def test_without_tls_where_it_is_wanted_and_with_it_where_it_is_not(
     gate: str, temporal: TemporalServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert "without TLS, it seems" in await refused(coming_to(gate, temporal, monkeypatch, {}, None))
+    assert "seems to require TLS" in await refused(coming_to(gate, temporal, monkeypatch, {}, None))
     plain = coming_to(temporal.address, temporal, monkeypatch, {"TEMPORAL_TLS": "true"}, None)
-    assert "speaks no TLS" in await refused(plain)
+    assert "does not use TLS" in await refused(plain)
 
 
 @pytest.mark.parametrize(
     ("said", "by_tls", "meant"),
     [
-        ("h2 protocol error: http2 error", False, "without TLS"),
-        ("Io, Custom { kind: BrokenPipe, error: ... }", False, "without TLS"),
-        ("Io, Os { code: 104, kind: ConnectionReset }", False, "without TLS"),
-        ("Io, Custom { kind: BrokenPipe, error: ... }", True, "wants a certificate of ours"),
-        ("hyper::Error(Canceled, connection closed)", False, "without TLS"),
-        ("hyper::Error(Canceled, connection closed)", True, "wants a certificate of ours"),
-        ('hyper::Error(Canceled, "connection was not ready")', False, "without TLS"),
-        ('hyper::Error(Canceled, "connection was not ready")', True, "wants a certificate of ours"),
+        ("h2 protocol error: http2 error", False, "require TLS"),
+        ("Io, Custom { kind: BrokenPipe, error: ... }", False, "require TLS"),
+        ("Io, Os { code: 104, kind: ConnectionReset }", False, "require TLS"),
+        ("Io, Custom { kind: BrokenPipe, error: ... }", True, "requires a client certificate"),
+        ("hyper::Error(Canceled, connection closed)", False, "require TLS"),
+        ("hyper::Error(Canceled, connection closed)", True, "requires a client certificate"),
+        ('hyper::Error(Canceled, "connection was not ready")', False, "require TLS"),
+        ('hyper::Error(Canceled, "connection was not ready")', True, "requires a client certificate"),
         ("Io, Os { code: 111, kind: ConnectionRefused }", False, "does not answer"),
     ],
 )

@@ -36,7 +36,7 @@ async def test_what_runs_is_replayed_and_a_change_that_breaks_it_is_named(
 
     shutil.copytree(ROOT / "workflows", tmp_path / "workflows")
     accounts = tmp_path / "workflows" / "accounts.py"
-    signal = '    @workflow.signal(description="One of its Accounts gives way'
+    signal = '    @workflow.signal(description="One of its Accounts is deleted'
     later = "    async def life(self) -> None:\n        await workflow.sleep(1)\n        await self.live()\n\n"
     changed = accounts.read_text().replace(signal, f"{later}{signal}")
     assert later in changed

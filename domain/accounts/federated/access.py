@@ -222,7 +222,7 @@ def _ending(world: FederatedAccessWorld, now: datetime) -> Decision:
     if now >= until:
         left = "; ".join(access.outside)
         return world.working(
-            f"gave up; left in the customer's account: {left} ({refusal.message})", world.drop_finalizer()
+            f"gave up; these remain in the customer's account: {left} ({refusal.message})", world.drop_finalizer()
         )
     at = "it is released, and its role stays in the customer's account"
     return world.waiting(refusal.message, _what_lifts(world, refusal), action, deadline=until, at=at)

@@ -34,7 +34,7 @@ def ready(
 ) -> FederatedAccessStatus:
     conditions = _with(status.conditions, AccessState.READY, AccessState.READY, "Account Access Ready", now)
     if condition_of(conditions, SYNCED) is not None:
-        conditions = _synced(conditions, TRUE, "Granted", "the role is as it should be", now)
+        conditions = _synced(conditions, TRUE, "Granted", "the role matches its spec", now)
     return FederatedAccessStatus(
         state=AccessState.READY,
         conditions=conditions,

@@ -86,7 +86,7 @@ def policy_name_fault(name: str) -> str:
 def _name_fault(name: str, longest: int) -> str:
     room = longest - SUFFIX_LENGTH - 1
     if len(name) > room:
-        return f"{name!r} has {len(name)} characters, IAM leaves {room} beside the uid"
+        return f"{name!r} has {len(name)} characters; with the uid, IAM allows {room}"
     return "" if _NAME.fullmatch(name) else f"{name!r} is not a valid name in IAM: letters, digits and +=,.@_- only"
 
 

@@ -304,7 +304,7 @@ def _check_method(context: RenderingContext, method: types.BuiltinMethodType, ar
             limits.number(each)
     if isinstance(owner, (dict, list, set)):
         if modifies_known_mutable(owner, name) and context.was_given(owner):
-            raise SecurityError(f"{name!r} would change what the template was given")
+            raise SecurityError(f"{name!r} would change a variable of the template")
         if name == "extend" and args and hasattr(args[0], "__len__"):
             limits.items(len(owner) + len(args[0]))
     elif isinstance(owner, (str, bytes)):

@@ -36,7 +36,8 @@ def plan_floating_ip(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: Clo
     # Left by a LoadBalancer of the same name, or another cluster's; to keep the address, name it in existingFloatingIP.
     told += [
         warning(
-            "Failed", f"floating IP {each.address} is named {name}, but nothing shows that it is ours: it is left alone"
+            "Failed",
+            f"floating IP {each.address} is described as {name} without this LoadBalancer's mark: it is not used",
         )
         for each in found.strangers
         if not each.port_id
@@ -90,7 +91,7 @@ def _users(balancer: LoadBalancer, cloud: LoadBalancerCloud, port: CloudPort | N
     if port is None:
         return Part()
     if floating.port_id not in ("", port.id):
-        return Part(problem=f"floating IP {address} already belongs to port {floating.port_id}, and is left there")
+        return Part(problem=f"floating IP {address} already belongs to port {floating.port_id} and stays there")
     # The description must differ from those of our own floating IPs, which are deleted with the load balancer.
     description = f"{name}{_USER_MANAGED}" if floating.description == name else None
     return _leading_to(port, floating, name, description)

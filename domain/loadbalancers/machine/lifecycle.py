@@ -337,7 +337,7 @@ def _leaving(world: MachineWorld, wanted: tuple[Action, ...], now: datetime) -> 
     slow = blocker.hindrance or Hindrance(why=doing, nature=Nature.UNDER_WAY)
     told = (*notices_of(blocker.problem, blocker.hindrance), *overdue(slow, began, now))
     late = began + OVERDUE_AFTER
-    moments = [Moment(at=late, then="say that it takes long")] if late > now else []
+    moments = [Moment(at=late, then="report that it takes long")] if late > now else []
     return _decision(
         world,
         MachinePhase.DELETING,
