@@ -16,14 +16,7 @@ OnWrite = Callable[[Key, Kind, JsonObject], None]
 
 @dataclass(frozen=True)
 class Clients:
-    """One per worker.
-
-    Attributes:
-        settings: of the process.
-        temporal: the connection to Temporal.
-        kube: the cluster with the custom resources.
-        served: the cluster whose Services and Nodes are served; usually the same.
-    """
+    """One per worker. `served` is the cluster whose Services and Nodes are served, usually the same as `kube`."""
 
     settings: Settings
     temporal: Client

@@ -49,7 +49,6 @@ AT_ONCE = 16
 
 
 def effects_of(*functions: Callable[..., object]) -> dict[str, Effect]:
-    """Activities by their names."""
     return {str(activity._Definition.must_from_callable(each).name): cast(Effect, each) for each in functions}
 
 
@@ -62,7 +61,6 @@ class Passed(Generic[W]):
 
     @property
     def refusals(self) -> dict[str, Refusal]:
-        """Refusals that block what is still wanted."""
         return blocked_by(self.world, self.decision)
 
     def confirm(self) -> None:
@@ -75,7 +73,6 @@ class Passed(Generic[W]):
             raise as_error(refusal)
 
     def as_world(self, kind: type[P], **more: object) -> P:
-        """The world that the activity returns to the workflow."""
         told: dict[str, object] = {
             "key": self.world.key,
             "exists": not self.decision.gone,
@@ -95,12 +92,10 @@ class Inline(Generic[W]):
     Attributes:
         decide: the lifecycle's decision.
         effects: the functions of actions that run here, by activity.
-        observe: reads the world; True: from the API itself instead of a cache. None if the world is given: such a pass
-            ends
-            at the first refusal.
+        observe: reads the world; True: from the API instead of a cache. Without it a pass ends at the first refusal.
         tell: writes an Event.
         places: limits concurrent actions; passes over many objects share it.
-        cached: the cache shows what has woken the object, so only a repeated observation asks the API.
+        cached: the cache shows what woke the object, so only a repeated observation asks the API.
         in_order: each action of a decision builds on those before it.
         second_looks: how often a pass retries at once what was refused as outdated.
     """
@@ -117,13 +112,9 @@ class Inline(Generic[W]):
     async def carry_out(self, asked: Pass, known: Model) -> Passed[W]:
         """Observe and act until the decisions ask for nothing more that can be done here and now.
 
-        Args:
-            asked: the workflow's request.
-            known: the lifecycle's memory.
-
         Raises:
             ApiError: the object could not be observed.
-            Unavailable: the decisions come to no end.
+            Unavailable: the decisions do not settle.
         """
         unsure = attempt.repeated() or unanswered(asked.refusals)
         before = World(key=asked.key, refusals=asked.refusals, unsure=unsure, known=known)

@@ -161,7 +161,6 @@ class Entity(Generic[W]):
     # --- the loop ---
 
     async def live(self) -> None:
-        """Run until the object is gone."""
         while True:
             if self.dirty and self._may_move_at_once:
                 self._end_run()
@@ -426,7 +425,6 @@ class Entity(Generic[W]):
         name="retry", description="The retry update as a signal; no effect where there is nothing to retry."
     )
     async def retry_signal(self, reason: str = "from the web UI") -> None:
-        """Without effect if there is nothing to retry."""
         await workflow.wait_condition(lambda: self.decision is not None)
         if self.retryable(self._why()):
             await self._try_to_annotate({RETRY: f"{workflow.uuid4()} {reason}".strip()[:200]})
@@ -473,13 +471,7 @@ class Entity(Generic[W]):
         return await self.planned(seen, workflow.now, self._answer)
 
     async def planned(self, seen: W, now: Callable[[], datetime], ask: Callable[[Action], Awaitable[Any]]) -> Why:
-        """What would be done after this observation.
-
-        Args:
-            seen: the observed world.
-            now: the present.
-            ask: runs a read that the decision needs; returns its result or a `Refusal`.
-        """
+        """What would be done after this observation; `ask` runs a read, and returns its result or a `Refusal`."""
         beside = self.state.observed(seen).copy(running={})
         for _ in range(MOST_READS):
             beside, step = beside.step(self._decide, now(), dry_run=True)

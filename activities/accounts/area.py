@@ -34,7 +34,6 @@ ACTIVITIES = (
 
 
 async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callable[..., object]]:
-    """Register the metrics' listener, and return every activity for the worker."""
     metrics.listen()
     settings, client, blocking = clients.settings, clients.temporal, clients.blocking
     sessions = Sessions(blocking, settings)

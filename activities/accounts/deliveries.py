@@ -143,7 +143,6 @@ class DeliveryActivities(Activities):
 
     @activity.defn(name=FakeSecret.activity)
     async def fake_secret(self, action: FakeSecret) -> None:
-        """Write or delete the Secret with dummy keys, if it is the claim's."""
         if action.wanted:
             await put_secret(self._kube, action.claim, action.secret, secret_data(DUMMIES))
         else:

@@ -139,11 +139,9 @@ def account_closed() -> None:
 
 
 def organization_seen(known: OrganizationKnown, sweep: timedelta) -> None:
-    """Export the count of the organization's pass until another worker is certain to have a newer one.
+    """Export the organization's count until another worker is certain to have a newer one.
 
-    Args:
-        known: the pass's memory, with its count and when it was made.
-        sweep: the longest interval between two counts.
+    `sweep` is the longest interval between two counts.
     """
     if known.room is not None and known.counted_at is not None:
         age = max(0.0, _seconds_since(known.counted_at))
@@ -225,7 +223,6 @@ LISTENER = AccountListener()
 
 
 def listen() -> None:
-    """Start counting. Repeated calls have no effect."""
     metrics.listen(LISTENER)
 
 

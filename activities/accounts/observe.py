@@ -137,7 +137,6 @@ class ObserveActivities(Activities):
         return next(iter(await self._read.accounts_held_by(claim.key)), None)
 
     async def _with_pool(self, world: ClaimWorld) -> ClaimWorld:
-        """Add, for a waiting claim, whether its pool exists and why none of its accounts fits."""
         name = world.claim.spec.account_pool or world.config.default_pool
         pool = await self._read.one(AccountPool, OPERATOR_NAMESPACE, name) if name else None
         if pool is None:

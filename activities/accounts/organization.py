@@ -217,7 +217,6 @@ class OrganizationActivities(Activities):
     # --- support cases ---
 
     async def _look_at_cases(self, known: OrganizationKnown, *, tells: bool) -> OrganizationKnown:
-        """Check every due case; signal the Accounts of resolved ones."""
         moment = now()
         cases, young, old = due_cases(known, self._read.settings.accounts_poll, moment)
         if not cases:

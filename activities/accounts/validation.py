@@ -178,7 +178,6 @@ class ValidationActivities(Activities):
             run.mends(account, "Moved", f"{id_} was in {source} and was moved to {stands}")
 
     async def _moved(self, run: _Run, account: Account, source: str, target: str) -> str:
-        """Return the account's OU: the expected one, or a new one if that was deleted."""
         entity, id_ = legal_entity_of(account), account.spec.aws_account_id
 
         def move(to: str) -> None:

@@ -37,8 +37,6 @@ R = TypeVar("R")
 
 
 def _carried_out(action: type[A], by: Callable[[Sessions, A], R]) -> Callable[[AwsActivities, A], R]:
-    """The activity of an action, which a function carries out."""
-
     def carry_out(self: AwsActivities, asked: A) -> R:
         return by(self.sessions, asked)
 

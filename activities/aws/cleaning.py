@@ -66,7 +66,6 @@ def clean_region(sessions: Sessions, action: CleanRegion) -> Cleaned:
 
 
 def clean_global(sessions: Sessions, action: CleanGlobal) -> Cleaned:
-    """Buckets of all regions, and hosted zones."""
     member = _confirmed(sessions, action.account_id, action.partition)
     sweep = Sweep(f"account {action.account_id}")
     with sweep.category("buckets"):
@@ -77,16 +76,12 @@ def clean_global(sessions: Sessions, action: CleanGlobal) -> Cleaned:
 
 
 class Left(NamedTuple):
-    """An object that could not be deleted."""
-
     kind: str
     name: str
     error: ApiError
 
 
 class Sweep:
-    """What was deleted, and what could not be."""
-
     def __init__(self, where: str) -> None:
         self._where = where
         self._deleted: Counter[str] = Counter()
@@ -126,7 +121,6 @@ class Sweep:
         return any(item.kind == kind for item in self._left)
 
     def try_again(self, kind: str) -> None:
-        """Forget a kind's failures before another round."""
         self._left = [item for item in self._left if item.kind != kind]
 
     def finished(self) -> Cleaned:
@@ -192,7 +186,6 @@ def _terminate(ec2: EC2Client, instance: str) -> None:
 
 
 def _instance_states(ec2: EC2Client) -> dict[str, str]:
-    """Instances that have not ended, with their states."""
     states = ["pending", "running", "stopping", "stopped", "shutting-down"]
     pages = ec2.get_paginator("describe_instances").paginate(
         Filters=[{"Name": "instance-state-name", "Values": states}]

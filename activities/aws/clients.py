@@ -138,7 +138,6 @@ class Caller:
         return False
 
     def client(self, service: str, region: str) -> BaseClient:
-        """A twin of the shared client, for this caller."""
         with mapped(Call(service=service, operation="(its client)", caller=self._name, region=region)):
             shared = self._clients.shared(service, region)
         twin = object.__new__(type(shared))

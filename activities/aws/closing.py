@@ -22,7 +22,6 @@ _LIMITS = frozenset({"CLOSE_ACCOUNT_QUOTA_EXCEEDED", "CLOSE_ACCOUNT_REQUESTS_LIM
 
 
 def close_account(sessions: Sessions, action: CloseAccount) -> Closing:
-    """Close it, or say which limit delays that."""
     sessions.refuse_protected(action.account_id)
     attempt.checkpoint()
     try:

@@ -51,8 +51,6 @@ def _caller(sessions: Sessions, action: MemberAction, access: Access) -> Member:
 
 
 class SupportedAccount(Member):
-    """A customer's account under its support role."""
-
     support_role: str
 
     @property
@@ -92,8 +90,6 @@ class RoleOfCustomer(Member):
 
 
 class KeyOfCustomer(KeyHolder, Member):
-    """A customer's account by the customer's own key."""
-
     where: str
 
     @property

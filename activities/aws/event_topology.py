@@ -23,8 +23,6 @@ Answer = Mapping[str, object]
 
 
 class Change:
-    """A difference in words, and its correction."""
-
     def __init__(self, what: str, mend: Callable[[], object]) -> None:
         self.what, self.mend = what, mend
 
@@ -45,13 +43,7 @@ class _Events(Protocol):
 
 
 class EventTopology:
-    """One place's queues and rules.
-
-    Args:
-        place: the place.
-        caller: the caller there.
-        group_prefix: only events of Auto Scaling groups whose name begins with it.
-    """
+    """One place's queues and rules; `group_prefix` limits them to events of Auto Scaling groups with this prefix."""
 
     def __init__(self, place: Place, caller: Services, group_prefix: str = "") -> None:
         self._place = place

@@ -53,8 +53,6 @@ if TYPE_CHECKING:
 
 
 class FederatedActivities(Activities):
-    """The effects of federated roles and accesses. One per process."""
-
     def __init__(self, sessions: Sessions) -> None:
         self._sessions = sessions
 
@@ -228,7 +226,6 @@ def _attach_managed(iam: IAMClient, action: AttachAccessPolicies, name: str) -> 
 
 
 def _take_away(iam: IAMClient, action: AttachAccessPolicies, arn: str) -> None:
-    """Detach a policy, and delete it if it is a custom one of this access."""
     there(lambda: iam.detach_role_policy(RoleName=action.role, PolicyArn=arn))
     if not is_aws(arn) and arn.endswith(f"-{action.uid}"):
         remove_policy(iam, arn)

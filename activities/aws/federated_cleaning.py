@@ -48,14 +48,10 @@ FOREIGN_ROLE = "ForeignRole"
 
 
 class Cleaner(Member):
-    """A member account, entered to clean up after a federated access."""
-
     session_name: ClassVar[str] = CLEANUP_SESSION
 
 
 class SupportedCleaner(SupportedAccount):
-    """An account that a claim has brought, entered to clean up."""
-
     session_name: ClassVar[str] = CLEANUP_SESSION
 
 
@@ -139,7 +135,6 @@ def _clean(caller: Services, action: RevokeAccess, *, own: bool) -> None:
 
 
 def _strip(iam: IAMClient, action: RevokeAccess, attached: Sequence[str]) -> None:
-    """Detach the role's policies, and delete its custom ones."""
     for arn in attached:
         attempt.checkpoint()
         there(lambda arn=arn: iam.detach_role_policy(RoleName=action.role, PolicyArn=arn))  # type: ignore[misc]

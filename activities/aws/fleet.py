@@ -72,7 +72,6 @@ def delete_fleet_role(sessions: Sessions, action: DeleteFleetRole) -> None:
 
 
 def policy(account_id: str, partition: str) -> dict[str, object]:
-    """The inline policy `AAO-CustomPolicy`."""
     own = [f"arn:{partition}:iam::{account_id}:{kind}/*" for kind in _RESOURCES]
     actions = [*_POLICY_ACTIONS, *_ROLE_ACTIONS, *_OTHER_ACTIONS]
     return {

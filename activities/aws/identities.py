@@ -104,7 +104,6 @@ def _principals(document: PolicyDocumentTypeDef | str) -> frozenset[str]:
 
 
 def ensure_admin_user(sessions: Sessions, action: EnsureAdminUser) -> AdminSecret:
-    """Ensure the user with its policy, and its key in the Secret."""
     kube = sessions.kube
     with _settling():
         member = entered(sessions, action, settle=attempt.SETTLING)
@@ -233,7 +232,6 @@ def rotate_keys(sessions: Sessions, action: RotateKeys) -> None:
 
 
 def _make_again(iam: IAMClient, user: str, action: RotateKeys) -> None:
-    """Create the admin user again, with our tags and its policy."""
     marks = {OWNER_TAGS[0]: action.owner.name, OWNER_TAGS[1]: action.owner.namespace}
     with _settling():
         _ensure_user(iam, user, marks)
@@ -299,7 +297,6 @@ def _delete_user(iam: IAMClient, user: str) -> None:
 
 
 def delete_role(iam: IAMClient, role: str) -> None:
-    """Delete a role with its dependents."""
     strip_role(iam, role)
     for profiles in iam.get_paginator("list_instance_profiles_for_role").paginate(RoleName=role):
         for profile in profiles["InstanceProfiles"]:

@@ -98,7 +98,6 @@ def ensure_organizational_units(sessions: Sessions, base: str, names: Iterable[s
 
 
 def _create_unit(payer: Payer, base: str, name: str) -> str | ApiError:
-    """The new unit's id, or AWS's refusal."""
     try:
         answer = payer.organizations().create_organizational_unit(ParentId=base, Name=name)
     except ApiError as error:
@@ -160,7 +159,6 @@ def _move(payer: Payer, account_id: str, source: str, unit: str) -> None:
 
 
 def _parent(payer: Payer, child: str) -> str:
-    """The parent of an account or unit; empty for a root."""
     parents = payer.organizations().list_parents(ChildId=child)["Parents"] if not child.startswith("r-") else []
     return parents[0]["Id"] if parents else ""
 

@@ -17,8 +17,6 @@ from domain.model import Model
 
 
 class Role(StrEnum):
-    """Whose credentials make the call."""
-
     PAYER = "payer"
     MEMBER = "member"
     CUSTOMER = "customer"
@@ -190,11 +188,9 @@ TAGGING: dict[str, str] = {
 
 
 def permitted(role: Role) -> frozenset[str]:
-    """The actions that a role needs."""
     return frozenset(item.action for item in PERMISSIONS if item.role is role)
 
 
 def needed(operation: str) -> frozenset[str]:
-    """The actions that one API operation (`service:Operation`) needs."""
     own = API_CALLS.get(operation, (operation,))
     return frozenset([*own, *([TAGGING[operation]] if operation in TAGGING else [])])

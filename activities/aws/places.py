@@ -26,8 +26,6 @@ ROLE_SESSION = "perdure"
 
 
 class Process(Services):
-    """This process, with the credentials that AWS's libraries find."""
-
     def __init__(self, clients: Clients, *, partition: str = "aws", observing: bool) -> None:
         super().__init__(clients, "this process", observing=observing)
         self.partition = partition

@@ -110,7 +110,6 @@ class RegionInitializer:
         self._launches: LookUps[tuple[str, str, str], Launch] = LookUps()
 
     def initialize(self, action: InitializeRegion) -> RegionOutcome:
-        """Launch, see it run, terminate."""
         member = entered(self._sessions, action, settle=attempt.SETTLING)
         ec2 = member.ec2(action.region)
         attempt.checkpoint()

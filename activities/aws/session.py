@@ -84,8 +84,6 @@ _ACCOUNT_ID = re.compile(r"\d{12}")
 
 
 class Identity(Model):
-    """Who AWS says a caller is."""
-
     account_id: str
     arn: str
 
@@ -313,12 +311,7 @@ class Sessions:
             return self._payers[partition]
 
     def member(self, account_id: str, partition: str = "aws", *, settle: timedelta = timedelta()) -> Member:
-        """An entered member account.
-
-        Args:
-            account_id: twelve digits.
-            partition: `aws` or `aws-us-gov`.
-            settle: how long after the action began a refusal is temporary (new accounts).
+        """An entered member account; `settle` is how long after the action began a refusal counts as temporary.
 
         Raises:
             Denied: the account is protected, or refuses the role.
@@ -340,7 +333,6 @@ class Sessions:
         return member
 
     def make(self, kind: type[M], account_id: str, partition: str) -> M:
-        """A caller in this account, not yet entered."""
         return kind(
             self.clients,
             self.payer(),

@@ -47,7 +47,6 @@ log = logging.getLogger(__name__)
 
 
 async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callable[..., object]]:
-    """Make every activity, with its caches and evaluators, which the stack closes."""
     if ignored := present_variables(IGNORED_VARIABLES):
         log.info("these variables have no effect in Perdure: %s", ", ".join(ignored))
     settings, client, kube = clients.settings, clients.temporal, clients.kube

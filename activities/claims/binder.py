@@ -244,7 +244,6 @@ class BinderActivities(Activities):
 
 
 def places_in(attempt: int) -> int:
-    """How many claims this attempt of a batch handles concurrently."""
     return max(1, AT_ONCE >> max(0, attempt - WHOLE_ATTEMPTS))
 
 

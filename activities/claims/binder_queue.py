@@ -74,10 +74,8 @@ class BinderQueue:
     def looked_at(self, claim: JsonObject, news_then: int, lacks: Wanted | None = None) -> None:
         """Drop a claim for which the binder has done all it can, unless something has changed since.
 
-        Args:
-            claim: The claim after the pass.
-            news_then: `news_for_all` when the pass began.
-            lacks: Its request, if only another handle or an edit can satisfy it.
+        `news_then` is `news_for_all` at the beginning of the pass; `lacks` the claim's request, if only another handle
+        or an edit can satisfy it.
         """
         name = name_of(claim)
         newest = self.cache.get(RESOURCE_CLAIM, *name)

@@ -44,8 +44,6 @@ class Binding(Activities):
         tools.reconciliation.effects |= effects_of(*self.all())
 
     async def bind(self, key: Key) -> tuple[Passed[Claim], ObjectWorld]:
-        """Make the pass; also returns the result for the claim's own workflow."""
-
         async def observe(fresh: bool) -> Claim:
             return await self._observe(key, fresh=fresh)
 

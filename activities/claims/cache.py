@@ -77,7 +77,6 @@ class ClaimCache:
             await mirror.settled()
 
     def wake(self, key: Key) -> None:
-        """Wake a lifecycle in the background."""
         task = asyncio.get_running_loop().create_task(self._told(key))
         self._tasks.add(task)
         task.add_done_callback(self._tasks.discard)
@@ -110,7 +109,6 @@ class ClaimCache:
         return there is not None and text_at(cast("JsonObject", there), "metadata", "uid") == key.uid
 
     def learn(self, kind: Kind, obj: JsonObject) -> None:
-        """Store the answer to a write."""
         if kind.name in self._mirrors:
             self._mirrors[kind.name].learn(cast("kube.JsonObject", obj))
 

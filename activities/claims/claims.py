@@ -44,8 +44,6 @@ class ClaimActivities(Activities):
         return await self.look(look)
 
     async def look(self, look: PassClaim) -> ObjectWorld:
-        """Make one pass, once the cache is complete."""
-
         async def observe(fresh: bool) -> Claim:
             return await self._observe(look, fresh=fresh)
 

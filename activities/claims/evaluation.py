@@ -55,20 +55,16 @@ class Evaluation:
         self._operators = settings.claims_namespace
 
     async def claim(self, question: ClaimQuestion) -> ClaimPlan:
-        """The desired state of the claim."""
         patient = _ends(question.handle, question.now)
         return await self._ask(plan_claim, self._by_rules(question), ClaimPlan, question.claim, patient=patient)
 
     async def binding(self, question: BindingQuestion) -> BindingPlan:
-        """The desired state of the handle once it is bound to the claim."""
         return await self._ask(plan_binding, self._by_rules(question), BindingPlan, question.claim)
 
     async def pool_handle(self, question: PoolQuestion) -> HandleBody:
-        """The handle that the pool makes."""
         return await self._ask(plan_pool_handle, self._by_rules(question), HandleBody, question.pool)
 
     async def handle(self, question: HandleQuestion) -> HandlePlan:
-        """The desired state of the handle, its resources and its claim."""
         subject, patient = question.claim or question.handle, _ends(question.handle, question.now)
         return await self._ask(plan_handle, self._by_rules(question), HandlePlan, subject, patient=patient)
 

@@ -47,12 +47,7 @@ M = TypeVar("M", bound=Model)
 
 
 class EvaluationLimit(TemplateError):  # noqa: N818 - its text says the limit
-    """A call exceeded a limit; its process was killed.
-
-    Attributes:
-        what: The template that was being rendered, or the function.
-        limit: The exceeded limit, in words.
-    """
+    """A call exceeded a limit and was killed. `what` is the template or function, `limit` the limit in words."""
 
     def __init__(self, what: str, limit: str) -> None:
         super().__init__(what, limit)
@@ -81,8 +76,8 @@ class Evaluator:
             functions: All functions to call: module-level and pure. Nothing can be imported later.
             processes: Number of concurrent calls; at least two, so that others continue beside a slow one.
             time: Limit of a call's wall-clock time.
-            memory_mib: Limit of a call's memory above what the process itself needs.
-            penalty: How long an object and author that exceeded a limit stay in the slow lane.
+            memory_mib: Limit of a call's memory, without the process's own.
+            penalty: Time in the slow lane after a limit was exceeded.
         """
         if processes < 2:
             raise ValueError("one evaluating process would let one slow template hold up all others")
@@ -99,14 +94,12 @@ class Evaluator:
         self._closed = False
 
     async def __aenter__(self) -> Self:
-        """Start all processes, so that no call waits for imports."""
         self._idle = [await self._nursery.spawn() for _ in range(self._width)]
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        """End all processes; running calls fail."""
         self._closed = True
         await self._nursery.close()
         for each in self._idle:
@@ -124,21 +117,21 @@ class Evaluator:
         author: str = "",
         patient: bool = False,
     ) -> M:
-        """Call a function.
+        """Call one of the evaluator's functions.
 
         Args:
             function: One of the evaluator's functions.
             request: Its argument.
-            result: The model that it returns.
+            result: Its return type.
             key: The object, `namespace/name`; calls for one object run one after another.
-            author: The templates' author, a claim's namespace; slow templates of one author leave room for others.
-            patient: Wait as long as it takes if the slow lane is full.
+            author: The templates' author, a claim's namespace.
+            patient: Wait if the slow lane is full.
 
         Raises:
             TemplateError: The function raised one.
             EvaluationLimit: The call exceeded a limit or crashed its process, or the slow lane is full. A TemplateError
                 too.
-            EvaluationBug: It raised anything else.
+            EvaluationBug: The function raised anything else.
         """
         name = _name(function)
         if name not in self._numbers:
@@ -166,7 +159,6 @@ class Evaluator:
         self._met[met] = (error.what, error.limit)
 
     async def _evaluate(self, number: int, request: bytes, name: str) -> bytes:
-        """Make a call, and repeat it once if its process died by itself."""
         try:
             return await self._attempt(number, request, name)
         except Gone as gone:

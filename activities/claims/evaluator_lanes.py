@@ -27,12 +27,7 @@ class Crowded(Exception):  # noqa: N818 - a state, not an error
 
 class Lanes:
     def __init__(self, width: int, penalty: float) -> None:
-        """Make the queues.
-
-        Args:
-            width: Number of concurrent calls; at least two.
-            penalty: Seconds in the slow lane after a limit was exceeded.
-        """
+        """`width` is the number of concurrent calls, at least two; `penalty` the seconds in the slow lane."""
         self._width = width
         self._penalty = penalty
         self._objects: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
@@ -86,7 +81,6 @@ class Lanes:
         return until is not None and until > time.monotonic()
 
     def slow_down(self, *names: str) -> None:
-        """Put an object and its author into the slow lane."""
         now = time.monotonic()
         if len(self._slow_until) > MOST_SLOW:
             self._slow_until = {name: until for name, until in self._slow_until.items() if until > now}

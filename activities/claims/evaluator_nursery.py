@@ -71,7 +71,6 @@ class Process:
         return outcome, bytes(text[REPLY.size :])
 
     def place(self) -> str:
-        """The template that it rendered last."""
         (length,) = NOTE.unpack(self._place[: NOTE.size])
         return self._place[NOTE.size : NOTE.size + length].decode(errors="replace")
 
@@ -82,8 +81,6 @@ class Process:
 
 
 class Nursery:
-    """The process that forks the evaluators."""
-
     def __init__(self, functions: list[str], seconds: float, memory: int) -> None:
         self._functions = functions
         self._seconds = seconds
@@ -141,7 +138,6 @@ class Nursery:
         return None if status is None else int(status)
 
     async def close(self) -> None:
-        """End the nursery, and with it all its processes."""
         async with self._orders:
             await self._end()
 

@@ -49,12 +49,10 @@ class ExpiryBatch:
 
     @property
     def asking(self) -> int:
-        """Number of claims that are being marked."""
         return len(self._members) - len(self._asked)
 
     @property
     def asked(self) -> int:
-        """Number of marked claims, which wait or lose their finalizers."""
         return len(self._asked)
 
     @property
@@ -62,7 +60,6 @@ class ExpiryBatch:
         return not self._everyone_asked.is_set()
 
     def gathers(self) -> None:
-        """Let marked claims wait for the others from now on."""
         self._everyone_asked.clear()
 
     def is_asked(self) -> None:
@@ -103,8 +100,6 @@ class ExpiryBatch:
 
 @dataclass(frozen=True)
 class _Asked:
-    """The member of a batch that the current task ends."""
-
     batch: ExpiryBatch
     claim: Name
     limit: asyncio.Timeout

@@ -13,8 +13,6 @@ NEAR = timedelta(seconds=2)
 
 
 class Ends:
-    """Ends by the names of handles."""
-
     def __init__(self) -> None:
         self._of: dict[str, datetime] = {}
         self._taken: dict[str, datetime] = {}
@@ -49,7 +47,6 @@ class Ends:
         return end is not None and end - now < NEAR
 
     def are_over(self, now: datetime) -> bool:
-        """True if a due end was not taken."""
         end = self.next
         return end is not None and end <= now
 

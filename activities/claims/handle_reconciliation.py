@@ -105,12 +105,8 @@ class Reconciliation(Activities):
         decide: Callable[[H, datetime], Decision],
         observe: Callable[[bool], Awaitable[H]],
     ) -> tuple[Passed[H], ObjectWorld]:
-        """Make a pass of a lifecycle that observes by itself; also returns the result for its workflow.
-
-        Args:
-            look: the workflow's request.
-            decide: the lifecycle's decision.
-            observe: observes the current world; True: from the API server.
+        """Make a pass of a lifecycle; also returns the result for its workflow. `observe(True)` reads from the API
+        server.
         """
         seen: list[H] = []
 
@@ -212,7 +208,6 @@ class Reconciliation(Activities):
 
     @activity.defn(name=CreateResource.activity)
     async def create_resource(self, action: CreateResource) -> ResourceOutcome:
-        """Create a resource, or adopt the existing object."""
         return _outcome(await self._managed.create(action.handle, action.definition))
 
     @activity.defn(name=UpdateResource.activity)
@@ -221,7 +216,6 @@ class Reconciliation(Activities):
 
     @activity.defn(name=TakeBack.activity)
     async def take_back(self, action: TakeBack) -> TakenBack:
-        """Delete the created objects if the handle has ended meanwhile."""
         return TakenBack(ended=await self._managed.take_back(action.handle, action.definitions))
 
     async def tell(self, world: HandleWorld, notice: Notice) -> None:

@@ -77,7 +77,6 @@ def claim_ready(claim: JsonObject, now: datetime, *, pool: str = "") -> None:
 
 
 def expired(kind: str, end: datetime, now: datetime) -> None:
-    """Record that an object is deleted because its lifespan has ended."""
     _LATENESS.labels(kind).observe(_seconds(end, now))
 
 
@@ -107,7 +106,6 @@ def _listener(cluster_domain: str) -> ClaimListener:
 
 
 def listen(cluster_domain: str) -> None:
-    """Start counting. Repeated calls have no effect."""
     metrics.listen(_listener(cluster_domain))
 
 

@@ -17,8 +17,6 @@ from engine.settings import Settings
 
 @dataclass(frozen=True)
 class Tools:
-    """What the passes over claims, handles and pools share."""
-
     cache: ClaimCache
     writer: Writer
     reconciliation: Reconciliation

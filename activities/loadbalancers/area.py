@@ -22,7 +22,6 @@ ACTIVITIES = (*ON_GROUND, SetActivities, ServiceActivities)
 
 
 async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callable[..., object]]:
-    """Make every activity; the stack releases their resources."""
     settings, kube, blocking = clients.settings, clients.kube, clients.blocking
     projects = Projects(blocking, settings)
     stack.callback(projects.close)

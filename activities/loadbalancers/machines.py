@@ -35,7 +35,6 @@ class MachineActivities(Activities):
 
     @activity.defn(name=ObserveMachine.activity)
     async def observe_machine(self, look: ObserveMachine) -> MachineWorld:
-        """The machine with its LoadBalancer, and whether a set owns it."""
         ground, key = self._ground, look.key
         view = await ground.cache.view(look.seen, fresh=look.outdated)
         machine = await view.own(LoadBalancerMachine, key, look.memory.version)

@@ -51,15 +51,7 @@ log = logging.getLogger(__name__)
 
 
 class ServiceActivities(Activities):
-    """The Service's activities.
-
-    Args:
-        kube: Perdure's own cluster.
-        served: the cluster with the Services and nodes.
-        settings: see `engine.settings`.
-        installation: settings for all Services; None if none are served.
-        writes: writes of the Service itself.
-    """
+    """`served` has the Services and nodes, `kube` the LoadBalancers; without an `installation` no Service is served."""
 
     def __init__(
         self,

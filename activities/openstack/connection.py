@@ -60,7 +60,6 @@ class Connected:
         self.token = Token(self._connection.session, plugin, credentials, timeout)
 
     def close(self) -> None:
-        """Close idle connections; calls under way continue."""
         self._connection.close()
         self._pool.close()
 
@@ -104,16 +103,10 @@ class Token:
 
     @property
     def refused(self) -> bool:
-        """True while Keystone refuses the credentials."""
         return self._refused is not None and time.monotonic() < self._refused[0]
 
     def access(self) -> AccessInfo:
-        """The current token, with its catalog.
-
-        Raises:
-            Denied: Keystone refuses the credentials.
-            Unavailable: Keystone gives no answer.
-        """
+        """The current token, with its catalog; `Denied` if Keystone refuses the credentials."""
         with self._held():
             if self._refused is not None and time.monotonic() < self._refused[0]:
                 known = self._refused[1]

@@ -54,16 +54,13 @@ class Credentials:
 def read_credentials(
     content: Mapping[str, object], where: str, *, project_id: str = "", environment: Mapping[str, str]
 ) -> Credentials:
-    """The credentials in a Secret.
+    """The credentials in a Secret; `Invalid` if something is missing or contradictory.
 
     Args:
         content: the Secret's `data`, in base64.
         where: the Secret in messages, `Secret namespace/name`.
         project_id: the LoadBalancer's project, empty if it names none.
         environment: the values for empty fields.
-
-    Raises:
-        Invalid: something is missing or contradictory.
     """
     given = _Given(_section(content, where), environment)
     domain_id, domain_name = given.either(("domain-id",), ("domain-name",))

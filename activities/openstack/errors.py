@@ -77,7 +77,6 @@ def no_answer(call: Call, error: BaseException) -> Unavailable:
 
 
 def unreadable(call: Call, why: str) -> Unavailable:
-    """A success with an unusable body."""
     return Unavailable(f"{call}: the answer cannot be parsed, {shortened(why)}", code=UNREADABLE)
 
 

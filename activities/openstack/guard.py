@@ -22,14 +22,7 @@ SAVED_SECONDS = 5.0
 
 
 class Guard(CallGuard):
-    """The guard of one project.
-
-    Args:
-        project: as in messages to people.
-        most: maximum number of concurrent calls.
-        rate: calls per second.
-        clock: monotonic seconds.
-    """
+    """The guard of one project; `rate` is in calls per second."""
 
     one: ClassVar[str] = "project"
     cloud: ClassVar[str] = "the cloud"

@@ -26,7 +26,6 @@ class Permission(Model):
 
     @property
     def role(self) -> str:
-        """The default role of the rules."""
         if not self.rules:
             return "any"
         return "reader" if self.operation in ("list", "get") else "member"

@@ -33,8 +33,6 @@ _REREAD_REFUSED_SECONDS = 5.0
 
 @dataclass(slots=True)
 class _Known:
-    """A Secret as last read, and its projects."""
-
     read_at: float
     resource_version: str
     content: Mapping[str, object]

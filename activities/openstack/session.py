@@ -37,8 +37,6 @@ Query = Sequence[tuple[str, str]]
 
 
 class Api(StrEnum):
-    """The APIs, by their names in the replaced system's metrics."""
-
     NOVA = "nova"
     NEUTRON = "neutron"
     GLANCE = "glance"
@@ -77,7 +75,6 @@ class Project:
         self.close()
 
     def close(self) -> None:
-        """Close idle connections; calls under way continue."""
         self._connected.close()
 
     def get(

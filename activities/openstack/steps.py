@@ -143,7 +143,6 @@ def _create_rules(project: Project, step: steps.ChangeRules) -> tuple[SecurityGr
 
 
 def _mend_rules(project: Project, step: steps.ChangeRules) -> tuple[SecurityGroupRule, ...]:
-    """Create missing rules one by one."""
     group = step.security_group_id
     path = f"/security-groups/{group}"
     answer = project.get(Api.NEUTRON, "group", path, what=group)

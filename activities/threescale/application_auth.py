@@ -40,7 +40,6 @@ class AuthSubject(Subject[ApplicationAuth]):
         )
 
     async def write(self, write: ClusterWrite) -> dict[str, Any]:
-        """Write generated values, and the application's id, into the Secret."""
         if isinstance(write, WriteSecret):
             generated = {key: randomness.token_hex(_KEY_BYTES) for key in write.generated}
             name = self.resource.spec.auth_secret_ref.name

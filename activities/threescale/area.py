@@ -20,7 +20,6 @@ ACTIVITIES = (PassActivities, Effects, SweepActivities)
 
 
 async def activities(clients: Clients, stack: AsyncExitStack) -> Sequence[Callable[..., object]]:
-    """Make every activity; the stack releases their resources."""
     settings, kube = clients.settings, clients.kube
     seconds = (settings.call_timeout or CALL_TIMEOUT).total_seconds()
     connections = await stack.enter_async_context(Connections(seconds))

@@ -29,15 +29,6 @@ _PER_PAGE = 500  # 3scale's maximum
 
 
 class Tenant:
-    """One tenant, as its token sees it.
-
-    Args:
-        http: the process's connections.
-        url: the tenant's address.
-        token: of its API.
-        guard: its limits in this process.
-    """
-
     def __init__(self, http: httpx.AsyncClient, url: str, token: str, guard: Guard) -> None:
         self._http = http
         self._url = url.rstrip("/")
@@ -49,7 +40,6 @@ class Tenant:
 
         Raises:
             Absent: the list's parent is gone.
-            ApiError: 3scale refuses, or gives no answer.
         """
         try:
             if read.paged:
@@ -67,9 +57,6 @@ class Tenant:
             write: the effect.
             texts: the contents of the Secrets that the write names.
             repeated: a previous attempt may have had its effect.
-
-        Raises:
-            ApiError: 3scale refuses, or gives no answer.
         """
         if repeated and write.key:
             made = await self._made_before(write)

@@ -216,13 +216,11 @@ class Effects(Activities):
 
     @activity.defn(name=ClusterWrite.activity)
     async def write_cluster(self, write: ClusterWrite) -> Beside:
-        """Write another object of the cluster that this object owns."""
         with self._noting():
             return Beside(beside=await self._subject.write(write))
 
     @activity.defn(name=Read.activity)
     async def read(self, read: Read) -> Answer:
-        """Read a list or object, or a text outside of any tenant."""
         with self._calling():
             if read.resource is Resource.TEXT:
                 return Answer(body=await self._subject.fetch(read))

@@ -68,7 +68,6 @@ class Ground:
         self._events = ToldOnce(kube)
 
     def secrets(self) -> Secrets:
-        """For one pass."""
         return Secrets(self.kube, self._homes)
 
     def subject(self, resource: CustomResource, secrets: Secrets) -> Subject[CustomResource]:

@@ -29,7 +29,6 @@ class Repeats:
             raise Denied(f"{message}: {', '.join(sorted(write.fields)) or 'its state'}", code=KEPT_OTHERWISE)
 
     def made(self, write: Write) -> None:
-        """Count a write that 3scale has accepted."""
         self._made[_alike(write)] += 1
 
 

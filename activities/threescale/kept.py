@@ -34,7 +34,6 @@ class Kept:
         return None if before != _standing(world) or meta.deleting else known
 
     def keep(self, world: Observed) -> None:
-        """Store the world of a pass that ended in sync."""
         standing, known = _standing(world), world.kept()
         digest, _ = standing
         if known is None or not digest:

@@ -96,7 +96,6 @@ def calling(method: str, tenant: str) -> Iterator[Request]:
 
 
 def refused(kind: str, error: ApiError) -> None:
-    """Record a call that was refused or had no answer."""
     _REFUSALS.labels(kind, error.type.value).inc()
 
 

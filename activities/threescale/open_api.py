@@ -49,12 +49,10 @@ class OpenApiSubject(Subject[OpenApi]):
         return SourceSecret(uid=found.uid, labelled=WATCHED_BY.items() <= found.labels.items())
 
     def _place(self) -> tuple[str, str] | None:
-        """Namespace and name of the Secret with the document."""
         where = self.resource.spec.openapi_ref.secret_ref
         return (where.namespace or self.namespace, where.name) if where else None
 
     def _children(self) -> dict[str, Any]:
-        """The objects it has made, by fields of the world."""
         meta, status = self.resource.metadata, self.resource.status
         name = made_by(self.namespace, meta.name)
         product = status.product_resource_name.name if status.product_resource_name else ""
@@ -75,7 +73,6 @@ class OpenApiSubject(Subject[OpenApi]):
         return document
 
     async def write(self, write: ClusterWrite) -> dict[str, Any]:
-        """Write one of the objects that it makes, or the label of its Secret."""
         match write:
             case WriteChild():
                 await self._write_child(write)

@@ -28,9 +28,7 @@ Address = ipaddress.IPv4Address | ipaddress.IPv6Address
 
 
 async def fetch(http: httpx.AsyncClient, url: str, *, timeout_seconds: float = _TIMEOUT_SECONDS) -> str:
-    """Raises `ApiError` if the document does not exist, may not be fetched, is too long or no text, or without an
-    answer.
-    """
+    """Raises `ApiError` unless the URL gives a text within the limits."""
     try:
         async with asyncio.timeout(timeout_seconds):
             return await _fetched(http, url)

@@ -72,13 +72,11 @@ class Secrets:
         )
 
     async def write(self, namespace: str, name: str, values: Mapping[str, str]) -> None:
-        """Set keys of an existing Secret."""
         encoded = {key: base64.b64encode(value.encode()).decode() for key, value in values.items()}
         await self._kube.patch(SECRET, namespace, name, {"data": encoded})
         self._read.pop((namespace, name), None)
 
     async def label(self, namespace: str, name: str, labels: Mapping[str, str]) -> None:
-        """Set labels on an existing Secret."""
         await self._kube.patch(SECRET, namespace, name, {"metadata": {"labels": dict(labels)}})
         self._read.pop((namespace, name), None)
 
@@ -122,7 +120,6 @@ class Secrets:
         return provider_account(namespace, "", {SEED_SECRET: seed} if seed else {}, installation)
 
     async def view(self, namespace: str, name: str) -> SecretView | None:
-        """What decisions see of a Secret."""
         content = await self.content(namespace, name)
         if content is None:
             return None
@@ -161,7 +158,6 @@ def _place(resource: CustomResource, reference: LocalReference | None) -> tuple[
 
 
 def insecure(resource: CustomResource) -> bool:
-    """Whether any certificate is trusted for the object's tenant."""
     return resource.metadata.annotations.get(INSECURE) == "true"
 
 

@@ -42,7 +42,6 @@ class Subject(ABC, Generic[R]):
         """The world that the kind's decision sees."""
 
     def common(self) -> dict[str, Any]:
-        """The fields that all kinds' decisions see."""
         provider, tenants = self.provider, tuple[Tenant, ...]()
         if isinstance(provider, ProviderAccount):
             name = f"Secret/{provider.token.namespace}/{provider.token.name}"
@@ -114,7 +113,6 @@ class Subject(ABC, Generic[R]):
 
 
 def _host(resource: CustomResource) -> str | None:
-    """The address of its tenant in its status."""
     host: object = getattr(getattr(resource, "status", None), "provider_account_host", None)
     return str(host) if host else None
 

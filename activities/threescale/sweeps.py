@@ -145,7 +145,6 @@ class SweepActivities(Activities):
         return Swept(differing=len(differing), troubles=tuple(filter(None, (*unread, untold))))
 
     async def _lists(self, tenant: Members, secrets: Secrets) -> tuple[Lists, list[str]]:
-        """The lists, and the errors of those that could not be read."""
         lists, unread = Lists(), []
         seat = self._ground.tenants.calls(tenant.accounts[0].url, "", insecure=tenant.insecure).seat()
         try:

@@ -78,7 +78,6 @@ class TenantSubject(Subject[Tenant]):
             await self.secrets.may_put(where, reference.name, (TOKEN_KEY, ADDRESS_KEY))
 
     async def keep(self, write: Write, body: object) -> dict[str, Any]:
-        """Store the new tenant's token."""
         secret = secret_of(self.resource, body) if write.resource is Resource.TENANT else {}
         if not secret:
             return {}

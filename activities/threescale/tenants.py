@@ -90,7 +90,6 @@ class Calls:
 
     @asynccontextmanager
     async def seat(self) -> AsyncIterator[None]:
-        """See `Share.seat`."""
         async with self._share.seat():
             yield
 

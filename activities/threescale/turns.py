@@ -27,13 +27,6 @@ _LONGEST_SITTING = 5.0
 
 
 class Turns:
-    """The turns of one tenant.
-
-    Args:
-        seats: number of concurrent passes.
-        clock: monotonic seconds.
-    """
-
     def __init__(self, seats: int, clock: Callable[[], float] = time.monotonic) -> None:
         self._seats = seats
         self._clock = clock
