@@ -21,7 +21,6 @@ def _kind(name: str, finalizer: str = FINALIZER) -> Kind:
 
 
 def _standing(name: str) -> tuple[Kind, Key]:
-    """A kind without a custom resource, and the key of its only lifecycle."""
     kind = Kind(name=name, group="", version="", plural="", area="accounts")
     return kind, Key(kind=name, namespace=OPERATOR_NAMESPACE, name="aws", uid="0")
 

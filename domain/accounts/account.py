@@ -113,9 +113,6 @@ def _decide(world: AccountWorld, now: datetime) -> Decision:
     return step(world, now)
 
 
-# --- from new to Creating ---
-
-
 def _prepare(world: AccountWorld) -> Decision:
     meta = world.account.metadata
     patch: JsonPatch = {
@@ -139,7 +136,7 @@ def _new(world: AccountWorld, now: datetime) -> Decision:
         return world.entering(AccountState.CREATING, message, now, why="the AWS account exists", status=status)
     if created := DEVELOPMENT_ACCOUNT if world.dev_mode else known.created_account_id:
         # The Secret's name is already known, which saves a write. In development mode the Secret may never exist, and
-        # an account without a Secret name is not given to claims.
+        # an # account without a Secret name is not given to claims.
         secret = account.spec.iam_user_secret if world.dev_mode else secret_of(account.metadata.name)
         spec = account.spec.model_copy(update={"aws_account_id": created, "iam_user_secret": secret})
         return world.working(f"record {created}", world.write_spec(spec, note="record awsAccountID"))
@@ -160,7 +157,7 @@ def _refused(world: AccountWorld, code: str, message: str, now: datetime) -> Dec
 
 
 def _wanting(world: AccountWorld, now: datetime, email: str) -> Decision:
-    """An Account without an AWS account: create one once the organization permits it."""
+    """Create an AWS account once the organization permits it."""
     account, permit = world.account, world.known.permit
     if permit and permit.verdict is Verdict.GRANTED and permit.until and now < permit.until:
         search = bool(world.known.inherited)
@@ -190,16 +187,13 @@ def _wanting(world: AccountWorld, now: datetime, email: str) -> Decision:
 
 
 def _unrecorded(world: AccountWorld) -> Decision:
-    """A state that requires an AWS account, but its id is missing: the replaced operator wrote the state first.
+    """The replaced operator wrote the state before the AWS account's id, which is missing.
 
     A blank state makes the organization search by name and e-mail address, and adopt an unfinished account.
     """
     blank = world.account.status.model_copy(update={"state": AccountState.NEW})
     why = f"state {world.account.status.state}, but spec.awsAccountID is empty: search AWS for the account by its name"
     return world.working(why, world.write_status(blank, note="blank status.state"))
-
-
-# --- from Creating to Ready ---
 
 
 def _creating(world: AccountWorld, now: datetime) -> Decision:
@@ -294,9 +288,6 @@ def _ready(world: AccountWorld, now: datetime) -> Decision:
     return world.settled(holder if spec.claim_link else "ready to be claimed")
 
 
-# --- failure and retry ---
-
-
 def _failed(world: AccountWorld) -> Decision:
     account = world.account
     given_by_pool = account.pool_owned and not account.spec.byoc
@@ -316,7 +307,7 @@ def _failed(world: AccountWorld) -> Decision:
 
 
 def _retry(world: AccountWorld) -> Decision:
-    """Honour a retry once: a failed account starts again with its AWS account; others only record the token."""
+    """A failed account starts again with its AWS account; others only record the token."""
     account = world.account
     if account.failed:
         blank = account.status.model_copy(update={"state": AccountState.NEW})
@@ -326,7 +317,7 @@ def _retry(world: AccountWorld) -> Decision:
 
 
 def _discard(world: AccountWorld, why: str) -> Decision:
-    """Delete an Account that never had an AWS account, so that the pool creates another."""
+    """It never had an AWS account, so the pool creates another."""
     return world.working(f"delete: {why}", Delete(key=world.key, mourner=_pool(world)))
 
 

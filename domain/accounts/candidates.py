@@ -16,7 +16,7 @@ from domain.resource import timestamp
 
 
 class Candidates:
-    """The accounts available to the claims of a pass; taken ones are removed."""
+    """Taken accounts are removed."""
 
     def __init__(self, accounts: Sequence[Account]) -> None:
         self._by_holder: dict[tuple[str, str, str], Account] = {}
@@ -50,7 +50,7 @@ class Candidates:
 
 
 class Rejections:
-    """Why none of the pool's accounts fits a claim: numbers of accounts by reason."""
+    """Why none of the pool's accounts fits a claim."""
 
     def __init__(self, accounts: Sequence[Account]) -> None:
         self._empty = not accounts
@@ -77,7 +77,6 @@ class Rejections:
 
 
 def is_free(account: Account) -> bool:
-    """Whether the account may be given to a claim."""
     spec, status = account.spec, account.status
     held = status.claimed or spec.claim_link or _paused(account) or account.metadata.deleting or spec.byoc
     held = held or _uncleaned(account)
@@ -93,6 +92,5 @@ def _paused(account: Account) -> bool:
 
 
 def age(account: Account) -> tuple[str, str]:
-    """Sorts by age, then by name."""
     born = account.metadata.creation_timestamp
     return (timestamp(born) if born else "", account.metadata.name)

@@ -5,8 +5,7 @@
 
 The Account must name the claim as its holder before anything is copied. While a deleted claim has other finalizers,
 nothing is released. The previous holder's key is deleted first, so that nothing new appears during the clean-up. A
-clean-up that keeps failing marks the Account Failed and continues. Claims on a customer's account are in
-`claim_byoc.py`, fake ones in `claim_fake.py`.
+clean-up that keeps failing marks the Account Failed and continues.
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from domain.decision import Action, Decision
 from domain.refusal import ErrorType
 from domain.resource import condition_of
 
-# A new claim's own lifecycle waits this long, so that the pool's pass can serve it without a conflict.
+# Then the pool's pass can serve a new claim without a conflict.
 POOLS_TURN = timedelta(seconds=2)
 # The pool's pass also hands over a bound account, which takes at most five seconds.
 HAND_OVER_TURN = timedelta(seconds=7)
@@ -79,7 +78,7 @@ def _on_pool(world: ClaimWorld, now: datetime) -> Decision:
 
 
 def _pools_turn(world: ClaimWorld, now: datetime) -> datetime | None:
-    """Until when a new claim is left to the pool; None afterwards."""
+    """None if the claim is not left to the pool."""
     claim = world.claim
     if world.by_pool or claim.status.state != ClaimState.NEW or spec_fault(claim):
         return None
@@ -144,9 +143,6 @@ def _fulfil(world: ClaimWorld, account: Account) -> Fulfil:
     )
 
 
-# --- release ---
-
-
 def _releasing(world: ClaimWorld, now: datetime) -> Decision:
     account = world.held
     if waits := world.given_up():
@@ -174,7 +170,6 @@ def _releasing(world: ClaimWorld, now: datetime) -> Decision:
 
 
 def _cleaning(world: ClaimWorld, account: Account) -> tuple[Action, ...]:
-    """The remaining clean-up of the account."""
     claim, known = world.claim, world.known
     member = world.member_of(account)
     if not account.spec.aws_account_id:

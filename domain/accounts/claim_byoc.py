@@ -34,7 +34,7 @@ FAILED = "CCSAccountClaimFailed"
 
 
 def of_customer(world: ClaimWorld) -> bool:
-    """Whether the claim is for a customer's account; a held account decides before the spec."""
+    """A held account decides before the spec."""
     return world.held.customers if world.held is not None else world.claim.spec.byoc
 
 
@@ -133,11 +133,8 @@ def _hold(world: ClaimWorld) -> HoldInputSecret:
     return HoldInputSecret(claim=world.claim.key, secret=world.claim.spec.byoc_secret_ref.name)
 
 
-# --- status ---
-
-
 def _mended(status: AccountClaimStatus, state: str, now: datetime) -> AccountClaimStatus:
-    """The status in this state, without the condition about missing access."""
+    """Without the condition about missing access."""
     return status.model_copy(update={"state": state, "conditions": lifted(status.conditions, SHUT_OUT, now)})
 
 
@@ -169,11 +166,8 @@ def _is_true(status: AccountClaimStatus, type_: str) -> bool:
     return found is not None and found.status == TRUE
 
 
-# --- release ---
-
-
 def releasing(world: ClaimWorld, now: datetime) -> Decision:
-    """The release, once no other finalizers are left."""
+    """Once no other finalizers are left."""
     claim = world.claim
     if account := world.held:
         link = f"Account/{account.metadata.name}"
@@ -198,7 +192,7 @@ def releasing(world: ClaimWorld, now: datetime) -> Decision:
 
 
 def _secret_removed(world: ClaimWorld, account: Account) -> Decision | None:
-    """Delete the claim's Secret before the Account with its own Secret, which identifies the copied key."""
+    """Before the Account with its own Secret, which identifies the copied key."""
     claim = world.claim
     secret = _own_secret(claim)
     if not secret or world.known.secret_removed:
@@ -208,14 +202,14 @@ def _secret_removed(world: ClaimWorld, account: Account) -> Decision | None:
 
 
 def _own_secret(claim: AccountClaim) -> str:
-    """The Secret that may be ours, empty if none: it is written after Ready, and never in STS mode."""
+    """Empty if it cannot be ours: it is written after Ready, and never in STS mode."""
     given = not claim.spec.manual_sts_mode and condition_of(claim.status.conditions, "Claimed") is not None
     secret = claim.spec.aws_credential_secret.name
     return secret if given and secret != claim.spec.byoc_secret_ref.name else ""
 
 
 def _accesses_first(world: ClaimWorld, account: Account, now: datetime) -> Decision | None:
-    """Wait for the revocation of federated accesses, which needs the support role and the claim's Secret.
+    """The revocation of federated accesses needs the support role and the claim's Secret.
 
     Ends when the accesses give up, or when a person forces the release.
     """

@@ -2,7 +2,7 @@
 
     "" --> Secret --> Ready      deleted --> Secret deleted --> gone
 
-It is for tests of systems around claims. No Account is linked, and AWS is not called.
+It is for tests of systems around claims.
 """
 
 from __future__ import annotations

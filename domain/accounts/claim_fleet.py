@@ -3,8 +3,7 @@
     bound --> OU, support role (as any claim) --> role managed-sts-role, our IAM user deleted --> Secret with role_arn
     released --> the role is deleted first --> cleaned as any account; user and key are recreated afterwards
 
-The claim names a principal (`fleetManagerConfig.trustedARN`) and a pool other than the default one. While the feature
-`accountclaim_fleet_manager_trusted_arn` is off it gets no Secret, as with the replaced operator.
+While the feature `accountclaim_fleet_manager_trusted_arn` is off it gets no Secret, as with the replaced operator.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from domain.decision import Action, Decision
 
 
 def equip(world: ClaimWorld, account: Account) -> Decision | None:
-    """The next step before the claim is Ready; None if complete or the feature is off."""
+    """None if complete or the feature is off."""
     claim, known = world.claim, world.known
     if not claim.of_fleet_manager or not world.config.features.accountclaim_fleet_manager_trusted_arn:
         return None
@@ -40,10 +39,7 @@ def equip(world: ClaimWorld, account: Account) -> Decision | None:
 
 
 def strip(world: ClaimWorld, account: Account) -> tuple[Action, ...]:
-    """The first clean-up step of a release.
-
-    An account without a key has the role, whatever the claim's spec says now.
-    """
+    """An account without a key has the role, whatever the claim's spec says now."""
     had_role = world.claim.of_fleet_manager or not account.spec.iam_user_secret
     if not had_role or world.known.fleet_role_deleted:
         return ()

@@ -1,5 +1,3 @@
-"""Steps of all kinds of claims: the first ones, and an invalid spec."""
-
 from __future__ import annotations
 
 from datetime import datetime
@@ -18,10 +16,8 @@ INVALID = "InvalidAccountClaim"
 
 
 def taken_in_hand(world: ClaimWorld) -> Decision | None:
-    """The first steps of a claim; None once done.
-
-    They set our finalizer with the fields that the replaced operator always writes, record the claim's uid on its
-    Account, and honour a person's retry.
+    """Finalizer with the fields that the replaced operator always writes, the claim's uid on its Account, a person's
+    retry.
     """
     claim = world.claim
     if FINALIZER not in claim.metadata.finalizers:
@@ -51,7 +47,7 @@ def _holder_recorded(claim: AccountClaim, account: Account) -> PatchAccount:
 
 
 def invalid(world: ClaimWorld, now: datetime) -> Decision | None:
-    """Show an invalid spec as Error with its reason; None if it is valid."""
+    """None if the spec is valid."""
     claim, fault = world.claim, spec_fault(world.claim)
     if fault is None:
         return None

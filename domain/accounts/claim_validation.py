@@ -1,7 +1,7 @@
 """Validation of a claim's spec, in the replaced operator's words and order: the first fault counts.
 
-Its own checks come first, so that clients see the same reasons; additional ones follow. Secrets must be in the claim's
-own namespace, because writers of claims there may read Secrets only there.
+Additional checks follow its own, so that clients see the same reasons. Secrets must be in the claim's own namespace,
+because writers of claims there may read Secrets only there.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ Fault = tuple[str, str]
 _ROLE = re.compile(r"arn:aws[a-z-]*:iam::(\d{12}):role/\S+")
 _ACCOUNT = re.compile(r"\d{12}")
 
-# The limit of CreateOrganizationalUnit in AWS Organizations.
+# AWS Organizations, CreateOrganizationalUnit.
 LONGEST_UNIT_NAME = 128
 
 
 def spec_fault(claim: AccountClaim) -> Fault | None:
-    """Reason and explanation of the first fault; None if valid."""
+    """Reason and explanation."""
     if claim.spec.manual_sts_mode:
         return _sts_fault(claim)
     if claim.spec.byoc:
@@ -36,13 +36,12 @@ def is_operators_secret(namespace: str, name: str) -> bool:
 
 
 def sts_account(claim: AccountClaim) -> str:
-    """The account of the STS role; empty if the claim has none."""
+    """Empty if the claim has no STS role."""
     match = _ROLE.fullmatch(claim.spec.sts_role_arn)
     return match.group(1) if match else ""
 
 
 def customers_account(claim: AccountClaim) -> str:
-    """The customer's AWS account."""
     return claim.spec.byoc_aws_account_id or (sts_account(claim) if claim.spec.manual_sts_mode else "")
 
 

@@ -7,8 +7,8 @@
 
 AWS limits closings to a tenth of an organization's accounts in 30 days and few at once
 (https://docs.aws.amazon.com/organizations/latest/userguide/orgs_manage_accounts_close.html). A closed account is
-SUSPENDED for 90 days and unusable, so it cannot be cleaned: the annotation is written first, and a lifecycle without
-memory continues the closing by repeating the request. GovCloud accounts are never closed.
+SUSPENDED for 90 days and unusable, so the annotation is written first, and a lifecycle without memory repeats the
+request. GovCloud accounts are never closed.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from domain.resource import parse_timestamp, timestamp
 
 
 def closing(world: ClaimWorld, account: Account, release: ReleaseAccount, now: datetime) -> Decision | None:
-    """The step that replaces the release of a clean account; None if it is to be released by `release`."""
+    """None if a clean account is to be released by `release`."""
     claim, config, account_id = world.claim, world.config, account.spec.aws_account_id
     if not account_id or account.customers or world.stands_in(account):
         return None
@@ -60,13 +60,13 @@ def closing(world: ClaimWorld, account: Account, release: ReleaseAccount, now: d
 
 
 def has_begun(world: ClaimWorld, account: Account) -> bool:
-    """Whether the account is clean and may already be closed, so that nothing more is done in it."""
+    """The account is clean and may already be closed, so that nothing more is done in it."""
     uid = world.claim.metadata.uid
     return bool(uid) and account.metadata.annotations.get(CLOSING_FOR) == uid
 
 
 def why_freed(world: ClaimWorld) -> str:
-    """Why an account that might be closed is released; empty if closing is off."""
+    """Empty if closing is off."""
     config = world.config
     if not config.features.close_on_release or config.fedramp:
         return ""
@@ -77,14 +77,14 @@ def why_freed(world: ClaimWorld) -> str:
 
 
 def back_off(account: Account) -> timedelta:
-    """The delay of the next attempt: an hour, doubled each time, at most a day."""
+    """An hour, doubled each time, at most a day."""
     text = account.metadata.annotations.get(CLOSE_BACKOFF_SECONDS, "")
     before = timedelta(seconds=int(text)) if text.isdecimal() and len(text) < 9 else timedelta()
     return min(max(before * 2, FIRST_CLOSE_BACKOFF), LONGEST_CLOSE_BACKOFF)
 
 
 def _put_off(account: Account, now: datetime) -> NoteClosing:
-    """Record the delay and remove the mark of a begun closing, because AWS has not closed it."""
+    """Remove the mark of a begun closing, because AWS has not closed the account."""
     delay = back_off(account)
     until, seconds = timestamp(now + delay), str(int(delay.total_seconds()))
     note: dict[str, str | None] = {CLOSE_LIMITED_UNTIL: until, CLOSE_BACKOFF_SECONDS: seconds, CLOSING_FOR: None}

@@ -24,7 +24,7 @@ REQUIRED_KEYS = ("account-limit", "root", "base", "ami-owner", "support-jump-rol
 
 
 class PoolConfig(Model):
-    """One entry of the `accountpool` key: quotas, and whether it is the default pool.
+    """One entry of the `accountpool` key.
 
     An invalid quota affects only this pool: `problem` is set, and the quotas are empty.
     """
@@ -36,7 +36,7 @@ class PoolConfig(Model):
 
 
 class Features(Model):
-    """Feature flags, from the keys `feature.<name>`; off by default."""
+    """From the keys `feature.<name>`."""
 
     opt_in_regions: bool = False
     compliance_tags: bool = False
@@ -49,7 +49,7 @@ class Features(Model):
 
 
 class OperatorConfig(Model):
-    """The parsed ConfigMap; absent keys are None or empty, and `problems` lists unreadable ones."""
+    """Absent keys are None or empty, and `problems` lists unreadable ones."""
 
     present: bool = True
     account_limit: int | None = None
@@ -74,7 +74,7 @@ class OperatorConfig(Model):
 
     @property
     def default_pool(self) -> str:
-        """The default pool; empty if there is none."""
+        """Empty if there is none."""
         return next((name for name, pool in sorted((self.pools or {}).items()) if pool.default), "")
 
     @property
@@ -82,7 +82,7 @@ class OperatorConfig(Model):
         return "aws-us-gov" if self.fedramp else "aws"
 
     def missing(self, *keys: str) -> tuple[str, ...]:
-        """The keys that are absent or unreadable."""
+        """Absent or unreadable."""
         return tuple(key for key in keys if key in self.problems or not self._value(key))
 
     def _value(self, key: str) -> object:
@@ -99,7 +99,7 @@ class OperatorConfig(Model):
 
 
 def parse_config(data: Mapping[str, str] | None) -> OperatorConfig:
-    """Parse the ConfigMap's `data`; None means that it does not exist."""
+    """None means that the ConfigMap does not exist."""
     if data is None:
         return OperatorConfig(present=False)
     problems: dict[str, str] = {}
@@ -129,7 +129,7 @@ def parse_config(data: Mapping[str, str] | None) -> OperatorConfig:
 
 
 def parse_tags(text: str) -> dict[str, str]:
-    """Tags as `k=v` lines, split at the first `=`; other lines are ignored (upstream crashes on them)."""
+    """`k=v` lines, split at the first `=`; other lines are ignored (upstream crashes on them)."""
     pairs = (line.strip().split("=", 1) for line in text.splitlines() if "=" in line)
     return {name.strip(): value.strip() for name, value in pairs if name.strip()}
 
@@ -150,7 +150,7 @@ def _integer(data: Mapping[str, str], key: str, problems: dict[str, str]) -> int
 
 
 def _flag(data: Mapping[str, str], key: str, problems: dict[str, str], *, default: bool = False) -> bool:
-    """A flag in one of Go's exact spellings; the default if absent or unreadable.
+    """One of Go's exact spellings; the default if absent or unreadable.
 
     White space makes it unreadable, as before: a more tolerant parser might close accounts.
     """

@@ -1,4 +1,4 @@
-"""Names, texts and timings of the accounts area, from the replaced aws-account-operator."""
+"""From the replaced aws-account-operator."""
 
 from __future__ import annotations
 
@@ -15,18 +15,17 @@ LEADER_LOCK = "aws-account-operator-lock"
 FINALIZER = "finalizer.aws.managed.openshift.io"
 # On the Secret with a customer's key, while a claim needs it.
 INPUT_SECRET_FINALIZER = "finalizer.aws.managed.openshift.io/byoc"  # noqa: S105 - a name
-# Codes of refusals to write a claim's Secret: it exists and is not the claim's; it is the payer's or an Account's.
+# Refusals to write a claim's Secret: it exists and is not the claim's; it is the payer's or an Account's.
 SECRET_NOT_OURS = "SecretNotOurs"  # noqa: S105
 SECRET_OF_THE_OPERATOR = "SecretOfTheOperator"  # noqa: S105
-# On an Account: the uid of its claim, since a later claim may have the same name.
+# On an Account, since a later claim may have the same name.
 CLAIM_UID_ANNOTATION = "perdure.dev/claim-uid"
-# On a claim's Secret: the uid of its claim, since another claim may name the same Secret.
+# On a claim's Secret, since another claim may name the same Secret.
 HOLDER_ANNOTATION = "perdure.dev/account-claim"
 IAM_USER_ID_LABEL = "iamUserId"
 PAUSE_ANNOTATION = "aws.managed.openshift.com/pause-reconciliation"  # .com, unlike the group
 FAKE_ANNOTATION = "managed.openshift.com/fake"
 
-# Generated names.
 SUFFIX_LENGTH = 6
 NAME_PREFIX = "osd-creds-mgmt"
 DEFAULT_EMAIL_DOMAIN = "redhat.com"
@@ -51,28 +50,28 @@ CLOSE_LIMITED_UNTIL = "aws.managed.openshift.io/close-rate-limited-until"
 CLOSING_FOR = "perdure.dev/closing-for"
 CLOSE_BACKOFF_SECONDS = "aws.managed.openshift.io/close-backoff-seconds"
 
-# Condition and reason of an Account at the organization's limit.
+# Of an Account.
 AT_LIMIT_CONDITION = "Pending"
 AT_LIMIT_REASON = "AWSAccountLimitReached"
 
 CREATION_TIMEOUT = timedelta(minutes=25)
 REGION_INITIALIZATION_TIMEOUT = timedelta(seconds=3060)
-# The most accounts that opt in to regions at once, and the most pending regions of one account.
+# The most accounts that opt in at once, and the most pending regions of one account.
 OPTING_IN_ACCOUNTS = 9
 OPTING_IN_REGIONS = 6
-# The most open quota requests of an account, and in an opt-in region.
+# The most open requests of an account, and in an opt-in region. #
 # https://docs.aws.amazon.com/servicequotas/latest/userguide/reference_limits.html
 QUOTA_REQUESTS = 20
 QUOTA_REQUESTS_OF_OPT_IN_REGION = 2
 FIRST_CLOSE_BACKOFF = timedelta(hours=1)
 LONGEST_CLOSE_BACKOFF = timedelta(hours=24)
 
-# Codes of refusals before any call to AWS: nothing of ours can be in such an account.
+# Refused before any call to AWS: nothing of ours can be in such an account.
 PROTECTED = "ProtectedAccount"
 NO_ACCOUNT_ID = "InvalidAccountId"
 
 SUPPORT_CASE_SUBJECT = "Add account {account_id} to Enterprise Support"
 
-# The AWS account and support case of the replaced operator's development mode, which creates neither.
+# Of the replaced operator's development mode, which creates neither.
 DEVELOPMENT_ACCOUNT = "123456789012"
 DEVELOPMENT_CASE = "11111111"

@@ -3,10 +3,10 @@
     ""  --its claim--> Creating --support role, admin user--> InitializingRegions --the claim's regions--> Ready
                                 (STS mode: neither)
 
-The AWS account exists, so it is not created or verified, and has no deadline before the regions. Problems on the
-customer's side (a missing Secret, a refused key or role) are waited for: the condition `AuthenticationError` shows
-them, and becomes False once access works. An unusable region fails the Account at once (the replaced operator waits 51
-minutes). `account.py` handles pause, retry, failure and deletion, and calls this module for the rest.
+It has no deadline before the regions. Problems on the customer's side (a missing Secret, a refused key or role) are
+waited for: the condition `AuthenticationError` shows them, and becomes False once access works. An unusable region
+fails the Account at once (the replaced operator waits 51 minutes). `account.py` handles pause, retry, failure and
+deletion.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _needed(world: AccountWorld) -> tuple[str, ...]:
 
 
 def _support_role(world: AccountWorld, claim: AccountClaim, now: datetime) -> Decision:
-    """Create the role for later access, with the customer's key."""
+    """For later access."""
     ensure = support_role(world, customers_key(world))
     where = f"Secret {claim.metadata.namespace}/{claim.spec.byoc_secret_ref.name}"
     if fault := key_fault(world.input_secret):
@@ -131,9 +131,6 @@ def _initialized(world: AccountWorld, now: datetime) -> Decision:
     if failed := none_initialized(world, now):
         return failed
     return world.entering(AccountState.READY, "BYOC Account Ready", now, why=regions_done(world))
-
-
-# --- problems of the customer ---
 
 
 def _troubled(

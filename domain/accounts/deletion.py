@@ -4,12 +4,10 @@
             --> an unanswered support case is resolved --> interrupted launches are terminated
             --> our IAM users and roles are deleted --> finalizer dropped
 
-The AWS account is not closed: only identities and remains of an initialisation are removed. Refusals are retried until
-a person forces the release (`letting_go.py`), and shown as Failed after a few. Payer and protected accounts are not
-touched. In a customer's account only our launches, IAM user and support role are deleted (in STS mode there are no
-identities), alternately with the customer's key and the support role, because a role that deletes itself loses its
-permissions midway. If neither works any more, the release is forced by a person or after a day; at once if the account
-was never accessed.
+The AWS account is not closed. Refusals are retried until a person forces the release (`letting_go.py`), and shown as
+Failed after a few. Payer and protected accounts are not touched. In a customer's account the customer's key and the
+support role are used alternately, because a role that deletes itself loses its permissions midway. If neither works any
+more, the release is forced by a person or after a day; at once if the account was never accessed.
 """
 
 from __future__ import annotations
@@ -77,7 +75,6 @@ def _clean_identities(world: AccountWorld, account_id: str, now: datetime) -> De
 
 
 def _shown(world: AccountWorld, message: str, now: datetime, *more: Action) -> Decision:
-    """Show that the clean-up fails."""
     return world.failing("AccountClientError", "AccountClientError", message, now, *more)
 
 
@@ -101,15 +98,12 @@ def _held(world: AccountWorld, now: datetime) -> Decision:
     return world.waiting(message, waits_for, *world.noted("DeletionHeld", "Claimed", message, now))
 
 
-# --- interrupted launches ---
-
-
 def launches_to_end(world: AccountWorld) -> tuple[Action, ...]:
     """Terminate our launches in regions with an unfinished initialisation.
 
     A killed worker may have left its instance there. A region that keeps refusing (e.g. a suspended account) does not
-    block: the audit reports the rest. Only our instances are ended, because accounts may be old and in use: people add
-    existing ones by id, or set states by hand.
+    block: the audit reports the rest. Only our instances are ended, because people add existing accounts by id, or set
+    states by hand.
     """
     account, known = world.account, world.known
     reachable = bool(account.spec.aws_account_id) and (world.claim is not None or not account.customers)
@@ -122,17 +116,14 @@ def launches_to_end(world: AccountWorld) -> tuple[Action, ...]:
 
 
 def _cut(world: AccountWorld) -> bool:
-    """Whether an initialisation began and has not led to Ready, so that some region may be unfinished."""
+    """Whether an initialisation began and has not led to Ready."""
     began = entered_at(world.account, AccountState.INITIALIZING_REGIONS)
     ready = entered_at(world.account, AccountState.READY)
     return began is not None and (ready is None or began > ready)
 
 
-# --- in a customer's account ---
-
-
 def _in_customers_account(world: AccountWorld, now: datetime) -> Decision | None:
-    """The next step in the customer's account; None if done."""
+    """None if done."""
     account = world.account
     if why := told_to(account, world.claim):
         failed = account.status.state == AccountState.FAILED

@@ -1,7 +1,7 @@
 """Preparation of an AWS account before it is Ready: the admin user, and one instance per region.
 
-In a pool's account all enabled regions are initialised, in a customer's those of its claim. Each region is an action
-with an outcome; the deadline of 51 minutes counts from the last entry into the state.
+In a pool's account all enabled regions are initialised, in a customer's those of its claim. The deadline of 51 minutes
+counts from the last entry into the state.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from domain.refusal import ErrorType
 from domain.resource import condition_of, parse_timestamp
 from domain.writes import Patch
 
-# Conflicts about the key's Secret that may pass.
+# About the key's Secret.
 _PASSING_CONFLICTS = frozenset({"ForeignSecret", "Conflict", "AlreadyExists"})
 
 # Decides once every region has its outcome.
@@ -30,7 +30,7 @@ Done = Callable[[AccountWorld, datetime], Decision]
 
 
 def support_role(world: AccountWorld, access: Access | None = None) -> EnsureSupportRole:
-    """Creates the role for support, and for Perdure in a customer's account."""
+    """For support, and for Perdure in a customer's account."""
     return EnsureSupportRole(
         **world.member,
         access=access,
@@ -62,7 +62,7 @@ def list_regions(world: AccountWorld) -> ListRegions:
 
 
 def refused_by_iam(world: AccountWorld, now: datetime) -> Decision | None:
-    """The failure after IAM refused the admin user, in the replaced operator's words; None if it may pass.
+    """In the replaced operator's words; None if it may pass.
 
     Temporary are our own bugs, a Secret that was changed meanwhile, and one being deleted with an earlier Account of
     this name.
@@ -84,7 +84,7 @@ def refused_by_iam(world: AccountWorld, now: datetime) -> Decision | None:
 
 
 def wanted_regions(world: AccountWorld) -> tuple[str, ...]:
-    """The regions to initialise, as far as known."""
+    """As far as known."""
     if world.account.customers:
         named = world.claim.spec.aws.regions if world.claim else ()
         return () if world.config.fedramp else tuple(dict.fromkeys(each.name for each in named if each.name))
@@ -92,7 +92,7 @@ def wanted_regions(world: AccountWorld) -> tuple[str, ...]:
 
 
 def initializing(world: AccountWorld, now: datetime, done: Done) -> Decision:
-    """One instance in each region; `done` decides once all have their outcome."""
+    """`done` decides once all regions have their outcome."""
     known = world.known
     entered = entered_at(world.account, AccountState.INITIALIZING_REGIONS)
     if entered is None:
@@ -146,12 +146,11 @@ def entered_at(account: Account, state: str) -> datetime | None:
 
 
 def _refused_regions(world: AccountWorld) -> dict[str, str]:
-    """Refused regions, each with its reason."""
+    """With the reason of each."""
     return {region: outcome.message for region, outcome in sorted(world.known.outcomes.items()) if not outcome.ok}
 
 
 def regions_done(world: AccountWorld) -> str:
-    """A summary that names refused regions."""
     refused = _refused_regions(world)
     return "regions are initialised" + (f" ({len(refused)} regions refused: {', '.join(refused)})" if refused else "")
 
@@ -159,8 +158,7 @@ def regions_done(world: AccountWorld) -> str:
 def none_initialized(world: AccountWorld, now: datetime) -> Decision | None:
     """The failure if every region was refused; None while one is usable.
 
-    A region that was given up may work once AWS Support has verified the account, so that is waited for, as with the
-    replaced operator.
+    A region that was given up may work once AWS Support has verified the account.
     """
     refused = _refused_regions(world)
     if not refused or any(outcome.ok or outcome.given_up for outcome in world.known.outcomes.values()):

@@ -2,14 +2,15 @@
 
 A customer may revoke all access while Perdure still has objects there, and a pool's account may refuse its clean-up.
 The deletion shows the refusal, retries, and ends in one of two ways:
+
 - an operator sets the annotation `perdure.dev/let-go: "<why>"` on the Account (`perdure release`), for a customer's
   account also on the claim;
 - for a customer's account, a day after the deletion was requested, because only the customer can help, and the claim's
   namespace is blocked.
 
-`perdure audit` and the lifecycle's history name the remains. A pool's account is never released by time, and not
-reused: it stays Failed without a claim, with the reason in `perdure.dev/uncleaned`, because its key may be live and it
-may contain the tenant's data. Deleting the Account cleans it; after a manual clean-up, remove the annotation.
+A pool's account is never released by time, and not reused: it stays Failed without a claim, with the reason in
+`perdure.dev/uncleaned`, because its key may be live and it may contain the tenant's data. Deleting the Account cleans
+it; after a manual clean-up, remove the annotation.
 """
 
 from __future__ import annotations
@@ -25,12 +26,12 @@ PATIENCE = timedelta(hours=24)
 
 
 def told_to(*objects: Account | AccountClaim | None) -> str:
-    """The reason for a forced release of one of these; empty if there is none."""
+    """Empty if the release is not forced."""
     return next((why for each in objects if each is not None if (why := _said(each.metadata))), "")
 
 
 def patience_ends(meta: ObjectMeta) -> datetime | None:
-    """The end of the retries for a customer's account in deletion."""
+    """For a customer's account in deletion."""
     return meta.deletion_timestamp + PATIENCE if meta.deletion_timestamp else None
 
 

@@ -7,7 +7,7 @@ from domain.names import SUFFIX_ALPHABET, derived_suffix
 
 
 def suffix_of(*seed: str) -> str:
-    """Six characters as in generated names, always the same for the same seed."""
+    """Six characters, always the same for the same seed."""
     return derived_suffix(*seed, length=SUFFIX_LENGTH)
 
 
@@ -16,14 +16,14 @@ def account_name(suffix: str) -> str:
 
 
 def iam_user_id(name: str, uid: str) -> str:
-    """The id in the names of an account's user and role: the generated name's suffix, else derived from the uid."""
+    """In the names of an account's user and role: the generated name's suffix, else derived from the uid."""
     last = name.rsplit("-", 1)[-1]
     fits = len(last) == SUFFIX_LENGTH and set(last) <= set(SUFFIX_ALPHABET)
     return last if fits else suffix_of(uid)
 
 
 def email_of(name: str, domain: str) -> str:
-    """The account's root e-mail: the name with its last part after a plus, e.g. osd-creds-mgmt+abc123@redhat.com."""
+    """The name with its last part after a plus, e.g. osd-creds-mgmt+abc123@redhat.com."""
     head, dash, last = name.rpartition("-")
     return f"{head}+{last}@{domain}" if dash else f"{last}@{domain}"
 

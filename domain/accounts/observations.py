@@ -1,8 +1,7 @@
 """The area's observing actions, and the results of its one-activity passes.
 
-`seen` has the newest versions by kind of the objects that woke the lifecycle. Accounts and claims observe, and decide
-in their workflow. Pools and the organization see many objects, so their whole pass is one activity; with `dry_run` it
-does not act.
+`seen` has the newest versions by kind of the objects that woke the lifecycle. Pools and the organization see many
+objects, so their whole pass is one activity; with `dry_run` it does not act.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from domain.passes import PassedWorld, passed
 
 
 class Look(Action):
-    """One observation; its result is the world of the next decision."""
+    """Its result is the world of the next decision."""
 
     start_to_close: ClassVar[timedelta] = timedelta(seconds=20)
     looked_at: ClassVar[str]
@@ -40,10 +39,7 @@ class ObserveAccount(Look):
 
 
 class ObserveClaim(Look):
-    """Read the AccountClaim, the ConfigMap, and its Account.
-
-    With `dry_run` also find out why a waiting claim gets no account, which reads every Account.
-    """
+    """With `dry_run` also find out why a waiting claim gets no account, which reads every Account."""
 
     activity: ClassVar[str] = "accounts.observe_claim"
     result: ClassVar[type[Model] | None] = ClaimWorld
@@ -53,12 +49,10 @@ class ObserveClaim(Look):
 
 
 class PoolKnown(Model):
-    """The memory of an AccountPool's workflow.
-
-    Attributes:
-        unborn: members without an AWS account in the last pass.
-        died: members reported as failed since the last pass.
-        bonds_seen: a pass has completed unfinished bindings, which requires reading all claims.
+    """Attributes:
+    unborn: members without an AWS account in the last pass.
+    died: members reported as failed since the last pass.
+    bonds_seen: a pass has completed unfinished bindings, which requires reading all claims.
     """
 
     unborn: tuple[str, ...] = ()
@@ -80,8 +74,6 @@ class PoolWorld(PassedWorld):
 
 
 class PassPool(Action):
-    """Count, fill, bind, and write the pool's status."""
-
     activity: ClassVar[str] = "accounts.pass_pool"
     result: ClassVar[type[Model] | None] = PoolWorld
     start_to_close: ClassVar[timedelta] = timedelta(minutes=2)
@@ -108,8 +100,6 @@ class OrganizationWorld(PassedWorld):
 
 
 class PassOrganization(Action):
-    """Count the organization's accounts, give permits, check support cases."""
-
     activity: ClassVar[str] = "accounts.pass_organization"
     title: ClassVar[str] = "count the organization's accounts, grant permits, check support cases"
     queue: ClassVar[str] = Queue.AWS_ORGANIZATION
@@ -125,10 +115,7 @@ class PassOrganization(Action):
 
 
 class TellPools(Action):
-    """Wake the pools to read the organization's new room.
-
-    A separate action, because during the pass they would still read the old room.
-    """
+    """A separate action, because during the pass the pools would still read the old room."""
 
     activity: ClassVar[str] = "accounts.tell_pools"
     title: ClassVar[str] = "send the pools the number of accounts that may still be created"
@@ -147,21 +134,21 @@ def decide(world: OrganizationWorld, now: datetime) -> Decision:
 
 
 class UnitRefused(Model):
-    """AWS's message and code for an OU that cannot be created."""
+    """AWS's message and code."""
 
     message: str
     code: str = ""
 
 
 class Units(Model):
-    """OU ids by legal entity id, and refused ones, which do not affect the others."""
+    """By legal entity id; refused ones do not affect the others."""
 
     ids: dict[str, str]
     refused: dict[str, UnitRefused] = {}
 
 
 class EnsureUnits(Action):
-    """Find or create the OUs of these legal entities under `base`."""
+    """Under `base`."""
 
     activity: ClassVar[str] = "accounts.ensure_units"
     queue: ClassVar[str] = Queue.AWS_ORGANIZATION
@@ -182,7 +169,7 @@ class UnitRequest(Model):
 
 
 class UnitsRequest(Model):
-    """A request for claims' OUs; `gone` is an OU that AWS has reported as missing."""
+    """`gone` is an OU that AWS has reported as missing."""
 
     base: str
     legal_entities: tuple[str, ...]
@@ -190,12 +177,12 @@ class UnitsRequest(Model):
 
 
 class CaseResolved(Model):
-    """Tells an Account that its support case is resolved."""
+    """Sent to an Account."""
 
     case_id: str
 
 
 class OptInPermit(Model):
-    """Tells an Account that it may begin to opt in to regions until then."""
+    """Sent to an Account, which may begin to opt in to regions until then."""
 
     until: datetime

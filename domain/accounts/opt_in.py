@@ -4,11 +4,10 @@
                                              TODO --> ENABLING --> ENABLED
                                               +------------------> MANUAL_ACTION (AWS denies it)
 
-The regions are the ConfigMap's `opt-in-regions` without its `disabled-regions`. Enabling one takes minutes to hours, so
-at most nine accounts of the organization opt in at once, with six regions each: the organization's lifecycle gives
-permits, oldest Account first, and counts by the state, which is written while the permit is valid. The deadline of
-Creating does not run meanwhile. A Ready account opts in when the list grows, and stays Ready; its quotas are then
-expanded again. This requires a `shard-name` in the ConfigMap, like all validation.
+Enabling a region takes minutes to hours, so at most nine accounts of the organization opt in at once, with six regions
+each: the organization's lifecycle gives permits, oldest Account first, and counts by the state, which is written while
+the permit is valid. The deadline of Creating does not run meanwhile. A Ready account opts in when the list grows, and
+stays Ready; its quotas are then expanded again. This requires a `shard-name` in the ConfigMap, like all validation.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ DECIDED = "AWS has decided on every opt-in region"
 
 
 def regions_of(config: OperatorConfig) -> tuple[str, ...]:
-    """The regions to opt in to; none while the feature is off, or in GovCloud."""
+    """None while the feature is off, or in GovCloud."""
     if not config.features.opt_in_regions or config.fedramp:
         return ()
     return tuple(sorted({*config.opt_in_regions} - {*config.disabled_regions}))
@@ -51,7 +50,6 @@ def is_opting_in(account: Account) -> bool:
 
 
 def wants_to_opt_in(account: Account, config: OperatorConfig) -> bool:
-    """Whether the Account waits for a permit."""
     spec, meta, status = account.spec, account.metadata, account.status
     if account.customers or not spec.aws_account_id or meta.deleting:
         return False
@@ -68,16 +66,13 @@ def _open(status: AccountStatus) -> bool:
 
 
 def _wanted(world: AccountWorld) -> tuple[str, ...]:
-    """The regions to opt in to, without those unknown to AWS."""
+    """Without those unknown to AWS."""
     news = world.known.opt_in_news
     return tuple(region for region in regions_of(world.config) if news.get(region) != "")
 
 
-# --- before Ready ---
-
-
 def before_credentials(world: AccountWorld, now: datetime) -> Decision | None:
-    """The first step of an account in Creating; None if it needs no opt-in."""
+    """None if an account in Creating needs no opt-in."""
     account, regions = world.account, _wanted(world)
     if not regions or account.status.claimed or not account.spec.aws_account_id:
         return None
@@ -105,11 +100,8 @@ def _enabled(world: AccountWorld, status: AccountStatus, now: datetime) -> Decis
     return world.entering(AccountState.OPT_IN_REGIONS_ENABLED, ENABLED_MESSAGE, now, why=DECIDED, status=status)
 
 
-# --- Ready ---
-
-
 def of_ready_account(world: AccountWorld, now: datetime) -> Decision | None:
-    """The opt-in step of a Ready account; None if there is none."""
+    """None if there is none."""
     account, regions = world.account, _wanted(world)
     if world.dev_mode or account.customers or not account.spec.aws_account_id:
         return None
@@ -130,11 +122,8 @@ def of_ready_account(world: AccountWorld, now: datetime) -> Decision | None:
     return world.working(f"opt in to {len(grown)} more regions", world.write_status(status, note="optInRegions"))
 
 
-# --- common steps ---
-
-
 def _without_permit(world: AccountWorld, now: datetime) -> Decision | None:
-    """Request a permit, or wait for it; None while it is valid."""
+    """None while a permit is valid."""
     until = world.known.opt_in_until
     if until is not None and now < until:
         return None
@@ -149,7 +138,7 @@ def _todo(status: AccountStatus, regions: tuple[str, ...]) -> AccountStatus:
 
 
 def _current(world: AccountWorld) -> AccountStatus:
-    """The current status, without disabled regions and open ones that are no longer wanted."""
+    """Without disabled regions and open ones that are no longer wanted."""
     status = with_news(world.account.status, world.known.opt_in_news, {})
     wanted, disabled = {*_wanted(world)}, {*world.config.disabled_regions}
     kept = {

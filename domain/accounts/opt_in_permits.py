@@ -2,9 +2,8 @@
 
 Accounts before Ready precede Ready ones. A Ready one also seems to need a permit if its missing regions are unknown to
 AWS (which removes them from the status): it lets the permit expire, and gets another one after hours, or when the list
-of regions changes. Accounts opting in are recognized by their state, or by an open region of a Ready one. A permit
-counts until it expires, or until its Account opts in or no longer needs it. So a lifecycle without memory gives the
-same permits again.
+of regions changes. A permit counts until it expires, or until its Account opts in or no longer needs it. So a lifecycle
+without memory gives the same permits again.
 """
 
 from __future__ import annotations
@@ -19,7 +18,7 @@ from domain.accounts.organization import OrganizationKnown, TurnsLetGo, ordered
 from domain.accounts.resources import Account, AccountState
 from domain.model import Model
 
-# How long an Account may take to begin; it asks again after that.
+# An Account that has not begun by then asks again.
 PERMIT_LIFETIME = timedelta(minutes=2)
 
 
@@ -76,5 +75,4 @@ def _is_ready(account: Account) -> bool:
 
 
 def turns_age(known: OrganizationKnown, now: datetime) -> bool:
-    """Whether an expired permit frees its place."""
     return any(until <= now for until in known.opt_in_granted.values())

@@ -31,7 +31,7 @@ from domain.resource import condition_of, parse_timestamp, timestamp
 
 ORGANIZATION = THE_ORGANIZATION
 
-# The validity of a permit; an expired one is given again, in the same order.
+# An expired permit is given again, in the same order.
 PERMIT_LIFETIME = timedelta(minutes=2)
 OLD_CASE = timedelta(hours=1)
 OLD_CASE_POLL = timedelta(minutes=10)
@@ -39,12 +39,12 @@ OLD_CASE_POLL = timedelta(minutes=10)
 FIRST_CASE_LOOK = timedelta(seconds=10)
 CASE_PAUSE_BY_AGE = 0.6
 
-# An annotation of the pool: the create budget counts from this time, after a person's `retry AccountPool`.
+# Of the pool: the create budget counts from this time, after a person's `retry AccountPool`.
 BUDGET_SINCE = "perdure.dev/create-budget-since"
 
 
 class MemberAccount(Model):
-    """An account of the organization, including the payer. `state` is AWS's: ACTIVE, SUSPENDED, PENDING_CLOSURE, ..."""
+    """Includes the payer. `state` is AWS's: ACTIVE, SUSPENDED, PENDING_CLOSURE, ..."""
 
     id: str
     name: str
@@ -58,8 +58,6 @@ class MemberAccount(Model):
 
 
 class CreateAttempt(Model):
-    """A CreateAccount request in AWS's list."""
-
     name: str
     request_id: str
     state: str
@@ -69,9 +67,8 @@ class CreateAttempt(Model):
 
 
 class Census(Model):
-    """The state of the organization for permits, budget and adoption.
-
-    `taken_at` is AWS's time (from the Date header). `attempts` are requests since the given time, and all pending ones.
+    """`taken_at` is AWS's time (from the Date header). `attempts` are requests since the given time, and all pending
+    ones.
     """
 
     taken_at: datetime
@@ -84,8 +81,6 @@ class Census(Model):
 
 
 class Budget(Model):
-    """Limits for the creation of accounts."""
-
     in_flight: int = 5
     number: int = 30
     window: timedelta = timedelta(hours=1)
@@ -99,8 +94,6 @@ class TurnsLetGo(Model):
 
 
 class OrganizationKnown(Model):
-    """The memory of the organization's workflow."""
-
     granted: dict[str, datetime] = {}  # Account name -> expiry of its permit
     told: dict[str, str] = {}  # Account name -> last reported verdict
     room: Room | None = None
@@ -122,8 +115,6 @@ class OrganizationKnown(Model):
 
 
 class Verdicts(Model):
-    """Permits, and the remaining room."""
-
     permits: dict[str, Permit]  # by Account name
     behind: dict[str, Permit] = {}  # by path: Accounts that wait for another one of their name
     room: Room
@@ -150,12 +141,11 @@ def scarce(room: Room | None, unborn: int, budget: Budget) -> bool:
 
 
 def unborn(accounts: Iterable[Account]) -> int:
-    """The number of Accounts without an AWS account."""
+    """Accounts without an AWS account."""
     return sum(not account.spec.aws_account_id for account in accounts)
 
 
 def wants_account(account: Account) -> bool:
-    """Whether the Account needs an AWS account."""
     spec, meta = account.spec, account.metadata
     served = not (spec.byoc or spec.manual_sts_mode or account.paused or paused(meta) or meta.deleting)
     return (
@@ -164,7 +154,7 @@ def wants_account(account: Account) -> bool:
 
 
 def ordered(accounts: Iterable[Account]) -> list[Account]:
-    """Sorted by age, the order of permits."""
+    """By age, the order of permits."""
     return sorted(accounts, key=_age)
 
 
@@ -204,7 +194,7 @@ def judge(
     strangers: Collection[str] = (),
     passed: Mapping[str, str] = MappingProxyType({}),
 ) -> Verdicts:
-    """A verdict for every Account without an AWS account, and the remaining room; `strangers` are not adopted."""
+    """For every Account without an AWS account; `strangers` are not adopted."""
     wanting = ordered(account for account in accounts if wants_account(account))
     attempts = census.attempts
     since = budget_since(pools, budget.window, now)
@@ -334,23 +324,20 @@ def _outstanding(granted: Mapping[str, datetime], accounts: Iterable[Account], n
 
 
 def _used(name: str, until: datetime, attempts: Sequence[CreateAttempt]) -> bool:
-    """Whether the permit has led to a request.
-
-    AWS's time has whole seconds, so one second is tolerated.
-    """
+    """AWS's time has whole seconds, so one second is tolerated."""
     given = until - PERMIT_LIFETIME - timedelta(seconds=1)
     return any(attempt.name == name and attempt.requested_at >= given for attempt in attempts)
 
 
 def _within(since: datetime, window: timedelta, now: datetime) -> str:
-    """The start of the budget's window, in words that stay equal, because a changed message wakes Accounts."""
+    """In words that stay equal, because a changed message wakes Accounts."""
     if since > now - window:
         return f"since {timestamp(since)}"
     return f"within {window / timedelta(minutes=1):g} minutes"
 
 
 class _Present:
-    """Existing accounts and requests of the organization, indexed by name."""
+    """By name."""
 
     def __init__(self, accounts: Iterable[Account], census: Census, strangers: Collection[str]) -> None:
         self._taken = {*(account.spec.aws_account_id for account in accounts), *strangers}
@@ -363,10 +350,9 @@ class _Present:
             self._attempts[attempt.name].append(attempt)
 
     def under_name_of(self, account: Account, email_domain: str) -> Permit | None:
-        """The existing account or request of this Account's name, to be adopted.
+        """To be adopted, unless another installation's.
 
-        Another installation's is not: AWS refuses the request because the address is in use, and the Account is
-        replaced.
+        Then AWS refuses the request because the address is in use, and the Account is replaced.
         """
         name = account.metadata.name
         email = email_of(name, email_domain)
@@ -383,11 +369,8 @@ class _Present:
         return None
 
 
-# --- support cases ---
-
-
 def open_cases(accounts: Iterable[Account], now: datetime) -> tuple[dict[str, Account], dict[str, Account]]:
-    """The Accounts' open cases by id: those younger than an hour, and the rest."""
+    """Those younger than an hour, and the rest, by id."""
     young: dict[str, Account] = {}
     old: dict[str, Account] = {}
     for account in accounts:
@@ -401,7 +384,7 @@ def open_cases(accounts: Iterable[Account], now: datetime) -> tuple[dict[str, Ac
 
 
 def youngest_case(cases: Mapping[str, Account]) -> datetime | None:
-    """When the youngest of these cases was opened."""
+    """When it was opened."""
     conditions = (condition_of(each.status.conditions, AccountState.PENDING_VERIFICATION) for each in cases.values())
     opened = (parse_timestamp(each.last_probe_time) for each in conditions if each is not None)
     return max((moment for moment in opened if moment), default=None)
@@ -410,7 +393,7 @@ def youngest_case(cases: Mapping[str, Account]) -> datetime | None:
 def next_case_look(
     known: OrganizationKnown, *, young: bool, old: bool, case_poll: timedelta, now: datetime
 ) -> datetime | None:
-    """The time of the next query of cases; None without open ones."""
+    """None without open cases."""
     young_at = _next_young_look(known, case_poll, now) if young else None
     old_poll = max(OLD_CASE_POLL, case_poll)
     old_at = (known.old_cases_at or now - old_poll) + old_poll if old else None

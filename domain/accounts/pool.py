@@ -1,8 +1,7 @@
 """The lifecycle of an AccountPool: count, fill, and bind accounts to claims.
 
-One pass counts the pool's Accounts, writes changed counts, creates missing Accounts, and binds waiting claims. It alone
-binds: it writes an account's `spec.claimLink` with its resourceVersion, and that link is authoritative; after a crash
-between the two writes the next pass completes the claim's link.
+It alone binds: it writes an account's `spec.claimLink` with its resourceVersion, and that link is authoritative; after
+a crash between the two writes the next pass completes the claim's link.
 
 Filling: wanted = poolSize - (available + progressing + pending), where opt-in states count as progressing. Limits are
 the configured number without an AWS account and the organization's room. After an Account fails without ever having an
@@ -67,14 +66,13 @@ class Deaths(Model):
 
     @property
     def pause_until(self) -> datetime | None:
-        """The end of the pause in creation."""
         if self.last_at is None or not self.names:
             return None
         return self.last_at + min(LONGEST_PAUSE, FIRST_PAUSE * (1 << min(len(self.names) - 1, 10)))
 
 
 class PoolView(Model):
-    """The input of a pass. It stays within the activity: histories never contain lists of custom resources."""
+    """It stays within the activity: histories never contain lists of custom resources."""
 
     pool: AccountPool
     accounts: tuple[Account, ...]
@@ -95,7 +93,7 @@ class NewAccount(Model):
 
 
 class Binding(Model):
-    """An account for a claim; `complete`: the account already names the claim, only the claim's link is missing."""
+    """`complete`: the account already names the claim, only the claim's link is missing."""
 
     account: Account
     claim: AccountClaim
@@ -141,17 +139,14 @@ def decide(view: PoolView, now: datetime) -> PoolDecision:
     )
 
 
-# --- counting ---
-
-
 def belongs(account: Account, pool: AccountPool, config: OperatorConfig) -> bool:
-    """Whether the Account counts for the pool; an Account without a pool name belongs to the default pool."""
+    """An Account without a pool name belongs to the default pool."""
     name = account.spec.account_pool or config.default_pool
     return account.pool_owned and name == pool.metadata.name
 
 
 def offered(account: Account, pool: AccountPool, config: OperatorConfig, protected: Collection[str]) -> bool:
-    """Whether the Account may be given to the pool's claims, including those that people created.
+    """Whether the pool's claims may get the Account, including those that people created.
 
     A payer's or protected one would block its claim, except the claim that it already names.
     """
@@ -161,7 +156,7 @@ def offered(account: Account, pool: AccountPool, config: OperatorConfig, protect
 
 
 def count(pool: AccountPool, members: Iterable[Account], room: Room | None) -> AccountPoolStatus:
-    """The published counts, as defined in the reference, section 3.3 and appendix D."""
+    """As defined in the reference, section 3.3 and appendix D."""
     accounts = list(members)
     fresh = [a for a in accounts if not a.status.claimed and not a.spec.legal_entity.id]
     previous = pool.status or AccountPoolStatus()
@@ -180,13 +175,13 @@ def count(pool: AccountPool, members: Iterable[Account], room: Room | None) -> A
 
 
 def shows(pool: AccountPool, counts: AccountPoolStatus) -> bool:
-    """Whether the pool's status has all these counts; an adopted one may lack some."""
+    """The status of an adopted pool may lack some."""
     numbers = AccountPoolStatus.model_fields.keys() - {"conditions"}
     return pool.status is not None and pool.status == counts and numbers <= pool.status.model_fields_set
 
 
 def _with_created(counts: AccountPoolStatus, number: int) -> AccountPoolStatus:
-    """The counts after this pass's creations."""
+    """After this pass's creations."""
     made = {
         "unclaimed_accounts": counts.unclaimed_accounts + number,
         "accounts_pending": counts.accounts_pending + number,
@@ -203,9 +198,6 @@ def supply(counts: AccountPoolStatus, members: Iterable[Account]) -> int:
 def _pending(account: Account) -> bool:
     never_claimed = not account.status.claimed and not account.spec.legal_entity.id and not account.status.reused
     return not account.metadata.deleting and not account.status.state and never_claimed
-
-
-# --- filling ---
 
 
 def _fill(
@@ -283,7 +275,7 @@ def _new_accounts(view: PoolView, number: int) -> tuple[NewAccount, ...]:
 
 
 def _conditions(view: PoolView, why: str, waits_for: tuple[str, ...], now: datetime) -> tuple[Condition, ...]:
-    """The condition `Stalled`, an addition of Perdure: True while the pool cannot be filled, with the reason."""
+    """The condition `Stalled`, an addition of Perdure: True while the pool cannot be filled."""
     before = view.pool.status.conditions if view.pool.status else ()
     reason = waits_for[0] if waits_for else ""
     if reason in {"", "Account", "Organization"}:
@@ -296,11 +288,8 @@ def _conditions(view: PoolView, why: str, waits_for: tuple[str, ...], now: datet
     return (*(condition for condition in before if condition.type != "Stalled"), stalled)
 
 
-# --- binding ---
-
-
 def bind(view: PoolView) -> tuple[tuple[Binding, ...], dict[str, str]]:
-    """Accounts for the waiting claims, oldest claim first; and why others get none."""
+    """Oldest claim first; and why others get none."""
     if not view.claims:
         return (), {}
     bindings: list[Binding] = []
@@ -322,7 +311,7 @@ def _offered(account: Account, view: PoolView) -> bool:
 
 
 def waits(claim: AccountClaim, pool: AccountPool, config: OperatorConfig) -> bool:
-    """Whether the claim is valid and waits for this pool: an account given to an invalid claim is wasted."""
+    """An account given to an invalid claim is wasted."""
     if claim.metadata.deleting or paused(claim.metadata) or claim.spec.account_link or not claim.from_pool:
         return False
     if spec_fault(claim) or claim.status.state == "Error":
@@ -336,13 +325,12 @@ def _age(claim: AccountClaim) -> tuple[str, str, str]:
 
 
 def moving(view: PoolView, decision: PoolDecision) -> bool:
-    """Whether accounts are on their way to Ready: changes then come in bursts, so passes are batched."""
+    """Accounts are on their way to Ready: changes then come in bursts, so passes are batched."""
     opting_in = any(account.status.state in OPT_IN_STATES for account in view.accounts)
     return bool(decision.status.accounts_progressing or decision.status.accounts_pending or opting_in)
 
 
 def has_free(view: PoolView) -> bool:
-    """Whether some account may be given to a claim."""
     return any(is_free(account) and _offered(account, view) for account in view.accounts)
 
 
@@ -358,7 +346,7 @@ def has_bound(view: PoolView, *, thorough: bool) -> bool:
 def mourned(
     deaths: Deaths, accounts: Iterable[Account], unborn: frozenset[str], died: frozenset[str], now: datetime
 ) -> Deaths:
-    """The failures after this pass, cleared when an Account got an AWS account.
+    """Cleared when an Account got an AWS account.
 
     `unborn` are the members without an AWS account in the previous pass, `died` those reported as failed since. A
     missing Account is no failure, because people delete Accounts, too.

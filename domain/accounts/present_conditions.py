@@ -1,9 +1,8 @@
 """Perdure's own conditions of Accounts and claims, which describe the present.
 
-`InvalidConfigMap` is True, with the key in its message, while an Account or claim waits for a key of the ConfigMap (the
-replaced operator only logs this, and retries with backoff); for a pool `Stalled` shows it. `SecretUnusable` is True,
-with the refusal in its message, while a claim waits because its Secret belongs to another owner. Both are removed
-afterwards.
+`InvalidConfigMap` is True while an Account or claim waits for a key of the ConfigMap (the replaced operator only logs
+this); for a pool `Stalled` shows it. `SecretUnusable` is True while a claim waits because its Secret belongs to another
+owner. Both are removed afterwards.
 """
 
 from __future__ import annotations
@@ -24,7 +23,6 @@ SECRET_UNUSABLE = "SecretUnusable"  # noqa: S105 - a name
 
 
 def told_by_account(world: AccountWorld, decision: Decision, now: datetime) -> Decision:
-    """The decision, with a write of the Account's `InvalidConfigMap` if that changes."""
     account = world.account
     if account.metadata.deleting or account.paused:
         return decision
@@ -37,7 +35,6 @@ def told_by_account(world: AccountWorld, decision: Decision, now: datetime) -> D
 
 
 def told_by_claim(world: ClaimWorld, decision: Decision, now: datetime) -> Decision:
-    """The decision, with a write of the claim's `InvalidConfigMap` if that changes."""
     claim = world.claim
     conditions = _changed(claim.status.conditions, decision, now, needs_it=True)
     if conditions is None or claim.metadata.deleting:
@@ -49,7 +46,7 @@ def told_by_claim(world: ClaimWorld, decision: Decision, now: datetime) -> Decis
 def _changed(
     conditions: tuple[Condition, ...], decision: Decision, now: datetime, *, needs_it: bool
 ) -> tuple[Condition, ...] | None:
-    """The changed conditions; None if unchanged, or while other writes come first."""
+    """None if unchanged, or while other writes come first."""
     if decision.actions:
         return None
     waits = needs_it and decision.waits_for == (CONFIG_MAP,)
@@ -57,7 +54,6 @@ def _changed(
 
 
 def secret_told(world: ClaimWorld, decision: Decision, now: datetime) -> Decision:
-    """The decision, with a write of the claim's `SecretUnusable` if that changes."""
     claim = world.claim
     if claim.metadata.deleting:
         return decision

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-# The ConfigMap's `quota.vcpu`: running On-Demand Standard instances.
+# The ConfigMap's `quota.vcpu`.
 VCPUS = "L-1216C47A"
 
 SERVICE_OF: Mapping[str, str] = {

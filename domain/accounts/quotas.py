@@ -4,12 +4,11 @@
       |                      +--denied, not approved--> DENIED
       +--------------------- +--no such quota here, an invalid request--> MANUAL_ACTION
 
-The spec has quotas for every region (`default`), for single regions, and for the account. They are expanded once into
-the status, over the enabled regions. AWS allows 20 open requests per account and 2 per opt-in region, and is polled:
-requests are made in the order of regions and codes, and each region has one query. Due to the fixed order a lifecycle
-without memory finds its own requests. Open vCPU requests of the initialisation (`quota.vcpu`) count, too, until a query
-finds them ended. A denied quota fails an account that was never Ready, as with the replaced operator; a retry asks
-again. MANUAL_ACTION does not block: a condition names these quotas.
+The spec's quotas are expanded once into the status, over the enabled regions. AWS allows 20 open requests per account
+and 2 per opt-in region, and is polled: requests are made in the order of regions and codes, so a lifecycle without
+memory finds its own. Open vCPU requests of the initialisation (`quota.vcpu`) count, too, until a query finds them
+ended. A denied quota fails an account that was never Ready, as with the replaced operator; a retry asks again.
+MANUAL_ACTION does not block: a condition names these quotas.
 """
 
 from __future__ import annotations
@@ -43,10 +42,7 @@ _TOLD = 5  # the number of quotas named in a message
 
 
 class Raising(Model):
-    """The state of an account's quotas: the status, and the next actions.
-
-    `open` are unsettled ones, `denied` those denied by AWS, each as region/code.
-    """
+    """`open` are unsettled quotas, `denied` those denied by AWS, each as region/code."""
 
     status: AccountStatus
     actions: tuple[Action, ...] = ()
@@ -59,12 +55,11 @@ class Raising(Model):
 
 
 def wanted(spec: AccountSpec) -> bool:
-    """Whether the account has quotas to raise."""
     return bool(any(spec.regional_service_quotas.values()) or spec.global_service_quotas)
 
 
 def raising(world: AccountWorld, *, through_denial: bool = False) -> Raising:
-    """The next actions for the account's quotas; none after a denial, unless `through_denial`."""
+    """No actions after a denial, unless `through_denial`."""
     account, known, config = world.account, world.known, world.config
     status = scrubbed(with_news(account.status, known.opt_in_news, known.quota_news), config)
     if _unexpanded(account.spec, status):
@@ -78,7 +73,7 @@ def raising(world: AccountWorld, *, through_denial: bool = False) -> Raising:
 
 
 def expanded(spec: AccountSpec, status: AccountStatus, regions: Iterable[str], config: OperatorConfig) -> AccountStatus:
-    """The status with every wanted quota; existing entries stay."""
+    """Existing entries stay."""
     wanted_codes = spec.regional_service_quotas
     quotas: Quotas = {
         region: _todo({**wanted_codes.get(DEFAULT, {}), **wanted_codes.get(region, {})})
@@ -94,7 +89,7 @@ def expanded(spec: AccountSpec, status: AccountStatus, regions: Iterable[str], c
 
 
 def denied_again(status: AccountStatus) -> AccountStatus:
-    """The status of an account that starts again: denied quotas are requested again."""
+    """For an account that starts again: denied quotas are requested again."""
     quotas = quotas_of(status)
     if not _named(quotas, {DENIED}):
         return status
@@ -109,7 +104,7 @@ def denied_again(status: AccountStatus) -> AccountStatus:
 
 
 def _todo(codes: dict[str, ServiceQuota]) -> dict[str, ServiceQuota]:
-    """New entries; unknown codes need a person."""
+    """Unknown codes need a person."""
     return {
         code: ServiceQuota(value=codes[code].value, status=TODO if code in SERVICE_OF else MANUAL_ACTION)
         for code in sorted(codes)
@@ -122,7 +117,7 @@ def _unexpanded(spec: AccountSpec, status: AccountStatus) -> bool:
 
 
 def scrubbed(status: AccountStatus, config: OperatorConfig) -> AccountStatus:
-    """The status without the ConfigMap's disabled regions."""
+    """Without the ConfigMap's disabled regions."""
     quotas = quotas_of(status)
     kept = {region: codes for region, codes in quotas.items() if region not in config.disabled_regions}
     return status if len(kept) == len(quotas) else with_quotas(status, kept)
@@ -174,7 +169,7 @@ def _since(account: Account) -> datetime | None:
 
 
 def with_manual_actions(status: AccountStatus, now: datetime) -> AccountStatus:
-    """The status, with a condition that names the quotas for people to raise."""
+    """A condition names the quotas for people to raise."""
     named = _named(quotas_of(status), {MANUAL_ACTION})
     if not named:
         return status
@@ -184,7 +179,6 @@ def with_manual_actions(status: AccountStatus, now: datetime) -> AccountStatus:
 
 
 def told(names: tuple[str, ...]) -> str:
-    """The first quotas by name, for people."""
     return f"{len(names)} service quotas ({_listed(names)})"
 
 

@@ -47,17 +47,14 @@ CLOSE_BACKOFF = (
     "aws.managed.openshift.io/close-rate-limited-until",
     "aws.managed.openshift.io/close-backoff-seconds",
 )
-# The create budget counts from BUDGET_SINCE: the pool's workflow writes it, the Organization's reads it.
+# BUDGET_SINCE: the pool's workflow writes it, the Organization's reads it.
 POOL_ANNOTATIONS = (*levers.LEVERS, BUDGET_SINCE)
 _ANY_POOL = "any pool"
 _TOLD_APART = OPT_IN_STATES | {AccountState.NEW, AccountState.READY}
 
 
-# References.
-
-
 def _pool_of(account: Account) -> Iterable[Hashable]:
-    """The pool that counts an Account; without a name any may be the default pool. Customers' Accounts have none."""
+    """Without a name any may be the default pool. Customers' Accounts have none."""
     return [] if account.spec.byoc else _pool_named(account.spec.account_pool)
 
 
@@ -94,11 +91,8 @@ def _key_awaited(claim: AccountClaim) -> Iterable[Hashable]:
     return [(meta.namespace, name)] if name and (not is_settled(claim) or meta.deleting) else []
 
 
-# Changes that matter.
-
-
 def _counted_as(account: Account) -> Hashable:
-    """The fields that pools count and match by; progress is not among them."""
+    """Progress is not among them."""
     spec, status, meta = account.spec, account.status, account.metadata
     at_limit = not spec.aws_account_id and any(each.type == AT_LIMIT_CONDITION for each in status.conditions)
     held = account.paused or levers.paused(meta)
@@ -157,7 +151,7 @@ def _validated(account: Account) -> frozenset[Hashable]:
 
 
 def _asked_of_pool(claim: AccountClaim) -> frozenset[Hashable]:
-    """The request of a claim without an account."""
+    """Of a claim without an account."""
     meta = claim.metadata
     if claim.spec.account_link or meta.deleting:
         return frozenset()

@@ -145,7 +145,7 @@ class Account(CustomResource):
 
     @property
     def always_written(self) -> dict[str, object]:
-        """Fields that the replaced operator always leaves in the spec of an Account, even if empty."""
+        """The replaced operator always leaves these in the spec, even if empty."""
         return self.spec.model_dump(mode="json", include={"claim_link", "legal_entity"})
 
     @property
@@ -154,12 +154,12 @@ class Account(CustomResource):
 
     @property
     def customers(self) -> bool:
-        """Whether a customer owns the account, so that only our own objects are removed."""
+        """Only our own objects in it are removed."""
         return self.spec.byoc or self.spec.manual_sts_mode
 
     @property
     def marks(self) -> dict[str, str]:
-        """The four tags of everything that we create in the AWS account."""
+        """The tags of everything that we create in the AWS account."""
         return {
             "clusterAccountName": self.metadata.name,
             "clusterNamespace": self.metadata.namespace,
@@ -168,7 +168,7 @@ class Account(CustomResource):
         }
 
     def named_by(self, claim: Key) -> bool:
-        """Whether it names the claim: by namespace and name, and by its uid if recorded.
+        """By namespace and name, and by its uid if recorded.
 
         Accounts bound by the replaced operator get the uid in the claim's next pass.
         """
@@ -177,12 +177,12 @@ class Account(CustomResource):
 
     @property
     def paused(self) -> bool:
-        """Whether the replaced operator's pause is set, which permits deletion."""
+        """The replaced operator's pause, which permits deletion."""
         return self.metadata.annotations.get(PAUSE_ANNOTATION) == "true"
 
     @property
     def iam_user_id(self) -> str:
-        """The six characters in the names of the account's IAM user and support role; empty if not set yet."""
+        """Six characters in the names of the account's IAM user and support role; empty if not set yet."""
         return self.metadata.labels.get(IAM_USER_ID_LABEL, "")
 
     @property
@@ -204,7 +204,7 @@ class Account(CustomResource):
 
     @property
     def pool_owned(self) -> bool:
-        """Whether it belongs to an AccountPool: by owner, or without owners by its pool name."""
+        """By owner, or without owners by its pool name."""
         owners = self.metadata.owner_references
         return any(owner.kind == "AccountPool" for owner in owners) if owners else bool(self.spec.account_pool)
 
@@ -336,36 +336,33 @@ class AccountClaim(CustomResource):
 
     @property
     def always_written(self) -> dict[str, object]:
-        """Fields that the replaced operator always leaves in the spec of a claim, even if empty."""
+        """The replaced operator always leaves these in the spec, even if empty."""
         return self.spec.model_dump(mode="json", include={"byoc_secret_ref", "fleet_manager_config"})
 
     def holds(self, account: Account) -> bool:
-        """Whether the Account names the claim as its holder.
-
-        Without a recorded uid the legal entity decides: a new claim may have an earlier one's name.
-        """
+        """Without a recorded uid the legal entity decides: a new claim may have an earlier one's name."""
         entity = account.spec.legal_entity.id
         same = CLAIM_UID_ANNOTATION in account.metadata.annotations or entity in {"", self.spec.legal_entity.id}
         return same and account.named_by(self.key)
 
     def still_names(self, account: Account) -> bool:
-        """Whether a fulfilled claim's Account has lost its link: the claim has the key, and nothing was cleaned."""
+        """A fulfilled claim's Account has lost its link: the claim has the key, and nothing was cleaned."""
         fulfilled = self.status.state == ClaimState.READY and not self.metadata.deleting
         return fulfilled and not account.spec.claim_link and self.spec.account_link == account.metadata.name
 
     @property
     def from_pool(self) -> bool:
-        """Whether a pool account serves it; STS mode without `byoc` only omits the support role."""
+        """STS mode without `byoc` only omits the support role."""
         return not (self.spec.byoc or self.fake)
 
     @property
     def of_fleet_manager(self) -> bool:
-        """Whether the claim gets a role for its principal instead of a key."""
+        """It gets a role for its principal instead of a key."""
         return bool(self.spec.fleet_manager_config.trusted_arn) and self.spec.account_pool not in UNNAMED_POOLS
 
     @property
     def secret_name(self) -> str:
-        """The claim's Secret; optional for a fleet manager's claim."""
+        """Optional for a fleet manager's claim."""
         default = f"{self.metadata.name}-sts-secret" if self.of_fleet_manager else ""
         return self.spec.aws_credential_secret.name or default
 

@@ -2,7 +2,7 @@
 
 Conditions accumulate: each state adds one with status True, which stays. Entering a state again changes only
 `lastProbeTime`; message and `lastTransitionTime` stay. `oc wait --for=condition=Ready` and the support-case rule depend
-on this. Times are whole seconds, UTC.
+on this.
 """
 
 from __future__ import annotations
@@ -18,10 +18,7 @@ TRUE = "True"
 def with_condition(
     conditions: tuple[Condition, ...], type_: str, reason: str, message: str, now: datetime, *, probe: bool = True
 ) -> tuple[Condition, ...]:
-    """The conditions with this one True.
-
-    An existing True one changes only its lastProbeTime (with `probe`); one with another status is replaced.
-    """
+    """An existing True one changes only its lastProbeTime (with `probe`); one with another status is replaced."""
     moment = timestamp(now)
     fresh = Condition(
         type=type_, status=TRUE, reason=reason, message=message, last_probe_time=moment, last_transition_time=moment
@@ -36,9 +33,9 @@ def with_condition(
 def with_latest(
     conditions: tuple[Condition, ...], type_: str, reason: str, message: str, now: datetime
 ) -> tuple[Condition, ...]:
-    """The conditions with this one True and current, for problems that come and go.
+    """For problems that come and go.
 
-    With the same reason it stays unchanged, because messages may contain request ids.
+    With the same reason the condition stays unchanged, because messages may contain request ids.
     """
     present = condition_of(conditions, type_)
     if present is not None and present.status == TRUE and present.reason == reason:
@@ -48,7 +45,7 @@ def with_latest(
 
 
 def lifted(conditions: tuple[Condition, ...], type_: str, now: datetime) -> tuple[Condition, ...]:
-    """The conditions with this one False, if it was True."""
+    """False, if it was True."""
     moment = timestamp(now)
     over = {"status": "False", "last_probe_time": moment, "last_transition_time": moment}
     return tuple(c.model_copy(update=over) if (c.type, c.status) == (type_, TRUE) else c for c in conditions)
@@ -67,7 +64,7 @@ def with_failure(status: AccountStatus, type_: str, reason: str, message: str, n
 
 
 def failure_of(status: AccountStatus) -> Condition | None:
-    """The condition of the account's latest failure."""
+    """The latest one."""
     failures = [c for c in status.conditions if c.type in FAILED_STATES and c.status == TRUE]
     return max(reversed(failures), key=lambda c: c.last_probe_time or "", default=None)
 
@@ -75,13 +72,13 @@ def failure_of(status: AccountStatus) -> Condition | None:
 def with_claim_state(
     status: AccountClaimStatus, state: str, type_: str, reason: str, message: str, now: datetime
 ) -> AccountClaimStatus:
-    """The claim's status in a new state; its condition's lastProbeTime changes only with the condition."""
+    """The condition's lastProbeTime changes only with the condition."""
     conditions = with_condition(status.conditions, type_, reason, message, now, probe=False)
     return status.model_copy(update={"state": state, "conditions": conditions})
 
 
 def released(status: AccountStatus, now: datetime) -> AccountStatus:
-    """The status of an account after its release: Ready again, for its legal entity only."""
+    """Ready again, for its legal entity only."""
     return status.model_copy(
         update={
             "rotate_credentials": True,
@@ -97,7 +94,6 @@ def released(status: AccountStatus, now: datetime) -> AccountStatus:
 
 
 def release_failed(status: AccountStatus, now: datetime) -> AccountStatus:
-    """The status of an account that cannot be cleaned for now."""
     conditions = with_condition(status.conditions, "Failed", "Failed", "Account Reuse - Failed", now)
     return status.model_copy(update={"reused": True, "state": "Failed", "conditions": conditions})
 
@@ -105,7 +101,7 @@ def release_failed(status: AccountStatus, now: datetime) -> AccountStatus:
 def with_trouble(
     conditions: tuple[Condition, ...], kind: str, reason: str, message: str, now: datetime
 ) -> tuple[Condition, ...] | None:
-    """The conditions with a current problem, or without it for an empty message; None if unchanged."""
+    """An empty message removes the condition; None if unchanged."""
     present = condition_of(conditions, kind)
     others = tuple(condition for condition in conditions if condition.type != kind)
     if not message:

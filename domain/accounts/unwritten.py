@@ -1,8 +1,7 @@
 """News of an Account's regions and quotas that are not in its status yet.
 
-Actions bring them, decisions write them. In between the lifecycle's memory keeps them and merges them with the observed
-status. Once the status shows them they are dropped, so that the status, which people and tools may change, stays
-authoritative.
+The lifecycle's memory keeps what actions bring, merged with the observed status, until the status shows it. So the
+status, which people and tools may change, stays authoritative.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ Quotas = dict[str, dict[str, ServiceQuota]]
 
 
 def quotas_of(status: AccountStatus) -> Quotas:
-    """All quotas of a status, by region and code; the account-wide ones last."""
+    """By region and code; the account-wide ones last."""
     everywhere = {ACCOUNT_WIDE: status.global_service_quotas} if status.global_service_quotas else {}
     regional = {region: status.regional_service_quotas[region] for region in sorted(status.regional_service_quotas)}
     return {**regional, **everywhere}
 
 
 def with_quotas(status: AccountStatus, quotas: Quotas) -> AccountStatus:
-    """The status with these quotas instead of all others."""
+    """Instead of all others."""
     regional = {region: codes for region, codes in quotas.items() if region != ACCOUNT_WIDE}
     return status.model_copy(
         update={"regional_service_quotas": regional, "global_service_quotas": quotas.get(ACCOUNT_WIDE, {})}
@@ -34,7 +33,7 @@ def with_quotas(status: AccountStatus, quotas: Quotas) -> AccountStatus:
 
 
 def with_news(status: AccountStatus, regions: RegionNews, quotas: QuotaNews) -> AccountStatus:
-    """The status merged with the news; news of removed entries are ignored."""
+    """News of removed entries are ignored."""
     opt_in = {name: OptInRegion(status=regions.get(name, has.status)) for name, has in status.opt_in_regions.items()}
     opt_in = {name: has for name, has in opt_in.items() if has.status}
     told = {

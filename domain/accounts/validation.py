@@ -7,10 +7,9 @@
 | its tags | the same; `owner` if there is a `shard-name` | `feature.validation_tag_account` | tagging it |
 | its spec's quotas | of a pool in the ConfigMap | `feature.accountpool_validation` | its spec, a blank quota status |
 
-Checks whose flag is off make no call (`perdure audit accounts` always reports drift). An account belongs to the root,
-or to the OU of its current or last legal entity. Payer, protected and paused accounts are skipped. All accounts are
-checked every ten hours, as in the replaced operator, and when the configuration changes; one account when it changes,
-or five minutes after a failed correction.
+Checks whose flag is off make no call (`perdure audit accounts` always reports drift). All accounts are checked every
+ten hours, as in the replaced operator, and when the configuration changes; one account when it changes, or five minutes
+after a failed correction.
 """
 
 from __future__ import annotations
@@ -30,13 +29,13 @@ from domain.levers import paused
 from domain.model import Model
 from domain.passes import PassedWorld
 
-# The delay after a failed correction.
+# After a failed correction.
 TRIED_AGAIN = timedelta(minutes=5)
 # Further failing accounts wait for the next sweep, to limit the memory.
 MOST_REMEMBERED = 100
-# A tolerance between the API server's clock and ours; timestamps have whole seconds.
+# Between the API server's clock and ours; timestamps have whole seconds.
 ALLOWED_FOR = timedelta(seconds=30)
-# The location of an account without any legal entity: the root.
+# The location of an account without any legal entity.
 ROOT = ""
 
 
@@ -48,14 +47,14 @@ class Check(StrEnum):
 
 
 class Sighted(Model):
-    """An Account, and the time of its last write (None if unknown)."""
+    """`written_at` is the time of the last write (None if unknown)."""
 
     account: Account
     written_at: datetime | None = None
 
 
 class ValidationKnown(Model):
-    """The memory of a pass; losing it costs one check of all accounts.
+    """Losing it costs one check of all accounts.
 
     `measure` is a digest of the configuration, `failed` are Accounts (namespace/name) with a failed correction.
     """
@@ -71,8 +70,6 @@ class ValidationWorld(PassedWorld):
 
 
 class PassValidation(Action):
-    """Check the due accounts, and correct what the flags allow."""
-
     activity: ClassVar[str] = "accounts.pass_validation"
     title: ClassVar[str] = "validate the places, tags and quotas of all accounts"
     queue: ClassVar[str] = Queue.AWS_ORGANIZATION
@@ -105,12 +102,11 @@ def measure(config: OperatorConfig) -> str:
 
 
 def all_due(known: ValidationKnown, config: OperatorConfig, interval: timedelta, now: datetime) -> bool:
-    """Whether every account must be checked."""
     return known.swept_at is None or known.measure != measure(config) or now >= known.swept_at + interval
 
 
 def chosen(sighted: Iterable[Sighted], known: ValidationKnown, *, everything: bool) -> tuple[Account, ...]:
-    """The Accounts to check: all, or those that changed since the last check or failed in it."""
+    """All, or those that changed since the last check or failed in it."""
     since = known.looked_at
     return tuple(
         each.account
@@ -124,7 +120,7 @@ def chosen(sighted: Iterable[Sighted], known: ValidationKnown, *, everything: bo
 
 
 def due_again(known: ValidationKnown, interval: timedelta) -> datetime | None:
-    """The time of the next check without a wake."""
+    """Without a wake."""
     if known.failed and known.looked_at:
         return known.looked_at + TRIED_AGAIN
     return known.swept_at + interval if known.swept_at else None
@@ -134,9 +130,6 @@ def name_of(account: Account) -> str:
     return f"{account.metadata.namespace}/{account.metadata.name}"
 
 
-# --- desired values ---
-
-
 def concerned(account: Account, protected: Iterable[str]) -> bool:
     """Whether the account may be changed at all."""
     meta = account.metadata
@@ -144,7 +137,7 @@ def concerned(account: Account, protected: Iterable[str]) -> bool:
 
 
 def removable(account: Account) -> bool:
-    """Whether the Account failed before it had an AWS account, so that it can be deleted."""
+    """It failed before it had an AWS account."""
     return account.status.state == AccountState.FAILED and not account.spec.aws_account_id
 
 
@@ -160,18 +153,17 @@ def settled(account: Account) -> bool:
 
 
 def legal_entity_of(account: Account) -> str:
-    """The legal entity whose OU the account belongs to; `ROOT` if there never was one."""
+    """`ROOT` if there never was one."""
     return account.spec.legal_entity.id or ROOT
 
 
 def wanted_tags(config: OperatorConfig) -> dict[str, str]:
-    """The tags of all our accounts: the owner if configured, and the compliance tags."""
+    """The owner if configured, and the compliance tags."""
     owner = {OWNER_TAG: config.shard_name} if config.shard_name else {}
     return {**owner, **config.compliance_tags}
 
 
 def differing_tags(present: Mapping[str, str], config: OperatorConfig) -> dict[str, str]:
-    """The tags that are missing or differ."""
     return {name: value for name, value in wanted_tags(config).items() if present.get(name) != value}
 
 
@@ -193,7 +185,7 @@ def wanted_spec(account: Account, config: OperatorConfig) -> AccountSpec | None:
 
 
 def quotas_outdated(account: Account) -> bool:
-    """Whether the quota status is for former quotas of the spec, after an interrupted change."""
+    """The quota status is for former quotas of the spec, after an interrupted change."""
     spec, status = account.spec, account.status
     default = spec.regional_service_quotas.get("default", {})
     regional = any(
@@ -206,7 +198,7 @@ def quotas_outdated(account: Account) -> bool:
 
 
 def quotas_unbegun(account: Account) -> bool:
-    """Whether a Ready account has quotas in its spec and none in its status."""
+    """A Ready account has quotas in its spec and none in its status."""
     spec, status = account.spec, account.status
     wants = any(spec.regional_service_quotas.values()) or bool(spec.global_service_quotas)
     return settled(account) and wants and not (status.regional_service_quotas or status.global_service_quotas)

@@ -4,7 +4,7 @@
                                                                    +--a quota is denied--> Failed
 
 AWS Support sends no notification: the organization's lifecycle polls all open cases and informs the Accounts.
-`quotas.py` handles quotas. Development mode has neither.
+Development mode has neither case nor quotas.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _ON_THE_WAY = frozenset({AccountState.INITIALIZING_REGIONS, AccountState.PENDING
 
 
 def to_pending_verification(world: AccountWorld, now: datetime, why: str) -> Decision:
-    """Leave InitializingRegions; the same write contains the quotas, and the case if its first attempt succeeds."""
+    """The same write contains the quotas, and the case if its first attempt succeeds."""
     account = world.account
     if _case_first(world):
         return world.working(why, support_case(world, once=True))
@@ -73,7 +73,7 @@ def case_to_resolve(world: AccountWorld) -> ResolveSupportCase | None:
 
 
 def _verified(account: Account) -> bool:
-    """Whether the Account was Ready after its case was opened, which implies that it was resolved."""
+    """The Account was Ready after its case was opened, so the case was resolved."""
     asked = entered_at(account, AccountState.PENDING_VERIFICATION)
     ready = entered_at(account, AccountState.READY)
     return ready is not None and (asked is None or ready >= asked) and account.status.state not in _ON_THE_WAY
@@ -95,7 +95,7 @@ def pending_verification(world: AccountWorld, now: datetime) -> Decision:
 
 
 def _case(world: AccountWorld, status: AccountStatus, now: datetime) -> Decision:
-    """The next step of the support case; Ready once it is resolved."""
+    """Ready once the case is resolved."""
     account, known = world.account, world.known
     case_id = account.status.support_case_id
     if not case_id and known.case_id:
@@ -113,7 +113,7 @@ def _case(world: AccountWorld, status: AccountStatus, now: datetime) -> Decision
 
 
 def _with_quotas(world: AccountWorld, verified: Decision, quotas: Raising) -> Decision:
-    """The decision while quotas are open, which prevents Ready."""
+    """While quotas are open, which prevents Ready."""
     account, known = world.account, world.known
     resolved = bool(known.resolved_case) and known.resolved_case == account.status.support_case_id
     why = f"waits for {told(quotas.open)}"
@@ -126,7 +126,7 @@ def _with_quotas(world: AccountWorld, verified: Decision, quotas: Raising) -> De
 
 
 def quotas_of_ready_account(world: AccountWorld, now: datetime) -> Decision | None:
-    """The quota step of a Ready account; None if there is none, or validation is off.
+    """None if there is no step, or validation is off.
 
     A denial is shown, but does not fail an account that may be in use.
     """

@@ -29,7 +29,7 @@ from domain.writes import JsonPatch, Patch, difference
 
 
 class Verdict(StrEnum):
-    """The organization's answer to an Account without an AWS account."""
+    """For an Account without an AWS account."""
 
     GRANTED = "Granted"
     LIMIT_REACHED = "LimitReached"  # or the limit is unreadable
@@ -38,10 +38,9 @@ class Verdict(StrEnum):
 
 
 class Permit(Model):
-    """The organization's permit for an Account.
+    """A granted permit is valid `until` then.
 
-    A granted permit is valid `until` then. `request_id` and `account_id` are an existing request or account of this
-    name, to be adopted.
+    `request_id` and `account_id` are an existing request or account of this name, to be adopted.
     """
 
     verdict: Verdict
@@ -52,10 +51,7 @@ class Permit(Model):
 
 
 class RegionOutcome(Model):
-    """The outcome of one region's initialisation.
-
-    `given_up`: it did not work for a while, without a final refusal. `vcpus_asked`: a request for vCPUs is open.
-    """
+    """`given_up`: it did not work for a while, without a final refusal. `vcpus_asked`: a request for vCPUs is open."""
 
     region: str
     ok: bool
@@ -65,7 +61,7 @@ class RegionOutcome(Model):
 
 
 class InputSecret(Model):
-    """The state of the Secret with a customer's key, without its content.
+    """The Secret with a customer's key, without its content.
 
     `held`: it has our finalizer, which keeps it until the claim is released.
     """
@@ -75,7 +71,7 @@ class InputSecret(Model):
 
 
 def key_fault(secret: InputSecret | None) -> tuple[str, str] | None:
-    """Reason and explanation of a problem with a customer's Secret; None if there is none."""
+    """Reason and explanation; None if there is no problem."""
     if secret is None:
         return "BYOCSecretMissing", "does not exist"
     incomplete = "BYOCSecretIncomplete", "lacks aws_access_key_id or aws_secret_access_key"
@@ -83,18 +79,18 @@ def key_fault(secret: InputSecret | None) -> tuple[str, str] | None:
 
 
 class AreaWorld(ObjectWorld):
-    """The common input of Accounts and claims, including the AWS accounts that must not be touched."""
+    """Includes the AWS accounts that must not be touched."""
 
     config: OperatorConfig = OperatorConfig()
     protected: tuple[str, ...] = ()
     dev_mode: bool = False
 
     def untouchable(self, account_id: str) -> bool:
-        """Whether it is a payer or another account of the blocklist."""
+        """A payer or another account of the blocklist."""
         return bool(account_id) and account_id in {*self.config.payer_account_ids, *self.protected}
 
     def forbidden(self, account_id: str, waits_for: str = "its removal") -> Decision | None:
-        """The wait of an object with an untouchable AWS account; None for any other."""
+        """None unless the AWS account is untouchable."""
         if not self.untouchable(account_id):
             return None
         why = f"AWS account {account_id} is a payer or protected account: nothing is done in it"
@@ -107,16 +103,15 @@ class AreaWorld(ObjectWorld):
         return self.waiting(why, "ConfigMap", deadline=deadline, at=at) if missing else None
 
     def member_of(self, account: Account) -> dict[str, str]:
-        """The location of an effect in an Account's AWS account."""
         return {"account_id": account.spec.aws_account_id, "partition": self.config.partition}
 
     def stands_in(self, account: Account) -> bool:
-        """Whether it has development mode's dummy id, which many Accounts may share."""
+        """It has development mode's dummy id, which many Accounts may share."""
         return self.dev_mode and account.spec.aws_account_id == DEVELOPMENT_ACCOUNT and not account.customers
 
 
 class AccountKnown(Model):
-    """The memory of an Account's workflow; losing it costs queries, never an object in AWS.
+    """Losing it costs queries, never an object in AWS.
 
     `inherited`: the first observation found a lifecycle in progress, so every first attempt must search for objects of
     an earlier workflow.
@@ -145,7 +140,7 @@ class AccountKnown(Model):
 
 
 class AccountWorld(AreaWorld):
-    """One Account, the configuration, and the claim that holds it (for its custom tags and key)."""
+    """The claim is the one that holds the Account (for its custom tags and key)."""
 
     about: ClassVar[str] = "account"
     first_phase: ClassVar[str] = "Pending"
@@ -158,7 +153,7 @@ class AccountWorld(AreaWorld):
 
     @property
     def owner(self) -> str:
-        """The Account's controller, usually a pool."""
+        """Usually a pool."""
         meta = self.account.metadata
         owner = next((each for each in meta.owner_references if each.controller), None)
         return f"{owner.kind}/{meta.namespace}/{owner.name}" if owner else ""
@@ -169,8 +164,7 @@ class AccountWorld(AreaWorld):
 
     @property
     def out_of_bounds(self) -> bool:
-        """Whether development mode's dummy id is a payer's or protected one, so that the Account is only shown as
-        Ready.
+        """Development mode's dummy id is a payer's or protected one, so the Account is only shown as Ready.
 
         Only AWS knows the payer, so its refusal counts.
         """
@@ -179,7 +173,7 @@ class AccountWorld(AreaWorld):
 
     @property
     def ownership_tags(self) -> dict[str, str]:
-        """The tags of objects in the AWS account: our marks override tenants' and configured ones."""
+        """Our marks override tenants' and configured tags."""
         custom = parse_tags(self.claim.spec.custom_tags) if self.claim else {}
         return {**self.config.managed_tags, **custom, **self.account.marks}
 
@@ -209,7 +203,7 @@ class AccountWorld(AreaWorld):
         return self.working(why or message, self.write_status(failed), *more)
 
     def noted(self, type_: str, reason: str, message: str, now: datetime) -> tuple[Action, ...]:
-        """The write of a condition, unless it exists."""
+        """Empty if the condition exists."""
         status = self.account.status
         if condition_of(status.conditions, type_) is not None:
             return ()
@@ -253,7 +247,7 @@ class AccountWorld(AreaWorld):
 
 
 class ClaimKnown(Model):
-    """The memory of a claim's workflow; losing it costs repeated steps, never an object in AWS.
+    """Losing it costs repeated steps, never an object in AWS.
 
     `fulfilled` names the Account that was handed over before Ready.
     """
@@ -274,12 +268,10 @@ class ClaimKnown(Model):
 
 
 class ClaimWorld(AreaWorld):
-    """One AccountClaim and its Account.
-
-    Attributes:
-        account: by `spec.accountLink`, or without a link one that names this claim; None if there is none.
-        unserved: why none of the pool's accounts fits.
-        accesses: names of federated accesses to a customer's account that end with the claim.
+    """Attributes:
+    account: by `spec.accountLink`, or without a link one that names this claim; None if there is none.
+    unserved: why none of the pool's accounts fits.
+    accesses: names of federated accesses to a customer's account that end with the claim.
     """
 
     about: ClassVar[str] = "claim"
@@ -301,7 +293,7 @@ class ClaimWorld(AreaWorld):
         return self.account if self.account is not None and self.claim.holds(self.account) else None
 
     def with_spec(self, **fields: object) -> Self:
-        """This world after an activity has written these fields of the claim's spec.
+        """After an activity has written these fields of the claim's spec.
 
         The new resourceVersion is unknown, so the next write has no precondition.
         """
@@ -310,7 +302,7 @@ class ClaimWorld(AreaWorld):
         return self.model_copy(update={"claim": self.claim.model_copy(update={"spec": spec, "metadata": metadata})})
 
     def paused(self, account: Account) -> Decision | None:
-        """The wait while a person has paused the Account; otherwise None."""
+        """None unless a person has paused the Account."""
         name = account.metadata.name
         return self.waiting(f"Account {name} is paused", f"Account/{name}") if paused(account.metadata) else None
 
@@ -345,5 +337,5 @@ class ClaimWorld(AreaWorld):
 
 
 def entering(state: str) -> str:
-    """The note of a write that enters a state; later writes of the whole status contain the state, too."""
+    """Later writes of the whole status contain the state, too."""
     return f"status {state}"

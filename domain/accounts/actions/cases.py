@@ -1,5 +1,3 @@
-"""Support cases of the organization."""
-
 from __future__ import annotations
 
 from typing import ClassVar
@@ -14,9 +12,8 @@ class SupportCase(Facts):
 
 
 class OpenSupportCase(Action):
-    """Ask AWS Support to add the account to Enterprise Support; with `search`, adopt a case of that subject.
-
-    `once`: report any failure at once, so that a pending state change is not delayed.
+    """With `search`, adopt a case of that subject. `once`: report any failure at once, so that a pending state change
+    is not delayed.
     """
 
     activity: ClassVar[str] = "aws.open_support_case"
@@ -36,7 +33,7 @@ class OpenSupportCase(Action):
 
 
 class ResolveSupportCase(Action):
-    """Resolve a case that is no longer needed. Resolved and unknown cases count as done."""
+    """Resolved and unknown cases count as done."""
 
     activity: ClassVar[str] = "aws.resolve_support_case"
     title: ClassVar[str] = "resolve support case {case_id} of {account_id}"

@@ -1,5 +1,3 @@
-"""The Secrets of claims: the customer's own, and the claim's copy."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -54,7 +52,7 @@ class DeliverCredentials(Action):
 
 
 class RemoveSecret(Action):
-    """Delete the claim's Secret if it is our copy of the Account's key, identified by its mark or the key."""
+    """Only if it is our copy of the Account's key, identified by its mark or the key."""
 
     activity: ClassVar[str] = "accounts.remove_secret"
     title: ClassVar[str] = "delete Secret {secret}"
@@ -80,7 +78,7 @@ class LetSecretsGo(Action):
 
 
 class DeliverRole(Action):
-    """Write the role's ARN into the claim's Secret; delete the Account's key Secret, whose user is gone.
+    """Also deletes the Account's key Secret, whose user is gone.
 
     Raises:
         Denied: the Account does not name this claim as its holder.
@@ -98,10 +96,7 @@ class DeliverRole(Action):
 
 
 class FakeSecret(Action):
-    """Write dummy keys into a Secret of the claim's namespace, or delete that Secret.
-
-    An existing Secret stays unchanged, and one with other keys is never deleted.
-    """
+    """An existing Secret stays unchanged, and one with other keys is never deleted."""
 
     activity: ClassVar[str] = "accounts.fake_secret"
     start_to_close: ClassVar[timedelta] = timedelta(seconds=20)

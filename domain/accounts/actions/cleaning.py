@@ -1,5 +1,3 @@
-"""Removal of a tenant's objects in an account."""
-
 from __future__ import annotations
 
 from datetime import timedelta
@@ -11,13 +9,11 @@ from domain.model import Model
 
 
 class Cleaned(Model):
-    """The report of a clean-up, for people."""
-
     report: str
 
 
 class CleanRegion(MemberAction):
-    """Remove the tenant's objects in one region: instances, snapshots, volumes, VPC endpoint services."""
+    """Instances, snapshots, volumes, VPC endpoint services."""
 
     activity: ClassVar[str] = "aws.clean_region"
     slot_by: ClassVar[str] = "region"
@@ -33,7 +29,7 @@ class CleanRegion(MemberAction):
 
 
 class CleanGlobal(MemberAction):
-    """Remove global objects: S3 buckets with all versions, Route 53 hosted zones."""
+    """S3 buckets with all versions, Route 53 hosted zones."""
 
     activity: ClassVar[str] = "aws.clean_global"
     title: ClassVar[str] = "clean S3 and Route 53"

@@ -1,5 +1,3 @@
-"""Closing an AWS account instead of keeping it for reuse."""
-
 from __future__ import annotations
 
 from typing import ClassVar
@@ -17,7 +15,7 @@ class Closing(Model):
 
 
 class CloseAccount(Action):
-    """Ask the organization to close an account. An account that is closed or closing counts as done.
+    """A closed or closing account counts as done.
 
     Raises:
         Denied, Invalid, Absent: AWS refuses to close it.
@@ -39,7 +37,7 @@ class CloseAccount(Action):
 
 
 class NoteClosing(PatchAccount):
-    """Annotate the Account with the begin of its closing, or the time until which it is postponed."""
+    """The begin of the closing, or the time until which it is postponed."""
 
     def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
         return super().fold(world, result).learn(closing_limited="")

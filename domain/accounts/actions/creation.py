@@ -1,5 +1,3 @@
-"""Creation of an account in the organization: the request, the wait, the tags with its owner."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -14,19 +12,19 @@ from domain.refusal import ErrorType, Refusal
 PERMIT_EXPIRED = "PermitExpired"
 # The organization's own limit: waited for, never a failure of the account.
 LIMIT_CODES = frozenset({"ConstraintViolationException", "ACCOUNT_LIMIT_EXCEEDED"})
-# Failures after which another request may be sent at once.
+# Another request may be sent at once.
 TRANSIENT_REASONS = frozenset({"INTERNAL_FAILURE", "CONCURRENT_ACCOUNT_MODIFICATION"})
 
 
 class CreateRequest(Facts):
-    """The result of CreateAccount, or an existing request or account of that name."""
+    """An existing request or account of that name counts."""
 
     request_id: str = ""  # never requested twice
     created_account_id: str = ""
 
 
 class CreateAccount(Action):
-    """Request an account with the custom resource's name. Not sent after `until`.
+    """Not sent after `until`.
 
     The server retries throttling, concurrent modification and outages, each time after a search by name and e-mail.
 
@@ -62,7 +60,7 @@ class CreatedAccount(Facts):
 
 
 class AwaitAccount(Action):
-    """Poll a create request until it ends, by the server's retries every few seconds.
+    """Polls by the server's retries every few seconds.
 
     Raises:
         Invalid: the request failed; the code is the FailureReason.
@@ -90,7 +88,7 @@ class AwaitAccount(Action):
 
 
 class TagAccount(Action):
-    """Tag the account in the organization with its owner. A failure does not stop the lifecycle.
+    """A failure does not stop the lifecycle.
 
     Unless `fresh`, an account with an owner tag stays unchanged: the validation may change it.
     """

@@ -1,5 +1,3 @@
-"""Handover of an account to its claim, and back."""
-
 from __future__ import annotations
 
 from datetime import timedelta
@@ -15,7 +13,7 @@ from domain.writes import Patch, Written, patched
 
 
 class PatchAccount(Patch):
-    """A write of the Account by the claim that holds it."""
+    """By the claim that holds the Account."""
 
     def fold(self, world: ClaimWorld, result: Model | None) -> ClaimWorld:  # type: ignore[override]
         written = result if isinstance(result, Written) else Written()
@@ -30,9 +28,8 @@ class MadeAccount(Facts):
 
 
 class MakeCustomerAccount(Action):
-    """Create the Account for a customer's AWS account, or find the one that names this claim.
-
-    Its name derives from the claim's uid, so a repeated creation finds the first.
+    """Or find the one that names this claim. Its name derives from the claim's uid, so a repeated creation finds the
+    first.
     """
 
     activity: ClassVar[str] = "accounts.make_customer_account"
@@ -47,14 +44,12 @@ class MakeCustomerAccount(Action):
 
 
 class Fulfilled(Model):
-    """The claim's OU and support role."""
-
     account_ou: str
     support_role_arn: str
 
 
 class Fulfil(Action):
-    """Hand a bound account over to its claim: move it to the legal entity's OU, copy the key Secret.
+    """Move the account to the legal entity's OU, copy the key Secret.
 
     Raises:
         Denied: the Account does not name this claim as its holder.
@@ -82,8 +77,6 @@ class Fulfil(Action):
 
 
 class Release(StrEnum):
-    """What happens to an Account after its claim."""
-
     FREE = "free"  # Ready for its legal entity
     FAILED = "mark Failed"  # while the clean-up fails
     UNCLEANED = "release without a clean-up"  # released by a person: stays Failed and unassigned
@@ -91,10 +84,7 @@ class Release(StrEnum):
 
 
 class ReleaseAccount(Action):
-    """Write the Account's side of a release, if it names this claim.
-
-    Also deletes the claim's Secret if it has a key of this account.
-    """
+    """Only if the Account names this claim. Also deletes the claim's Secret if it has a key of this account."""
 
     activity: ClassVar[str] = "accounts.release"
     title: ClassVar[str] = "{how} {account}"

@@ -1,5 +1,3 @@
-"""IAM users and roles in an Account's AWS account, and their keys."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -16,9 +14,7 @@ _MADE = {"identities_deleted": False}
 
 
 class EnsureSupportRole(MemberAction):
-    """Create the role ManagedOpenShift-Support-<id>: trusted by the operator and the jump role, with
-    AdministratorAccess.
-    """
+    """Trusted by the operator and the jump role, with AdministratorAccess."""
 
     activity: ClassVar[str] = "aws.ensure_support_role"
     title: ClassVar[str] = "create support role ManagedOpenShift-Support-{iam_user_id}"
@@ -31,14 +27,13 @@ class EnsureSupportRole(MemberAction):
 
 
 class AdminSecret(Facts):
-    """The Secret with the key; the key itself never leaves the activity."""
+    """The key itself never leaves the activity."""
 
     admin_secret: str
 
 
 class EnsureAdminUser(MemberAction):
-    """Create the user osdManagedAdmin-<id> with AdministratorAccess, and its one access key in the Secret
-    `<account>-secret`.
+    """The user has AdministratorAccess, and one access key in the Secret `<account>-secret`.
 
     An existing Secret is kept; without one all keys of the user are deleted first, so that no unknown key stays valid.
     """
@@ -56,12 +51,12 @@ class EnsureAdminUser(MemberAction):
 
 
 class DeleteIdentities(MemberAction):
-    """Delete every IAM user and role with this Account's tags."""
+    """Those with this Account's tags."""
 
     activity: ClassVar[str] = "aws.delete_identities"
     title: ClassVar[str] = "delete IAM users and roles of {name} in {account_id}"
     learns: ClassVar[Mapping[str, object]] = {"identities_deleted": True}
-    # One attempt makes a dozen changes, which IAM throttles separately: after progress it continues soon.
+    # One attempt makes a dozen changes, which IAM throttles separately.
     longest_retry: ClassVar[timedelta] = timedelta(seconds=15)
 
     name: str
@@ -69,7 +64,7 @@ class DeleteIdentities(MemberAction):
 
 
 class RotateKeys(MemberAction):
-    """Create a new access key for the admin user in the Account's Secret, and delete all older ones."""
+    """Deletes all older keys of the admin user."""
 
     activity: ClassVar[str] = "aws.rotate_keys"
     title: ClassVar[str] = "rotate the key of osdManagedAdmin-{iam_user_id}"
@@ -80,11 +75,8 @@ class RotateKeys(MemberAction):
     secret: str
 
 
-# --- fleet managers' claims ---
-
-
 class EnsureFleetRole(MemberAction):
-    """Create the role `managed-sts-role` with one inline policy and one trusted principal; delete our IAM user.
+    """The role has one inline policy and one trusted principal; our IAM user is deleted.
 
     An existing role is updated without interruption.
     """
@@ -101,7 +93,7 @@ class EnsureFleetRole(MemberAction):
 
 
 class DeleteFleetRole(MemberAction):
-    """Delete `managed-sts-role` with its policies, which ends all outside access."""
+    """This ends all outside access."""
 
     activity: ClassVar[str] = "aws.delete_fleet_role"
     title: ClassVar[str] = "delete role managed-sts-role in {account_id}"

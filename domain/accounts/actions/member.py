@@ -1,5 +1,3 @@
-"""The base of actions inside a member account."""
-
 from __future__ import annotations
 
 from datetime import timedelta
@@ -27,7 +25,7 @@ class Access(Model):
 
 
 class MemberAction(Action):
-    """An effect inside an account, through its OrganizationAccountAccessRole unless `access` is set."""
+    """Through OrganizationAccountAccessRole unless `access` is set."""
 
     queue: ClassVar[str] = Queue.AWS
     start_to_close: ClassVar[timedelta] = timedelta(minutes=5)

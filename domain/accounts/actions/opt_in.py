@@ -1,5 +1,3 @@
-"""Opting in to regions that AWS does not enable by default: the permit, and the action that enables and waits."""
-
 from __future__ import annotations
 
 from collections.abc import Mapping
@@ -14,7 +12,7 @@ from domain.model import Model
 
 
 class AskToOptIn(Action):
-    """Request a permit to opt in to regions from the organization's lifecycle."""
+    """From the organization's lifecycle."""
 
     activity: ClassVar[str] = "accounts.ask_to_opt_in"
     title: ClassVar[str] = "request a turn to opt in to regions"
@@ -24,7 +22,7 @@ class AskToOptIn(Action):
 
 
 class RegionStatuses(Model):
-    """Opt-in statuses: ENABLED, ENABLING, TODO, MANUAL_ACTION; empty for an unknown region."""
+    """ENABLED, ENABLING, TODO, MANUAL_ACTION; empty for an unknown region."""
 
     statuses: dict[str, str]
 

@@ -1,5 +1,3 @@
-"""The regions of a member account: the enabled ones, their initialisation by an instance, and its clean-up."""
-
 from __future__ import annotations
 
 from datetime import timedelta
@@ -17,7 +15,7 @@ class Regions(Facts):
 
 
 class ListRegions(MemberAction):
-    """DescribeRegions in the partition's default region; OptInRequired means a new account and is retried."""
+    """In the partition's default region; OptInRequired means a new account and is retried."""
 
     activity: ClassVar[str] = "aws.list_regions"
     title: ClassVar[str] = "list the regions of {account_id}"
@@ -27,7 +25,7 @@ class ListRegions(MemberAction):
 
 
 class InitializeRegion(MemberAction):
-    """Launch a micro instance in one region, wait until it runs, and terminate it in any case.
+    """Launch a micro instance, wait until it runs, and terminate it in any case.
 
     With `search`, running instances with the account's four marks are terminated first, and count as initialisation.
     The ClientToken derives from `owner.uid`, region and `round`, so a repeated launch is idempotent.
@@ -60,7 +58,7 @@ class InitializeRegion(MemberAction):
 
 
 class EndLaunches(MemberAction):
-    """Terminate only the instances of one region with this Account's marks."""
+    """Only instances with this Account's marks."""
 
     activity: ClassVar[str] = "aws.end_launches"
     slot_by: ClassVar[str] = "region"

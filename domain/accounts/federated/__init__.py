@@ -7,8 +7,7 @@
 | its annotation `lastRoleUpdate` | the time of its role's last validation | the AWSFederatedRole's workflow |
 
 Objects in the customer's account are found by their names, `<role>-<uid>` and `<custom policy>-<uid>`, where `uid` is a
-label of the access. The label and the account's id are written before the first creation. The objects also have the tag
-`perdure.dev/access-uid`, the uid of the access. Names, texts and conditions are aws-account-operator's.
+label of the access, written before the first creation. Names, texts and conditions are aws-account-operator's.
 """
 
 LAST_ROLE_UPDATE = "lastRoleUpdate"

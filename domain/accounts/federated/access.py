@@ -5,10 +5,9 @@ r"""The lifecycle of an AWSFederatedAccountAccess.
     Ready --its role or its spec changes--> the same steps, changing only what differs --> Ready
     deleted --> role and policies deleted --> gone
 
-Names end with the label `uid`; it and the account's id are written before the first creation, so that all objects can
-be found again. A working access that cannot be updated stays Ready, with the condition `Synced` False. Refusals are
-retried with backoff, and at once when the access or its role changes. A refused deletion (e.g. the customer has revoked
-its keys) is retried for a day or until a person ends it; then remaining objects are left to the customer.
+A working access that cannot be updated stays Ready, with the condition `Synced` False. Refusals are retried with
+backoff, and at once when the access or its role changes. A refused deletion (e.g. the customer has revoked its keys) is
+retried for a day or until a person ends it; then remaining objects are left to the customer.
 """
 
 from __future__ import annotations
@@ -38,7 +37,7 @@ GIVE_UP_AFTER = timedelta(hours=24)
 NAMESPACE_MISMATCH = "AWSCustomerCredentialSecretNamespaceMismatch"
 ANEW = "anew"  # differs from any digest: a person requests all steps again
 NO_ROLE = "Requested role does not exist"
-# Messages of failures after the account was identified.
+# Failures after the account was identified.
 _BEYOND = frozenset(message for step, message in FAILED_TO.items() if step != IdentifyCustomer.activity)
 
 
@@ -70,7 +69,7 @@ def decide(world: FederatedAccessWorld, now: datetime) -> Decision:
 
 
 def spec_fault(world: FederatedAccessWorld) -> str:
-    """The fault of the access's own spec; empty if valid."""
+    """Empty if valid."""
     access = world.access
     secret = access.spec.aws_customer_credential_secret
     if secret.namespace and secret.namespace != access.metadata.namespace:
@@ -90,7 +89,7 @@ def role_name(world: FederatedAccessWorld, role: AWSFederatedRole) -> str:
 
 
 def _marks(world: FederatedAccessWorld, role: AWSFederatedRole) -> JsonPatch:
-    """Missing finalizer and labels, which precede the first effect."""
+    """They precede the first effect."""
     meta, place = world.access.metadata, world.access.place
     wanted = {UID_LABEL: uid_of(world.access), ROLE_LABEL: role.metadata.name}
     if place.role:  # a changed label does not change the account of an existing role
@@ -102,11 +101,7 @@ def _marks(world: FederatedAccessWorld, role: AWSFederatedRole) -> JsonPatch:
     return {"metadata": patch} if patch else {}
 
 
-# --- granting ---
-
-
 def _granting(world: FederatedAccessWorld, role: AWSFederatedRole, now: datetime) -> Decision:
-    """The next step of a grant."""
     access, known = world.access, world.known
     digest = wanted_digest(access, role, world.config.partition)
     # The label may come from a copy of another access or from a backup.
@@ -135,7 +130,7 @@ def _begun(world: FederatedAccessWorld) -> bool:
 
 
 def _steps(world: FederatedAccessWorld, role: AWSFederatedRole, digest: str) -> tuple[Action, ...]:
-    """The steps that are not known to be done for the current digest, in order."""
+    """Those not known to be done for the current digest, in order."""
     access, known, spec = world.access, world.known, role.spec
     custom, uid, name = spec.aws_custom_policy, uid_of(access), role_name(world, role)
     common = {
@@ -178,7 +173,7 @@ def _moved_from(world: FederatedAccessWorld, role: AWSFederatedRole) -> str:
 
 
 def _step(world: FederatedAccessWorld, action: Action, now: datetime) -> Decision:
-    """Do the step; a refusal is shown and retried with backoff."""
+    """A refusal is shown and retried with backoff."""
     refusal = world.refused(action.slot)
     if refusal is None or refusal.type is ErrorType.BUG:
         return world.working(action.summary, action)
@@ -200,9 +195,6 @@ def _faulty(world: FederatedAccessWorld, message: str, waits_for: str, now: date
     actions = () if status == world.access.status else (world.write_status(status),)
     why = f"{message}: {detail}" if detail else message
     return world.waiting(why, waits_for, *actions, phase=AccessState.FAILED)
-
-
-# --- deletion ---
 
 
 def _ending(world: FederatedAccessWorld, now: datetime) -> Decision:
@@ -245,6 +237,6 @@ def _revoke(world: FederatedAccessWorld, role: str, *, moving: bool = False) -> 
 
 
 def _secret(world: FederatedAccessWorld) -> SecretReference:
-    """The customer's Secret, always in the access's own namespace."""
+    """Always in the access's own namespace."""
     name = world.access.spec.aws_customer_credential_secret.name
     return SecretReference(name=name, namespace=world.access.metadata.namespace)

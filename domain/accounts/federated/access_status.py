@@ -1,7 +1,7 @@
 """The statuses of an access: the replaced operator's words, and the additional condition `Synced`.
 
-Faults of its spec or role make it Failed. A refusal by AWS makes it Failed only if it never worked; a working access
-stays Ready. In both cases `Synced` is False with AWS's message, until an update succeeds.
+A refusal by AWS makes an access Failed only if it never worked. `Synced` is False with AWS's message, until an update
+succeeds.
 """
 
 from __future__ import annotations
@@ -44,13 +44,13 @@ def ready(
 
 
 def faulty(status: FederatedAccessStatus, message: str, now: datetime) -> FederatedAccessStatus:
-    """The status of an access with a fault of its spec or role."""
+    """After a fault of its spec or role."""
     conditions = _with(status.conditions, AccessState.FAILED, AccessState.FAILED, message, now)
     return status.model_copy(update={"state": AccessState.FAILED, "conditions": conditions})
 
 
 def failed(status: FederatedAccessStatus, message: str, refusal: Refusal, now: datetime) -> FederatedAccessStatus:
-    """The status of an access after a refusal by AWS."""
+    """After a refusal by AWS."""
     if status.state != AccessState.READY:
         status = faulty(status, message, now)
     reason = refusal.code if refusal.code.isalnum() else refusal.type.value
@@ -61,7 +61,6 @@ def failed(status: FederatedAccessStatus, message: str, refusal: Refusal, now: d
 def _with(
     conditions: tuple[Condition, ...], type_: str, reason: str, message: str, now: datetime
 ) -> tuple[Condition, ...]:
-    """The conditions with this one True, with its current reason and message."""
     present = condition_of(conditions, type_)
     if present is None or present.status != TRUE:
         return with_condition(conditions, type_, reason, message, now, probe=False)
@@ -74,7 +73,7 @@ def _with(
 def _synced(
     conditions: tuple[Condition, ...], status: str, reason: str, message: str, now: datetime
 ) -> tuple[Condition, ...]:
-    """The condition Synced; unchanged for the same reason, because messages contain request ids."""
+    """Unchanged for the same reason, because messages contain request ids."""
     present, moment = condition_of(conditions, SYNCED), timestamp(now)
     if present is not None and (present.status, present.reason) == (status, reason):
         return conditions

@@ -20,15 +20,12 @@ from domain.resource import SecretReference
 # A role may have hundreds of accesses, and the API server may allow only a few requests a second.
 ALL_ACCESSES = timedelta(minutes=10)
 
-# --- of roles ---
-
 
 class ValidatePolicies(Action):
-    """Validate a custom policy by creating and deleting it in the payer's account; check that AWS's managed policies
-    exist.
+    """Create and delete the custom policy in the payer's account; check that AWS's managed policies exist.
 
     IAM's own result is decisive in the customers' accounts; Access Analyzer's ValidatePolicy differs (it reports
-    actions that IAM accepts). Remains of an interrupted attempt are found by name and deleted first.
+    actions that IAM accepts). Remains of an interrupted attempt are deleted first.
     """
 
     activity: ClassVar[str] = "aws.validate_policies"
@@ -48,8 +45,6 @@ class ValidatePolicies(Action):
 
 
 class ClearValidation(Action):
-    """Delete the remains of an interrupted validation in the payer's account."""
-
     activity: ClassVar[str] = "aws.clear_validation"
     title: ClassVar[str] = "delete policies that a validation has left behind"
     learns: ClassVar[Mapping[str, object]] = {"cleared": True}
@@ -59,7 +54,7 @@ class ClearValidation(Action):
 
 
 class StampAccesses(Action):
-    """Annotate each access with the time of its role's validation, which wakes it."""
+    """This wakes them."""
 
     activity: ClassVar[str] = "accounts.stamp_accesses"
     start_to_close: ClassVar[timedelta] = ALL_ACCESSES
@@ -77,7 +72,7 @@ class StampAccesses(Action):
 
 
 class DeleteAccesses(Action):
-    """Delete the accesses of a deleted role; each cleans up by itself."""
+    """Each cleans up by itself."""
 
     activity: ClassVar[str] = "accounts.delete_accesses"
     observed_after: ClassVar[bool] = True
@@ -90,11 +85,8 @@ class DeleteAccesses(Action):
         return f"delete {len(self.accesses)} accesses"
 
 
-# --- of accesses ---
-
-
 class CustomerAction(Action):
-    """An effect in a customer's account, with the keys of the customer's Secret."""
+    """With the keys of the customer's Secret."""
 
     queue: ClassVar[str] = Queue.AWS
     start_to_close: ClassVar[timedelta] = timedelta(minutes=3)
@@ -104,13 +96,11 @@ class CustomerAction(Action):
 
 
 class CustomerAccount(Facts):
-    """The account of the customer's keys."""
-
     account_id: str
 
 
 class IdentifyCustomer(CustomerAction):
-    """Find the account of the customer's keys. Denied: no or revoked keys, or a protected account."""
+    """By the customer's keys. Denied: no or revoked keys, or a protected account."""
 
     activity: ClassVar[str] = "aws.identify_customer"
     title: ClassVar[str] = "find the owner of the account"
@@ -118,7 +108,7 @@ class IdentifyCustomer(CustomerAction):
 
 
 class GrantAction(CustomerAction):
-    """A step of a grant. `digest` identifies the wanted state; names end with `uid`."""
+    """`digest` identifies the wanted state; names end with `uid`."""
 
     account_id: str
     uid: str
@@ -127,7 +117,7 @@ class GrantAction(CustomerAction):
 
 
 class EnsureAccessPolicy(GrantAction):
-    """Create the custom policy `<name>-<uid>`, with this document as its default version."""
+    """With this document as its default version."""
 
     activity: ClassVar[str] = "aws.ensure_access_policy"
     title: ClassVar[str] = "create policy {name} in {account_id}"
@@ -141,7 +131,7 @@ class EnsureAccessPolicy(GrantAction):
 
 
 class EnsureAccessRole(GrantAction):
-    """Create the role `<role>-<uid>`, which trusts the outside identity."""
+    """It trusts the outside identity."""
 
     activity: ClassVar[str] = "aws.ensure_access_role"
     title: ClassVar[str] = "create role {name} in {account_id}"
@@ -155,7 +145,7 @@ class EnsureAccessRole(GrantAction):
 
 
 class AttachAccessPolicies(GrantAction):
-    """Attach these policies to the role; with `exact` detach all others, and delete this access's custom ones.
+    """With `exact` detach all others, and delete this access's custom ones.
 
     A grant by the replaced operator is only extended, because other agreements are unknown.
     """
@@ -173,10 +163,9 @@ class AttachAccessPolicies(GrantAction):
 
 
 class RevokeAccess(CustomerAction):
-    """Delete an access's role and custom policies.
+    """The payer's access is used if possible and the role shows its owner; otherwise the customer's keys.
 
-    The payer's access is used if possible and the role shows its owner; otherwise the customer's keys. A closed account
-    counts as empty. `custom` is the policy's name, if known.
+    A closed account counts as empty. `custom` is the policy's name, if known.
     """
 
     activity: ClassVar[str] = "aws.revoke_access"

@@ -26,7 +26,7 @@ _CONSOLES = {"aws-us-gov": "signin.amazonaws-us-gov.com"}
 
 
 def document(policy: CustomPolicy) -> str:
-    """The policy's JSON, with keys in the replaced operator's order."""
+    """Keys are in the replaced operator's order."""
     statements = [_statement(each) for each in policy.aws_statements]
     return _compact({"Version": "2012-10-17", "Statement": statements})
 
@@ -44,7 +44,6 @@ def _statement(statement: PolicyStatement) -> dict[str, object]:
 
 
 def trust(principal: str) -> str:
-    """The trust policy for the outside identity."""
     allowed = {"Effect": "Allow", "Action": ["sts:AssumeRole"], "Principal": {"AWS": [principal]}}
     return _compact({"Version": "2012-10-17", "Statement": [allowed]})
 
@@ -63,23 +62,22 @@ def named(name: str, uid: str) -> str:
 
 
 def policy_arn(partition: str, account_id: str, name: str) -> str:
-    """The ARN of a policy in an account; AWS's own are in the account `aws`."""
+    """AWS's own policies are in the account `aws`."""
     return f"arn:{partition}:iam::{account_id}:policy/{name}"
 
 
 def console_url(partition: str, account_id: str, role: str) -> str:
-    """The console's address for assuming the role."""
     host = _CONSOLES.get(partition, "signin.aws.amazon.com")
     return f"https://{host}/switchrole?account={account_id}&roleName={role}"
 
 
 def role_name_fault(name: str) -> str:
-    """Why IAM refuses a role of this name plus uid; empty if valid."""
+    """Why IAM refuses the name plus uid; empty if valid."""
     return _name_fault(name, _LONGEST_ROLE)
 
 
 def policy_name_fault(name: str) -> str:
-    """Why IAM refuses a policy of this name plus uid; empty if valid."""
+    """Why IAM refuses the name plus uid; empty if valid."""
     return _name_fault(name, _LONGEST_POLICY)
 
 
@@ -91,7 +89,6 @@ def _name_fault(name: str, longest: int) -> str:
 
 
 def wanted_digest(access: AWSFederatedAccountAccess, role: AWSFederatedRole, partition: str) -> str:
-    """A digest of the wanted grant."""
     spec = role.spec
     custom = spec.aws_custom_policy if spec.aws_custom_policy.name else CustomPolicy()
     content = (

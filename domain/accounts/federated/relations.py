@@ -1,5 +1,3 @@
-"""Relations of federated access: its role, the customer's key, and claims that wait for its revocation."""
-
 from __future__ import annotations
 
 from domain import levers
@@ -13,7 +11,7 @@ from domain.resource import condition_of
 
 
 def is_settled(access: AWSFederatedAccountAccess) -> bool:
-    """Whether an access works and its last update was not refused."""
+    """The access works and its last update was not refused."""
     meta, status = access.metadata, access.status
     synced = condition_of(status.conditions, SYNCED)
     works = status.state == AccessState.READY and bool(status.granted)
@@ -22,7 +20,7 @@ def is_settled(access: AWSFederatedAccountAccess) -> bool:
 
 
 def _key_awaited(access: AWSFederatedAccountAccess) -> list[tuple[str, str]]:
-    """The Secret with the customer's key in the access's own namespace, while the access waits."""
+    """The Secret with the customer's key, while the access waits."""
     name = access.spec.aws_customer_credential_secret.name
     waits = not is_settled(access) or access.metadata.deleting
     return [(access.metadata.namespace, name)] if name and waits else []

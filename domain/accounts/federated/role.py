@@ -3,8 +3,8 @@
     "" --IAM validates the policies--> Valid | Invalid --spec changes--> validated again, its accesses woken
     deleted --> its accesses deleted --> all gone --> finalizer removed
 
-Each generation of the spec is validated once; a Valid status of the replaced operator is trusted. A deleted role waits
-for its accesses, which need it to find their objects. Under `fedramp` roles are ignored, as before.
+A Valid status of the replaced operator is trusted. A deleted role waits for its accesses, which need it to find their
+objects. Under `fedramp` roles are ignored, as before.
 """
 
 from __future__ import annotations
@@ -87,7 +87,7 @@ def _told(world: FederatedRoleWorld) -> Decision:
 
 
 def _retried(world: FederatedRoleWorld, token: str) -> Decision:
-    """A person's retry discards the result of the validation."""
+    """Discards the result of the validation."""
     if judged(world.role):
         status = world.role.status.model_copy(update={"observed_generation": 0, "state": RoleState.NEW})
         return world.working("validate the policies again", world.write_status(status))
@@ -95,7 +95,7 @@ def _retried(world: FederatedRoleWorld, token: str) -> Decision:
 
 
 def _verdict(world: FederatedRoleWorld) -> Verdict | None:
-    """The validation of this generation: by IAM, by the replaced operator, or from the spec alone."""
+    """By IAM, by the replaced operator, or from the spec alone."""
     role, generation = world.role, world.role.metadata.generation
     if world.known.verdict is not None and world.known.verdict.generation == generation:
         return world.known.verdict
@@ -135,7 +135,7 @@ def _judging(world: FederatedRoleWorld) -> Decision:
 
 
 def status_of(role: AWSFederatedRole, verdict: Verdict, now: datetime) -> FederatedRoleStatus:
-    """The status after a validation. Without policies the state stays empty."""
+    """Without policies the state stays empty."""
     type_ = RoleState.VALID if verdict.valid else RoleState.INVALID
     state = RoleState.NEW if verdict.reason == NOTHING else type_
     conditions = with_condition(role.status.conditions, type_, verdict.reason, verdict.message, now, probe=False)
@@ -147,15 +147,11 @@ def status_of(role: AWSFederatedRole, verdict: Verdict, now: datetime) -> Federa
 
 
 def _saying(condition: Condition, verdict: Verdict) -> Condition:
-    """The condition with the current reason."""
     return condition.model_copy(update={"reason": verdict.reason, "message": verdict.message})
 
 
 def _living(world: FederatedRoleWorld) -> tuple[Key, ...]:
     return tuple(seen.key for seen in world.accesses if not seen.deleting)
-
-
-# --- deletion ---
 
 
 def _ending(world: FederatedRoleWorld) -> Decision:

@@ -1,5 +1,3 @@
-"""The inputs of decisions about federated roles and accesses."""
-
 from __future__ import annotations
 
 from typing import ClassVar, Self
@@ -13,8 +11,6 @@ from domain.object_world import ObjectWorld
 
 
 class Verdict(Model):
-    """The validation of a role's policies, with the generation of the spec."""
-
     generation: int
     valid: bool
     reason: str = ""
@@ -28,7 +24,7 @@ class SeenAccess(Model):
 
 
 class RoleKnown(Model):
-    """The memory of a role's workflow; losing it costs one validation."""
+    """Losing it costs one validation."""
 
     verdict: Verdict | None = None
     stamped: int = 0  # the last generation that accesses were notified of
@@ -52,7 +48,7 @@ class FederatedRoleWorld(ObjectWorld):
 
 
 class AccessKnown(Model):
-    """The memory of an access's workflow; losing it costs repeated steps, never an object in AWS.
+    """Losing it costs repeated steps, never an object in AWS.
 
     `policy`, `role` and `attached` are the digests for which each step was done.
     """
@@ -66,8 +62,6 @@ class AccessKnown(Model):
 
 
 class FederatedAccessWorld(ObjectWorld):
-    """One AWSFederatedAccountAccess and its role; None if absent."""
-
     about: ClassVar[str] = "access"
 
     access: AWSFederatedAccountAccess = AWSFederatedAccountAccess()
